@@ -1,0 +1,133 @@
+//! Answer heads, written straight into the buffer that is sent.
+//!
+//! Not here: which answer. What must hold: whatever a caller passes as a value, the head that comes out has
+//! exactly the lines that were asked for. A name that a user chose must not be able to add one.
+
+use std::fmt::{self, Write as _};
+
+use super::date::DATE_BYTES;
+use super::grammar::{is_field_byte, is_tchar, write_decimal};
+use super::head::Version;
+use super::status::Status;
+
+/// The interim answer that lets a client send its body (RFC 9110, section 15.2.1).
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// A head being written: fields in the order of the calls, ended by [`AnswerHead::finish`].
+#[must_use = "a head is not complete before `finish`"]
+#[derive(Debug)]
+pub struct AnswerHead<'b> {
+    out: &'b mut Vec<u8>,
+}
+
+impl<'b> AnswerHead<'b> {
+    /// Appends the status line.
+    ///
+    /// Always of HTTP/1.1, also to an older client: "A server SHOULD send a response version equal to the
+    /// highest version to which the server is conformant" (RFC 9110, section 6.2).
+    pub fn begin(out: &'b mut Vec<u8>, status: Status) -> Self {
+        out.extend_from_slice(b"HTTP/1.1 ");
+        write_decimal(u64::from(status.code()), out);
+        out.push(b' ');
+        out.extend_from_slice(status.reason().as_bytes());
+        out.extend_from_slice(b"\r\n");
+        Self { out }
+    }
+
+    /// Goes on with a head that has been begun in `out` and is not finished.
+    pub fn resume(out: &'b mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    /// Appends a Date that [`super::date::write_date`] has written.
+    pub fn date(self, date: &[u8; DATE_BYTES]) -> Self {
+        self.field("Date", date)
+    }
+
+    /// Appends a field. A byte that a value must not have becomes a space: "a recipient of CR, LF, or NUL
+    /// within a field value MUST either reject the message or replace each of those characters with SP" (RFC
+    /// 9110, section 5.5), and so nobody is sent one.
+    pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.begin_line(name);
+        write_value(value.as_ref(), self.out);
+        self.end_line()
+    }
+
+    /// Appends a field if there is a value for it.
+    pub fn field_if(self, name: &str, value: Option<impl AsRef<[u8]>>) -> Self {
+        match value {
+            Some(value) => self.field(name, value),
+            None => self,
+        }
+    }
+
+    /// Appends a field whose value is made up on the way.
+    pub fn field_display(mut self, name: &str, value: impl fmt::Display) -> Self {
+        self.begin_line(name);
+        // Writing to a vector does not fail, and a value whose Display fails is cut there.
+        let _ = write!(ValueWriter(&mut *self.out), "{value}");
+        self.end_line()
+    }
+
+    /// Appends a field with a number.
+    pub fn field_u64(mut self, name: &str, value: u64) -> Self {
+        self.begin_line(name);
+        write_decimal(value, self.out);
+        self.end_line()
+    }
+
+    /// Appends the length of the body.
+    pub fn content_length(self, length: u64) -> Self {
+        self.field_u64("Content-Length", length)
+    }
+
+    /// Says that the body is chunked. Only to a client of HTTP/1.1: "A server MUST NOT send a response
+    /// containing Transfer-Encoding unless the corresponding request indicates HTTP/1.1" (RFC 9112, section
+    /// 6.1).
+    pub fn chunked(self) -> Self {
+        self.field("Transfer-Encoding", "chunked")
+    }
+
+    /// Says whether the connection stays open, where the version's own default does not (RFC 9112, section
+    /// 9.3).
+    pub fn keep_alive(self, keep: bool, version: Version) -> Self {
+        match (keep, version) {
+            (true, Version::Http11) => self,
+            (true, Version::Http10) => self.field("Connection", "keep-alive"),
+            (false, _) => self.field("Connection", "close"),
+        }
+    }
+
+    /// Appends the blank line.
+    pub fn finish(self) {
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    /// A byte that is not of a token becomes `-`. Names are the program's own, so this is for a proxy's
+    /// mistakes.
+    fn begin_line(&mut self, name: &str) {
+        debug_assert!(!name.is_empty() && name.bytes().all(is_tchar), "not a field name: {name:?}");
+        self.out.extend(name.bytes().map(|byte| if is_tchar(byte) { byte } else { b'-' }));
+        self.out.extend_from_slice(b": ");
+    }
+
+    fn end_line(self) -> Self {
+        self.out.extend_from_slice(b"\r\n");
+        self
+    }
+}
+
+/// Appends a value with a space for each byte that it must not have.
+pub(super) fn write_value(value: &[u8], out: &mut Vec<u8>) {
+    out.extend(value.iter().map(|&byte| if is_field_byte(byte) { byte } else { b' ' }));
+}
+
+/// Lets `core::fmt` write a value.
+struct ValueWriter<'b>(&'b mut Vec<u8>);
+
+impl fmt::Write for ValueWriter<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        write_value(text.as_bytes(), self.0);
+        Ok(())
+    }
+}

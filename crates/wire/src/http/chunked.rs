@@ -1,0 +1,238 @@
+//! The chunked transfer coding (RFC 9112, section 7.1).
+//!
+//! Not here: the data, which stays where it was received; a [`Step`] says where. What must hold: however the
+//! bytes are cut, the same data comes out; nothing lenient is accepted, since a size read in two ways is a
+//! second request; framing costs at most 20 bytes for each byte of data, beyond what the named limits allow;
+//! an error stays one.
+
+use super::grammar::{is_field_byte, is_tchar};
+use super::refusal::Refusal;
+use super::target::hex_digit;
+
+/// The longest chunk size: as many hexadecimal digits as a u64 has, so that a size cannot overflow.
+pub const CHUNK_SIZE_DIGITS_MAX: u8 = 16;
+
+/// The longest extensions of one chunk.
+pub const CHUNK_EXT_BYTES_MAX: u16 = 1 << 10;
+
+/// The longest extensions of all chunks of a body together.
+pub const CHUNK_EXT_TOTAL_BYTES_MAX: u16 = 8 << 10;
+
+/// The longest trailer section.
+pub const TRAILER_BYTES_MAX: u16 = 8 << 10;
+
+/// The most fields of a trailer section.
+pub const TRAILER_FIELDS_MAX: u8 = 64;
+
+/// What ends a chunked body without trailers.
+pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// What the next bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// After `skip` bytes of framing come `len` bytes of data, at least one; all of them count as consumed.
+    Data {
+        /// Bytes of framing before the data.
+        skip: usize,
+        /// Bytes of data.
+        len: usize,
+    },
+    /// All of the input was framing, and more is needed.
+    More {
+        /// Bytes of framing: the whole input.
+        consumed: usize,
+    },
+    /// The body has ended; what follows belongs to the next message.
+    End {
+        /// Bytes of framing, up to the end.
+        consumed: usize,
+    },
+}
+
+/// Where in the coding the next byte stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    SizeFirst,
+    Size,
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    TrailerFirst,
+    TrailerName,
+    TrailerValue,
+    TrailerLf,
+    EndLf,
+    End,
+    Failed(Refusal),
+}
+
+/// Takes a chunked body apart, from whatever pieces it arrives in.
+#[derive(Clone, Debug)]
+pub struct ChunkedDecoder {
+    state: State,
+    /// While a size is read, its value so far; then what is left of the chunk.
+    remaining: u64,
+    digits: u8,
+    extension: u16,
+    extensions: u16,
+    trailer: u16,
+    trailer_fields: u8,
+}
+
+impl Default for ChunkedDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ChunkedDecoder {
+    /// A decoder at the start of a body.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            state: State::SizeFirst,
+            remaining: 0,
+            digits: 0,
+            extension: 0,
+            extensions: 0,
+            trailer: 0,
+            trailer_fields: 0,
+        }
+    }
+
+    /// Whether the body has ended.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.state == State::End
+    }
+
+    /// Looks at the bytes that follow what was consumed so far.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] where the coding is broken or a limit passed, and the same again ever after.
+    pub fn decode(&mut self, input: &[u8]) -> Result<Step, Refusal> {
+        let mut consumed = 0;
+        loop {
+            match self.state {
+                State::Data => return Ok(self.data(input, consumed)),
+                State::End => return Ok(Step::End { consumed }),
+                State::Failed(refusal) => return Err(refusal),
+                _ => {}
+            }
+            let Some(&byte) = input.get(consumed) else { return Ok(Step::More { consumed }) };
+            self.state = self.next(byte).unwrap_or_else(State::Failed);
+            consumed += 1;
+        }
+    }
+
+    /// Hands out as much of the chunk as has come.
+    fn data(&mut self, input: &[u8], skip: usize) -> Step {
+        let come = input.len() - skip;
+        let len = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(come);
+        if len == 0 {
+            return Step::More { consumed: skip };
+        }
+        self.remaining -= len as u64;
+        if self.remaining == 0 {
+            self.state = State::DataCr;
+        }
+        Step::Data { skip, len }
+    }
+
+    /// The state after a byte of framing.
+    fn next(&mut self, byte: u8) -> Result<State, Refusal> {
+        match self.state {
+            State::SizeFirst => {
+                (self.remaining, self.digits, self.extension) = (0, 0, 0);
+                self.size_digit(byte)
+            }
+            State::Size => match byte {
+                b'\r' => Ok(State::SizeLf),
+                b';' => self.extension_byte(),
+                _ => self.size_digit(byte),
+            },
+            State::Extension => match byte {
+                b'\r' => Ok(State::SizeLf),
+                _ if is_field_byte(byte) => self.extension_byte(),
+                _ => Err(Refusal::ChunkLineEnd),
+            },
+            State::SizeLf if self.remaining == 0 => line_feed(byte, State::TrailerFirst),
+            State::SizeLf => line_feed(byte, State::Data),
+            State::DataCr if byte == b'\r' => Ok(State::DataLf),
+            State::DataCr => Err(Refusal::ChunkLineEnd),
+            State::DataLf => line_feed(byte, State::SizeFirst),
+            State::TrailerFirst if byte == b'\r' => Ok(State::EndLf),
+            State::TrailerFirst | State::TrailerName | State::TrailerValue => self.trailer_byte(byte),
+            State::TrailerLf => line_feed(byte, State::TrailerFirst),
+            State::EndLf => line_feed(byte, State::End),
+            State::Data | State::End | State::Failed(_) => Ok(self.state),
+        }
+    }
+
+    /// `chunk-size = 1*HEXDIG`. White space around it is `BWS` in the grammar of extensions only, and refused
+    /// there too: this is where implementations differ.
+    fn size_digit(&mut self, byte: u8) -> Result<State, Refusal> {
+        let digit = hex_digit(byte).ok_or(Refusal::ChunkSize)?;
+        self.digits += 1;
+        if self.digits > CHUNK_SIZE_DIGITS_MAX {
+            return Err(Refusal::ChunkSize);
+        }
+        self.remaining = self.remaining << 4 | u64::from(digit);
+        Ok(State::Size)
+    }
+
+    /// "A server ought to limit the total length of chunk extensions received in a request to an amount
+    /// reasonable for the services provided" (section 7.1.1).
+    fn extension_byte(&mut self) -> Result<State, Refusal> {
+        self.extension += 1;
+        self.extensions += 1;
+        if self.extension > CHUNK_EXT_BYTES_MAX || self.extensions > CHUNK_EXT_TOTAL_BYTES_MAX {
+            return Err(Refusal::ChunkExtension);
+        }
+        Ok(State::Extension)
+    }
+
+    /// Trailer fields are checked and passed over: "A recipient that removes the chunked coding from a
+    /// message MAY selectively retain or discard the received trailer fields" (section 7.1.2).
+    fn trailer_byte(&mut self, byte: u8) -> Result<State, Refusal> {
+        self.trailer += 1;
+        self.trailer_fields += u8::from(self.state == State::TrailerFirst);
+        if self.trailer > TRAILER_BYTES_MAX || self.trailer_fields > TRAILER_FIELDS_MAX {
+            return Err(Refusal::TrailerTooLong);
+        }
+        match self.state {
+            State::TrailerName if byte == b':' => Ok(State::TrailerValue),
+            State::TrailerFirst | State::TrailerName if is_tchar(byte) => Ok(State::TrailerName),
+            State::TrailerValue if byte == b'\r' => Ok(State::TrailerLf),
+            State::TrailerValue if is_field_byte(byte) => Ok(State::TrailerValue),
+            _ => Err(Refusal::TrailerBad),
+        }
+    }
+}
+
+fn line_feed(byte: u8, then: State) -> Result<State, Refusal> {
+    if byte == b'\n' { Ok(then) } else { Err(Refusal::ChunkLineEnd) }
+}
+
+/// Appends what comes before a chunk's data. The data is followed by CRLF, which is the next writer's to
+/// send.
+///
+/// A chunk of no data would end the body, so nothing is written for it.
+pub fn write_chunk_header(len: u64, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    if len == 0 {
+        return;
+    }
+    let digits = len.ilog2() / 4;
+    for place in (0..=digits).rev() {
+        let nibble = usize::try_from(len >> (place * 4) & 15).unwrap_or_default();
+        out.push(HEX.get(nibble).copied().unwrap_or_default());
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// What comes after a chunk's data.
+pub const CHUNK_END: &[u8] = b"\r\n";

@@ -1,0 +1,94 @@
+//! The fields that a file server looks at, found by name in one step.
+//!
+//! Not here: what they mean. What must hold: each has a name of its own, and there are few enough for a bit
+//! each.
+
+/// How many fields are known.
+pub(super) const FIELD_COUNT: usize = 29;
+
+/// One table for the variants and the names; `by_name` needs it by length.
+macro_rules! fields {
+    ($($length:literal { $($field:ident $name:literal)* })*) => {
+        /// A field of a request that a head remembers the place of.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Field {
+            $($(#[doc = concat!("`", $name, "`")] $field,)*)*
+        }
+
+        impl Field {
+            /// Every known field.
+            pub const ALL: [Self; FIELD_COUNT] = [$($(Self::$field,)*)*];
+
+            /// The name as it is usually written.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($(Self::$field => $name,)*)*
+                }
+            }
+
+            /// The field of a name. "Field names are case-insensitive" (RFC 9110, section 5.1).
+            ///
+            /// By length first: few names share one, so that most fields cost at most two comparisons.
+            #[must_use]
+            pub fn by_name(name: &[u8]) -> Option<Self> {
+                match name.len() {
+                    $($length => {
+                        $(if name.eq_ignore_ascii_case($name.as_bytes()) {
+                            return Some(Self::$field);
+                        })*
+                        None
+                    })*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+fields! {
+    2 { Te "TE" }
+    4 { Host "Host" }
+    5 { Range "Range" Depth "Depth" }
+    6 { Accept "Accept" Cookie "Cookie" Expect "Expect" Origin "Origin" }
+    7 { Referer "Referer" Upgrade "Upgrade" }
+    8 { IfMatch "If-Match" IfRange "If-Range" }
+    9 { Overwrite "Overwrite" }
+    10 { Connection "Connection" UserAgent "User-Agent" }
+    11 { ContentMd5 "Content-MD5" Destination "Destination" ReprDigest "Repr-Digest" }
+    12 { ContentType "Content-Type" }
+    13 { Authorization "Authorization" ContentRange "Content-Range" IfNoneMatch "If-None-Match" }
+    14 { ContentLength "Content-Length" SecFetchSite "Sec-Fetch-Site" }
+    15 { AcceptEncoding "Accept-Encoding" }
+    16 { ContentEncoding "Content-Encoding" }
+    17 { IfModifiedSince "If-Modified-Since" TransferEncoding "Transfer-Encoding" }
+    19 { IfUnmodifiedSince "If-Unmodified-Since" }
+}
+
+impl Field {
+    /// The place in a table of [`FIELD_COUNT`].
+    pub(super) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The field's own bit in a set.
+    pub(super) fn bit(self) -> u32 {
+        1 << self.index()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_is_found_by_its_name_in_any_case() {
+        for field in Field::ALL {
+            assert_eq!(Field::by_name(field.name().as_bytes()), Some(field));
+            assert_eq!(Field::by_name(field.name().to_uppercase().as_bytes()), Some(field));
+        }
+        const { assert!(FIELD_COUNT <= 32, "a set of fields is a u32") };
+        assert_eq!(Field::by_name(b"X-Other"), None);
+    }
+}

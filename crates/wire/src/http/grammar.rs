@@ -1,0 +1,203 @@
+//! The common rules of the grammar (RFC 9110, section 5.6): tokens, lists, white space, numbers.
+//!
+//! Not here: any particular field. What must hold: each of these is total, and linear in its input.
+
+/// The digits of `u64::MAX`.
+const DECIMAL_DIGITS_MAX: usize = 20;
+
+/// `tchar`: what a method, a field name and most parameters are made of.
+pub(super) fn is_tchar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Whether a byte may stand in a field value.
+///
+/// "Field values containing CR, LF, or NUL characters are invalid and dangerous" (RFC 9110, section 5.5); the
+/// other control characters are merely invalid, and are refused alike.
+pub(super) fn is_field_byte(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+fn is_ows(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// Without optional white space at both ends.
+pub(super) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = bytes
+        && is_ows(*first)
+    {
+        bytes = rest;
+    }
+    while let [rest @ .., last] = bytes
+        && is_ows(*last)
+    {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// `1*DIGIT` and nothing else. None is anything else, or more than a u64 holds.
+pub(super) fn decimal(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() {
+        return None;
+    }
+    bytes.iter().try_fold(0u64, |sum, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// `1*DIGIT` where a number beyond a u64 means the largest.
+///
+/// "recipients MUST anticipate potentially large decimal numerals and prevent parsing errors due to integer
+/// conversion overflows" (RFC 9110, section 14.1.2).
+pub(super) fn decimal_saturating(bytes: &[u8]) -> Option<u64> {
+    let all_digits = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
+    all_digits.then(|| decimal(bytes).unwrap_or(u64::MAX))
+}
+
+/// Appends a number in decimal, without the machinery of `core::fmt`.
+pub(super) fn write_decimal(number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; DECIMAL_DIGITS_MAX];
+    let mut rest = number;
+    let mut start = DECIMAL_DIGITS_MAX;
+    for (at, digit) in digits.iter_mut().enumerate().rev() {
+        // The remainder of a division by ten fits a byte.
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+        start = at;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(start..).unwrap_or_default());
+}
+
+/// How many digits a number has in decimal.
+pub(super) fn decimal_len(number: u64) -> u64 {
+    u64::from(number.checked_ilog10().unwrap_or_default()) + 1
+}
+
+/// The members of a comma-separated list, trimmed; a comma within a quoted string does not separate.
+///
+/// "a recipient MUST parse and ignore a reasonable number of empty list elements" (RFC 9110, section
+/// 5.6.1.2): the head's length bounds their number.
+pub(super) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    split_unquoted(value, b',').filter(|member| !member.is_empty())
+}
+
+/// Splits at a separator outside quoted strings. Members are trimmed and may be empty.
+pub(super) fn split_unquoted(value: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(value);
+    std::iter::from_fn(move || {
+        let bytes = rest?;
+        let end = unquoted_end(bytes, separator);
+        rest = bytes.get(end + 1..);
+        bytes.get(..end).map(trim_ows)
+    })
+}
+
+/// Where the first separator outside a quoted string stands, or the end.
+fn unquoted_end(bytes: &[u8], separator: u8) -> usize {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if byte == separator && !quoted => return at,
+            _ => {}
+        }
+    }
+    bytes.len()
+}
+
+/// Whether these bytes may be a host with an optional port.
+///
+/// Stricter than `reg-name`, which allows `!$&'()*+,;=` that no host has: a list of hosts must not pass for
+/// one. "A sender MUST NOT generate the userinfo subcomponent (and its "@" delimiter)" (RFC 9110, section
+/// 4.2.4), so there is none here.
+pub(super) fn is_host(bytes: &[u8]) -> bool {
+    let (host, after) = match bytes {
+        [b'[', literal @ ..] => match literal.iter().position(|&byte| byte == b']') {
+            Some(end) => (literal.get(..end), literal.get(end + 1..)),
+            None => return false,
+        },
+        _ => {
+            let end = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
+            (bytes.get(..end), bytes.get(end..))
+        }
+    };
+    let (host, after) = (host.unwrap_or_default(), after.unwrap_or_default());
+    let is_byte: fn(&u8) -> bool = match bytes.first() {
+        Some(b'[') => |byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'),
+        _ => |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'%'),
+    };
+    !host.is_empty() && host.iter().all(is_byte) && is_port_suffix(after)
+}
+
+/// Nothing, or a colon with a port; `port = *DIGIT` (RFC 3986, section 3.2.3), so it may be empty.
+fn is_port_suffix(bytes: &[u8]) -> bool {
+    match bytes {
+        [] | [b':'] => true,
+        [b':', port @ ..] => decimal(port).is_some_and(|port| port <= u64::from(u16::MAX)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_digits_only_and_bounded() {
+        for (text, number) in [("0", Some(0)), ("007", Some(7)), ("18446744073709551615", Some(u64::MAX))] {
+            assert_eq!(decimal(text.as_bytes()), number, "{text}");
+        }
+        for text in ["", "+5", "-1", "0x5", " 5", "5 ", "5,5", "18446744073709551616", "1_0", "١"] {
+            assert_eq!(decimal(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(decimal_saturating(b"99999999999999999999"), Some(u64::MAX));
+        assert_eq!(decimal_saturating(b"9x"), None);
+    }
+
+    #[test]
+    fn decimals_are_written_as_they_are_read() {
+        for number in [0, 1, 9, 10, 99, 100, 12345, u64::MAX] {
+            let mut out = Vec::new();
+            write_decimal(number, &mut out);
+            assert_eq!(out, number.to_string().as_bytes());
+            assert_eq!(decimal_len(number), out.len() as u64);
+        }
+    }
+
+    #[test]
+    fn lists_are_split_outside_quotes_and_empty_members_are_passed_over() {
+        let members: Vec<_> = list(b" , a ,\"b,\\\",c\",, d;x=\",\" ,").collect();
+        assert_eq!(members, [&b"a"[..], b"\"b,\\\",c\"", b"d;x=\",\""]);
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_with_a_port_at_most() {
+        for good in [
+            "a",
+            "a.example:80",
+            "127.0.0.1:8080",
+            "[::1]",
+            "[::1]:443",
+            "under_score",
+            "a:",
+            "xn--bcher-kva",
+        ] {
+            assert!(is_host(good.as_bytes()), "{good}");
+        }
+        for bad in [
+            "", ":80", "a b", "a,b", "u@a", "a/b", "a:b", "a:65536", "a:80:80", "[::1", "[]", "::1", "a#",
+            "é",
+        ] {
+            assert!(!is_host(bad.as_bytes()), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Request heads: the request line and the header fields (RFC 9112, sections 2 to 6).
+//!
+//! Not here: the bytes. A [`Head`] is offsets into the block that it was parsed from, so that block (a leased
+//! buffer) and head lie side by side with neither borrow nor copy. What must hold: a head that parsed names
+//! one host, one length of body and one target, and whatever another program might read differently was
+//! refused. Given another block than its own, a head answers nonsense but never panics.
+
+mod parse;
+
+pub use self::parse::{find_head_end, parse_head};
+pub use super::field::Field;
+pub use super::refusal::Refusal;
+
+use super::field::FIELD_COUNT;
+use super::grammar::trim_ows;
+
+/// The most fields that any [`HeadLimits`] can allow; room for them lies on the stack while a head is parsed.
+pub const FIELDS_MAX: usize = 100;
+
+/// The longest head that any [`HeadLimits`] can allow, since a [`Span`] counts in u16.
+pub const HEAD_BYTES_MAX: usize = u16::MAX as usize;
+
+/// How large a head may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadLimits {
+    /// Bytes of the whole head, blank line included; at most [`HEAD_BYTES_MAX`] counts.
+    pub bytes_max: usize,
+    /// Field lines; at most [`FIELDS_MAX`] counts.
+    pub fields_max: usize,
+    /// Bytes of the request target.
+    ///
+    /// "It is RECOMMENDED that all HTTP senders and recipients support, at a minimum, request-line lengths of
+    /// 8000 octets" (RFC 9112, section 3).
+    pub target_bytes_max: usize,
+}
+
+impl Default for HeadLimits {
+    fn default() -> Self {
+        Self { bytes_max: 16 << 10, fields_max: 64, target_bytes_max: 8 << 10 }
+    }
+}
+
+/// A request method. "The method token is case-sensitive" (RFC 9110, section 9.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Send a representation.
+    Get,
+    /// As GET, without the content.
+    Head,
+    /// Let the resource process the content.
+    Post,
+    /// Replace the resource.
+    Put,
+    /// Remove the resource.
+    Delete,
+    /// Tell what may be done.
+    Options,
+    /// Change a part (RFC 5789).
+    Patch,
+    /// Make a folder (RFC 4918).
+    Mkcol,
+    /// Rename (RFC 4918).
+    Move,
+    /// Copy (RFC 4918).
+    Copy,
+    /// List properties (RFC 4918).
+    Propfind,
+    /// Echo the request.
+    Trace,
+    /// Open a tunnel.
+    Connect,
+    /// Any other token; [`Head::method_bytes`] has it.
+    Other,
+}
+
+impl Method {
+    /// The token of a known method; `OTHER` for the others, as metrics and logs want it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
+            Self::Patch => "PATCH",
+            Self::Mkcol => "MKCOL",
+            Self::Move => "MOVE",
+            Self::Copy => "COPY",
+            Self::Propfind => "PROPFIND",
+            Self::Trace => "TRACE",
+            Self::Connect => "CONNECT",
+            Self::Other => "OTHER",
+        }
+    }
+
+    /// The method of a token.
+    #[must_use]
+    pub fn from_token(token: &[u8]) -> Self {
+        match token {
+            b"GET" => Self::Get,
+            b"HEAD" => Self::Head,
+            b"POST" => Self::Post,
+            b"PUT" => Self::Put,
+            b"DELETE" => Self::Delete,
+            b"OPTIONS" => Self::Options,
+            b"PATCH" => Self::Patch,
+            b"MKCOL" => Self::Mkcol,
+            b"MOVE" => Self::Move,
+            b"COPY" => Self::Copy,
+            b"PROPFIND" => Self::Propfind,
+            b"TRACE" => Self::Trace,
+            b"CONNECT" => Self::Connect,
+            _ => Self::Other,
+        }
+    }
+
+    /// Whether this is GET or HEAD, to which ranges and If-Modified-Since apply.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        matches!(self, Self::Get | Self::Head)
+    }
+}
+
+/// A version of HTTP that is spoken here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    Http11,
+}
+
+/// Some bytes of a head, as offsets into its block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    start: u16,
+    end: u16,
+}
+
+impl Span {
+    /// The place that no field can have, since a request line comes first.
+    const ABSENT: Self = Self { start: 0, end: 0 };
+
+    /// The bytes of the block that this names; none of a block that is too short.
+    #[must_use]
+    pub fn of(self, block: &[u8]) -> &[u8] {
+        block.get(usize::from(self.start)..usize::from(self.end)).unwrap_or_default()
+    }
+}
+
+/// How a request's body is delimited (RFC 9112, section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// "If this is a request message and none of the above are true, then the message body length is zero".
+    None,
+    /// `Content-Length`.
+    Length(u64),
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
+}
+
+/// A request head that parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    framing: Framing,
+    /// The first occurrence of each known field.
+    places: [Span; FIELD_COUNT],
+    /// The fields that came more than once, a bit each.
+    repeated: u32,
+    method_span: Span,
+    target: Span,
+    authority: Span,
+    fields: Span,
+    len: u16,
+    method: Method,
+    version: Version,
+    keeps_alive: bool,
+    expects_continue: bool,
+}
+
+impl Head {
+    /// The method.
+    #[must_use]
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The method as sent, which tells one [`Method::Other`] from another.
+    #[must_use]
+    pub fn method_bytes<'a>(&self, block: &'a [u8]) -> &'a [u8] {
+        self.method_span.of(block)
+    }
+
+    /// The version that the client speaks.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The length of the head, its blank line included: where the body begins.
+    // There is no empty head, and so no `is_empty`.
+    #[allow(clippy::len_without_is_empty)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// The request target as sent.
+    #[must_use]
+    pub fn target<'a>(&self, block: &'a [u8]) -> &'a [u8] {
+        self.target.of(block)
+    }
+
+    /// The host and port that the request is for: those of the target if it has any, else the Host field's.
+    ///
+    /// "When an origin server receives a request with an absolute-form of request-target, the origin server
+    /// MUST ignore the received Host header field (if any) and instead use the host information of the
+    /// request-target" (RFC 9112, section 3.2.2). None is an HTTP/1.0 request without Host, or `OPTIONS *`
+    /// with an empty one.
+    #[must_use]
+    pub fn authority<'a>(&self, block: &'a [u8]) -> Option<&'a [u8]> {
+        (self.authority != Span::ABSENT).then(|| self.authority.of(block))
+    }
+
+    /// How the body is delimited.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Whether the client wants to send another request on this connection (RFC 9112, section 9.3).
+    #[must_use]
+    pub fn keeps_alive(&self) -> bool {
+        self.keeps_alive
+    }
+
+    /// Whether the client waits for a 100 (Continue) before it sends the body.
+    ///
+    /// False without a body: "A server MAY omit sending a 100 (Continue) response [...] if the framing
+    /// indicates that there is no content". False in HTTP/1.0: "A server that receives a 100-continue
+    /// expectation in an HTTP/1.0 request MUST ignore that expectation" (RFC 9110, section 10.1.1).
+    #[must_use]
+    pub fn expects_continue(&self) -> bool {
+        self.expects_continue
+    }
+
+    /// The value of the first line of a field, trimmed.
+    #[must_use]
+    pub fn field<'a>(&self, block: &'a [u8], field: Field) -> Option<&'a [u8]> {
+        let place = self.places.get(field.index()).copied().unwrap_or(Span::ABSENT);
+        (place != Span::ABSENT).then(|| place.of(block))
+    }
+
+    /// Whether a field came on more than one line; [`Head::all`] has them all.
+    #[must_use]
+    pub fn repeated(&self, field: Field) -> bool {
+        self.repeated & field.bit() != 0
+    }
+
+    /// The value of every line of a field, in order. As cheap as [`Head::field`] unless the field is
+    /// repeated.
+    pub fn all<'a>(&self, block: &'a [u8], field: Field) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let repeated = self.repeated(field);
+        let first = if repeated { None } else { self.field(block, field) };
+        let rest = if repeated { self.fields.of(block) } else { &[] };
+        let same_name = move |&(name, _): &(&[u8], _)| Field::by_name(name) == Some(field);
+        first.into_iter().chain(lines(rest).filter(same_name).map(|(_, value)| value))
+    }
+
+    /// The value of the first line of a field by its name, known or not: the slow path.
+    #[must_use]
+    pub fn named<'a>(&self, block: &'a [u8], name: &str) -> Option<&'a [u8]> {
+        let mut fields = self.fields(block);
+        fields.find_map(|(other, value)| other.eq_ignore_ascii_case(name.as_bytes()).then_some(value))
+    }
+
+    /// Every field, name and trimmed value, in the order sent: the slow path.
+    pub fn fields<'a>(&self, block: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        lines(self.fields.of(block))
+    }
+}
+
+/// The field lines of a section that was found good: each ends in CRLF and has a colon.
+fn lines(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        let end = section.iter().position(|&byte| byte == b'\n')?;
+        let line = section.get(..end)?;
+        section = section.get(end + 1..)?;
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        let value = line.get(colon + 1..)?;
+        Some((line.get(..colon)?, trim_ows(value.strip_suffix(b"\r").unwrap_or(value))))
+    })
+}

@@ -1,0 +1,67 @@
+//! The house's own tasks, told in one language with the house itself: `cargo xtask help` lists them.
+//!
+//! Nothing here is part of the server, and the server never depends on it. A task is one file with one
+//! `run`, which prints what it finds. An error is printed for it; a task that must have the last word
+//! returns its exit code instead.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to whoever typed it")]
+
+mod check;
+mod house;
+mod leaks;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// One task: what a person types, what it does, and the function that does it.
+struct Task {
+    name: &'static str,
+    summary: &'static str,
+    run: fn(&[String]) -> anyhow::Result<ExitCode>,
+}
+
+const TASKS: [Task; 5] = [
+    Task {
+        name: "check",
+        summary: "format, house rules, lints, docs, licences",
+        run: |_| done(check::run()),
+    },
+    Task { name: "tidy", summary: "the house rules alone", run: |_| done(tidy::run()) },
+    Task {
+        name: "test",
+        summary: "[--long] [-- EXTRA]  every test, and the count per engine",
+        run: test::run,
+    },
+    Task { name: "leaks", summary: "the conformance suite under LeakSanitizer", run: |_| done(leaks::run()) },
+    Task { name: "help", summary: "this list", run: |_| done(help()) },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = arguments.first().map_or("help", String::as_str);
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        eprintln!("xtask: there is no task `{name}`; `cargo xtask help` lists them");
+        return ExitCode::from(2);
+    };
+    match (task.run)(arguments.get(1..).unwrap_or_default()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask {name}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn done(result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+fn help() -> anyhow::Result<()> {
+    println!("cargo xtask TASK\n");
+    for task in &TASKS {
+        println!("  {:6} {}", task.name, task.summary);
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! The conformance suite's count per engine: the same behaviours must exist under each.
+//!
+//! A test belongs to the suite if it is in the binary `behaviours` and a segment of its path is an engine's
+//! name; the rest of the path is the behaviour. Whether it passed is not asked here, only whether it is
+//! there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::reading::{Block, Outcome};
+
+/// The test binary that holds the suite.
+const SUITE: &str = "behaviours";
+/// Every engine that there will be, in the order of the table.
+const ENGINES: [&str; 6] = ["process", "thread", "pool", "epoll", "uring", "simulator"];
+/// Those that there are: the suite must have them.
+const EXISTING: [&str; 3] = ["thread", "epoll", "simulator"];
+
+/// The behaviours seen under each engine, with how each ended.
+#[derive(Default)]
+pub(super) struct Table {
+    engines: BTreeMap<&'static str, BTreeMap<String, Outcome>>,
+}
+
+impl Table {
+    pub(super) fn of(blocks: &[Block]) -> Self {
+        let mut table = Self::default();
+        for test in blocks.iter().filter(|block| block.binary == SUITE).flat_map(|block| &block.tests) {
+            if let Some((engine, behaviour)) = divide(&test.name) {
+                table.engines.entry(engine).or_default().insert(behaviour, test.outcome);
+            }
+        }
+        table
+    }
+
+    /// One line for each behaviour that an engine lacks and another has.
+    pub(super) fn gaps(&self) -> Vec<String> {
+        if self.engines.is_empty() {
+            return vec![format!("no test of the conformance suite (`{SUITE}`) ran")];
+        }
+        let all: BTreeSet<&String> = self.engines.values().flat_map(BTreeMap::keys).collect();
+        let engines =
+            ENGINES.iter().filter(|name| EXISTING.contains(name) || self.engines.contains_key(*name));
+        engines.flat_map(|engine| all.iter().filter_map(|behaviour| self.gap(engine, behaviour))).collect()
+    }
+
+    fn gap(&self, engine: &str, behaviour: &str) -> Option<String> {
+        let has = self.engines.get(engine).is_some_and(|behaviours| behaviours.contains_key(behaviour));
+        (!has).then(|| format!("`{behaviour}` is not tested under {engine}"))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.engines.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n{:<10} {:>10} {:>7} {:>7}", "engine", "behaviours", "passed", "failed")?;
+        for (engine, behaviours) in ENGINES.iter().filter_map(|name| Some((name, self.engines.get(name)?))) {
+            let count = |wanted| behaviours.values().filter(|outcome| **outcome == wanted).count();
+            let (passed, failed) = (count(Outcome::Passed), count(Outcome::Failed));
+            writeln!(f, "{engine:<10} {:>10} {passed:>7} {failed:>7}", behaviours.len())?;
+        }
+        writeln!(f)
+    }
+}
+
+/// The engine in a test's path, and the path without it.
+fn divide(name: &str) -> Option<(&'static str, String)> {
+    let segments: Vec<&str> = name.split("::").collect();
+    let (at, engine) = segments.iter().enumerate().find_map(|(at, segment)| {
+        ENGINES.into_iter().find(|engine| engine == segment).map(|engine| (at, engine))
+    })?;
+    let rest = [&segments[..at], &segments[at + 1..]].concat();
+    Some((engine, rest.join("::")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reading::{Outcome, Test};
+    use super::*;
+
+    fn table(binary: &str, names: &[&str]) -> Table {
+        let test = |name: &&str| Test { name: (*name).to_owned(), outcome: Outcome::Passed };
+        let tests = names.iter().map(test).collect();
+        Table::of(&[Block { binary: binary.to_owned(), tests, totals: None }])
+    }
+
+    #[test]
+    fn finds_a_behaviour_that_one_engine_lacks() {
+        let names = [
+            "epoll::range::a",
+            "range::thread::a",
+            "simulator::range::a",
+            "thread::range::b",
+            "epoll::range::b",
+        ];
+        assert_eq!(table(SUITE, &names).gaps(), ["`range::b` is not tested under simulator"]);
+    }
+
+    #[test]
+    fn an_engine_to_come_counts_once_it_is_there() {
+        let names = ["epoll::a", "thread::a", "simulator::a", "uring::b"];
+        assert_eq!(table(SUITE, &names).gaps().len(), 4);
+        assert!(table(SUITE, &names[..3]).gaps().is_empty());
+    }
+
+    #[test]
+    fn an_existing_engine_cannot_be_left_out() {
+        assert_eq!(table(SUITE, &["epoll::a", "thread::a"]).gaps(), ["`a` is not tested under simulator"]);
+        assert_eq!(table("plimsoll_engine", &["serve::epoll::a"]).gaps().len(), 1);
+    }
+
+    #[test]
+    fn prints_a_row_for_each_engine_that_occurs() {
+        let text = table(SUITE, &["epoll::a", "epoll::b", "thread::a"]).to_string();
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[2..4], [["thread", "1", "1", "0"], ["epoll", "2", "2", "0"]]);
+    }
+}

@@ -1,0 +1,118 @@
+//! Every test of the workspace, run by cargo, its output passed through and counted.
+//!
+//! More than cargo asks: a test that was ignored is a failure, so is a run without tests, and so is a
+//! behaviour that one engine has and another has not. The last line is always `N passed, M failed`, which
+//! the build machine reads; each complaint counts as a failure there, so that a run that is not clean never
+//! says `0 failed`.
+
+mod conformance;
+mod reading;
+mod verdict;
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{ExitCode, ExitStatus, Stdio};
+use std::thread;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::house;
+use reading::Reading;
+
+/// How many seeds the simulator tries in a long run; the tests have their own, smaller number.
+const LONG_SEEDS: &str = "10000";
+
+struct Options<'a> {
+    is_long: bool,
+    /// Handed on to `cargo test`; they choose a part, so the engines are not compared.
+    extra: &'a [String],
+}
+
+/// Runs the tests, then says what they showed.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
+    let options = parse(arguments)?;
+    let (reading, status) = watch(&options)?;
+    let engines = conformance::Table::of(&reading.blocks);
+    print!("{engines}");
+    let is_whole = options.extra.is_empty();
+    let complaints = verdict::complaints(&reading, &engines, is_whole, status.success());
+    for complaint in &complaints {
+        println!("complaint: {complaint}");
+    }
+    let failed = reading.totals().failed + complaints.len();
+    println!("{} passed, {failed} failed", reading.totals().passed);
+    // No error, for it would be told after the last line.
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn parse(arguments: &[String]) -> Result<Options<'_>> {
+    let (own, extra) = match arguments.iter().position(|argument| argument == "--") {
+        Some(at) => (&arguments[..at], &arguments[at + 1..]),
+        None => (arguments, Default::default()),
+    };
+    if let Some(unknown) = own.iter().find(|argument| *argument != "--long") {
+        bail!("there is no option `{unknown}`; usage: cargo xtask test [--long] [-- EXTRA]");
+    }
+    Ok(Options { is_long: !own.is_empty(), extra })
+}
+
+/// Runs cargo and reads both its outputs as they come.
+fn watch(options: &Options<'_>) -> Result<(Reading, ExitStatus)> {
+    let mut command = house::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]).args(options.extra);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    if options.is_long {
+        command.env("PLIMSOLL_LONG", "1").env("PLIMSOLL_SEEDS", LONG_SEEDS);
+    }
+    let mut child = command.spawn().context("cannot start cargo")?;
+    let stderr = child.stderr.take().context("cargo has no standard error")?;
+    let stdout = child.stdout.take().context("cargo has no standard output")?;
+    let names = thread::spawn(move || binaries(stderr));
+    let mut reading = Reading::default();
+    each_line(stdout, |line| {
+        println!("{line}");
+        reading.line(line);
+    });
+    reading.name_blocks(&names.join().unwrap_or_default());
+    Ok((reading, child.wait()?))
+}
+
+/// Passes standard error through, and collects the test binaries that cargo announces there.
+fn binaries(stderr: impl Read) -> Vec<String> {
+    let mut names = Vec::new();
+    each_line(stderr, |line| {
+        eprintln!("{line}");
+        names.extend(reading::announced(line));
+    });
+    names
+}
+
+fn each_line(source: impl Read, mut act: impl FnMut(&str)) {
+    let mut source = BufReader::new(source);
+    let mut line = Vec::new();
+    // A test may print bytes that are no text; they must not end the run.
+    while source.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        act(String::from_utf8_lossy(&line).trim_end_matches('\n'));
+        line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_the_dashes_is_cargos() {
+        let arguments = ["--long", "--", "--test", "behaviours"].map(str::to_owned);
+        let options = parse(&arguments).unwrap();
+        assert!(options.is_long);
+        assert_eq!(options.extra, ["--test", "behaviours"]);
+        assert!(parse(&["--fast".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_line_that_is_no_text_does_not_end_the_reading() {
+        let mut seen = 0;
+        each_line(&b"a\n\xff\nb"[..], |_| seen += 1);
+        assert_eq!(seen, 3);
+    }
+}

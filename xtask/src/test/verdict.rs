@@ -1,0 +1,85 @@
+//! What a run must satisfy besides its tests passing.
+//!
+//! Each complaint is one line that says what is wrong. A failed test is not a complaint: libtest has told
+//! it already.
+
+use super::conformance::Table;
+use super::reading::{Outcome, Reading};
+
+/// Everything that is wrong with a run; a run of a part is not asked to be complete.
+pub(super) fn complaints(
+    reading: &Reading,
+    engines: &Table,
+    is_whole: bool,
+    has_succeeded: bool,
+) -> Vec<String> {
+    let mut complaints = Vec::new();
+    complaints.extend(
+        reading
+            .blocks
+            .iter()
+            .filter(|block| block.totals.is_none())
+            .map(|block| format!("`{}` ended without a result; did it crash?", block.binary)),
+    );
+    complaints.extend(ignored(reading));
+    let totals = reading.totals();
+    if totals.passed + totals.failed == 0 {
+        complaints.push("no test ran".to_owned());
+    } else if is_whole {
+        complaints.extend(engines.gaps());
+    }
+    if !has_succeeded && totals.failed == 0 && complaints.is_empty() {
+        complaints.push("cargo test failed, though no test did; its own words are above".to_owned());
+    }
+    complaints
+}
+
+fn ignored(reading: &Reading) -> Option<String> {
+    let count = reading.totals().ignored;
+    let tests = reading.blocks.iter().flat_map(|block| &block.tests);
+    let names: Vec<&str> =
+        tests.filter(|test| test.outcome == Outcome::Ignored).map(|test| test.name.as_str()).collect();
+    (count > 0).then(|| format!("{count} ignored; a test runs or goes: {}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str =
+        "running 3 tests\ntest epoll::a ... ok\ntest thread::a ... ok\ntest simulator::a ... ok\n";
+
+    fn complaints_of(output: &str, is_whole: bool, has_succeeded: bool) -> usize {
+        let mut reading = Reading::default();
+        output.lines().for_each(|line| reading.line(line));
+        reading.name_blocks(&["behaviours".to_owned()]);
+        let engines = Table::of(&reading.blocks);
+        complaints(&reading, &engines, is_whole, has_succeeded).len()
+    }
+
+    fn result(passed: usize, ignored: usize) -> String {
+        format!(
+            "test result: ok. {passed} passed; 0 failed; {ignored} ignored; 0 measured; 0 filtered out;\n"
+        )
+    }
+
+    #[test]
+    fn a_clean_run_has_none() {
+        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(3, 0)), true, true), 0);
+    }
+
+    #[test]
+    fn a_crash_an_ignored_test_and_an_empty_run_have_one() {
+        assert_eq!(complaints_of(&format!("{WHOLE}{}{WHOLE}", result(3, 0)), true, false), 1);
+        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(3, 1)), true, true), 1);
+        assert_eq!(complaints_of("", true, true), 1);
+        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(3, 0)), true, false), 1);
+    }
+
+    #[test]
+    fn a_part_need_not_be_complete() {
+        let part = format!("running 1 test\ntest epoll::a ... ok\n{}", result(1, 0));
+        assert_eq!(complaints_of(&part, true, true), 2);
+        assert_eq!(complaints_of(&part, false, true), 0);
+    }
+}

@@ -1,0 +1,131 @@
+//! Tells Rust's code from its comments and its literals, and no more: not a parser, and it never fails.
+//!
+//! Both results have the line breaks of the text, with blanks where the other kind stood, so that a place
+//! in one is the same place in the other. What a literal holds is in neither.
+
+enum Kind {
+    Code,
+    Comment,
+    Literal,
+}
+
+/// The code alone and the comments alone.
+pub(super) fn split(text: &str) -> (String, String) {
+    let (mut code, mut comments) = (String::with_capacity(text.len()), String::with_capacity(text.len()));
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (kind, length) = piece(rest);
+        let (piece, after) = rest.split_at(length);
+        code.push_str(&if matches!(kind, Kind::Code) { piece.to_owned() } else { blank(piece) });
+        comments.push_str(&if matches!(kind, Kind::Comment) { piece.to_owned() } else { blank(piece) });
+        rest = after;
+    }
+    (code, comments)
+}
+
+fn blank(piece: &str) -> String {
+    piece.chars().map(|character| if character == '\n' { '\n' } else { ' ' }).collect()
+}
+
+/// The kind and the length in bytes of what stands first.
+fn piece(rest: &str) -> (Kind, usize) {
+    match rest.chars().next() {
+        Some('/') if rest.starts_with("//") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
+        Some('/') if rest.starts_with("/*") => (Kind::Comment, block_comment(rest)),
+        Some('"') => (Kind::Literal, quoted(rest, '"')),
+        Some('\'') => tick(rest),
+        Some(first) if first.is_alphanumeric() || first == '_' => word(rest),
+        Some(other) => (Kind::Code, other.len_utf8()),
+        None => (Kind::Code, 0),
+    }
+}
+
+fn block_comment(rest: &str) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < rest.len() {
+        let here = &rest.as_bytes()[at..];
+        if here.starts_with(b"/*") {
+            (depth, at) = (depth + 1, at + 2);
+        } else if here.starts_with(b"*/") {
+            (depth, at) = (depth - 1, at + 2);
+        } else {
+            at += 1;
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    rest.len()
+}
+
+fn quoted(rest: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, character) in rest.char_indices().skip(1) {
+        if !escaped && character == quote {
+            return at + 1;
+        }
+        escaped = !escaped && character == '\\';
+    }
+    rest.len()
+}
+
+/// A tick opens a character, or a lifetime's name.
+fn tick(rest: &str) -> (Kind, usize) {
+    let mut after = rest.chars().skip(1);
+    match (after.next(), after.next()) {
+        (Some('\\'), _) | (Some(_), Some('\'')) => (Kind::Literal, quoted(rest, '\'')),
+        _ => (Kind::Code, 1),
+    }
+}
+
+/// A whole word, with its raw literal if it is the prefix of one.
+fn word(rest: &str) -> (Kind, usize) {
+    let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let (name, after) = rest.split_at(length);
+    let hashes = after.len() - after.trim_start_matches('#').len();
+    if ["r", "br", "cr"].contains(&name) && after[hashes..].starts_with('"') {
+        let end = format!("\"{}", "#".repeat(hashes));
+        let body = length + hashes + 1;
+        let found = rest[body..].find(&end).map_or(rest.len(), |at| body + at + end.len());
+        return (Kind::Literal, found);
+    }
+    (Kind::Code, length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    fn words(text: &str) -> Vec<&str> {
+        text.split_whitespace().collect()
+    }
+
+    #[test]
+    fn comments_and_literals_are_no_code() {
+        let (code, comments) =
+            split("let a = \"b // c\"; // d\n/* e /* f */ g */ h(r#\"i\"#, b\"j\", '\\'', '\"')");
+        assert_eq!(words(&code), ["let", "a", "=", ";", "h(", ",", "b", ",", ",", ")"]);
+        assert_eq!(words(&comments), ["//", "d", "/*", "e", "/*", "f", "*/", "g", "*/"]);
+    }
+
+    #[test]
+    fn a_lifetime_is_code_and_a_raw_name_too() {
+        let (code, _) = split("fn a<'b>(r#type: &'b str)");
+        assert_eq!(code, "fn a<'b>(r#type: &'b str)");
+    }
+
+    #[test]
+    fn lines_stay_where_they_are() {
+        let text = "a\n\"b\nc\"\n/* d\n*/ e\n";
+        let (code, comments) = split(text);
+        assert_eq!(code.lines().count(), text.lines().count());
+        assert_eq!(comments.lines().count(), text.lines().count());
+    }
+
+    #[test]
+    fn what_never_ends_ends_with_the_text() {
+        for text in ["\"a", "/* a", "r#\"a", "'\\", "é'"] {
+            assert_eq!(split(text).0.chars().count(), text.chars().count());
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Rule `places`: nothing names the machine that it was written on.
+//!
+//! Sources, docs and scripts name no folder that only some machine has: they ask for one, or say that it is
+//! an example elsewhere. Tests are not read; they make their own folders.
+
+use super::source::{Finding, Line, Source};
+
+pub(super) const RULE: &str = "places";
+
+/// Folders at the root of a machine that a checkout cannot count on.
+const FOLDERS: [&str; 3] = ["work", "root", "tmp"];
+
+/// Finds an absolute path below such a folder.
+pub(super) fn check(source: &Source) -> Vec<Finding> {
+    let advice = "name no folder of this machine: take it from an argument, or from mktemp";
+    let found = source.product_lines().filter(|line| FOLDERS.iter().any(|folder| names(line, folder)));
+    found.map(|line| source.finding(line.number, RULE, advice)).collect()
+}
+
+fn names(line: &Line, folder: &str) -> bool {
+    let path = format!("/{folder}/");
+    line.raw.match_indices(&path).any(|(at, _)| !line.raw[..at].ends_with(continues_a_path))
+}
+
+/// A slash after one of these goes on with a path that began before.
+fn continues_a_path(character: char) -> bool {
+    character.is_alphanumeric() || "_-.~*})]/".contains(character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(path: &str, text: &str) -> usize {
+        check(&Source::new(path.to_owned(), text)).len()
+    }
+
+    #[test]
+    fn finds_a_folder_of_some_machine() {
+        for folder in FOLDERS {
+            assert_eq!(findings("README.md", &format!("see /{folder}/notes")), 1);
+            assert_eq!(findings("crates/io/src/lib.rs", &format!("let a = \"/{folder}/a\";")), 1);
+        }
+    }
+
+    #[test]
+    fn a_longer_path_and_a_test_are_fine() {
+        assert_eq!(findings("README.md", "target/tmp/a, {dir}/tmp/, /tmpfs/, https://a.example/work/"), 0);
+        assert_eq!(findings("tests/upload.rs", "let a = \"/tmp/a\";"), 0);
+    }
+}

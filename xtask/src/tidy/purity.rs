@@ -1,0 +1,89 @@
+//! Rule `purity`: the contract, the wires and the conversations touch no socket, file, clock or chance.
+//!
+//! They ask the engine for each, so that the simulator can answer. Types of time are fine, reading the time
+//! is not; tests may do as they like. No crate at all uses tokio: a guest that needs it has its own thread
+//! or process.
+
+use super::paths::{self, Named};
+use super::source::{Finding, Source};
+
+pub(super) const RULE: &str = "purity";
+
+const PURE: [&str; 3] = ["crates/io", "crates/wire", "crates/proto"];
+
+/// What a pure crate must not name, and where it finds the same thing.
+const IMPURE: [(&str, &str); 5] = [
+    ("std::net", "ask the engine for a connection; `core::net` has the addresses"),
+    ("std::fs", "reach files through `Io::offload` and `Fs`"),
+    ("std::time::SystemTime::now", CLOCK),
+    ("std::time::Instant::now", CLOCK),
+    ("rand", "ask the engine for `entropy`"),
+];
+const CLOCK: &str = "ask the engine for `now`";
+
+/// Finds an impure path in a pure crate, and tokio anywhere.
+pub(super) fn check(source: &Source) -> Vec<Finding> {
+    let named = paths::named(&source.code());
+    let product = named.iter().filter(|named| !source.is_test_line(named.line));
+    product.filter_map(|named| Some(source.finding(named.line, RULE, advice(source, named)?))).collect()
+}
+
+fn advice(source: &Source, named: &Named) -> Option<&'static str> {
+    if names(named, "tokio") {
+        return Some("no tokio in the core: use the executor, or a process of its own");
+    }
+    let row = IMPURE.iter().find(|(path, _)| names(named, path))?;
+    source.is_under(&PURE).then_some(row.1)
+}
+
+/// Whether a path is, or is below, what a row bans. A clock is read through its type, imported or not.
+fn names(named: &Named, banned: &str) -> bool {
+    let is_crate = !banned.contains("::");
+    if is_crate && !named.is_import && !named.path.contains("::") {
+        return false;
+    }
+    let short = banned.strip_prefix("std::time::");
+    named.is_below(banned)
+        || short.is_some_and(|short| named.path == short || named.path.ends_with(&format!("::{short}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(path: &str, text: &str) -> usize {
+        check(&Source::new(path.to_owned(), text)).len()
+    }
+
+    #[test]
+    fn a_pure_crate_asks_the_engine() {
+        for text in [
+            "use std::net::TcpStream;",
+            "use std::{fs, io};",
+            "let a = Instant::now();",
+            "let a = std::time::SystemTime::now();",
+            "let a = rand::random();",
+        ] {
+            assert_eq!(findings("crates/proto/src/http/session.rs", text), 1, "{text}");
+            assert_eq!(findings("crates/engine/src/exec.rs", text), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn types_names_and_tests_are_fine() {
+        for text in [
+            "use std::time::{Duration, Instant};",
+            "use core::net::SocketAddr;",
+            "let rand = 1;",
+            "#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n",
+        ] {
+            assert_eq!(findings("crates/wire/src/ftp.rs", text), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn nobody_uses_tokio() {
+        assert_eq!(findings("crates/lab/src/driver.rs", "use tokio::net::TcpStream;"), 1);
+        assert_eq!(findings("crates/lab/src/driver.rs", "// unlike tokio::net"), 0);
+    }
+}
