@@ -1,0 +1,85 @@
+//! One lazy deadline per connection: moving it costs a store, not a timer.
+//!
+//! It is not a timer per wait. The engine's timer stays armed from one wait to the next; when it fires
+//! early, it is armed again for the time that is meant by then. What must hold: a wait never outlives its
+//! deadline by more than a turn, and a connection that is served without waiting arms nothing.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::exec::TimerId;
+use crate::io::Io;
+use crate::time::Instant;
+
+/// When a connection's present wait ends.
+pub struct Deadline {
+    io: Io,
+    at: Cell<Instant>,
+    armed: Cell<Option<(Instant, TimerId)>>,
+}
+
+/// The deadline came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed;
+
+impl Deadline {
+    pub(crate) fn new(io: Io) -> Deadline {
+        Deadline { io, at: Cell::new(Instant::NEVER), armed: Cell::new(None) }
+    }
+
+    /// Moves the deadline to `time` from now.
+    pub fn after(&self, time: Duration) {
+        self.at.set(self.io.now() + time);
+    }
+
+    /// Moves the deadline to `at`, or takes it away with [`Instant::NEVER`].
+    pub fn set(&self, at: Instant) {
+        self.at.set(at);
+    }
+
+    /// Waits for `future`, until the deadline at the latest. On time-out the future is dropped.
+    ///
+    /// # Errors
+    /// [`Elapsed`] if the deadline came first.
+    pub async fn within<F: Future>(&self, future: F) -> Result<F::Output, Elapsed> {
+        let mut future = pin!(future);
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll_elapsed(cx).map(Err),
+        })
+        .await
+    }
+
+    fn poll_elapsed(&self, cx: &mut Context<'_>) -> Poll<Elapsed> {
+        let (at, now) = (self.at.get(), self.io.now());
+        if now >= at {
+            return Poll::Ready(Elapsed);
+        }
+        match self.armed.get() {
+            Some((armed, _)) if now < armed && armed <= at => {}
+            _ if at == Instant::NEVER => {}
+            _ => self.arm(at, cx),
+        }
+        Poll::Pending
+    }
+
+    fn arm(&self, at: Instant, cx: &Context<'_>) {
+        self.disarm();
+        self.armed.set(Some((at, self.io.timer(at, cx.waker()))));
+    }
+
+    fn disarm(&self) {
+        if let Some((_, timer)) = self.armed.take() {
+            self.io.cancel(timer);
+        }
+    }
+}
+
+impl Drop for Deadline {
+    fn drop(&mut self) {
+        self.disarm();
+    }
+}

@@ -1,0 +1,83 @@
+//! What an engine implements, and what it is given to run.
+//!
+//! It is not what protocols call: [`crate::Io`] wraps it. What must hold: no method waits, except that
+//! `offload` may run its job in place where the connection has a thread of its own.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::SystemTime;
+
+use crate::address::Address;
+use crate::exec::TimerId;
+use crate::file::Fs;
+use crate::io::Io;
+use crate::listener::Listener;
+use crate::offload::NotDone;
+use crate::stream::Stream;
+use crate::time::Instant;
+
+/// A future that stays on its thread.
+pub type LocalFuture = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Blocking work, run once where it may block.
+pub type Job = Box<dyn FnOnce(&dyn Fs) + Send>;
+
+/// Which pool of threads blocking work goes to, so that one kind never starves another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Opening, reading and writing files.
+    Files,
+}
+
+/// The clock, network, files and chance that one thread's protocols run on.
+pub trait Engine {
+    /// The clock as of this turn.
+    fn now(&self) -> Instant;
+    /// The time of day.
+    fn wall(&self) -> SystemTime;
+    /// Wakes `waker` at `at`, once.
+    fn timer(&self, at: Instant, waker: &Waker) -> TimerId;
+    /// Forgets a timer; one that has fired is no error.
+    fn cancel(&self, timer: TimerId);
+    /// Starts to connect; the stream's first `drain` tells when it is connected.
+    ///
+    /// # Errors
+    /// What the system says at once.
+    fn connect(&self, to: &Address) -> io::Result<Stream>;
+    /// Listens for streams.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn listen(&self, at: &Address) -> io::Result<Listener>;
+    /// Files without waiting: what is not in memory is [`io::ErrorKind::WouldBlock`]. Where a connection
+    /// has its own thread, this `Fs` waits and never says so.
+    fn at_hand(&self) -> &dyn Fs;
+    /// Runs `job` where it may block.
+    ///
+    /// # Errors
+    /// [`NotDone::Busy`] if too much is waiting already; the job is dropped.
+    fn offload(&self, work: Work, job: Job) -> Result<(), NotDone>;
+    /// Ready once the server is to end; stays so. Every task is woken when it comes.
+    fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()>;
+    /// Fills `into` with unpredictable bytes (in the simulator, the seed's).
+    fn entropy(&self, into: &mut [u8]);
+}
+
+/// A protocol, ready to serve: what an engine calls for each connection.
+pub trait Handler {
+    /// Serves one connection from its first byte to its last.
+    fn serve(&self, stream: Stream) -> LocalFuture;
+
+    /// What goes on beside the connections (a log to be flushed), one per thread that serves; dropped when
+    /// that thread ends.
+    fn background(&self) -> LocalFuture {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Makes the handler of one thread.
+pub type Setup = Arc<dyn Fn(Io) -> Rc<dyn Handler> + Send + Sync>;

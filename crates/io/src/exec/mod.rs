@@ -1,0 +1,14 @@
+//! The one executor: tasks of one thread, their wakers, their timers.
+//!
+//! It does not park and reads no clock: whoever drives it (an engine, the simulator) takes the tasks that
+//! are ready, polls them, and decides how to wait. What must hold: a panic ends the task it happened in and
+//! no other; a waker may be called from any thread, at any time, also after its task has ended.
+
+mod tasks;
+mod timers;
+mod wakers;
+
+pub(crate) use tasks::message_of;
+pub use tasks::{Executor, TaskId, Turn};
+pub use timers::{TimerId, Timers};
+pub use wakers::Entered;

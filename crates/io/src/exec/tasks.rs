@@ -1,0 +1,175 @@
+//! The tasks of one thread and the queue of those that are ready.
+//!
+//! It does not choose the order in which ready tasks are polled (the simulator shuffles it), nor wait. What
+//! must hold: polling and dropping a task are both under `catch_unwind`; a task may spawn and wake others
+//! while it is polled.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use super::wakers::{Entered, Local, Remote, TaskWaker};
+use crate::engine::LocalFuture;
+use crate::stop::Notify;
+
+/// Names a task of one executor. Names are used again after a task has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(usize);
+
+/// What became of a task when it was polled.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// There is no such task (any more).
+    Absent,
+    /// It waits.
+    Waiting,
+    /// It has ended.
+    Ended,
+    /// It panicked and was dropped; the message.
+    Panicked(String),
+}
+
+struct Task {
+    future: LocalFuture,
+    waker: Waker,
+    handle: Arc<TaskWaker>,
+}
+
+enum Slot {
+    Vacant,
+    Polled,
+    Waiting(Task),
+}
+
+/// Tasks that stay on one thread.
+pub struct Executor {
+    slots: RefCell<Vec<Slot>>,
+    vacant: RefCell<Vec<usize>>,
+    live: Cell<usize>,
+    local: Local,
+    remote: Arc<Remote>,
+}
+
+impl Executor {
+    /// An executor without tasks; `notify` ends the park of its thread when another thread wakes a task.
+    pub fn new(notify: Arc<dyn Notify>) -> Executor {
+        Executor {
+            slots: RefCell::default(),
+            vacant: RefCell::default(),
+            live: Cell::new(0),
+            local: Local::default(),
+            remote: Remote::new(notify),
+        }
+    }
+
+    /// Makes this thread the executor's own until the guard is dropped.
+    pub fn enter(&self) -> Entered {
+        Entered::new(&self.remote, &self.local)
+    }
+
+    /// Adds a task, ready to be polled.
+    pub fn spawn(&self, future: LocalFuture) -> TaskId {
+        let index = self.vacant.borrow_mut().pop().unwrap_or_else(|| {
+            self.slots.borrow_mut().push(Slot::Vacant);
+            self.slots.borrow().len() - 1
+        });
+        let handle = TaskWaker::new(TaskId(index), &self.remote);
+        let waker = Waker::from(Arc::clone(&handle));
+        waker.wake_by_ref();
+        self.slots.borrow_mut()[index] = Slot::Waiting(Task { future, waker, handle });
+        self.live.set(self.live.get() + 1);
+        TaskId(index)
+    }
+
+    /// How many tasks have not ended.
+    pub fn live(&self) -> usize {
+        self.live.get()
+    }
+
+    /// Whether `task` has not ended.
+    pub fn is_live(&self, task: TaskId) -> bool {
+        !matches!(self.slots.borrow().get(task.0), None | Some(Slot::Vacant))
+    }
+
+    /// Whether a task is ready.
+    pub fn any_ready(&self) -> bool {
+        self.remote.take_into(&self.local);
+        !self.local.borrow().is_empty()
+    }
+
+    /// Moves the tasks that are ready now into `batch`, in the order in which they were woken. Those that
+    /// are woken while the batch is polled come in the next one, so that no task starves another.
+    pub fn take_ready(&self, batch: &mut Vec<TaskId>) {
+        self.remote.take_into(&self.local);
+        batch.extend(self.local.borrow_mut().drain(..));
+    }
+
+    /// Polls one task.
+    pub fn poll(&self, id: TaskId) -> Turn {
+        let Some(mut task) = self.begin(id) else { return Turn::Absent };
+        task.handle.polled();
+        let mut cx = Context::from_waker(&task.waker);
+        match catch_unwind(AssertUnwindSafe(|| task.future.as_mut().poll(&mut cx))) {
+            Ok(std::task::Poll::Pending) => {
+                self.slots.borrow_mut()[id.0] = Slot::Waiting(task);
+                Turn::Waiting
+            }
+            Ok(std::task::Poll::Ready(())) => self.end(id, task).map_or(Turn::Ended, Turn::Panicked),
+            Err(panic) => {
+                let message = message_of(&*panic);
+                self.end(id, task);
+                Turn::Panicked(message)
+            }
+        }
+    }
+
+    /// Wakes every task: something that all of them may wait for has changed.
+    pub fn wake_all(&self) {
+        for slot in &*self.slots.borrow() {
+            if let Slot::Waiting(task) = slot {
+                task.waker.wake_by_ref();
+            }
+        }
+    }
+
+    /// Drops every task.
+    pub fn clear(&self) {
+        // Not in the loop's head, where the borrow would last as long as the loop.
+        let count = self.slots.borrow().len();
+        for index in 0..count {
+            if let Some(task) = self.begin(TaskId(index)) {
+                self.end(TaskId(index), task);
+            }
+        }
+    }
+
+    fn begin(&self, id: TaskId) -> Option<Task> {
+        let mut slots = self.slots.borrow_mut();
+        let slot = slots.get_mut(id.0)?;
+        match std::mem::replace(slot, Slot::Polled) {
+            Slot::Waiting(task) => Some(task),
+            other => {
+                *slot = other;
+                None
+            }
+        }
+    }
+
+    /// Drops a task; what it says if it panics in doing so.
+    fn end(&self, id: TaskId, task: Task) -> Option<String> {
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(task)));
+        self.slots.borrow_mut()[id.0] = Slot::Vacant;
+        self.vacant.borrow_mut().push(id.0);
+        self.live.set(self.live.get() - 1);
+        dropped.err().map(|panic| message_of(&*panic))
+    }
+}
+
+pub(crate) fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.map(str::to_owned)
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

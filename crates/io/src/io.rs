@@ -1,0 +1,145 @@
+//! What a protocol calls: the engine it runs on, in the form of a value.
+//!
+//! It is not generic over engines: protocol code compiles once. What must hold: it stays on the thread it
+//! was made for (it is not `Send`).
+
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
+
+use crate::address::Address;
+use crate::deadline::Deadline;
+use crate::engine::{Engine, Work};
+use crate::exec::TimerId;
+use crate::file::Fs;
+use crate::listener::Listener;
+use crate::offload::{self, NotDone};
+use crate::stream::Stream;
+use crate::time::Instant;
+
+/// Clock, network, files and chance of the thread that a protocol runs on.
+#[derive(Clone)]
+pub struct Io {
+    engine: Rc<dyn Engine>,
+}
+
+impl Io {
+    /// Wraps an engine.
+    pub fn new(engine: Rc<dyn Engine>) -> Io {
+        Io { engine }
+    }
+
+    /// The clock as of this turn.
+    pub fn now(&self) -> Instant {
+        self.engine.now()
+    }
+
+    /// The time of day.
+    pub fn wall(&self) -> SystemTime {
+        self.engine.wall()
+    }
+
+    /// Waits for `time`.
+    pub async fn sleep(&self, time: Duration) {
+        let deadline = self.deadline();
+        deadline.after(time);
+        let elapsed = deadline.within(std::future::pending::<()>()).await;
+        debug_assert!(elapsed.is_err(), "what is pending for ever was ready");
+    }
+
+    /// A deadline that is off.
+    pub fn deadline(&self) -> Deadline {
+        Deadline::new(self.clone())
+    }
+
+    /// Connects a stream.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn connect(&self, to: &Address) -> io::Result<Stream> {
+        let mut stream = self.engine.connect(to)?;
+        stream.tx.drain(u64::MAX).await?;
+        Ok(stream)
+    }
+
+    /// Listens for streams.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn listen(&self, at: &Address) -> io::Result<Listener> {
+        self.engine.listen(at)
+    }
+
+    /// Runs a question about files: at once if it can be answered from memory, else where it may block.
+    /// `question` may be asked twice, the second time from the start.
+    ///
+    /// # Errors
+    /// What the question answers, or [`io::ErrorKind::ResourceBusy`] if too much is waiting.
+    pub async fn files<T: Send + 'static>(
+        &self,
+        question: impl Fn(&dyn Fs) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        match question(self.engine.at_hand()) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            answered => return answered,
+        }
+        self.offload(Work::Files, move |fs| question(fs)).await?
+    }
+
+    /// Runs `work` once where it may block. If the future is dropped, the work is still finished.
+    ///
+    /// # Errors
+    /// [`NotDone::Busy`] if too much is waiting, [`NotDone::Lost`] if it panicked.
+    pub async fn offload<T: Send + 'static>(
+        &self,
+        kind: Work,
+        work: impl FnOnce(&dyn Fs) -> T + Send + 'static,
+    ) -> Result<T, NotDone> {
+        let (job, wait) = offload::job(work);
+        self.engine.offload(kind, job)?;
+        wait.await
+    }
+
+    /// Waits until the server is to end. Level-triggered: once it is ready, it stays ready.
+    pub async fn stopping(&self) {
+        poll_fn(|cx| self.engine.poll_stopping(cx)).await;
+    }
+
+    /// Whether the server is to end.
+    pub fn is_stopping(&self) -> bool {
+        self.poll_stopping(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    /// See [`Io::stopping`].
+    pub fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.engine.poll_stopping(cx)
+    }
+
+    /// Fills `into` with unpredictable bytes.
+    pub fn entropy(&self, into: &mut [u8]) {
+        self.engine.entropy(into);
+    }
+
+    /// Lets every other task have its turn.
+    pub async fn yield_now(&self) {
+        let mut yielded = false;
+        poll_fn(|cx| {
+            if std::mem::replace(&mut yielded, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    pub(crate) fn timer(&self, at: Instant, waker: &Waker) -> TimerId {
+        self.engine.timer(at, waker)
+    }
+
+    pub(crate) fn cancel(&self, timer: TimerId) {
+        self.engine.cancel(timer);
+    }
+}

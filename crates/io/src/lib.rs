@@ -1,0 +1,54 @@
+//! The I/O contract: what a protocol may ask of whatever runs it, and nothing about how that is done.
+//!
+//! A protocol is written once, as plain async functions over [`Io`] and [`Stream`]. An engine (a crate
+//! above this one) decides what its `await` means; [`sim`] is a deterministic engine for tests. The
+//! executor, the timers and the send queue that all of them share are here too, because they need no
+//! kernel: [`exec`] and [`outbox`].
+//!
+//! This crate is not an engine: it makes no system call, reads no clock, draws no chance, and has no
+//! `unsafe`.
+//!
+//! What must hold, in every engine alike (`tests/contract` has a test for each):
+//!
+//! 1. Dropping any future loses no byte: state lives in the transport, a future is a wish to be woken.
+//! 2. [`Tx::push`] is sent without the task being polled again.
+//! 3. A [`Lease`] is exclusive, mutable and owns its memory.
+//! 4. Bodies come one lease at a time: who does not ask receives nothing, and the peer is held back.
+//! 5. Dropping a stream aborts it, [`Stream::finish`] delivers it.
+//! 6. A panic ends one connection.
+//! 7. [`Io::stopping`] is level-triggered and reaches every idle wait.
+#![forbid(unsafe_code)]
+
+mod address;
+mod combine;
+mod deadline;
+mod engine;
+pub mod exec;
+mod file;
+mod io;
+mod lease;
+pub mod limits;
+mod listener;
+mod offload;
+pub mod outbox;
+mod segment;
+pub mod sim;
+mod stop;
+mod stream;
+mod time;
+mod transport;
+
+pub use address::{Address, BadAddress};
+pub use combine::{Either, join, select};
+pub use deadline::{Deadline, Elapsed};
+pub use engine::{Engine, Handler, Job, LocalFuture, Setup, Work};
+pub use file::{Entry, File, FileKind, Fs, Handle, Stat};
+pub use io::Io;
+pub use lease::{Detached, Lease, Pool};
+pub use listener::{Accept, Listener};
+pub use offload::NotDone;
+pub use segment::{FileRange, Segment};
+pub use stop::{Notify, Stop};
+pub use stream::{Rx, Stream, Tx};
+pub use time::Instant;
+pub use transport::{Peer, Transport, Want};

@@ -1,0 +1,21 @@
+//! Every bound that the contract itself sets, by name, with its unit last.
+//!
+//! It is not where a protocol keeps its limits: those stand beside the protocol. What must hold: whatever
+//! a peer can make grow has a number here or there.
+
+/// Memory of a lease for a request head or a command line: room for the usual head in one receive.
+pub const HEAD_BLOCK_BYTES: usize = 8 * 1024;
+/// Memory of a lease for a body: large enough that a receive call is cheap beside the copy it makes.
+pub const BODY_BLOCK_BYTES: usize = 64 * 1024;
+/// Free blocks that a pool keeps for reuse; more are given back to the allocator.
+pub const POOL_KEPT_BLOCKS_MAX: usize = 32;
+/// Bytes that one connection may receive in one turn before others have theirs.
+pub const TURN_RECEIVE_BYTES_MAX: usize = 256 * 1024;
+/// Receives that one connection may make in one turn before others have theirs.
+pub const TURN_RECEIVES_MAX: u32 = 16;
+/// Bytes that one connection may send in one turn before others have theirs. A file's chunk.
+pub const TURN_SEND_BYTES_MAX: u64 = 1024 * 1024;
+/// Memory segments that one system call sends together.
+pub const GATHER_SEGMENTS_MAX: usize = 16;
+/// Bytes that [`crate::Stream::finish`] reads and drops while it waits for the peer's end.
+pub const LINGER_BYTES_MAX: usize = 1024 * 1024;

@@ -1,0 +1,154 @@
+//! The queue of what was pushed and is not sent yet, with how far its first segment has got.
+//!
+//! It is not a socket: an engine looks at the front, sends what it can, and says how much that was. What
+//! must hold: bytes leave in the order in which they were pushed, each once.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::file::File;
+use crate::segment::Segment;
+
+/// Segments on their way to a peer.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    segments: VecDeque<Segment>,
+    /// Bytes of the first segment in memory that were sent; a file range moves its own start.
+    sent: usize,
+    unsent: u64,
+}
+
+/// What stands at the front of an outbox.
+#[derive(Debug)]
+pub enum Front<'a> {
+    /// Bytes in memory; [`Outbox::gather`] has them with what follows.
+    Bytes,
+    /// A range of a file.
+    File(&'a File, Range<u64>),
+}
+
+impl Outbox {
+    /// Adds a segment at the end. An empty one is dropped.
+    pub fn push(&mut self, segment: Segment) {
+        let len = segment.len();
+        if len > 0 {
+            self.unsent += len;
+            self.segments.push_back(segment);
+        }
+    }
+
+    /// Bytes that are not sent, files' included.
+    pub fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
+    /// What is to be sent next, if anything is.
+    pub fn front(&self) -> Option<Front<'_>> {
+        self.segments.front().map(|segment| match segment {
+            Segment::File(part) => Front::File(&part.file, part.range.clone()),
+            _ => Front::Bytes,
+        })
+    }
+
+    /// The slices at the front, up to the first file, as many as `into` holds; returns how many.
+    pub fn gather<'a>(&'a self, into: &mut [&'a [u8]]) -> usize {
+        let memory = self.segments.iter().take_while(|segment| !matches!(segment, Segment::File(_)));
+        let mut count = 0;
+        for (slot, segment) in into.iter_mut().zip(memory) {
+            *slot = segment.bytes();
+            count += 1;
+        }
+        if count > 0 {
+            into[0] = &into[0][self.sent..];
+        }
+        count
+    }
+
+    /// Whether a file comes after the `count` gathered slices: the sender may hold the bytes back for it.
+    pub fn more_after(&self, count: usize) -> bool {
+        self.segments.len() > count
+    }
+
+    /// Notes that `bytes` more of the front were sent.
+    pub fn advance(&mut self, bytes: u64) {
+        self.unsent = self.unsent.saturating_sub(bytes);
+        let mut left = bytes;
+        while let Some(front) = self.segments.front_mut() {
+            if let Segment::File(part) = front {
+                let step = left.min(part.range.end - part.range.start);
+                part.range.start += step;
+                left -= step;
+                if part.range.start < part.range.end {
+                    return;
+                }
+            } else {
+                let rest = (front.bytes().len() - self.sent) as u64;
+                if left < rest {
+                    self.sent += usize::try_from(left).unwrap_or(usize::MAX);
+                    return;
+                }
+                left -= rest;
+                self.sent = 0;
+            }
+            self.segments.pop_front();
+        }
+    }
+
+    /// Forgets everything: the connection is over.
+    pub fn clear(&mut self) {
+        *self = Outbox::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::{File, Handle};
+    use crate::segment::FileRange;
+
+    fn drained(outbox: &mut Outbox, step: u64) -> (Vec<u8>, Vec<Range<u64>>) {
+        let (mut bytes, mut ranges) = (Vec::new(), Vec::new());
+        while let Some(front) = outbox.front() {
+            match front {
+                Front::File(_, range) => ranges.push(range.start..(range.start + step).min(range.end)),
+                Front::Bytes => {
+                    let mut slices = [&[][..]; 4];
+                    let count = outbox.gather(&mut slices);
+                    bytes.extend(slices[..count].concat().iter().take(usize::try_from(step).unwrap()));
+                }
+            }
+            let before = outbox.unsent();
+            let sent = match outbox.front() {
+                Some(Front::File(_, range)) => step.min(range.end - range.start),
+                _ => {
+                    let mut slices = [&[][..]; 4];
+                    let count = outbox.gather(&mut slices);
+                    step.min(slices[..count].iter().map(|s| s.len() as u64).sum())
+                }
+            };
+            outbox.advance(sent);
+            assert_eq!(outbox.unsent(), before - sent);
+        }
+        (bytes, ranges)
+    }
+
+    #[test]
+    fn bytes_leave_in_order_each_once_however_few_go_at_a_time() {
+        for step in 1..20 {
+            let mut outbox = Outbox::default();
+            outbox.push(Segment::Static(b"one "));
+            outbox.push(Segment::Owned(Vec::new()));
+            outbox.push(Segment::Owned(b"two ".to_vec()));
+            outbox.push(Segment::Shared(b"three".to_vec().into()));
+            let file = File::new(Handle::Simulated(7));
+            outbox.push(Segment::File(FileRange { file, range: 5..9 }));
+            outbox.push(Segment::Lease(Lease::owned(b" four".to_vec())));
+            assert_eq!(outbox.unsent(), 22);
+            let (bytes, ranges) = drained(&mut outbox, step);
+            assert_eq!(String::from_utf8(bytes).unwrap(), "one two three four");
+            assert_eq!((ranges[0].start, ranges.last().unwrap().end), (5, 9));
+            assert_eq!(outbox.unsent(), 0);
+        }
+    }
+    use crate::lease::Lease;
+}

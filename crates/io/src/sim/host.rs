@@ -1,0 +1,185 @@
+//! One simulated machine: its name, its disk, its order to stop, and the [`Engine`] that its protocols get.
+//!
+//! It is not a thread: all hosts take turns on one executor. What must hold: a job runs when its time has
+//! come, also when nobody waits for it any more, and its panic is its own.
+
+use core::net::IpAddr;
+use std::cell::Cell;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::SystemTime;
+
+use super::disk::SimDisk;
+use super::network::ip_of;
+use super::trace::Happened;
+use super::view::View;
+use super::world::World;
+use crate::address::Address;
+use crate::engine::{Engine, Job, Work};
+use crate::exec::{TimerId, message_of};
+use crate::file::Fs;
+use crate::io::Io;
+use crate::lease::Pool;
+use crate::limits::{BODY_BLOCK_BYTES, HEAD_BLOCK_BYTES};
+use crate::listener::Listener;
+use crate::offload::NotDone;
+use crate::stop::{Notify, Stop};
+use crate::stream::Stream;
+use crate::time::Instant;
+use crate::transport::Want;
+
+/// Offloaded jobs that wait on one host at a time, at most; more are refused.
+pub const OFFLOAD_JOBS_MAX: usize = 64;
+
+/// A machine of a simulation. Clones are the same machine.
+#[derive(Clone)]
+pub struct Host {
+    pub(super) machine: Rc<Machine>,
+}
+
+pub(super) struct Machine {
+    pub(super) world: Rc<World>,
+    pub(super) number: u32,
+    pub(super) ip: IpAddr,
+    pub(super) disk: Arc<SimDisk>,
+    at_hand: View,
+    blocking: View,
+    stop: Stop,
+    heads: Rc<Pool>,
+    bodies: Rc<Pool>,
+    jobs: Cell<usize>,
+}
+
+impl Host {
+    pub(super) fn new(world: &Rc<World>, name: &str) -> Host {
+        let number = u32::try_from(world.hosts.borrow().len()).unwrap_or(u32::MAX);
+        world.hosts.borrow_mut().push(name.to_owned());
+        let disk = SimDisk::new(Arc::clone(&world.clock));
+        let view = |not_at_hand| {
+            View::new(&disk, world.draw(|chance| chance.fork()), not_at_hand, world.faults.short_reads)
+        };
+        let machine = Machine {
+            world: Rc::clone(world),
+            number,
+            ip: ip_of(number),
+            at_hand: view(world.faults.not_at_hand),
+            blocking: view(0),
+            disk,
+            stop: Stop::new(),
+            heads: Pool::new(HEAD_BLOCK_BYTES),
+            bodies: Pool::new(BODY_BLOCK_BYTES),
+            jobs: Cell::new(0),
+        };
+        let bell: Arc<dyn Notify> = Arc::<super::world::Bell>::clone(&world.stop_bell);
+        machine.stop.tell(&bell);
+        Host { machine: Rc::new(machine) }
+    }
+
+    /// What protocols on this machine get.
+    pub fn io(&self) -> Io {
+        Io::new(Rc::new(SimEngine(Rc::clone(&self.machine))))
+    }
+
+    /// Its disk.
+    pub fn disk(&self) -> &Arc<SimDisk> {
+        &self.machine.disk
+    }
+
+    /// Its address on the network; loopback is every host's too.
+    pub fn ip(&self) -> IpAddr {
+        self.machine.ip
+    }
+
+    /// Its order to end.
+    pub fn stop(&self) -> &Stop {
+        &self.machine.stop
+    }
+
+    /// Gives the order to end.
+    pub fn order_stop(&self) {
+        self.machine.world.log(self.machine.number, 0, Happened::Stopping, 0);
+        self.machine.stop.order();
+    }
+
+    /// Memory of all leases that its protocols hold, in bytes.
+    pub fn leased_bytes(&self) -> usize {
+        self.machine.heads.leased_bytes() + self.machine.bodies.leased_bytes()
+    }
+}
+
+impl Machine {
+    pub(super) fn pool(&self, want: Want) -> &Rc<Pool> {
+        match want {
+            Want::Head => &self.heads,
+            Want::Body => &self.bodies,
+        }
+    }
+
+    fn run(&self, job: Job) {
+        self.jobs.set(self.jobs.get() - 1);
+        self.world.log(self.number, 0, Happened::JobRuns, self.jobs.get());
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&self.blocking))) {
+            self.world.log(self.number, 0, Happened::JobPanicked, 0);
+            self.world.note_panic(self.number, &format!("an offloaded job: {}", message_of(&*panic)));
+        }
+    }
+}
+
+/// The engine of one machine's protocols.
+struct SimEngine(Rc<Machine>);
+
+impl Engine for SimEngine {
+    fn now(&self) -> Instant {
+        self.0.world.now()
+    }
+
+    fn wall(&self) -> SystemTime {
+        self.0.world.clock.wall()
+    }
+
+    fn timer(&self, at: Instant, waker: &Waker) -> TimerId {
+        self.0.world.timers.add(at, waker)
+    }
+
+    fn cancel(&self, timer: TimerId) {
+        self.0.world.timers.cancel(timer);
+    }
+
+    fn connect(&self, to: &Address) -> io::Result<Stream> {
+        Ok(self.0.world.network.connect(&self.0, to))
+    }
+
+    fn listen(&self, at: &Address) -> io::Result<Listener> {
+        self.0.world.network.listen(&self.0, at)
+    }
+
+    fn at_hand(&self) -> &dyn Fs {
+        &self.0.at_hand
+    }
+
+    fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {
+        let Work::Files = work;
+        let (world, waiting) = (&self.0.world, self.0.jobs.get());
+        if waiting >= OFFLOAD_JOBS_MAX {
+            world.log(self.0.number, 0, Happened::JobRefused, waiting);
+            return Err(NotDone::Busy);
+        }
+        self.0.jobs.set(waiting + 1);
+        world.log(self.0.number, 0, Happened::JobWaits, waiting + 1);
+        let machine = Rc::clone(&self.0);
+        world.after(world.some_of(world.faults.offload_delay_max), move |_| machine.run(job));
+        Ok(())
+    }
+
+    fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {
+        // Nothing is kept of `cx`: the order wakes every task.
+        if self.0.stop.is_ordered() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn entropy(&self, into: &mut [u8]) {
+        self.0.world.draw(|chance| chance.fill(into));
+    }
+}

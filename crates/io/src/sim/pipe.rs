@@ -1,0 +1,175 @@
+//! One direction of a connection: the sender's outbox, the system's buffers, the bytes that have arrived.
+//!
+//! It draws no chance and schedules nothing ([`super::connection`] does): it only moves as many bytes as it
+//! is told. What must hold: bytes keep their order, and no more than the window is between the two ends.
+
+use std::collections::VecDeque;
+use std::io;
+use std::task::Waker;
+
+use super::faults::{WINDOW_BYTES_MAX, WINDOW_OPENS_EVERY};
+use crate::file::Fs;
+use crate::limits::GATHER_SEGMENTS_MAX;
+use crate::outbox::{Front, Outbox};
+
+/// How far the end of sending has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The sender has not finished, or not everything has been taken.
+    Open,
+    /// The system has it, behind all bytes.
+    OnTheWire,
+    /// It has arrived, and whoever reads to it is told.
+    Arrived,
+}
+
+pub(super) struct Pipe {
+    /// What the sender's process holds.
+    pub(super) outbox: Outbox,
+    pub(super) finished: bool,
+    /// What the sender's system has taken and the receiver's does not have yet.
+    wire: VecDeque<u8>,
+    /// What the receiver's system holds until it is asked.
+    arrived: VecDeque<u8>,
+    pub(super) end: End,
+    window: usize,
+    /// Bytes that have arrived, in all.
+    carried: u64,
+    /// A taking is on the agenda.
+    pub(super) taking: bool,
+    /// An arrival is on the agenda.
+    pub(super) arriving: bool,
+    pub(super) receiver: Option<Waker>,
+    pub(super) drainer: Option<(u64, Waker)>,
+}
+
+impl Pipe {
+    pub(super) fn new(window: usize) -> Pipe {
+        Pipe {
+            outbox: Outbox::default(),
+            finished: false,
+            wire: VecDeque::new(),
+            arrived: VecDeque::new(),
+            end: End::Open,
+            window,
+            carried: 0,
+            taking: false,
+            arriving: false,
+            receiver: None,
+            drainer: None,
+        }
+    }
+
+    /// How many bytes the system would still take.
+    pub(super) fn room(&self) -> usize {
+        let opened = usize::try_from(self.carried / WINDOW_OPENS_EVERY).unwrap_or(WINDOW_BYTES_MAX);
+        self.window.max(opened).min(WINDOW_BYTES_MAX).saturating_sub(self.wire.len() + self.arrived.len())
+    }
+
+    /// How many bytes the system could take now.
+    pub(super) fn takeable(&self) -> usize {
+        self.room().min(usize::try_from(self.outbox.unsent()).unwrap_or(usize::MAX))
+    }
+
+    /// Whether everything was pushed and taken, and the end was not.
+    pub(super) fn end_is_due(&self) -> bool {
+        self.finished && self.end == End::Open && self.outbox.unsent() == 0
+    }
+
+    /// The system takes up to `count` bytes; returns how many.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if a file is shorter than its range.
+    pub(super) fn take(&mut self, count: usize, disk: &dyn Fs) -> io::Result<usize> {
+        let mut taken = 0;
+        while taken < count {
+            let step = self.take_front(count - taken, disk)?;
+            if step == 0 {
+                break;
+            }
+            self.outbox.advance(step as u64);
+            taken += step;
+        }
+        Ok(taken)
+    }
+
+    fn take_front(&mut self, most: usize, disk: &dyn Fs) -> io::Result<usize> {
+        match self.outbox.front() {
+            None => Ok(0),
+            Some(Front::Bytes) => {
+                let mut slices = [&[][..]; GATHER_SEGMENTS_MAX];
+                let gathered = self.outbox.gather(&mut slices);
+                let before = self.wire.len();
+                self.wire.extend(slices[..gathered].iter().copied().flatten().take(most));
+                Ok(self.wire.len() - before)
+            }
+            Some(Front::File(file, range)) => {
+                let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+                let mut bytes = vec![0; most.min(len)];
+                let count = disk.read_at(file, &mut bytes, range.start)?;
+                if count == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                self.wire.extend(&bytes[..count]);
+                Ok(count)
+            }
+        }
+    }
+
+    pub(super) fn on_the_wire(&self) -> usize {
+        self.wire.len()
+    }
+
+    pub(super) fn arrived(&self) -> usize {
+        self.arrived.len()
+    }
+
+    pub(super) fn carried(&self) -> u64 {
+        self.carried
+    }
+
+    /// `count` bytes arrive at the receiver's system.
+    pub(super) fn arrive(&mut self, count: usize) {
+        self.arrived.extend(self.wire.drain(..count.min(self.wire.len())));
+        self.carried += count as u64;
+    }
+
+    /// The receiver takes `count` bytes.
+    pub(super) fn receive(&mut self, count: usize, into: &mut Vec<u8>) {
+        into.extend(self.arrived.drain(..count.min(self.arrived.len())));
+    }
+
+    /// What has not arrived never will.
+    pub(super) fn lose_wire(&mut self) {
+        self.wire.clear();
+        if self.end == End::OnTheWire {
+            self.end = End::Open;
+        }
+    }
+
+    /// What has arrived is taken from the receiver.
+    pub(super) fn lose_arrived(&mut self) {
+        self.arrived.clear();
+        self.end = End::Open;
+    }
+
+    pub(super) fn wake_receiver(&mut self) {
+        if let Some(waker) = self.receiver.take() {
+            waker.wake();
+        }
+    }
+
+    /// Wakes whoever waits for the outbox, if it has come down that far.
+    pub(super) fn wake_drainer(&mut self) {
+        if let Some((_, waker)) = self.drainer.take_if(|(below, _)| self.outbox.unsent() <= *below) {
+            waker.wake();
+        }
+    }
+
+    /// Wakes whoever waits for the outbox: there is an error to be told.
+    pub(super) fn wake_drainer_always(&mut self) {
+        if let Some((_, waker)) = self.drainer.take() {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The loop that turns a simulation, and how it fails.
+//!
+//! It is not an engine's loop: it never parks. What must hold: the clock moves only when nothing is ready
+//! and nothing is due; who waits for ever is told so, with the seed and the trace.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::SEED_VARIABLE;
+use super::trace::{Happened, NOBODY};
+use super::world::World;
+use crate::exec::{TaskId, Turn};
+use crate::time::Instant;
+
+/// Virtual time that one [`super::Sim::run`] may take: more is a wait that was not meant.
+pub const RUN_TIME_MAX: Duration = Duration::from_secs(3600);
+/// Polls and events that one [`super::Sim::run`] may take: more is a circle.
+pub const RUN_STEPS_MAX: u64 = 5_000_000;
+
+/// One run: from the spawning of its main task until that is ready.
+pub(super) struct Run<'a> {
+    world: &'a Rc<World>,
+    main: TaskId,
+    /// Why the main task will not be ready.
+    failed: Option<String>,
+    steps: u64,
+    time_max: Instant,
+}
+
+/// Turns `world` until `main` is ready.
+pub(super) fn run<T: 'static>(world: &Rc<World>, host: u32, main: impl Future<Output = T> + 'static) -> T {
+    let _entered = world.executor.enter();
+    let output = Rc::new(Cell::new(None));
+    let slot = Rc::clone(&output);
+    let main = world.spawn(host, Box::pin(async move { slot.set(Some(main.await)) }));
+    let time_max = world.now() + RUN_TIME_MAX;
+    let mut run = Run { world, main, failed: None, steps: 0, time_max };
+    loop {
+        run.turn();
+        if let Some(message) = run.failed {
+            fail_main(world, message);
+        }
+        if let Some(output) = output.take() {
+            return output;
+        }
+        run.step_on();
+    }
+}
+
+impl Run<'_> {
+    /// Polls all tasks that are ready, then lets happen what is due. The batch is always polled to its end:
+    /// a task that was taken from the queue and not polled would never be woken again.
+    fn turn(&mut self) {
+        if self.world.stop_bell.was_rung() {
+            self.world.executor.wake_all();
+        }
+        let mut batch = Vec::new();
+        self.world.executor.take_ready(&mut batch);
+        if self.world.faults.shuffle {
+            self.world.draw(|chance| chance.shuffle(&mut batch));
+        }
+        for task in batch {
+            self.steps += 1;
+            self.poll(task);
+        }
+        self.let_happen();
+    }
+
+    fn poll(&mut self, task: TaskId) {
+        self.world.log_task(task, Happened::Polled);
+        match self.world.executor.poll(task) {
+            Turn::Absent | Turn::Waiting => {}
+            Turn::Ended => self.world.log_task(task, Happened::Ended),
+            Turn::Panicked(message) => {
+                self.world.log_task(task, Happened::Panicked);
+                if task == self.main {
+                    self.failed = Some(message);
+                } else {
+                    note_panic(self.world, task, &message);
+                }
+            }
+        }
+    }
+
+    fn let_happen(&mut self) {
+        while self.steps <= RUN_STEPS_MAX
+            && let Some(event) = self.world.take_due()
+        {
+            self.steps += 1;
+            event(self.world);
+        }
+        let before = self.world.timers.len();
+        self.world.timers.fire(self.world.now());
+        let fired = before - self.world.timers.len();
+        if fired > 0 {
+            self.world.log(NOBODY, 0, Happened::TimersFired, fired);
+        }
+    }
+
+    /// Moves the clock if nothing else is left to do.
+    fn step_on(&mut self) {
+        if self.steps > RUN_STEPS_MAX {
+            fail(self.world, "more steps than RUN_STEPS_MAX: the tasks run in a circle");
+        }
+        if self.world.executor.any_ready() || self.world.stop_bell.is_rung() {
+            return;
+        }
+        match self.world.next() {
+            None => fail(self.world, "deadlock: nothing is ready, and nothing will happen"),
+            Some(at) if at > self.time_max => {
+                fail(self.world, "no end in sight: the next thing happens after more than RUN_TIME_MAX");
+            }
+            Some(at) => self.world.clock.move_to(at),
+        }
+        self.let_happen();
+    }
+}
+
+/// Says on standard error how to see this again, and what happened last; once.
+#[allow(clippy::print_stderr, reason = "the report of a test that fails goes where its other output goes")]
+pub(super) fn report(world: &World, why: &str) {
+    if world.reported.replace(true) {
+        return;
+    }
+    // tidy-allow(threads): the test's name is its thread's
+    let thread = std::thread::current();
+    let (seed, test, trace) = (world.seed, thread.name().unwrap_or(""), world.trace_lines());
+    eprintln!(
+        "simulation of seed {seed}: {why}\nthe last events:\n{trace}\
+        again: {SEED_VARIABLE}={seed} cargo test --workspace {test}"
+    );
+}
+
+/// A connection panicked: the test goes on, and finds it in [`super::Sim::panics`].
+#[allow(clippy::print_stderr, reason = "what the test does not look at is still seen when it fails")]
+fn note_panic(world: &World, task: TaskId, message: &str) {
+    let host = world.host_of(task);
+    world.note_panic(host, message);
+    eprintln!("simulation of seed {}: a task of {} panicked: {message}", world.seed, world.host_name(host));
+}
+
+#[allow(clippy::panic, reason = "this is how a simulation fails its test")]
+fn fail(world: &World, why: &str) -> ! {
+    report(world, why);
+    panic!("simulation of seed {}: {why}", world.seed);
+}
+
+/// Hands the main task's panic on; its message was printed when it came.
+fn fail_main(world: &World, message: String) -> ! {
+    report(world, "the main task panicked");
+    std::panic::resume_unwind(Box::new(message))
+}

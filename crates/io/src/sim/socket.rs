@@ -1,0 +1,178 @@
+//! A connection's end as protocols hold it.
+//!
+//! It keeps nothing of its own: all state is the connection's. What must hold: dropping it closes the end,
+//! and a future over it may be dropped at any time.
+
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use super::connection::{Connection, Side, State};
+use super::pipe::End;
+use super::trace::Happened;
+use crate::lease::Lease;
+use crate::segment::Segment;
+use crate::stream::Stream;
+use crate::transport::{Peer, Transport, Want};
+
+pub(super) struct Socket {
+    connection: Rc<Connection>,
+    side: Side,
+    peer: Peer,
+    takes_files: bool,
+}
+
+/// What a receive finds.
+enum Found {
+    Bytes(usize),
+    End,
+    Error(io::ErrorKind),
+    Nothing,
+}
+
+impl Socket {
+    pub(super) fn stream(connection: Rc<Connection>, side: Side, peer: Peer) -> Stream {
+        let world = &connection.world;
+        world.network.opened();
+        let takes_files = world.chance(world.faults.takes_files);
+        Stream::new(Rc::new(Socket { connection, side, peer, takes_files }))
+    }
+
+    fn find(&self) -> Found {
+        self.connection.with(|state| {
+            let broken = state.half(self.side).broken;
+            let incoming = state.incoming(self.side);
+            match (incoming.arrived(), incoming.end, broken) {
+                (0, End::Arrived, _) => Found::End,
+                (0, _, Some(kind)) => Found::Error(kind),
+                (0, _, None) => Found::Nothing,
+                (count, _, _) => Found::Bytes(count),
+            }
+        })
+    }
+
+    fn receive(&self, count: usize, want: Want) -> Lease {
+        let mut lease = self.connection.machine(self.side).pool(want).lease();
+        let count = self.connection.world.portion(count.min(lease.capacity()));
+        self.connection.with(|state| state.incoming(self.side).receive(count, lease.block_mut()));
+        self.connection.log(self.side, Happened::Received, count);
+        self.connection.plan_taking(self.side.other());
+        lease
+    }
+
+    fn told_end(&self) {
+        let before =
+            self.connection.with(|state| std::mem::replace(&mut state.half(self.side).told_end, true));
+        if !before {
+            self.connection.log(self.side, Happened::ToldEnd, 0);
+        }
+    }
+
+    fn wait(&self, cx: &Context<'_>) {
+        let waker = cx.waker().clone();
+        self.connection.with(|state| state.incoming(self.side).receiver = Some(waker));
+    }
+
+    fn error(&self, kind: io::ErrorKind) -> io::Error {
+        self.connection.log(self.side, Happened::ToldError, 0);
+        kind.into()
+    }
+}
+
+/// Whether draining down to `below` is over, and with which error.
+fn drained(state: &mut State, side: Side, below: u64) -> Option<Option<io::ErrorKind>> {
+    let connected = state.connected;
+    let half = state.half(side);
+    if half.send_error.is_some() {
+        return Some(half.send_error);
+    }
+    (connected && half.sends.outbox.unsent() <= below).then_some(None)
+}
+
+impl Transport for Socket {
+    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
+        match self.find() {
+            Found::Bytes(_) if self.connection.world.chance(self.connection.world.faults.hold_back) => {
+                self.connection.log(self.side, Happened::HeldBack, 0);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Found::Bytes(count) => Poll::Ready(Ok(Some(self.receive(count, want)))),
+            Found::End => {
+                self.told_end();
+                Poll::Ready(Ok(None))
+            }
+            Found::Error(kind) => Poll::Ready(Err(self.error(kind))),
+            Found::Nothing => {
+                self.wait(cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// # Panics
+    /// If a file is pushed into a stream that takes none: the protocol did not ask, and an engine that
+    /// cannot send files would have nothing to do with it.
+    #[allow(clippy::panic, reason = "a simulation fails loudly where a protocol breaks the contract")]
+    fn push(&self, segment: Segment) {
+        if matches!(segment, Segment::File(_)) && !self.takes_files {
+            panic!("a file was pushed into a stream that takes no files");
+        }
+        let bytes = usize::try_from(segment.len()).unwrap_or(usize::MAX);
+        self.connection.log(self.side, Happened::Pushed, bytes);
+        self.connection.with(|state| {
+            let half = state.half(self.side);
+            if half.sends.finished {
+                half.send_error.get_or_insert(io::ErrorKind::BrokenPipe);
+            }
+            if half.send_error.is_none() {
+                half.sends.outbox.push(segment);
+            }
+        });
+        self.connection.plan_taking(self.side);
+    }
+
+    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
+        let waker = cx.waker();
+        let drained = self.connection.with(|state| {
+            let drained = drained(state, self.side, below);
+            if drained.is_none() {
+                state.half(self.side).sends.drainer = Some((below, waker.clone()));
+            }
+            drained
+        });
+        match drained {
+            None => Poll::Pending,
+            Some(None) => Poll::Ready(Ok(())),
+            Some(Some(kind)) => Poll::Ready(Err(self.error(kind))),
+        }
+    }
+
+    fn unsent(&self) -> u64 {
+        self.connection.with(|state| state.half(self.side).sends.outbox.unsent())
+    }
+
+    fn takes_files(&self) -> bool {
+        self.takes_files
+    }
+
+    fn finish(&self) {
+        let before =
+            self.connection.with(|state| std::mem::replace(&mut state.half(self.side).sends.finished, true));
+        if !before {
+            self.connection.log(self.side, Happened::Finished, 0);
+            self.connection.plan_taking(self.side);
+        }
+    }
+
+    fn peer(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.connection.close(self.side);
+        self.connection.world.network.closed();
+    }
+}

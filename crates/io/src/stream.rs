@@ -1,0 +1,113 @@
+//! A byte stream as protocols hold it: whole, or split into its two directions.
+//!
+//! It is not buffered: what a receive returns is all there is. What must hold: receiving and draining take
+//! `&mut`, so that a direction has one waiter; a stream is aborted when the last of its parts is dropped
+//! without [`Stream::finish`].
+
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+
+use crate::lease::Lease;
+use crate::limits::LINGER_BYTES_MAX;
+use crate::segment::Segment;
+use crate::transport::{Peer, Transport, Want};
+
+/// Both directions of a byte stream.
+pub struct Stream {
+    /// The receiving side.
+    pub rx: Rx,
+    /// The sending side.
+    pub tx: Tx,
+}
+
+/// The receiving side of a stream.
+pub struct Rx {
+    transport: Rc<dyn Transport>,
+}
+
+/// The sending side of a stream.
+pub struct Tx {
+    transport: Rc<dyn Transport>,
+}
+
+impl Stream {
+    /// Wraps what an engine made.
+    pub fn new(transport: Rc<dyn Transport>) -> Stream {
+        Stream { rx: Rx { transport: Rc::clone(&transport) }, tx: Tx { transport } }
+    }
+
+    /// The transport itself, for another transport to stand on (TLS).
+    pub fn into_transport(self) -> Rc<dyn Transport> {
+        self.rx.transport
+    }
+
+    /// Both directions apart, for two halves of a conversation that go on at once.
+    pub fn split(self) -> (Rx, Tx) {
+        (self.rx, self.tx)
+    }
+
+    /// Who is at the other end.
+    pub fn peer(&self) -> &Peer {
+        self.rx.transport.peer()
+    }
+
+    /// Sends what was pushed and a clean end, then reads and drops what still comes until the peer ends
+    /// too: closing on unread bytes would make the system send a reset, which can take from the peer what
+    /// it has not read yet. Give it a deadline; when it has returned, what was sent has been taken.
+    ///
+    /// # Errors
+    /// What broke the connection before that.
+    pub async fn finish(&mut self) -> io::Result<()> {
+        self.tx.finish();
+        self.tx.drain(0).await?;
+        let mut dropped = 0;
+        while let Some(lease) = self.rx.recv(Want::Body).await? {
+            dropped += lease.len();
+            if dropped > LINGER_BYTES_MAX {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rx {
+    /// Receives at least one byte, or `None` at the peer's end. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// What broke the connection; it stays broken.
+    pub async fn recv(&mut self, want: Want) -> io::Result<Option<Lease>> {
+        poll_fn(|cx| self.transport.poll_recv(cx, want)).await
+    }
+}
+
+impl Tx {
+    /// Takes a segment to be sent, at the end of this turn and on, without this task being polled.
+    pub fn push(&mut self, segment: Segment) {
+        self.transport.push(segment);
+    }
+
+    /// Waits until at most `below` bytes are unsent. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// The first error of sending.
+    pub async fn drain(&mut self, below: u64) -> io::Result<()> {
+        poll_fn(|cx| self.transport.poll_drain(cx, below)).await
+    }
+
+    /// Bytes that were pushed and are not sent.
+    pub fn unsent(&self) -> u64 {
+        self.transport.unsent()
+    }
+
+    /// Whether [`Segment::File`] may be pushed.
+    pub fn takes_files(&self) -> bool {
+        self.transport.takes_files()
+    }
+
+    /// Half-closes after what was pushed; see [`Transport::finish`].
+    pub fn finish(&mut self) {
+        self.transport.finish();
+    }
+}

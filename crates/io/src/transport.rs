@@ -1,0 +1,70 @@
+//! One byte stream as an engine offers it: the trait under [`crate::Stream`].
+//!
+//! It is not what protocols call (they have [`crate::Rx`] and [`crate::Tx`], which keep one waiter per
+//! direction); engines, TLS and the simulator implement it. What must hold: all state lives in here, so
+//! that a future over it can be dropped at any time and nothing is lost.
+
+use std::io;
+use std::net::IpAddr;
+use std::task::{Context, Poll};
+
+use crate::lease::Lease;
+use crate::segment::Segment;
+
+/// How much memory a receive is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// A request head or a command line: small, and the connection may have been idle for long.
+    Head,
+    /// Part of a body.
+    Body,
+}
+
+/// Who is at the other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A TCP peer's address and port.
+    Ip(IpAddr, u16),
+    /// A process of this machine.
+    Unix,
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Peer::Ip(ip, _) => ip.fmt(f),
+            Peer::Unix => f.write_str("unix"),
+        }
+    }
+}
+
+/// A byte stream in both directions. Dropping it aborts: what was not sent is thrown away and the peer
+/// sees an error, never a clean end.
+pub trait Transport {
+    /// Receives at least one byte, or `None` at the peer's end of sending.
+    ///
+    /// # Errors
+    /// What broke the connection; it stays broken.
+    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>>;
+
+    /// Takes a segment to be sent. Never waits and never fails: an error sticks, and `poll_drain` tells it.
+    fn push(&self, segment: Segment);
+
+    /// Ready when at most `below` bytes are unsent. A stream that is still connecting is not ready.
+    ///
+    /// # Errors
+    /// The first error of sending.
+    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>>;
+
+    /// Bytes that were pushed and are not sent: how a deadline tells a slow peer from a stuck one.
+    fn unsent(&self) -> u64;
+
+    /// Whether [`Segment::File`] may be pushed.
+    fn takes_files(&self) -> bool;
+
+    /// Half-closes after what was pushed. From then on, dropping does not abort what the system has taken.
+    fn finish(&self);
+
+    /// Who is at the other end.
+    fn peer(&self) -> &Peer;
+}
