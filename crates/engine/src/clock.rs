@@ -1,0 +1,39 @@
+//! The system's clocks, read once per turn.
+//!
+//! It is not a source of timers. What must hold: within one turn, time stands still, so that a hundred
+//! connections that look at the clock cost one reading.
+
+use std::cell::Cell;
+use std::time::SystemTime;
+
+use plimsoll_io::Instant;
+
+/// Clock and time of day as of this turn.
+pub(crate) struct Clock {
+    start: std::time::Instant,
+    now: Cell<Instant>,
+    wall: Cell<Option<SystemTime>>,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Clock {
+        Clock { start: std::time::Instant::now(), now: Cell::default(), wall: Cell::new(None) }
+    }
+
+    /// Reads the clock for a new turn.
+    pub(crate) fn tick(&self) -> Instant {
+        self.now.set(Instant::from_start(self.start.elapsed()));
+        self.wall.set(None);
+        self.now.get()
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.now.get()
+    }
+
+    pub(crate) fn wall(&self) -> SystemTime {
+        let wall = self.wall.get().unwrap_or_else(SystemTime::now);
+        self.wall.set(Some(wall));
+        wall
+    }
+}

@@ -1,0 +1,230 @@
+//! One thread's engine: executor, timers, sockets and files, and the loop that turns them.
+//!
+//! It is not a dispatcher: it runs the tasks it is given. What must hold: after each task's turn, what it
+//! pushed is sent; a thread parks only when nothing is ready; an order to stop wakes every task once.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
+
+use plimsoll_io::exec::{Entered, Executor, TaskId, TimerId, Timers, Turn};
+use plimsoll_io::{
+    Address, Engine, Fs, Instant, Io, Job, Listener, LocalFuture, NotDone, Notify, Stop, Stream, Work,
+};
+
+use crate::clock::Clock;
+use crate::files::{AtHand, SystemFs};
+use crate::notifier::Notifier;
+use crate::offload::{self, Pool};
+use crate::ready::{self, Park, Reactor};
+use crate::serve::{Connections, Kind};
+
+/// Where blocking work of a thread is done.
+#[derive(Clone)]
+pub(crate) enum Offload {
+    /// In place: the thread serves one connection, which would wait anyway.
+    InPlace,
+    /// In a pool of threads.
+    Pool(Arc<Pool>),
+}
+
+/// One thread's engine.
+pub(crate) struct Driver {
+    executor: Executor,
+    timers: Timers,
+    clock: Clock,
+    notifier: Arc<Notifier>,
+    reactor: Rc<Reactor>,
+    offload: Offload,
+    stop: Stop,
+    stop_seen: Cell<Option<Instant>>,
+    connections: Arc<Connections>,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        park: Park,
+        offload: Offload,
+        stop: &Stop,
+        connections: &Arc<Connections>,
+    ) -> io::Result<Rc<Driver>> {
+        let notifier = Notifier::new()?;
+        let bell: Arc<dyn Notify> = Arc::<Notifier>::clone(&notifier);
+        stop.tell(&bell);
+        Ok(Rc::new(Driver {
+            executor: Executor::new(bell),
+            timers: Timers::default(),
+            clock: Clock::new(),
+            reactor: Reactor::new(park, &notifier)?,
+            notifier,
+            offload,
+            stop: stop.clone(),
+            stop_seen: Cell::new(None),
+            connections: Arc::clone(connections),
+        }))
+    }
+
+    /// Makes this thread the driver's own; without it, every wake goes the long way round.
+    pub(crate) fn enter(&self) -> Entered {
+        self.clock.tick();
+        self.executor.enter()
+    }
+
+    /// What protocols get.
+    pub(crate) fn io(self: &Rc<Self>) -> Io {
+        Io::new(Rc::<Driver>::clone(self))
+    }
+
+    pub(crate) fn reactor(&self) -> &Rc<Reactor> {
+        &self.reactor
+    }
+
+    pub(crate) fn spawn(&self, task: LocalFuture) -> TaskId {
+        self.executor.spawn(task)
+    }
+
+    pub(crate) fn is_live(&self, task: TaskId) -> bool {
+        self.executor.is_live(task)
+    }
+
+    /// How long ago this thread saw the order to stop.
+    pub(crate) fn stopping_for(&self) -> Option<Duration> {
+        self.stop_seen.get().map(|since| self.clock.now() - since)
+    }
+
+    /// Turns until `done`, or until `grace` after the order to stop.
+    pub(crate) fn run(&self, grace: Duration, done: impl Fn() -> bool) {
+        let mut batch = Vec::new();
+        loop {
+            self.look_around();
+            self.executor.take_ready(&mut batch);
+            for task in batch.drain(..) {
+                self.turn(task);
+            }
+            self.reactor.flush();
+            if done() || self.stopping_for().is_some_and(|time| time > grace) {
+                return;
+            }
+            self.park(grace);
+        }
+    }
+
+    /// Drops every task and, with them, their connections.
+    pub(crate) fn clear(&self) {
+        self.executor.clear();
+    }
+
+    fn look_around(&self) {
+        let now = self.clock.tick();
+        self.reactor.new_turn();
+        self.timers.fire(now);
+        if self.stop.is_ordered() && self.stop_seen.get().is_none() {
+            self.stop_seen.set(Some(now));
+            self.executor.wake_all();
+        }
+    }
+
+    fn turn(&self, task: TaskId) {
+        if let Turn::Panicked(message) = self.executor.poll(task) {
+            self.connections.count_panic();
+            tracing::error!(%message, "a connection panicked and was dropped; this is a defect of the server");
+        }
+        self.reactor.flush();
+    }
+
+    fn park(&self, grace: Duration) {
+        self.notifier.about_to_park();
+        let stop_unseen = self.stop.is_ordered() && self.stop_seen.get().is_none();
+        let timeout = if self.executor.any_ready() || self.reactor.has_more() || stop_unseen {
+            Some(Duration::ZERO)
+        } else {
+            let until_grace = self.stop_seen.get().map(|since| since + grace + Duration::from_millis(1));
+            [self.timers.next(), until_grace].into_iter().flatten().min().map(|at| at - self.clock.now())
+        };
+        self.reactor.park(timeout);
+        self.notifier.unparked();
+    }
+}
+
+impl Engine for Driver {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn wall(&self) -> SystemTime {
+        self.clock.wall()
+    }
+
+    fn timer(&self, at: Instant, waker: &Waker) -> TimerId {
+        self.timers.add(at, waker)
+    }
+
+    fn cancel(&self, timer: TimerId) {
+        self.timers.cancel(timer);
+    }
+
+    fn connect(&self, to: &Address) -> io::Result<Stream> {
+        ready::connect(&self.reactor, to)
+    }
+
+    fn listen(&self, at: &Address) -> io::Result<Listener> {
+        ready::listen(&self.reactor, at)
+    }
+
+    fn at_hand(&self) -> &dyn Fs {
+        match self.offload {
+            Offload::InPlace => &SystemFs,
+            Offload::Pool(_) => &AtHand,
+        }
+    }
+
+    fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {
+        match (&self.offload, work) {
+            (Offload::InPlace, _) => offload::run(job),
+            (Offload::Pool(files), Work::Files) => return files.submit(job),
+        }
+        Ok(())
+    }
+
+    fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {
+        // No waker is kept: when the order comes, `look_around` wakes every task.
+        if self.stop.is_ordered() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn entropy(&self, into: &mut [u8]) {
+        let mut filled = 0;
+        while filled < into.len() {
+            match rustix::rand::getrandom(&mut into[filled..], rustix::rand::GetRandomFlags::empty()) {
+                Ok(bytes) => filled += bytes,
+                // Interrupted before the pool was ready, early at boot.
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
+/// Runs one future on this thread, under the engine `kind`, until it is ready: a client, a test.
+///
+/// # Errors
+/// What the system says when the engine is made.
+///
+/// # Panics
+/// If the future panics.
+pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
+    kind: Kind,
+    main: impl FnOnce(Io) -> F,
+) -> io::Result<T> {
+    let driver = Driver::new(kind.park(), kind.offload()?, &Stop::new(), &Connections::new(usize::MAX))?;
+    let entered = driver.enter();
+    let result = Rc::new(Cell::new(None));
+    let (future, slot) = (main(driver.io()), Rc::clone(&result));
+    let task = driver.spawn(Box::pin(async move { slot.set(Some(future.await)) }));
+    driver.run(Duration::MAX, || !driver.is_live(task));
+    driver.clear();
+    drop(entered);
+    result.take().ok_or_else(|| io::Error::other("the task panicked; its message is in the log"))
+}

@@ -1,0 +1,27 @@
+//! The engines' own bounds, by name, with their unit last.
+//!
+//! They are not settings; what an operator may set is in [`crate::Plan`]. What must hold: whatever can
+//! queue, grow or be tried again has a number here.
+
+use std::time::Duration;
+
+/// Events taken from the kernel in one wait.
+pub const EVENTS_MAX: usize = 512;
+/// Connections that a listener hands out in one turn.
+pub const ACCEPTS_PER_TURN_MAX: u32 = 16;
+/// Connections that wait in the kernel to be accepted; the system caps it at net.core.somaxconn.
+pub const BACKLOG_MAX: i32 = 65_535;
+/// How long accepting pauses when the system has no descriptor or memory for another connection.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often accepting looks again when as many connections are open as may be.
+pub const FULL_PAUSE: Duration = Duration::from_millis(20);
+/// Threads that do blocking file work for an engine that must not block.
+pub const FILE_THREADS: usize = 4;
+/// File operations that wait for such a thread; more are refused, which a client sees as 503.
+pub const FILE_JOBS_MAX: usize = 4096;
+/// Stack of a thread that serves one connection, in bytes: protocol futures live on the heap.
+pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
+/// How often a lookup is tried again when folders are renamed while it runs.
+pub const LOOKUP_TRIES_MAX: u32 = 8;
+/// Descriptors that are not for connections: listeners, logs, folders, the engine's own.
+pub const DESCRIPTORS_RESERVED: usize = 64;

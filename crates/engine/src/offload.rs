@@ -1,0 +1,93 @@
+//! Threads for work that may block, behind a bounded queue.
+//!
+//! It is not a scheduler: first come, first served. What must hold: the queue never grows past its bound,
+//! and a job that panics takes neither its thread nor the pool with it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_io::{Job, NotDone};
+
+use crate::files::SystemFs;
+
+/// A pool of threads. It ends when it is dropped, after the job each thread is at.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    more: Condvar,
+    jobs_max: usize,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+impl Pool {
+    /// Starts `threads` threads called `name`, for at most `jobs_max` waiting jobs.
+    pub(crate) fn start(name: &str, threads: usize, jobs_max: usize) -> io::Result<Pool> {
+        let shared = Arc::new(Shared { queue: Mutex::default(), more: Condvar::new(), jobs_max });
+        for _ in 0..threads {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new().name(name.to_owned()).spawn(move || shared.work())?;
+        }
+        Ok(Pool { shared })
+    }
+
+    pub(crate) fn submit(&self, job: Job) -> Result<(), NotDone> {
+        let mut queue = self.shared.queue();
+        if queue.jobs.len() >= self.shared.jobs_max {
+            return Err(NotDone::Busy);
+        }
+        queue.jobs.push_back(job);
+        drop(queue);
+        self.shared.more.notify_one();
+        Ok(())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.queue().closed = true;
+        self.shared.more.notify_all();
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        while let Some(job) = self.next() {
+            run(job);
+        }
+    }
+
+    /// The next job; `None` when the pool is dropped and what was taken in is done.
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.queue();
+        loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                return Some(job);
+            }
+            if queue.closed {
+                return None;
+            }
+            queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Runs a job in place; a panic is told to whoever waits, by the job's own end.
+pub(crate) fn run(job: Job) {
+    if catch_unwind(AssertUnwindSafe(|| job(&SystemFs))).is_err() {
+        tracing::error!("a file operation panicked");
+    }
+}

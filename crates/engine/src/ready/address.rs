@@ -1,0 +1,124 @@
+//! From an address to a socket that is bound or connecting.
+//!
+//! It resolves no names. What must hold: every socket is non-blocking and closed on exec from its first
+//! moment; a Unix socket that a dead server left behind is replaced, one that is answered is not.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use plimsoll_io::{Address, Peer};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, connect, getsockname, listen,
+    socket_with, sockopt,
+};
+
+use crate::limits::BACKLOG_MAX;
+
+/// A socket that listens.
+#[derive(Debug)]
+pub struct Bound {
+    pub(crate) fd: OwnedFd,
+    address: Address,
+}
+
+impl Bound {
+    /// Where it listens, with the port that the system chose.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The same listening socket, for another thread.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn try_clone(&self) -> io::Result<Bound> {
+        Ok(Bound { fd: self.fd.try_clone()?, address: self.address.clone() })
+    }
+}
+
+const NEW: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
+
+fn family(address: &Address) -> AddressFamily {
+    match address {
+        Address::Ip(at) if at.is_ipv4() => AddressFamily::INET,
+        Address::Ip(_) => AddressFamily::INET6,
+        Address::Unix(_) => AddressFamily::UNIX,
+    }
+}
+
+/// Binds and listens.
+///
+/// # Errors
+/// What the system says: the address is in use, not ours, or needs a privilege.
+pub fn bind(address: &Address) -> io::Result<Bound> {
+    let fd = socket_with(family(address), SocketType::STREAM, NEW, None)?;
+    match address {
+        Address::Ip(at) => {
+            sockopt::set_socket_reuseaddr(&fd, true)?;
+            // Accepted sockets inherit it: no call per connection, and an answer never waits for an ack.
+            sockopt::set_tcp_nodelay(&fd, true)?;
+            if at.is_ipv6() {
+                sockopt::set_ipv6_v6only(&fd, true)?;
+            }
+            rustix::net::bind(&fd, at)?;
+        }
+        Address::Unix(path) => bind_unix(&fd, path)?,
+    }
+    listen(&fd, BACKLOG_MAX)?;
+    let address = match address {
+        Address::Ip(_) => Address::Ip(getsockname(&fd)?.try_into()?),
+        Address::Unix(_) => address.clone(),
+    };
+    Ok(Bound { fd, address })
+}
+
+fn bind_unix(fd: &OwnedFd, path: &Path) -> io::Result<()> {
+    let at = SocketAddrUnix::new(path)?;
+    match rustix::net::bind(fd, &at) {
+        Err(Errno::ADDRINUSE) if is_left_behind(path, &at)? => {
+            std::fs::remove_file(path)?;
+            Ok(rustix::net::bind(fd, &at)?)
+        }
+        bound => Ok(bound?),
+    }
+}
+
+fn is_left_behind(path: &Path, at: &SocketAddrUnix) -> io::Result<bool> {
+    if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+        return Ok(false);
+    }
+    let probe = socket_with(AddressFamily::UNIX, SocketType::STREAM, NEW, None)?;
+    Ok(connect(&probe, at) == Err(Errno::CONNREFUSED))
+}
+
+/// A socket that connects to `to`, and who that is.
+pub(super) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
+    let fd = socket_with(family(to), SocketType::STREAM, NEW, None)?;
+    let (started, peer) = match to {
+        Address::Ip(at) => {
+            sockopt::set_tcp_nodelay(&fd, true)?;
+            (connect(&fd, at), Peer::Ip(at.ip(), at.port()))
+        }
+        Address::Unix(path) => (connect(&fd, &SocketAddrUnix::new(path)?), Peer::Unix),
+    };
+    match started {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok((fd, peer)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Who connected, from what `accept` told.
+pub(super) fn peer_of(address: Option<SocketAddrAny>) -> Peer {
+    match address.map(std::net::SocketAddr::try_from) {
+        Some(Ok(at)) => Peer::Ip(at.ip().to_canonical(), at.port()),
+        _ => Peer::Unix,
+    }
+}
+
+/// Whether `fd` has connected, or why it could not.
+pub(super) fn connected(fd: impl AsFd) -> io::Result<()> {
+    Ok(sockopt::socket_error(fd)??)
+}

@@ -1,0 +1,125 @@
+//! The listener of the readiness engines.
+//!
+//! It is not the dispatcher. What must hold: a connection that was reset while it waited is no error of
+//! the listener; errors of the system (no descriptor left) are told and do not end it.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use plimsoll_io::{Accept, Address, Peer, Stream};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, acceptfrom_with};
+
+use super::address::{Bound, peer_of};
+use super::park::Interest;
+use super::reactor::Reactor;
+use super::socket::Socket;
+use crate::limits::ACCEPTS_PER_TURN_MAX;
+
+/// A listening socket of one thread.
+pub(crate) struct ReadyListener {
+    accepting: Rc<Accepting>,
+}
+
+/// What the reactor knows of it.
+pub(super) struct Accepting {
+    bound: Bound,
+    token: usize,
+    reactor: Rc<Reactor>,
+    readable: Cell<bool>,
+    accepted: Cell<(u64, u32)>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl ReadyListener {
+    pub(crate) fn new(reactor: &Rc<Reactor>, bound: Bound) -> io::Result<ReadyListener> {
+        let accepting = reactor.add_listener(|token| {
+            Rc::new(Accepting {
+                bound,
+                token,
+                reactor: Rc::clone(reactor),
+                readable: Cell::new(true),
+                accepted: Cell::default(),
+                waker: RefCell::default(),
+            })
+        })?;
+        Ok(ReadyListener { accepting })
+    }
+
+    /// The next connection as a descriptor, for a dispatcher that hands it to another thread.
+    pub(crate) fn poll_accept_fd(&self, cx: &mut Context<'_>) -> Poll<io::Result<(OwnedFd, Peer)>> {
+        let accepting = &*self.accepting;
+        while accepting.readable.get() {
+            if !accepting.may_accept() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            match acceptfrom_with(&accepting.bound.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((fd, address)) => return Poll::Ready(Ok((fd, peer_of(address)))),
+                Err(Errno::AGAIN) => accepting.readable.set(false),
+                // "Linux accept() passes already-pending network errors on the new socket" (accept(2)).
+                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                    return Poll::Ready(Err(error.into()));
+                }
+                Err(_) => {}
+            }
+        }
+        *accepting.waker.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// A connection that waits already, whatever others had in this turn: for the last look before closing.
+    pub(crate) fn accept_now(&self) -> Option<(OwnedFd, Peer)> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (fd, address) = acceptfrom_with(&self.accepting.bound.fd, flags).ok()?;
+        Some((fd, peer_of(address)))
+    }
+}
+
+impl Accepting {
+    fn may_accept(&self) -> bool {
+        let (turn, count) = self.accepted.get();
+        let count = if turn == self.reactor.turn() { count } else { 0 };
+        self.accepted.set((self.reactor.turn(), count + 1));
+        count < ACCEPTS_PER_TURN_MAX
+    }
+
+    pub(super) fn on_ready(&self) {
+        self.readable.set(true);
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn interest(&self) -> Interest {
+        Interest { read: self.waker.borrow().is_some() && !self.readable.get(), write: false }
+    }
+}
+
+impl Accept for ReadyListener {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Stream>> {
+        self.poll_accept_fd(cx).map(|accepted| {
+            let (fd, peer) = accepted?;
+            Ok(Stream::new(Socket::accepted(&self.accepting.reactor, fd, peer)?))
+        })
+    }
+
+    fn address(&self) -> &Address {
+        self.accepting.bound.address()
+    }
+}
+
+impl AsFd for Accepting {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bound.fd.as_fd()
+    }
+}
+
+impl Drop for Accepting {
+    fn drop(&mut self) {
+        self.reactor.remove_listener(self.token, self.bound.fd.as_fd());
+    }
+}

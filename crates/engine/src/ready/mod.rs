@@ -1,0 +1,33 @@
+//! The readiness socket: one set of sockets and listeners, parked in poll(2) or in epoll.
+//!
+//! It is not the ring's socket (that one will hand memory to the kernel). What must hold: an event is only
+//! a hint that a system call is worth trying, so a stale or a missed one costs a call and never a byte.
+
+mod address;
+mod listener;
+mod park;
+mod reactor;
+mod socket;
+
+pub use address::{Bound, bind};
+pub(crate) use listener::ReadyListener;
+pub(crate) use park::Park;
+pub(crate) use reactor::Reactor;
+pub(crate) use socket::Socket;
+
+use std::io;
+use std::rc::Rc;
+
+use plimsoll_io::{Address, Listener, Stream};
+
+/// Starts to connect to `to`.
+pub(crate) fn connect(reactor: &Rc<Reactor>, to: &Address) -> io::Result<Stream> {
+    let (fd, peer) = address::start_connect(to)?;
+    Ok(Stream::new(Socket::connecting(reactor, fd, peer)?))
+}
+
+/// Listens at `at` for streams of this thread.
+pub(crate) fn listen(reactor: &Rc<Reactor>, at: &Address) -> io::Result<Listener> {
+    let listener = ReadyListener::new(reactor, bind(at)?)?;
+    Ok(Listener::new(Box::new(listener)))
+}

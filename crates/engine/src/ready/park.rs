@@ -1,0 +1,132 @@
+//! The two ways to park a thread until a socket is worth a system call.
+//!
+//! poll(2) serves a thread with one connection: it is told what each socket waits for, every time. The
+//! other keeps every socket registered, edge-triggered, once. What must hold: both report the same hints.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+
+use crate::limits::EVENTS_MAX;
+
+/// What an event hints at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hint {
+    /// The socket's number in the reactor.
+    pub(super) token: usize,
+    /// A receive or an accept is worth trying.
+    pub(super) readable: bool,
+    /// A send is worth trying.
+    pub(super) writable: bool,
+    /// The peer has ended its sending, or the connection is broken: a short receive is not the last.
+    pub(super) hung_up: bool,
+}
+
+/// What a socket waits for; poll(2) asks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Interest {
+    pub(super) read: bool,
+    pub(super) write: bool,
+}
+
+/// How a thread waits.
+#[derive(Clone, Copy)]
+pub(crate) enum Park {
+    /// In poll(2), for a thread with a connection or two.
+    Poll,
+    /// In epoll, for a thread with thousands; made when the thread's reactor is.
+    Epoll,
+}
+
+/// An epoll set and the memory its events come in.
+pub(super) struct EpollSet {
+    fd: OwnedFd,
+    events: Vec<epoll::Event>,
+}
+
+impl EpollSet {
+    pub(super) fn new() -> io::Result<EpollSet> {
+        Ok(EpollSet {
+            fd: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            events: Vec::with_capacity(EVENTS_MAX),
+        })
+    }
+
+    /// Registers a stream socket for good; closing it takes it out.
+    pub(super) fn add_stream(&self, fd: BorrowedFd<'_>, token: usize) -> io::Result<()> {
+        use epoll::EventFlags as Flags;
+        let flags = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::ET;
+        Ok(epoll::add(&self.fd, fd, epoll::EventData::new_u64(token as u64), flags)?)
+    }
+
+    /// Registers what other threads' sets may hold too: one of them is woken.
+    pub(super) fn add_shared(&self, fd: BorrowedFd<'_>, token: usize) -> io::Result<()> {
+        use epoll::EventFlags as Flags;
+        let flags = Flags::IN | Flags::ET | Flags::EXCLUSIVE;
+        Ok(epoll::add(&self.fd, fd, epoll::EventData::new_u64(token as u64), flags)?)
+    }
+
+    /// Takes out a socket whose descriptor lives on elsewhere (a shared listener).
+    pub(super) fn remove(&self, fd: BorrowedFd<'_>) {
+        // It may be gone already; then there is nothing to take out.
+        let _ = epoll::delete(&self.fd, fd);
+    }
+
+    /// Waits and reports.
+    pub(super) fn wait(&mut self, timeout: Option<Duration>, hints: &mut Vec<Hint>) {
+        use epoll::EventFlags as Flags;
+        self.events.clear();
+        let timeout = timeout.map(timespec);
+        // An error is an interruption: then nothing is reported, and the loop comes round again.
+        let _ = epoll::wait(&self.fd, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref());
+        hints.extend(self.events.iter().map(|event| {
+            let (flags, data) = (event.flags, event.data);
+            let broken = flags.intersects(Flags::HUP | Flags::ERR);
+            Hint {
+                token: usize::try_from(data.u64()).unwrap_or(usize::MAX),
+                readable: flags.intersects(Flags::IN | Flags::RDHUP) || broken,
+                writable: flags.contains(Flags::OUT) || broken,
+                hung_up: flags.contains(Flags::RDHUP) || broken,
+            }
+        }));
+    }
+}
+
+/// Waits in poll(2) for `sockets` and the `bell`, and reports.
+pub(super) fn wait_in_poll<'a>(
+    bell: BorrowedFd<'_>,
+    sockets: impl Iterator<Item = (usize, BorrowedFd<'a>, Interest)>,
+    timeout: Option<Duration>,
+    hints: &mut Vec<Hint>,
+) {
+    let (mut tokens, mut fds) = (Vec::new(), vec![PollFd::from_borrowed_fd(bell, PollFlags::IN)]);
+    for (token, fd, interest) in sockets {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::IN | PollFlags::RDHUP, interest.read);
+        flags.set(PollFlags::OUT, interest.write);
+        tokens.push(token);
+        fds.push(PollFd::from_borrowed_fd(fd, flags));
+    }
+    let timeout = timeout.map(timespec);
+    // An error is an interruption: then nothing is reported, and the loop comes round again.
+    let _ = poll(&mut fds, timeout.as_ref());
+    for (fd, token) in fds[1..].iter().zip(tokens) {
+        let flags = fd.revents();
+        let broken = flags.intersects(PollFlags::HUP | PollFlags::ERR);
+        if !flags.is_empty() {
+            hints.push(Hint {
+                token,
+                readable: flags.intersects(PollFlags::IN | PollFlags::RDHUP) || broken,
+                writable: flags.contains(PollFlags::OUT) || broken,
+                hung_up: flags.contains(PollFlags::RDHUP) || broken,
+            });
+        }
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    // Longer than any wait that is meant; the kernel refuses larger numbers.
+    Timespec::try_from(time.min(Duration::from_secs(86_400 * 365))).unwrap_or_default()
+}

@@ -1,0 +1,223 @@
+//! The sockets of one thread: who is told when one of them is ready, and which have something to send.
+//!
+//! It is not an executor: it only wakes. What must hold: a source that is gone is never touched, because
+//! the table holds it weakly; numbers are used again, and a stale event is then a wrong hint, which costs
+//! one system call.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_io::Pool;
+use plimsoll_io::limits::{BODY_BLOCK_BYTES, HEAD_BLOCK_BYTES};
+
+use super::listener::Accepting;
+use super::park::{EpollSet, Hint, Interest, Park, wait_in_poll};
+use super::socket::Socket;
+use crate::notifier::Notifier;
+
+/// Something with a descriptor that events are about.
+enum Source {
+    Vacant,
+    Socket(Weak<Socket>),
+    Listener(Weak<Accepting>),
+}
+
+enum Parked {
+    Poll,
+    Epoll(RefCell<EpollSet>),
+}
+
+/// The number of the thread's bell; sources have those below.
+const BELL: usize = usize::MAX;
+
+/// The sockets of one thread.
+pub(crate) struct Reactor {
+    parked: Parked,
+    bell: Arc<Notifier>,
+    sources: RefCell<Vec<Source>>,
+    vacant: RefCell<Vec<usize>>,
+    /// Sockets with something that was pushed since the last flush.
+    unflushed: RefCell<Vec<Weak<Socket>>>,
+    /// Sockets that had their share of this turn and have more.
+    unfinished: RefCell<Vec<Weak<Socket>>>,
+    hints: RefCell<Vec<Hint>>,
+    turn: Cell<u64>,
+    pub(super) heads: Rc<Pool>,
+    pub(super) bodies: Rc<Pool>,
+}
+
+impl Reactor {
+    pub(crate) fn new(park: Park, bell: &Arc<Notifier>) -> io::Result<Rc<Reactor>> {
+        let parked = match park {
+            Park::Poll => Parked::Poll,
+            Park::Epoll => {
+                let set = EpollSet::new()?;
+                set.add_stream(bell.as_fd(), BELL)?;
+                Parked::Epoll(RefCell::new(set))
+            }
+        };
+        Ok(Rc::new(Reactor {
+            parked,
+            bell: Arc::clone(bell),
+            sources: RefCell::default(),
+            vacant: RefCell::default(),
+            unflushed: RefCell::default(),
+            unfinished: RefCell::default(),
+            hints: RefCell::default(),
+            turn: Cell::new(0),
+            heads: Pool::new(HEAD_BLOCK_BYTES),
+            bodies: Pool::new(BODY_BLOCK_BYTES),
+        }))
+    }
+
+    pub(crate) fn new_turn(&self) {
+        self.turn.set(self.turn.get() + 1);
+        self.unflushed.borrow_mut().append(&mut self.unfinished.borrow_mut());
+    }
+
+    pub(super) fn turn(&self) -> u64 {
+        self.turn.get()
+    }
+
+    /// Sends what was pushed since the last flush, as far as it goes and one connection's share allows.
+    pub(crate) fn flush(&self) {
+        if self.unflushed.borrow().is_empty() {
+            return;
+        }
+        let turn = self.turn();
+        let sockets = std::mem::take(&mut *self.unflushed.borrow_mut());
+        for socket in sockets {
+            if let Some(alive) = socket.upgrade()
+                && alive.flush(turn)
+            {
+                self.unfinished.borrow_mut().push(socket);
+            }
+        }
+    }
+
+    /// Whether a socket has more to send than its share of this turn.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.unfinished.borrow().is_empty() || !self.unflushed.borrow().is_empty()
+    }
+
+    /// Notes that `socket` has something to send when the task's turn ends.
+    pub(super) fn flush_later(&self, socket: Weak<Socket>) {
+        self.unflushed.borrow_mut().push(socket);
+    }
+
+    /// Waits until a socket is ready, the bell rings or `timeout` is over, and tells who waits.
+    pub(crate) fn park(&self, timeout: Option<Duration>) {
+        let mut hints = std::mem::take(&mut *self.hints.borrow_mut());
+        match &self.parked {
+            Parked::Epoll(set) => set.borrow_mut().wait(timeout, &mut hints),
+            Parked::Poll => self.park_in_poll(timeout, &mut hints),
+        }
+        for hint in hints.drain(..) {
+            self.tell(hint);
+        }
+        *self.hints.borrow_mut() = hints;
+    }
+
+    fn park_in_poll(&self, timeout: Option<Duration>, hints: &mut Vec<Hint>) {
+        let sources = self.sources.borrow();
+        let alive: Vec<(usize, Alive, Interest)> = sources.iter().enumerate().filter_map(waiting).collect();
+        let sockets = alive.iter().map(|(token, source, interest)| (*token, source.as_fd(), *interest));
+        wait_in_poll(self.bell.as_fd(), sockets, timeout, hints);
+        drop(sources);
+        // Not before: dropping the last hold on a socket takes it out of the table.
+        drop(alive);
+    }
+
+    fn tell(&self, hint: Hint) {
+        let alive = self.sources.borrow().get(hint.token).and_then(Source::alive);
+        match alive {
+            Some(Alive::Socket(socket)) => socket.on_ready(hint),
+            Some(Alive::Listener(listener)) => listener.on_ready(),
+            None => {}
+        }
+    }
+
+    pub(super) fn add_socket(&self, make: impl FnOnce(usize) -> Rc<Socket>) -> io::Result<Rc<Socket>> {
+        let token = self.claim();
+        let socket = make(token);
+        self.sources.borrow_mut()[token] = Source::Socket(Rc::downgrade(&socket));
+        if let Parked::Epoll(set) = &self.parked {
+            set.borrow().add_stream(socket.as_fd(), token)?;
+        }
+        Ok(socket)
+    }
+
+    pub(super) fn add_listener(
+        &self,
+        make: impl FnOnce(usize) -> Rc<Accepting>,
+    ) -> io::Result<Rc<Accepting>> {
+        let token = self.claim();
+        let listener = make(token);
+        self.sources.borrow_mut()[token] = Source::Listener(Rc::downgrade(&listener));
+        if let Parked::Epoll(set) = &self.parked {
+            set.borrow().add_shared(listener.as_fd(), token)?;
+        }
+        Ok(listener)
+    }
+
+    /// Takes a socket out of the table; its descriptor is about to close.
+    pub(super) fn remove(&self, token: usize) {
+        self.sources.borrow_mut()[token] = Source::Vacant;
+        self.vacant.borrow_mut().push(token);
+    }
+
+    /// Takes a listener out of the table; its descriptor may live on in other threads.
+    pub(super) fn remove_listener(&self, token: usize, fd: BorrowedFd<'_>) {
+        if let Parked::Epoll(set) = &self.parked {
+            set.borrow().remove(fd);
+        }
+        self.remove(token);
+    }
+
+    fn claim(&self) -> usize {
+        self.vacant.borrow_mut().pop().unwrap_or_else(|| {
+            self.sources.borrow_mut().push(Source::Vacant);
+            self.sources.borrow().len() - 1
+        })
+    }
+}
+
+/// A source that is still there.
+enum Alive {
+    Socket(Rc<Socket>),
+    Listener(Rc<Accepting>),
+}
+
+impl Source {
+    fn alive(&self) -> Option<Alive> {
+        match self {
+            Source::Vacant => None,
+            Source::Socket(socket) => socket.upgrade().map(Alive::Socket),
+            Source::Listener(listener) => listener.upgrade().map(Alive::Listener),
+        }
+    }
+}
+
+impl AsFd for Alive {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Alive::Socket(socket) => socket.as_fd(),
+            Alive::Listener(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// What poll(2) is asked about a source. One that waits for nothing is left out: a broken connection that
+/// nobody looks at would end every park at once.
+fn waiting((token, source): (usize, &Source)) -> Option<(usize, Alive, Interest)> {
+    let alive = source.alive()?;
+    let interest = match &alive {
+        Alive::Socket(socket) => socket.interest(),
+        Alive::Listener(listener) => listener.interest(),
+    };
+    (interest.read || interest.write).then_some((token, alive, interest))
+}

@@ -1,0 +1,377 @@
+//! The stream socket of the readiness engines.
+//!
+//! It is not told what it carries. What must hold: a system call is tried when the last hint allows it and
+//! not otherwise; what was pushed leaves at the end of the task's turn and then whenever the peer makes
+//! room, whether or not the task is polled; dropping it without `finish` resets the connection.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use plimsoll_io::limits::{
+    GATHER_SEGMENTS_MAX, TURN_RECEIVE_BYTES_MAX, TURN_RECEIVES_MAX, TURN_SEND_BYTES_MAX,
+};
+use plimsoll_io::outbox::{Front, Outbox};
+use plimsoll_io::{Lease, Peer, Segment, Transport, Want};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
+};
+
+use super::address::connected;
+use super::park::{Hint, Interest};
+use super::reactor::Reactor;
+
+/// A stream socket of one thread.
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    peer: Peer,
+    token: usize,
+    this: Weak<Socket>,
+    reactor: Rc<Reactor>,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    outbox: Outbox,
+    readable: bool,
+    writable: bool,
+    hung_up: bool,
+    connecting: bool,
+    finishing: bool,
+    shut: bool,
+    queued: bool,
+    error: Option<Errno>,
+    truncated: bool,
+    receiver: Option<Waker>,
+    drainer: Option<(u64, Waker)>,
+    share: Share,
+}
+
+/// What a connection has received in the present turn.
+#[derive(Default)]
+struct Share {
+    turn: u64,
+    receives: u32,
+    bytes: usize,
+    sent: u64,
+}
+
+impl Share {
+    fn renew(&mut self, turn: u64) {
+        if self.turn != turn {
+            *self = Share { turn, ..Share::default() };
+        }
+    }
+
+    fn may_receive(&mut self, turn: u64) -> bool {
+        self.renew(turn);
+        self.receives < TURN_RECEIVES_MAX && self.bytes < TURN_RECEIVE_BYTES_MAX
+    }
+}
+
+impl Socket {
+    /// A socket that was accepted.
+    pub(crate) fn accepted(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer) -> io::Result<Rc<Socket>> {
+        // The request is often there already: a receive is worth trying at once.
+        Socket::new(reactor, fd, peer, State { readable: true, writable: true, ..State::default() })
+    }
+
+    /// A socket that connects.
+    pub(super) fn connecting(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer) -> io::Result<Rc<Socket>> {
+        Socket::new(reactor, fd, peer, State { connecting: true, ..State::default() })
+    }
+
+    fn new(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer, state: State) -> io::Result<Rc<Socket>> {
+        reactor.add_socket(|token| {
+            Rc::new_cyclic(|this| Socket {
+                fd,
+                peer,
+                token,
+                this: Weak::clone(this),
+                reactor: Rc::clone(reactor),
+                state: RefCell::new(state),
+            })
+        })
+    }
+
+    /// What this socket waits for.
+    pub(super) fn interest(&self) -> Interest {
+        let state = self.state.borrow();
+        let unsent = state.outbox.unsent() > 0 && !state.writable;
+        Interest { read: state.receiver.is_some() && !state.readable, write: state.connecting || unsent }
+    }
+
+    /// Takes a hint: tries to send, and wakes who can go on.
+    pub(super) fn on_ready(&self, hint: Hint) {
+        let mut state = self.state.borrow_mut();
+        state.hung_up |= hint.hung_up;
+        if hint.writable {
+            state.writable = true;
+            if state.connecting {
+                state.connecting = false;
+                state.error = connected(&self.fd).err().and_then(|error| Errno::from_io_error(&error));
+            }
+            self.send_share(&mut state, self.reactor.turn());
+            self.queue_if_more(&mut state);
+        }
+        if hint.readable || state.error.is_some() {
+            state.readable = true;
+            let receiver = state.receiver.take();
+            drop(state);
+            if let Some(waker) = receiver {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Sends this turn's share; whether there is more that could go at once.
+    pub(super) fn flush(&self, turn: u64) -> bool {
+        let mut state = self.state.borrow_mut();
+        state.queued = false;
+        self.send_share(&mut state, turn);
+        state.queued = state.can_send();
+        state.queued
+    }
+
+    fn queue_if_more(&self, state: &mut State) {
+        if !state.queued && (state.can_send() || (state.finishing && !state.shut)) {
+            state.queued = true;
+            self.reactor.flush_later(Weak::clone(&self.this));
+        }
+    }
+
+    fn send_share(&self, state: &mut State, turn: u64) {
+        state.share.renew(turn);
+        while state.can_send() && state.share.sent < TURN_SEND_BYTES_MAX {
+            match self.send_once(state) {
+                Ok(sent) => {
+                    state.share.sent += sent;
+                    state.outbox.advance(sent);
+                }
+                Err(Errno::AGAIN) => state.writable = false,
+                Err(Errno::INTR) => {}
+                Err(error) => state.fail(error),
+            }
+        }
+        if state.finishing && !state.shut && state.error.is_none() && state.outbox.unsent() == 0 {
+            state.shut = true;
+            // It may be reset by now; the next receive tells.
+            let _ = shutdown(&self.fd, Shutdown::Write);
+        }
+        state.wake_drainer();
+    }
+
+    /// One system call's worth of the outbox's front.
+    fn send_once(&self, state: &mut State) -> Result<u64, Errno> {
+        let asked = TURN_SEND_BYTES_MAX - state.share.sent;
+        match state.outbox.front() {
+            Some(Front::File(file, range)) => {
+                let Some(source) = file.descriptor() else { return Err(Errno::BADF) };
+                let (mut offset, count) = (range.start, asked.min(range.end - range.start));
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                let sent = rustix::fs::sendfile(&self.fd, source, Some(&mut offset), count)?;
+                // The file is shorter than it was when its length was told.
+                state.truncated = sent == 0;
+                if sent == 0 { Err(Errno::IO) } else { Ok(sent as u64) }
+            }
+            Some(Front::Bytes) => {
+                let (sent, whole) = self.send_bytes(&state.outbox)?;
+                // The system took a part: it has no room, and says when it has.
+                state.writable = whole;
+                Ok(sent)
+            }
+            None => Ok(0),
+        }
+    }
+
+    /// Sends bytes from memory: how many, and whether that was all of them.
+    fn send_bytes(&self, outbox: &Outbox) -> Result<(u64, bool), Errno> {
+        let mut slices = [&[][..]; GATHER_SEGMENTS_MAX];
+        let count = outbox.gather(&mut slices);
+        let mut flags = SendFlags::NOSIGNAL;
+        // The head and the file's first bytes travel together.
+        flags.set(SendFlags::MORE, outbox.more_after(count));
+        let slices = &slices[..count];
+        let sent = match slices {
+            [one] => send(&self.fd, one, flags)?,
+            many => {
+                let mut gathered = [IoSlice::new(&[]); GATHER_SEGMENTS_MAX];
+                for (slot, slice) in gathered.iter_mut().zip(many) {
+                    *slot = IoSlice::new(slice);
+                }
+                sendmsg(&self.fd, &gathered[..count], &mut SendAncillaryBuffer::default(), flags)?
+            }
+        };
+        let asked: usize = slices.iter().map(|slice| slice.len()).sum();
+        Ok((sent as u64, sent == asked))
+    }
+
+    fn receive(&self, state: &mut State, want: Want) -> io::Result<Option<Received>> {
+        let pool = match want {
+            Want::Head => &self.reactor.heads,
+            Want::Body => &self.reactor.bodies,
+        };
+        let mut lease = pool.lease();
+        let room = rustix::buffer::spare_capacity(lease.block_mut());
+        match recv(&self.fd, room, RecvFlags::empty()) {
+            Ok((0, _)) => Ok(Some(Received::End)),
+            Ok((bytes, _)) => {
+                // A short receive has emptied the socket, unless the peer's end came with the bytes.
+                state.readable = bytes == pool.block_bytes() || state.hung_up;
+                state.share.receives += 1;
+                state.share.bytes += bytes;
+                Ok(Some(Received::Bytes(lease)))
+            }
+            Err(Errno::AGAIN) => {
+                state.readable = false;
+                Ok(None)
+            }
+            Err(Errno::INTR) => Ok(None),
+            Err(error) => {
+                state.fail(error);
+                Err(state.told_error().unwrap_or_else(|| error.into()))
+            }
+        }
+    }
+}
+
+enum Received {
+    Bytes(Lease),
+    End,
+}
+
+impl State {
+    fn can_send(&self) -> bool {
+        self.writable && !self.connecting && self.error.is_none() && self.outbox.unsent() > 0
+    }
+
+    fn fail(&mut self, error: Errno) {
+        self.error.get_or_insert(error);
+        self.outbox.clear();
+        self.readable = true;
+    }
+
+    fn told_error(&self) -> Option<io::Error> {
+        let error = self.error?;
+        let truncated = "the file became shorter while it was sent";
+        Some(if self.truncated {
+            io::Error::new(io::ErrorKind::UnexpectedEof, truncated)
+        } else {
+            error.into()
+        })
+    }
+
+    fn wake_drainer(&mut self) {
+        let ready = |below: u64| self.error.is_some() || (!self.connecting && self.outbox.unsent() <= below);
+        if self.drainer.as_ref().is_some_and(|(below, _)| ready(*below))
+            && let Some((_, waker)) = self.drainer.take()
+        {
+            waker.wake();
+        }
+        if self.error.is_some()
+            && let Some(waker) = self.receiver.take()
+        {
+            waker.wake();
+        }
+    }
+}
+
+fn remember(slot: &mut Option<Waker>, waker: &Waker) {
+    match slot {
+        Some(kept) => kept.clone_from(waker),
+        None => *slot = Some(waker.clone()),
+    }
+}
+
+impl Transport for Socket {
+    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
+        let mut state = self.state.borrow_mut();
+        while state.readable && !state.connecting {
+            if let Some(error) = state.told_error().filter(|_| state.truncated) {
+                return Poll::Ready(Err(error));
+            }
+            if !state.share.may_receive(self.reactor.turn()) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            match self.receive(&mut state, want)? {
+                Some(Received::Bytes(lease)) => return Poll::Ready(Ok(Some(lease))),
+                Some(Received::End) => return Poll::Ready(Ok(None)),
+                None => {}
+            }
+        }
+        // Only now: what the peer sent before it broke off can still be read.
+        if let Some(error) = state.told_error() {
+            return Poll::Ready(Err(error));
+        }
+        remember(&mut state.receiver, cx.waker());
+        Poll::Pending
+    }
+
+    fn push(&self, segment: Segment) {
+        let mut state = self.state.borrow_mut();
+        debug_assert!(!state.finishing, "pushed after finish");
+        if state.error.is_none() {
+            state.outbox.push(segment);
+            self.queue_if_more(&mut state);
+        }
+    }
+
+    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
+        let mut state = self.state.borrow_mut();
+        if state.outbox.unsent() > below {
+            // Who waits for it to be sent has nothing more to push: no use in waiting for the turn's end.
+            self.send_share(&mut state, self.reactor.turn());
+            self.queue_if_more(&mut state);
+        }
+        if let Some(error) = state.told_error() {
+            return Poll::Ready(Err(error));
+        }
+        if !state.connecting && state.outbox.unsent() <= below {
+            return Poll::Ready(Ok(()));
+        }
+        state.drainer = Some((below, cx.waker().clone()));
+        Poll::Pending
+    }
+
+    fn unsent(&self) -> u64 {
+        self.state.borrow().outbox.unsent()
+    }
+
+    fn takes_files(&self) -> bool {
+        true
+    }
+
+    fn finish(&self) {
+        let mut state = self.state.borrow_mut();
+        state.finishing = true;
+        self.queue_if_more(&mut state);
+    }
+
+    fn peer(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let state = self.state.get_mut();
+        let delivered = state.finishing && state.outbox.unsent() == 0 && state.error.is_none();
+        if !delivered {
+            // A close would send a clean end, which says that all was sent. A linger of zero is a reset.
+            let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));
+        }
+        self.reactor.remove(self.token);
+    }
+}

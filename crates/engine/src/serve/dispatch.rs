@@ -1,0 +1,58 @@
+//! Accepting, as every dispatcher does it.
+//!
+//! It does not serve. What must hold: a system that is out of descriptors, or a server that is full, slows
+//! accepting and never spins; who was in the queue when the order to stop came is still served.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_io::{Either, Io, Peer, select};
+
+use super::admission::{Admitted, Connections};
+use crate::driver::Driver;
+use crate::limits::{ACCEPT_PAUSE, FULL_PAUSE};
+use crate::ready::{Bound, ReadyListener};
+
+/// A connection that may be served.
+pub(super) struct Accepted {
+    pub(super) fd: OwnedFd,
+    pub(super) peer: Peer,
+    pub(super) admitted: Admitted,
+}
+
+/// Accepts at `bound` until the order to stop and hands every connection to `serve`.
+pub(super) fn accept_all(
+    driver: &Rc<Driver>,
+    bound: Bound,
+    connections: &Arc<Connections>,
+    serve: impl Fn(Accepted) + 'static,
+) -> io::Result<impl Future<Output = ()> + 'static> {
+    let (io, connections) = (driver.io(), Arc::clone(connections));
+    let listener = ReadyListener::new(driver.reactor(), bound)?;
+    Ok(async move {
+        while let Either::Left(accepted) = select(next(&listener, &io, &connections), io.stopping()).await {
+            serve(accepted);
+        }
+        while let Some((fd, peer)) = listener.accept_now() {
+            serve(Accepted { fd, peer, admitted: connections.admit() });
+        }
+    })
+}
+
+async fn next(listener: &ReadyListener, io: &Io, connections: &Arc<Connections>) -> Accepted {
+    loop {
+        while connections.is_full() {
+            io.sleep(FULL_PAUSE).await;
+        }
+        match poll_fn(|cx| listener.poll_accept_fd(cx)).await {
+            Ok((fd, peer)) => return Accepted { fd, peer, admitted: connections.admit() },
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections just now; is the limit of open files too low?");
+                io.sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}

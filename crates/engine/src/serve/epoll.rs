@@ -1,0 +1,93 @@
+//! A loop for each thread; connections stay on the loop that accepted them.
+//!
+//! It has no balancer: the kernel wakes one loop per connection that arrives, a busy loop later than an
+//! idle one. What must hold: loops share nothing but the listeners, the pool of file threads and counters.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_io::{Handler, Setup, Stream};
+
+use super::dispatch::{Accepted, accept_all};
+use super::{Connections, Kind, Plan};
+use crate::driver::{Driver, Offload};
+use crate::ready::{Bound, Socket};
+
+pub(super) fn serve(plan: Plan) -> io::Result<()> {
+    let offload = Kind::Epoll.offload()?;
+    let mut loops = Vec::new();
+    for number in 1..plan.threads.max(1) {
+        let part = Loop::of(&plan, &offload)?;
+        let named = std::thread::Builder::new().name(format!("loop-{number}"));
+        loops.push(named.spawn(move || part.run())?);
+    }
+    let first = Loop { plan, offload };
+    let mut result = first.run();
+    for other in loops {
+        let ended = other.join().unwrap_or_else(|_| Err(io::Error::other("a loop panicked")));
+        result = result.and(ended);
+    }
+    result
+}
+
+/// What one thread serves.
+struct Loop {
+    plan: Plan,
+    offload: Offload,
+}
+
+impl Loop {
+    fn of(plan: &Plan, offload: &Offload) -> io::Result<Loop> {
+        let listeners =
+            plan.listeners.iter().map(|(bound, setup)| Ok((bound.try_clone()?, Arc::clone(setup))));
+        let listeners = listeners.collect::<io::Result<Vec<(Bound, Setup)>>>()?;
+        let (stop, connections) = (plan.stop.clone(), Arc::clone(&plan.connections));
+        Ok(Loop { plan: Plan { listeners, stop, connections, ..*plan }, offload: offload.clone() })
+    }
+
+    fn run(self) -> io::Result<()> {
+        let Plan { listeners, stop, connections, grace, .. } = self.plan;
+        let driver = Driver::new(Kind::Epoll.park(), self.offload, &stop, &connections)?;
+        let _entered = driver.enter();
+        let result = run_on(&driver, listeners, &connections, grace);
+        driver.clear();
+        result
+    }
+}
+
+fn run_on(
+    driver: &Rc<Driver>,
+    listeners: Vec<(Bound, Setup)>,
+    connections: &Arc<Connections>,
+    grace: Duration,
+) -> io::Result<()> {
+    let mut accepting = Vec::new();
+    let open = Rc::new(());
+    for (bound, setup) in listeners {
+        let handler = setup(driver.io());
+        driver.spawn(handler.background());
+        let (spawner, counted) = (Rc::clone(driver), Rc::clone(&open));
+        let serve = move |accepted| serve_here(&spawner, &handler, accepted, &counted);
+        let accepts = accept_all(driver, bound, connections, serve)?;
+        accepting.push(driver.spawn(Box::pin(accepts)));
+    }
+    // An accepting task holds `open` too, until it ends at the order to stop.
+    driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)) && Rc::strong_count(&open) == 1);
+    Ok(())
+}
+
+fn serve_here(driver: &Rc<Driver>, handler: &Rc<dyn Handler>, accepted: Accepted, open: &Rc<()>) {
+    let Accepted { fd, peer, admitted } = accepted;
+    match Socket::accepted(driver.reactor(), fd, peer) {
+        Ok(socket) => {
+            let (connection, open) = (handler.serve(Stream::new(socket)), Rc::clone(open));
+            driver.spawn(Box::pin(async move {
+                let _counted = (admitted, open);
+                connection.await;
+            }));
+        }
+        Err(error) => tracing::warn!(%error, "a connection could not be registered"),
+    }
+}

@@ -1,0 +1,106 @@
+//! Dispatchers: how each kind of engine spreads connections over threads.
+//!
+//! They are small, because the work is done below: they accept, count, hand over, and drain. What must
+//! hold: at the order to stop, nobody who is connected is cut off before the grace is over, and `serve`
+//! returns when the last has gone.
+
+mod admission;
+mod dispatch;
+mod epoll;
+mod thread;
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_io::{Setup, Stop};
+
+pub use admission::Connections;
+
+use crate::driver::Offload;
+use crate::limits::{FILE_JOBS_MAX, FILE_THREADS};
+use crate::offload::Pool;
+use crate::ready::{Bound, Park};
+
+/// A kind of engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A thread for each connection.
+    Thread,
+    /// A loop for each core, in which all connections take turns.
+    Epoll,
+}
+
+/// A name that is no engine's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no engine {0:?}: write auto, thread or epoll")]
+pub struct UnknownEngine(String);
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 2] = [Kind::Thread, Kind::Epoll];
+
+    pub(crate) fn park(self) -> Park {
+        match self {
+            Kind::Thread => Park::Poll,
+            Kind::Epoll => Park::Epoll,
+        }
+    }
+
+    pub(crate) fn offload(self) -> io::Result<Offload> {
+        Ok(match self {
+            Kind::Thread => Offload::InPlace,
+            Kind::Epoll => Offload::Pool(Arc::new(Pool::start("files", FILE_THREADS, FILE_JOBS_MAX)?)),
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Thread => "thread",
+            Kind::Epoll => "epoll",
+        })
+    }
+}
+
+impl FromStr for Kind {
+    type Err = UnknownEngine;
+
+    fn from_str(name: &str) -> Result<Kind, UnknownEngine> {
+        match name {
+            "auto" | "epoll" => Ok(Kind::Epoll),
+            "thread" => Ok(Kind::Thread),
+            _ => Err(UnknownEngine(name.to_owned())),
+        }
+    }
+}
+
+/// What to serve, and how.
+pub struct Plan {
+    /// The kind of engine.
+    pub engine: Kind,
+    /// Loops of an engine that has loops.
+    pub threads: usize,
+    /// Where to listen, and the protocol behind each.
+    pub listeners: Vec<(Bound, Setup)>,
+    /// The order to end.
+    pub stop: Stop,
+    /// How long after the order connections may go on.
+    pub grace: Duration,
+    /// The count of connections and its bound, shared with whoever reports it.
+    pub connections: Arc<Connections>,
+}
+
+/// Serves until the order to stop, and then until the last connection has ended or the grace is over.
+///
+/// # Errors
+/// What the system says when the engine is made.
+pub fn serve(plan: Plan) -> io::Result<()> {
+    match plan.engine {
+        Kind::Thread => thread::serve(plan),
+        Kind::Epoll => epoll::serve(plan),
+    }
+}

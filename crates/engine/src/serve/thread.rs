@@ -1,0 +1,70 @@
+//! A thread for each connection, parked in poll(2).
+//!
+//! It is not bounded by a queue (the pool engine will be), only by the count of connections. What must
+//! hold: a connection's thread shares nothing with others but counters, and blocks nobody when it blocks.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_io::{Setup, Stop, Stream};
+
+use super::dispatch::{Accepted, accept_all};
+use super::{Connections, Kind, Plan};
+use crate::driver::{Driver, Offload};
+use crate::limits::CONNECTION_STACK_BYTES;
+use crate::ready::Socket;
+
+pub(super) fn serve(plan: Plan) -> io::Result<()> {
+    let Plan { listeners, stop, connections, grace, .. } = plan;
+    let driver = Driver::new(Kind::Thread.park(), Offload::InPlace, &stop, &connections)?;
+    let entered = driver.enter();
+    let mut accepting = Vec::new();
+    for (bound, setup) in listeners {
+        let own = Own { setup, stop: stop.clone(), connections: Arc::clone(&connections), grace };
+        let serve = move |accepted| serve_apart(accepted, own.clone());
+        let accepts = accept_all(&driver, bound, &connections, serve)?;
+        accepting.push(driver.spawn(Box::pin(accepts)));
+    }
+    driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)));
+    driver.clear();
+    drop(entered);
+    connections.wait_until_none(grace);
+    Ok(())
+}
+
+/// What each connection's thread has of its own.
+#[derive(Clone)]
+struct Own {
+    setup: Setup,
+    stop: Stop,
+    connections: Arc<Connections>,
+    grace: Duration,
+}
+
+fn serve_apart(accepted: Accepted, own: Own) {
+    let thread = std::thread::Builder::new().name("connection".to_owned()).stack_size(CONNECTION_STACK_BYTES);
+    let started = thread.spawn(move || {
+        if let Err(error) = serve_alone(accepted, own) {
+            tracing::warn!(%error, "a connection could not be served");
+        }
+    });
+    if let Err(error) = started {
+        tracing::warn!(%error, "no thread for a connection; it was dropped");
+    }
+}
+
+fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {
+    let Accepted { fd, peer, admitted } = accepted;
+    let driver = Driver::new(Kind::Thread.park(), Offload::InPlace, &own.stop, &own.connections)?;
+    let _entered = driver.enter();
+    let socket = Socket::accepted(driver.reactor(), fd, peer)?;
+    let handler = (own.setup)(driver.io());
+    driver.spawn(handler.background());
+    let connection = driver.spawn(handler.serve(Stream::new(socket)));
+    driver.run(own.grace, || !driver.is_live(connection));
+    driver.clear();
+    drop(handler);
+    drop(admitted);
+    Ok(())
+}
