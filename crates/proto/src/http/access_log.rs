@@ -1,0 +1,166 @@
+//! The access log in the common log format, gathered by each thread.
+//!
+//! It does not write: chunks of lines go to a [`LogSink`], which must not wait. What must hold: a line
+//! costs a connection one copy into memory, whatever the disk does; nothing that a peer sends can end a
+//! line or begin another.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use plimsoll_io::{Io, Peer};
+
+use super::clock::Dates;
+use super::limits::{LOG_BYTES, LOG_TARGET_BYTES_MAX, LOG_TIME};
+
+/// Where chunks of whole lines go.
+pub trait LogSink: Send + Sync {
+    /// Takes whole lines, at once; drops and counts them if it cannot.
+    fn take(&self, lines: Vec<u8>);
+}
+
+/// One thread's lines on their way to the sink.
+pub struct AccessLog {
+    sink: Option<Arc<dyn LogSink>>,
+    lines: RefCell<Vec<u8>>,
+    waiting: Cell<Option<Waker>>,
+}
+
+/// What a line tells.
+pub(super) struct Line<'a> {
+    pub(super) peer: &'a Peer,
+    /// Method, target and version as they were sent; empty if the head could not be read.
+    pub(super) method: &'a [u8],
+    pub(super) target: &'a [u8],
+    pub(super) version: &'a str,
+    pub(super) status: u16,
+    pub(super) body_bytes: u64,
+}
+
+impl AccessLog {
+    /// A log to `sink`, or none.
+    pub fn new(sink: Option<Arc<dyn LogSink>>) -> AccessLog {
+        AccessLog { sink, lines: RefCell::default(), waiting: Cell::default() }
+    }
+
+    pub(super) fn write(&self, dates: &Dates, line: &Line<'_>) {
+        if self.sink.is_none() {
+            return;
+        }
+        let mut lines = self.lines.borrow_mut();
+        line.write(dates, &mut lines);
+        if lines.len() >= LOG_BYTES {
+            drop(lines);
+            self.hand_over();
+        } else if let Some(waker) = self.waiting.take() {
+            waker.wake();
+        }
+    }
+
+    /// Hands lines over some time after they were written; never ends.
+    pub(super) async fn hand_over_for_ever(&self, io: &Io) {
+        loop {
+            poll_fn(|cx| {
+                self.waiting.set(Some(cx.waker().clone()));
+                if self.lines.borrow().is_empty() { Poll::Pending } else { Poll::Ready(()) }
+            })
+            .await;
+            io.sleep(LOG_TIME).await;
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&self) {
+        let lines = std::mem::take(&mut *self.lines.borrow_mut());
+        if let Some(sink) = self.sink.as_ref().filter(|_| !lines.is_empty()) {
+            sink.take(lines);
+        }
+    }
+}
+
+impl Drop for AccessLog {
+    fn drop(&mut self) {
+        self.hand_over();
+    }
+}
+
+impl Line<'_> {
+    /// `host ident authuser [date] "request" status bytes`; we know neither ident nor, so far, the account.
+    fn write(&self, dates: &Dates, out: &mut Vec<u8>) {
+        write_display(self.peer, out);
+        out.extend_from_slice(b" - - [");
+        dates.write_log(out);
+        out.extend_from_slice(b"] \"");
+        if self.method.is_empty() {
+            out.push(b'-');
+        } else {
+            write_escaped(self.method, out);
+            out.push(b' ');
+            write_escaped(&self.target[..self.target.len().min(LOG_TARGET_BYTES_MAX)], out);
+            out.push(b' ');
+            out.extend_from_slice(self.version.as_bytes());
+        }
+        out.extend_from_slice(b"\" ");
+        write_display(&self.status, out);
+        out.push(b' ');
+        write_display(&self.body_bytes, out);
+        out.push(b'\n');
+    }
+}
+
+fn write_display(value: &dyn std::fmt::Display, out: &mut Vec<u8>) {
+    use std::io::Write as _;
+    // Writing to a vector does not fail.
+    let _ = write!(out, "{value}");
+}
+
+/// What could end a line, a quoted text or a terminal's good mood is written as `\xHH`.
+fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for &byte in bytes {
+        match byte {
+            b'"' | b'\\' | 0..=0x1f | 0x7f.. => {
+                let digits = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+                out.extend_from_slice(b"\\x");
+                out.extend_from_slice(&digits);
+            }
+            _ => out.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::super::clock::DateCache;
+    use super::*;
+
+    fn line_of(target: &[u8]) -> String {
+        let dates = DateCache::new().at(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777));
+        let peer = Peer::Ip([192, 0, 2, 7].into(), 5);
+        let line =
+            Line { peer: &peer, method: b"GET", target, version: "HTTP/1.1", status: 200, body_bytes: 42 };
+        let mut out = Vec::new();
+        line.write(&dates, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_in_the_common_log_format() {
+        let wanted = "192.0.2.7 - - [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/1.1\" 200 42\n";
+        assert_eq!(line_of(b"/a"), wanted);
+    }
+
+    #[test]
+    fn nothing_in_a_target_ends_the_line_or_the_quotes() {
+        let line = line_of(b"/\"\n\r\x1b\\\xff");
+        assert!(line.contains("\"GET /\\x22\\x0a\\x0d\\x1b\\x5c\\xff HTTP/1.1\""), "{line}");
+    }
+
+    #[test]
+    fn a_long_target_is_cut() {
+        assert!(line_of(&[b'a'; 9999]).len() < LOG_TARGET_BYTES_MAX + 200);
+    }
+}

@@ -1,0 +1,90 @@
+//! What a service answers: a status, fields and a body that is not yet sent.
+//!
+//! It does not say how it is sent. What must hold: the length that its head tells is the length that its
+//! body has.
+
+use std::ops::Range;
+
+use plimsoll_io::{File, FileRange};
+use plimsoll_wire::http::answer::AnswerHead;
+use plimsoll_wire::http::status::Status;
+
+/// An answer. Date, Connection and Content-Length are added when it is sent.
+#[derive(Debug)]
+pub struct Answer {
+    status: Status,
+    /// Status line and fields so far, in the buffer that is sent.
+    pub(super) head: Vec<u8>,
+    pub(super) body: Body,
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub enum Body {
+    /// None; tells a length of zero where a body could be.
+    Empty,
+    /// Bytes that were made for it.
+    Bytes(Vec<u8>),
+    /// A range of a file.
+    File(FileRange),
+    /// Ranges of a file with heads between them, and the close: a multipart body.
+    Parts(Vec<(Vec<u8>, Range<u64>)>, File, Vec<u8>),
+}
+
+/// Room for the usual head, so that it is allocated once; a small body may come behind it.
+const HEAD_BYTES_USUAL: usize = 384;
+
+impl Answer {
+    /// An answer without a body.
+    pub fn new(status: Status) -> Answer {
+        let mut head = Vec::with_capacity(HEAD_BYTES_USUAL);
+        let _unfinished = AnswerHead::begin(&mut head, status);
+        Answer { status, head, body: Body::Empty }
+    }
+
+    /// Adds a field.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Answer {
+        let _unfinished = AnswerHead::resume(&mut self.head).field(name, value);
+        self
+    }
+
+    /// Adds a field whose value is made up on the way.
+    #[must_use]
+    pub fn field_display(mut self, name: &str, value: impl std::fmt::Display) -> Answer {
+        let _unfinished = AnswerHead::resume(&mut self.head).field_display(name, value);
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: Body) -> Answer {
+        self.body = body;
+        self
+    }
+
+    /// Its status.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+}
+
+impl Body {
+    /// Its length in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Body::Empty => 0,
+            Body::Bytes(bytes) => bytes.len() as u64,
+            Body::File(part) => part.range.end - part.range.start,
+            Body::Parts(parts, _, close) => {
+                let parts = parts.iter().map(|(head, range)| head.len() as u64 + range.end - range.start);
+                parts.sum::<u64>() + close.len() as u64
+            }
+        }
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

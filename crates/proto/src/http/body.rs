@@ -1,0 +1,217 @@
+//! The body of a request, one lease at a time.
+//!
+//! It stores nothing. What must hold: what follows the body is left for the next request; the length that
+//! was announced, or the limit, is never passed; a client that waits for leave to send gets it when the
+//! body is first asked for, and not before.
+
+use std::io;
+
+use plimsoll_io::{Deadline, Lease, Rx, Segment, Tx, Want};
+use plimsoll_wire::http::answer::CONTINUE;
+use plimsoll_wire::http::chunked::{ChunkedDecoder, Step};
+use plimsoll_wire::http::head::Framing;
+use plimsoll_wire::http::refusal::Refusal;
+
+use super::limits::{DISCARD_BYTES_MAX, Limits};
+
+/// A request's body, as far as it was not read.
+pub struct RequestBody<'a> {
+    pub(super) rx: &'a mut Rx,
+    pub(super) tx: &'a mut Tx,
+    pub(super) deadline: &'a Deadline,
+    pub(super) limits: &'a Limits,
+    pub(super) state: &'a mut BodyState,
+}
+
+/// How far a body has got: it outlives the request that lends it.
+pub(super) struct BodyState {
+    progress: Progress,
+    /// Bytes that came and were not looked at: the rest of the head's block, then of each receive.
+    unread: Option<Lease>,
+    received: u64,
+    expects_continue: bool,
+}
+
+enum Progress {
+    Length(u64),
+    Chunked(ChunkedDecoder),
+    Ended,
+    Broken,
+}
+
+/// Why a body could not be read.
+#[derive(Debug)]
+pub enum BodyError {
+    /// The connection broke, or the peer ended before the body did.
+    Broken(io::Error),
+    /// Nothing came for too long.
+    Late,
+    /// It is longer than may be.
+    TooLong,
+    /// Its coding is broken.
+    Refused(Refusal),
+}
+
+impl BodyState {
+    /// The body of a request whose head is followed by `unread`.
+    pub(super) fn new(framing: Framing, unread: Option<Lease>, expects_continue: bool) -> BodyState {
+        let progress = match framing {
+            Framing::None | Framing::Length(0) => Progress::Ended,
+            Framing::Length(bytes) => Progress::Length(bytes),
+            Framing::Chunked => Progress::Chunked(ChunkedDecoder::new()),
+        };
+        // "A server MAY omit sending a 100 (Continue) response if it has already received some or all of the
+        // content for the corresponding request" (RFC 9110, section 10.1.1).
+        let expects_continue = expects_continue && unread.is_none();
+        BodyState { progress, unread, received: 0, expects_continue }
+    }
+
+    /// Whether the connection can go on: the body has ended, or so little of it is left to come that it is
+    /// read and dropped.
+    pub(super) fn can_be_discarded(&self) -> bool {
+        match self.progress {
+            Progress::Ended => true,
+            Progress::Length(left) => left <= DISCARD_BYTES_MAX && !self.expects_continue,
+            Progress::Chunked(_) => !self.expects_continue,
+            Progress::Broken => false,
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.progress, Progress::Ended)
+    }
+
+    /// What came after the body: the next request's.
+    pub(super) fn into_rest(self) -> Option<Lease> {
+        self.unread.filter(|lease| !lease.is_empty())
+    }
+}
+
+impl RequestBody<'_> {
+    /// The next bytes, or `None` at the body's end. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// The body cannot be read; answer and close.
+    pub async fn recv(&mut self) -> Result<Option<Lease>, BodyError> {
+        loop {
+            if matches!(self.state.progress, Progress::Ended) {
+                return Ok(None);
+            }
+            self.fill().await?;
+            match self.state.take_some() {
+                Ok(None) => {}
+                Ok(Some(lease)) => return self.counted(lease).map(Some),
+                Err(refusal) => return Err(self.broken(BodyError::Refused(refusal))),
+            }
+        }
+    }
+
+    /// Reads the rest and drops it; false if that is more than is worth it.
+    ///
+    /// # Errors
+    /// As [`RequestBody::recv`].
+    pub(super) async fn discard(&mut self) -> Result<bool, BodyError> {
+        let mut dropped = 0;
+        while let Some(lease) = self.recv().await? {
+            dropped += lease.len() as u64;
+            if dropped > DISCARD_BYTES_MAX {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sees that there are bytes to look at.
+    async fn fill(&mut self) -> Result<(), BodyError> {
+        if self.state.unread.as_ref().is_some_and(|lease| !lease.is_empty()) {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.state.expects_continue) {
+            self.tx.push(Segment::Static(CONTINUE));
+        }
+        self.deadline.after(self.limits.receive_time);
+        match self.deadline.within(self.rx.recv(Want::Body)).await {
+            Ok(Ok(Some(lease))) => self.state.unread = Some(lease),
+            Ok(Ok(None)) => return Err(self.broken(BodyError::Broken(io::ErrorKind::UnexpectedEof.into()))),
+            Ok(Err(error)) => return Err(self.broken(BodyError::Broken(error))),
+            Err(_) => return Err(self.broken(BodyError::Late)),
+        }
+        Ok(())
+    }
+
+    fn counted(&mut self, lease: Lease) -> Result<Lease, BodyError> {
+        self.state.received += lease.len() as u64;
+        if self.state.received > self.limits.body_bytes_max {
+            return Err(self.broken(BodyError::TooLong));
+        }
+        Ok(lease)
+    }
+
+    fn broken(&mut self, error: BodyError) -> BodyError {
+        self.state.progress = Progress::Broken;
+        error
+    }
+}
+
+impl BodyState {
+    /// Takes body bytes out of what is unread; `None` if there were none among it.
+    fn take_some(&mut self) -> Result<Option<Lease>, Refusal> {
+        let Some(mut lease) = self.unread.take() else { return Ok(None) };
+        match &mut self.progress {
+            Progress::Length(left) => {
+                let bytes = usize::try_from(*left).unwrap_or(usize::MAX).min(lease.len());
+                *left -= bytes as u64;
+                if *left == 0 {
+                    self.progress = Progress::Ended;
+                }
+                self.unread = split_off(&mut lease, bytes);
+            }
+            Progress::Chunked(decoder) => {
+                let unchunked = unchunk(decoder, &mut lease)?;
+                if decoder.is_ended() {
+                    self.progress = Progress::Ended;
+                }
+                self.unread = split_off(&mut lease, unchunked.consumed);
+                lease.truncate(unchunked.bytes);
+            }
+            Progress::Ended | Progress::Broken => {
+                self.unread = Some(std::mem::replace(&mut lease, Lease::owned(Vec::new())))
+            }
+        }
+        Ok(Some(lease).filter(|lease| !lease.is_empty()))
+    }
+}
+
+/// How much of a lease was looked at, and how many body bytes stand at its start now.
+struct Unchunked {
+    consumed: usize,
+    bytes: usize,
+}
+
+/// Moves the bytes of all chunks in `lease` to its start. The lease is ours alone, so nothing is copied to
+/// other memory, and a chunk that fills the lease moves by its head's few bytes.
+fn unchunk(decoder: &mut ChunkedDecoder, lease: &mut Lease) -> Result<Unchunked, Refusal> {
+    let mut done = Unchunked { consumed: 0, bytes: 0 };
+    loop {
+        match decoder.decode(&lease[done.consumed..])? {
+            Step::Data { skip, len } => {
+                let start = done.consumed + skip;
+                lease.copy_within(start..start + len, done.bytes);
+                done.consumed = start + len;
+                done.bytes += len;
+            }
+            Step::More { consumed } | Step::End { consumed } => {
+                done.consumed += consumed;
+                return Ok(done);
+            }
+        }
+    }
+}
+
+/// Cuts `lease` after `bytes`; what followed, in memory of its own.
+fn split_off(lease: &mut Lease, bytes: usize) -> Option<Lease> {
+    let rest = &lease[bytes..];
+    let rest = (!rest.is_empty()).then(|| Lease::owned(rest.to_vec()));
+    lease.truncate(bytes);
+    rest
+}

@@ -1,0 +1,66 @@
+//! The date as answers and log lines write it, made once a second.
+//!
+//! It reads no clock: it is told the time. What must hold: what it shows is of the second it was asked for.
+
+use std::cell::Cell;
+use std::time::{Duration, SystemTime};
+
+use plimsoll_wire::http::date::{DATE_BYTES, write_date};
+
+/// The texts of one second.
+#[derive(Clone, Copy)]
+pub(super) struct Dates {
+    second: u64,
+    /// As the Date field has it.
+    pub(super) http: [u8; DATE_BYTES],
+}
+
+/// Keeps the texts of the last second that was asked for.
+pub(super) struct DateCache(Cell<Dates>);
+
+impl DateCache {
+    pub(super) fn new() -> DateCache {
+        DateCache(Cell::new(dates_of(0)))
+    }
+
+    pub(super) fn at(&self, time: SystemTime) -> Dates {
+        let second = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        if self.0.get().second != second {
+            self.0.set(dates_of(second));
+        }
+        self.0.get()
+    }
+}
+
+fn dates_of(second: u64) -> Dates {
+    let mut http = [b' '; DATE_BYTES];
+    write_date(SystemTime::UNIX_EPOCH + Duration::from_secs(second), &mut http);
+    Dates { second, http }
+}
+
+impl Dates {
+    /// As the common log format has it: `20/Nov/2026:13:40:37 +0000`, from `Fri, 20 Nov 2026 13:40:37 GMT`.
+    pub(super) fn write_log(&self, out: &mut Vec<u8>) {
+        let date = &self.http;
+        for (part, after) in [(5..7, b'/'), (8..11, b'/'), (12..16, b':')] {
+            out.extend_from_slice(&date[part]);
+            out.push(after);
+        }
+        out.extend_from_slice(&date[17..25]);
+        out.extend_from_slice(b" +0000");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_written_as_the_field_and_as_the_log_have_it() {
+        let dates = DateCache::new().at(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777));
+        assert_eq!(&dates.http, b"Sun, 06 Nov 1994 08:49:37 GMT");
+        let mut log = Vec::new();
+        dates.write_log(&mut log);
+        assert_eq!(log, b"06/Nov/1994:08:49:37 +0000");
+    }
+}

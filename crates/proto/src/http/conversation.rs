@@ -1,0 +1,203 @@
+//! One connection's conversation: requests and answers in turn, until one side has enough.
+//!
+//! It knows no resource. What must hold: answers come in the order of their requests; every wait has its
+//! limit; a request that cannot be understood is answered once and ends the connection, because nobody
+//! knows where the next one would begin; at the order to stop, what was begun is finished.
+
+use std::rc::Rc;
+
+use plimsoll_io::{Deadline, Either, Elapsed, Lease, Stream, Tx, select};
+use plimsoll_wire::http::answer::AnswerHead;
+use plimsoll_wire::http::head::{Framing, Head, Method, Version};
+use plimsoll_wire::http::status::Status;
+
+use super::access_log::Line;
+use super::answer::Answer;
+use super::body::{BodyState, RequestBody};
+use super::inbox::{Inbox, NoHead};
+use super::problem::problem;
+use super::request::Request;
+use super::sending::{self, Sent};
+use super::service::{Service, Shared};
+
+/// Serves a connection from its first byte to its last.
+pub(super) async fn hold<S: Service>(stream: Stream, shared: Rc<Shared<S>>) {
+    let peer = stream.peer().clone();
+    let (rx, tx) = stream.split();
+    let deadline = shared.io.deadline();
+    let conversation = Conversation { shared: &shared, inbox: Inbox::new(rx), tx, deadline, peer };
+    conversation.run().await;
+}
+
+struct Conversation<'a, S> {
+    shared: &'a Shared<S>,
+    inbox: Inbox,
+    tx: Tx,
+    deadline: Deadline,
+    peer: plimsoll_io::Peer,
+}
+
+/// What becomes of the connection after an answer.
+enum After {
+    /// The next request may come.
+    Keep,
+    /// All is said, and nothing more is to come.
+    Close,
+    /// All is said, but the peer may still be sending: wait until it has read the answer.
+    Linger,
+    /// It is broken.
+    Abort,
+}
+
+impl<S: Service> Conversation<'_, S> {
+    async fn run(mut self) {
+        loop {
+            let after = match self.next_head().await {
+                Ok((block, head)) => self.one_request(block, &head).await,
+                Err(NoHead::Ended) => After::Close,
+                Err(NoHead::Late) => {
+                    self.refuse(Status::REQUEST_TIMEOUT, "the request's head took too long").await
+                }
+                Err(NoHead::Refused(refusal)) => self.refuse(refusal.status(), refusal.detail()).await,
+            };
+            match after {
+                After::Keep => {}
+                After::Close => return self.close().await,
+                After::Linger => return self.linger().await,
+                After::Abort => return,
+            }
+        }
+    }
+
+    /// The head of the next request, and the bytes it lies in.
+    async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
+        if self.inbox.is_empty() {
+            self.idle().await?;
+        }
+        self.deadline.after(self.shared.limits.head_time);
+        self.inbox.head(&self.shared.limits.head, &self.deadline).await
+    }
+
+    /// Waits for a request's first bytes, for the idle time at most, and no longer than the server runs.
+    async fn idle(&mut self) -> Result<(), NoHead> {
+        self.deadline.after(self.shared.limits.idle_time);
+        let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
+        match self.deadline.within(first).await {
+            Ok(Either::Left(received)) => received,
+            Ok(Either::Right(())) | Err(Elapsed) => Err(NoHead::Ended),
+        }
+    }
+
+    async fn one_request(&mut self, mut block: Lease, head: &Head) -> After {
+        let has_body = head.framing() != Framing::None;
+        let begun =
+            (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
+        let mut body = BodyState::new(head.framing(), begun, head.expects_continue());
+        let answer = if self.is_too_long(head) {
+            problem(Status::CONTENT_TOO_LARGE, "the body is longer than this server takes")
+        } else {
+            self.ask(&block, head, &mut body).await
+        };
+        let keep = head.keeps_alive() && body.can_be_discarded() && !self.shared.io.is_stopping();
+        let sent = self.answer(answer, head, keep).await;
+        self.note(&block, Some(head), &sent);
+        if sent.broken {
+            return After::Abort;
+        }
+        let ended = body.has_ended() || (keep && self.discard(&mut body).await);
+        block.consume(head.len());
+        self.inbox.held =
+            if has_body { body.into_rest() } else { Some(block).filter(|rest| !rest.is_empty()) };
+        match (keep && ended, ended && self.inbox.is_empty()) {
+            (true, _) => After::Keep,
+            (false, true) => After::Close,
+            (false, false) => After::Linger,
+        }
+    }
+
+    /// Whether a body is announced that is longer than may be.
+    fn is_too_long(&self, head: &Head) -> bool {
+        matches!(head.framing(), Framing::Length(bytes) if bytes > self.shared.limits.body_bytes_max)
+    }
+
+    async fn ask(&mut self, block: &[u8], head: &Head, state: &mut BodyState) -> Answer {
+        let body = RequestBody {
+            rx: &mut self.inbox.rx,
+            tx: &mut self.tx,
+            deadline: &self.deadline,
+            limits: &self.shared.limits,
+            state,
+        };
+        let mut request = Request { io: &self.shared.io, peer: &self.peer, head, block, body };
+        self.shared.service.answer(&mut request).await
+    }
+
+    async fn discard(&mut self, state: &mut BodyState) -> bool {
+        let (rx, tx) = (&mut self.inbox.rx, &mut self.tx);
+        let (deadline, limits) = (&self.deadline, &*self.shared.limits);
+        matches!(RequestBody { rx, tx, deadline, limits, state }.discard().await, Ok(true))
+    }
+
+    async fn answer(&mut self, mut answer: Answer, head: &Head, keep: bool) -> Sent {
+        let with_body = head.method() != Method::Head;
+        self.complete(&mut answer, keep, head.version());
+        sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await
+    }
+
+    /// Adds what every answer has.
+    fn complete(&self, answer: &mut Answer, keep: bool, version: Version) {
+        let dates = self.shared.dates.at(self.shared.io.wall());
+        let length = answer.body.len();
+        let bodiless = answer.status().is_bodiless();
+        let mut head = AnswerHead::resume(&mut answer.head).date(&dates.http);
+        if !bodiless {
+            head = head.content_length(length);
+        }
+        head.keep_alive(keep, version).finish();
+    }
+
+    /// Answers what is no request, and ends.
+    async fn refuse(&mut self, status: Status, detail: &str) -> After {
+        let mut answer = problem(status, detail);
+        self.complete(&mut answer, false, Version::Http11);
+        let sent = sending::send(answer, true, &mut self.tx, &self.deadline, self.shared).await;
+        self.note(&[], None, &sent);
+        if sent.broken { After::Abort } else { After::Linger }
+    }
+
+    /// Counts and logs an answer.
+    fn note(&self, block: &[u8], head: Option<&Head>, sent: &Sent) {
+        self.shared.counters.answered(sent.status, sent.body_bytes);
+        let line = Line {
+            peer: &self.peer,
+            method: head.map_or(&[], |head| head.method_bytes(block)),
+            target: head.map_or(&[], |head| head.target(block)),
+            version: match head.map(Head::version) {
+                Some(Version::Http10) => "HTTP/1.0",
+                _ => "HTTP/1.1",
+            },
+            status: sent.status.code(),
+            body_bytes: sent.body_bytes,
+        };
+        self.shared.log.write(&self.shared.dates.at(self.shared.io.wall()), &line);
+    }
+
+    /// Ends a connection on which nothing more is to come: once the system has all, it delivers it.
+    async fn close(mut self) {
+        let sent = sending::drain(&mut self.tx, 0, &self.deadline, self.shared.limits.send_time).await;
+        if sent.is_ok() {
+            self.tx.finish();
+        }
+    }
+
+    /// Ends a connection on which the peer may still be sending.
+    async fn linger(mut self) {
+        if sending::drain(&mut self.tx, 0, &self.deadline, self.shared.limits.send_time).await.is_err() {
+            return;
+        }
+        self.deadline.after(self.shared.limits.linger_time);
+        let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
+        // Whoever does not end in time is cut off; there is nobody to tell.
+        let _ = self.deadline.within(stream.finish()).await;
+    }
+}

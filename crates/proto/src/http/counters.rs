@@ -1,0 +1,44 @@
+//! What a server has done so far, counted by all its threads.
+//!
+//! It is not a metrics system (that comes with its page). What must hold: counting takes no lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plimsoll_wire::http::status::Status;
+
+/// Counts since the start of the server.
+#[derive(Debug, Default)]
+pub struct Counters {
+    by_class: [AtomicU64; 6],
+    sent_bytes: AtomicU64,
+    dropped_log_lines: AtomicU64,
+}
+
+impl Counters {
+    /// Answers whose status begins with `class` (2 for 2xx).
+    pub fn answers(&self, class: usize) -> u64 {
+        self.by_class.get(class).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of bodies that were given to the network.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Log lines that were dropped because whoever writes them could not follow.
+    pub fn dropped_log_lines(&self) -> u64 {
+        self.dropped_log_lines.load(Ordering::Relaxed)
+    }
+
+    /// Counts lines that the log's sink did not take.
+    pub fn drop_log_lines(&self, lines: u64) {
+        self.dropped_log_lines.fetch_add(lines, Ordering::Relaxed);
+    }
+
+    pub(super) fn answered(&self, status: Status, body_bytes: u64) {
+        if let Some(count) = self.by_class.get(usize::from(status.code() / 100)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        self.sent_bytes.fetch_add(body_bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,62 @@
+//! What a peer may send, and how long it may take: an operator's limits, and the protocol's own.
+//!
+//! Sizes of ranges, chunk heads and trailers are the wire's (`plimsoll_wire::http`). What must hold: every
+//! wait of a conversation is under one of these.
+
+use std::time::Duration;
+
+use plimsoll_wire::http::head::HeadLimits;
+
+/// An operator's limits on each connection.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Size of a request's head, and the count of its fields.
+    pub head: HeadLimits,
+    /// Length of a request's body, in bytes.
+    pub body_bytes_max: u64,
+    /// Time from a head's first byte to its last.
+    pub head_time: Duration,
+    /// Time between two receives of a body.
+    pub receive_time: Duration,
+    /// Time in which a peer must take at least one byte of what is sent to it.
+    pub send_time: Duration,
+    /// Time without a request on a kept connection.
+    pub idle_time: Duration,
+    /// Time in which a peer must end its side after we have ended ours.
+    pub linger_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            head: HeadLimits::default(),
+            body_bytes_max: 1 << 40,
+            head_time: Duration::from_secs(15),
+            receive_time: Duration::from_secs(30),
+            send_time: Duration::from_secs(30),
+            idle_time: Duration::from_secs(75),
+            linger_time: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Bytes of answers that may be unsent before the next request is looked at.
+pub const UNSENT_BYTES_MAX: u64 = 64 * 1024;
+/// Bytes of a body that nobody asked for which are read and dropped to keep the connection.
+pub const DISCARD_BYTES_MAX: u64 = 64 * 1024;
+/// Bodies up to this size are copied behind their head, so that both go in one send.
+pub const COPIED_BODY_BYTES_MAX: usize = 4 * 1024;
+/// Bytes that are read of a file at a time where the transport does not take files.
+pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
+/// Log lines of a thread wait for this many bytes, or for [`LOG_TIME`].
+pub const LOG_BYTES: usize = 32 * 1024;
+/// How long a log line may wait in its thread.
+pub const LOG_TIME: Duration = Duration::from_millis(200);
+/// Bytes of a request's target that a log line shows.
+pub const LOG_TARGET_BYTES_MAX: usize = 1024;
+/// Entries that a folder's listing has at most.
+pub const LISTING_ENTRIES_MAX: usize = 100_000;
+/// Seconds that a client is asked to wait when too much is going on.
+pub const RETRY_AFTER_SECONDS: u64 = 2;
+/// Bytes of a site's own page for what is not there.
+pub const NOT_FOUND_PAGE_BYTES_MAX: u64 = 256 * 1024;

@@ -1,0 +1,35 @@
+//! HTTP/1.1 (RFC 9110, RFC 9112): one connection's conversation, and the services behind it.
+//!
+//! [`Http`] is what an engine serves. It reads requests ([`mod@self`]'s inbox and body), asks a [`Service`]
+//! for an [`Answer`], sends it and logs it. [`Routes`] is the service of a real server: its health, its
+//! status, and the sites of [`site`].
+//!
+//! It is not a framework: a service is one function from a request to an answer. What must hold: a
+//! request is answered or its connection ends; nothing of one request is taken for part of the next.
+
+mod access_log;
+mod answer;
+mod body;
+mod clock;
+mod conversation;
+mod counters;
+mod inbox;
+pub mod limits;
+mod problem;
+mod request;
+mod routes;
+mod sending;
+mod service;
+pub mod site;
+mod status_page;
+
+pub use access_log::{AccessLog, LogSink};
+pub use answer::{Answer, Body};
+pub use body::{BodyError, RequestBody};
+pub use counters::Counters;
+pub use limits::Limits;
+pub use problem::problem;
+pub use request::Request;
+pub use routes::Routes;
+pub use service::{Http, Service};
+pub use status_page::{Load, StatusPage};

@@ -1,0 +1,125 @@
+//! Sending an answer: its head, its body, and waiting until enough of it is sent.
+//!
+//! It does not decide about the connection. What must hold: memory for an answer stays bounded however
+//! slowly it is taken; a peer is stuck when it takes nothing for the whole send time, not when it is slow.
+
+use std::io;
+use std::time::Duration;
+
+use plimsoll_io::{Deadline, FileRange, Segment, Tx};
+use plimsoll_wire::http::status::Status;
+
+use super::answer::{Answer, Body};
+use super::limits::{COPIED_BODY_BYTES_MAX, FILE_CHUNK_BYTES, UNSENT_BYTES_MAX};
+use super::service::Shared;
+
+/// What was sent.
+pub(super) struct Sent {
+    pub(super) status: Status,
+    /// Bytes of the body that the network took.
+    pub(super) body_bytes: u64,
+    /// Whether the connection is of no more use.
+    pub(super) broken: bool,
+}
+
+/// Sends a complete head and, `with_body`, its body.
+pub(super) async fn send<S>(
+    answer: Answer,
+    with_body: bool,
+    tx: &mut Tx,
+    deadline: &Deadline,
+    shared: &Shared<S>,
+) -> Sent {
+    let status = answer.status();
+    let body = if with_body { answer.body } else { Body::Empty };
+    let (length, before) = (body.len(), tx.unsent());
+    let head_bytes = answer.head.len() as u64;
+    let pushed = push(answer.head, body, tx, deadline, shared).await;
+    let sent = match pushed {
+        Ok(()) => drain(tx, UNSENT_BYTES_MAX, deadline, shared.limits.send_time).await,
+        Err(error) => Err(error),
+    };
+    let body_bytes = match sent {
+        Ok(()) => length,
+        Err(_) => (before + head_bytes + length).saturating_sub(tx.unsent()).min(length),
+    };
+    Sent { status, body_bytes, broken: sent.is_err() }
+}
+
+async fn push<S>(
+    mut head: Vec<u8>,
+    body: Body,
+    tx: &mut Tx,
+    deadline: &Deadline,
+    shared: &Shared<S>,
+) -> io::Result<()> {
+    match body {
+        Body::Empty => tx.push(Segment::Owned(head)),
+        Body::Bytes(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => {
+            head.extend_from_slice(&bytes);
+            tx.push(Segment::Owned(head));
+        }
+        Body::Bytes(bytes) => {
+            tx.push(Segment::Owned(head));
+            tx.push(Segment::Owned(bytes));
+        }
+        Body::File(part) => {
+            tx.push(Segment::Owned(head));
+            push_file(part, tx, deadline, shared).await?;
+        }
+        Body::Parts(parts, file, close) => {
+            tx.push(Segment::Owned(head));
+            for (part_head, range) in parts {
+                tx.push(Segment::Owned(part_head));
+                push_file(FileRange { file: file.clone(), range }, tx, deadline, shared).await?;
+            }
+            tx.push(Segment::Owned(close));
+        }
+    }
+    Ok(())
+}
+
+/// Pushes a range of a file; where the transport needs the bytes, reads them as fast as they are taken.
+async fn push_file<S>(
+    mut part: FileRange,
+    tx: &mut Tx,
+    deadline: &Deadline,
+    shared: &Shared<S>,
+) -> io::Result<()> {
+    if tx.takes_files() {
+        tx.push(Segment::File(part));
+        return Ok(());
+    }
+    while part.range.start < part.range.end {
+        let (file, offset) = (part.file.clone(), part.range.start);
+        let left = usize::try_from(part.range.end - offset).unwrap_or(usize::MAX);
+        let chunk = shared.io.files(move |fs| {
+            let mut chunk = vec![0; left.min(FILE_CHUNK_BYTES)];
+            let read = fs.read_at(&file, &mut chunk, offset)?;
+            chunk.truncate(read);
+            Ok(chunk)
+        });
+        let chunk = chunk.await?;
+        if chunk.is_empty() {
+            // It is shorter than it was when its length was told.
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        part.range.start += chunk.len() as u64;
+        tx.push(Segment::Owned(chunk));
+        drain(tx, UNSENT_BYTES_MAX, deadline, shared.limits.send_time).await?;
+    }
+    Ok(())
+}
+
+/// Waits until at most `below` bytes are unsent, as long as the peer takes some within every `time`.
+pub(super) async fn drain(tx: &mut Tx, below: u64, deadline: &Deadline, time: Duration) -> io::Result<()> {
+    loop {
+        let before = tx.unsent();
+        deadline.after(time);
+        match deadline.within(tx.drain(below)).await {
+            Ok(drained) => return drained,
+            Err(_) if tx.unsent() < before => {}
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a folder of a site shows: which entries, in which order, and the same as JSON.
+//!
+//! Not here: the HTML (`page`), and reading the folder. What must hold: a link leads to exactly the name that
+//! it stands for, whatever bytes that has; what cannot be asked for is not shown.
+
+mod order;
+mod utc;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use plimsoll_io::{Entry, FileKind, Stat};
+use plimsoll_wire::http::target::encode_path;
+use serde::Serialize;
+
+pub(crate) use order::{Column, Order};
+pub(crate) use utc::rfc3339;
+
+/// A folder, ready to be shown.
+pub(crate) struct Listing<'a> {
+    /// Where it is in the site's URLs: decoded, begins and ends with `/`.
+    pub(crate) path: &'a [u8],
+    /// What is in it, in order.
+    pub(crate) entries: Vec<Row>,
+    /// The order they are in.
+    pub(crate) order: Order,
+}
+
+/// One entry of a listing.
+pub(crate) struct Row {
+    /// Its name, not always UTF-8.
+    pub(crate) name: Vec<u8>,
+    /// A file or a folder.
+    pub(crate) kind: FileKind,
+    /// Length in bytes; of a folder, nothing that means anything.
+    pub(crate) size: u64,
+    /// Last change, as time since 1970.
+    pub(crate) modified: Duration,
+    /// The tag that a GET of it would answer with.
+    pub(crate) etag: String,
+}
+
+impl<'a> Listing<'a> {
+    /// Picks the entries to be shown and puts them in order; `etag` makes the tag of each.
+    pub(crate) fn new(
+        path: &'a [u8],
+        entries: Vec<Entry>,
+        order: Order,
+        etag: fn(&Stat) -> String,
+    ) -> Listing<'a> {
+        let shown = entries.into_iter().filter(is_shown);
+        let mut entries = shown.map(|entry| Row::new(entry, etag)).collect();
+        order.sort(&mut entries);
+        Listing { path, entries, order }
+    }
+
+    /// The listing for programs.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let path = String::from_utf8_lossy(self.path).into_owned();
+        let listing = ListingJson { path, entries: self.entries.iter().map(RowJson::new).collect() };
+        // Strings and numbers into memory: there is nothing here that could fail.
+        serde_json::to_vec(&listing).unwrap_or_default()
+    }
+}
+
+impl Row {
+    fn new(Entry { name, stat }: Entry, etag: fn(&Stat) -> String) -> Row {
+        Row { name, kind: stat.kind, size: stat.size, modified: stat.modified, etag: etag(&stat) }
+    }
+
+    pub(crate) fn is_folder(&self) -> bool {
+        self.kind == FileKind::Folder
+    }
+
+    /// The name for people: what is not UTF-8 is replaced.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.name).into_owned()
+    }
+
+    /// The name as a link from the folder's own page, exact to the byte.
+    ///
+    /// A colon is encoded too, so no name reads as the scheme of a URL (RFC 3986, section 4.2).
+    pub(crate) fn href(&self) -> String {
+        let mut href = Vec::with_capacity(self.name.len() + 1);
+        encode_path(&self.name, &mut href);
+        href.extend(self.is_folder().then_some(b'/'));
+        String::from_utf8_lossy(&href).into_owned()
+    }
+}
+
+/// Left out are hidden names, what is no file or folder, and names with control characters: no request can
+/// have one in its path, so the link would be dead.
+fn is_shown(entry: &Entry) -> bool {
+    let is_hidden = entry.name.starts_with(b".");
+    let is_named = !entry.name.iter().any(u8::is_ascii_control);
+    !is_hidden && is_named && entry.stat.kind != FileKind::Other
+}
+
+#[derive(Serialize)]
+struct ListingJson<'a> {
+    path: String,
+    entries: Vec<RowJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    name: String,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    modified: String,
+    etag: &'a str,
+    href: String,
+}
+
+impl<'a> RowJson<'a> {
+    fn new(row: &'a Row) -> RowJson<'a> {
+        RowJson {
+            name: row.text(),
+            kind: if row.is_folder() { "folder" } else { "file" },
+            size: (!row.is_folder()).then_some(row.size),
+            modified: rfc3339(row.modified),
+            etag: &row.etag,
+            href: row.href(),
+        }
+    }
+}

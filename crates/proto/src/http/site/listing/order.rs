@@ -1,0 +1,164 @@
+//! The order of a listing: read from a query, written into one, and applied.
+//!
+//! It does not refuse anything: a query is a wish. What must hold: folders come first, and the same entries
+//! are always in the same order, however the folder was read.
+
+use std::cmp::Ordering;
+
+use super::Row;
+
+/// What a listing is sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// As people count: case does not matter, and `file2` comes before `file10`.
+    #[default]
+    Name,
+    /// Length of files; folders have none and stay in order of name.
+    Size,
+    /// Last change.
+    Modified,
+}
+
+impl Column {
+    /// Its name in a query.
+    fn name(self) -> &'static str {
+        match self {
+            Column::Name => "name",
+            Column::Size => "size",
+            Column::Modified => "modified",
+        }
+    }
+}
+
+/// A column and a direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// What counts first; where it is equal, the name does.
+    pub(crate) by: Column,
+    /// Whether the greatest comes first.
+    pub(crate) descending: bool,
+}
+
+impl Order {
+    /// Reads `sort=size&order=desc`; what is unknown or missing means by name, ascending.
+    pub(crate) fn from_query(query: Option<&[u8]>) -> Order {
+        let mut order = Order::default();
+        for parameter in query.unwrap_or_default().split(|&byte| byte == b'&') {
+            match parameter {
+                b"sort=name" => order.by = Column::Name,
+                b"sort=size" => order.by = Column::Size,
+                b"sort=modified" => order.by = Column::Modified,
+                b"order=asc" => order.descending = false,
+                b"order=desc" => order.descending = true,
+                _ => {}
+            }
+        }
+        order
+    }
+
+    /// The query that [`Order::from_query`] reads as this order, `?` included.
+    pub(crate) fn query(self) -> String {
+        let direction = if self.descending { "desc" } else { "asc" };
+        format!("?sort={}&order={direction}", self.by.name())
+    }
+
+    /// The order that a click on a column's head asks for: the other way round, or what people look for first
+    /// there, which is A, the largest, the newest.
+    pub(crate) fn after_click(self, column: Column) -> Order {
+        let descending = if self.by == column { !self.descending } else { column != Column::Name };
+        Order { by: column, descending }
+    }
+
+    /// Puts the rows of a listing in this order.
+    pub(super) fn sort(self, rows: &mut Vec<Row>) {
+        let mut keyed: Vec<(String, Row)> =
+            rows.drain(..).map(|row| (row.text().to_lowercase(), row)).collect();
+        keyed.sort_unstable_by(|a, b| self.compare(a, b));
+        rows.extend(keyed.into_iter().map(|(_, row)| row));
+    }
+
+    fn compare(self, (a_key, a): &(String, Row), (b_key, b): &(String, Row)) -> Ordering {
+        let by_name = pieces(a_key).cmp(pieces(b_key)).then_with(|| a.name.cmp(&b.name));
+        let by_column = match self.by {
+            Column::Name => by_name,
+            Column::Size if a.is_folder() => Ordering::Equal,
+            Column::Size => a.size.cmp(&b.size),
+            Column::Modified => a.modified.cmp(&b.modified),
+        };
+        let by_column = if self.descending { by_column.reverse() } else { by_column };
+        b.is_folder().cmp(&a.is_folder()).then(by_column).then(by_name)
+    }
+}
+
+/// Cuts a name into bytes and whole numbers. A number is `0`, then how many digits it has without leading
+/// zeros, then those: so numbers compare by value, however long they are.
+fn pieces(name: &str) -> impl Iterator<Item = (u8, usize, &[u8])> {
+    let mut rest = name.as_bytes();
+    std::iter::from_fn(move || {
+        let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+        let (digits, after) = rest.split_at(length);
+        if digits.is_empty() {
+            let (&byte, after) = rest.split_first()?;
+            rest = after;
+            return Some((byte, 0, &[][..]));
+        }
+        rest = after;
+        let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+        let digits = digits.get(zeros..).unwrap_or_default();
+        Some((b'0', digits.len(), digits))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(query: &str) -> Order {
+        Order::from_query(Some(query.as_bytes()))
+    }
+
+    #[test]
+    fn a_query_names_a_column_and_a_direction() {
+        assert_eq!(order("sort=size&order=desc"), Order { by: Column::Size, descending: true });
+        assert_eq!(order("order=asc&sort=modified"), Order { by: Column::Modified, descending: false });
+        assert_eq!(order("x=1&sort=size"), Order { by: Column::Size, descending: false });
+    }
+
+    #[test]
+    fn what_is_unknown_means_by_name_ascending() {
+        assert_eq!(Order::from_query(None), Order { by: Column::Name, descending: false });
+        for query in ["", "&&", "=", "sort", "sort=", "sort=colour&order=up", "Sort=size", "sort=size%20"] {
+            assert_eq!(order(query), Order::default(), "{query}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_read_as_it_was_written() {
+        for by in [Column::Name, Column::Size, Column::Modified] {
+            for descending in [false, true] {
+                let written = Order { by, descending };
+                assert_eq!(order(written.query().trim_start_matches('?')), written);
+            }
+        }
+    }
+
+    #[test]
+    fn a_click_turns_round_or_begins_with_what_people_look_for() {
+        let by_name = Order::default();
+        assert_eq!(by_name.after_click(Column::Name), Order { by: Column::Name, descending: true });
+        assert_eq!(by_name.after_click(Column::Size), Order { by: Column::Size, descending: true });
+        let by_size = by_name.after_click(Column::Size);
+        assert_eq!(by_size.after_click(Column::Size), Order { by: Column::Size, descending: false });
+        assert_eq!(by_size.after_click(Column::Name), by_name);
+    }
+
+    #[test]
+    fn numbers_in_names_compare_by_value() {
+        let sorted = ["a", "a1", "a2", "a2b", "a10", "a10b1", "a99999999999999999999999", "ab", "b"];
+        for pair in sorted.windows(2) {
+            assert_eq!(pieces(pair[0]).cmp(pieces(pair[1])), Ordering::Less, "{pair:?}");
+        }
+        assert_eq!(pieces("a007").cmp(pieces("a7")), Ordering::Equal);
+        assert_eq!(pieces("0").cmp(pieces("00")), Ordering::Equal);
+    }
+}

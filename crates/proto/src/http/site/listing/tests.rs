@@ -1,0 +1,135 @@
+//! Listings: what is in them, in which order, and as JSON.
+
+use std::time::Duration;
+
+use plimsoll_io::{Entry, FileKind, Stat};
+use serde_json::{Value, json};
+
+use super::{Listing, Order};
+
+fn entry(name: &[u8], kind: FileKind, size: u64, modified: u64) -> Entry {
+    let modified = Duration::from_secs(modified);
+    Entry { name: name.to_vec(), stat: Stat { kind, size, inode: 1, modified, changed: modified } }
+}
+
+fn file(name: &str) -> Entry {
+    entry(name.as_bytes(), FileKind::File, 0, 0)
+}
+
+fn folder(name: &str) -> Entry {
+    entry(name.as_bytes(), FileKind::Folder, 4096, 0)
+}
+
+fn listing(entries: Vec<Entry>, query: &str) -> Listing<'static> {
+    Listing::new(b"/", entries, Order::from_query(Some(query.as_bytes())), |stat| {
+        format!("\"{}\"", stat.size)
+    })
+}
+
+fn names(entries: Vec<Entry>, query: &str) -> Vec<String> {
+    listing(entries, query).entries.iter().map(super::Row::text).collect()
+}
+
+fn json(listing: &Listing<'_>) -> Value {
+    serde_json::from_slice(&listing.to_json()).unwrap()
+}
+
+#[test]
+fn what_is_hidden_or_cannot_be_asked_for_is_left_out() {
+    let pipe = entry(b"pipe", FileKind::Other, 0, 0);
+    let entries =
+        vec![file(".env"), folder(".git"), pipe, file("a\nb"), file("a\x7f"), file("a.b"), file("…")];
+    assert_eq!(names(entries, ""), ["a.b", "…"]);
+}
+
+#[test]
+fn folders_come_first_and_names_sort_as_people_count() {
+    let entries = ["file10", "File2", "file1", "Zebra", "apple", "Äpfel", "zoo", "ähre"].map(file);
+    let entries = entries.into_iter().chain([folder("z2"), folder("z10")]).collect();
+    assert_eq!(
+        names(entries, ""),
+        ["z2", "z10", "apple", "file1", "File2", "file10", "Zebra", "zoo", "ähre", "Äpfel"]
+    );
+}
+
+#[test]
+fn names_that_sort_alike_stand_in_order_of_their_bytes() {
+    let entries = || vec![file("a1"), file("A01"), file("A1"), file("a01")];
+    assert_eq!(names(entries(), "sort=size"), ["A01", "A1", "a01", "a1"]);
+    assert_eq!(names(entries(), "sort=name&order=desc"), ["a1", "a01", "A1", "A01"]);
+}
+
+#[test]
+fn descending_turns_the_column_but_leaves_folders_first() {
+    let entries = || {
+        vec![
+            entry(b"small", FileKind::File, 1, 30),
+            entry(b"big", FileKind::File, 9, 10),
+            entry(b"also big", FileKind::File, 9, 20),
+            entry(b"new", FileKind::Folder, 1, 50),
+            entry(b"old", FileKind::Folder, 5, 40),
+        ]
+    };
+    assert_eq!(names(entries(), "order=desc"), ["old", "new", "small", "big", "also big"]);
+    assert_eq!(names(entries(), "sort=size"), ["new", "old", "small", "also big", "big"]);
+    assert_eq!(names(entries(), "sort=size&order=desc"), ["new", "old", "also big", "big", "small"]);
+    assert_eq!(names(entries(), "sort=modified"), ["old", "new", "big", "also big", "small"]);
+    assert_eq!(names(entries(), "sort=modified&order=desc"), ["new", "old", "small", "also big", "big"]);
+}
+
+#[test]
+fn links_are_exact_whatever_the_name() {
+    for (name, href) in [
+        (&b"plain-1.0_a~.txt"[..], "plain-1.0_a~.txt"),
+        (b"a b", "a%20b"),
+        (b"100%", "100%25"),
+        (b"a?b#c", "a%3Fb%23c"),
+        (b"\"<&>'", "%22%3C%26%3E%27"),
+        (b"a\xff\xfeb", "a%FF%FEb"),
+        ("é".as_bytes(), "%C3%A9"),
+        (b"a\\b", "a%5Cb"),
+    ] {
+        let entries = vec![entry(name, FileKind::File, 0, 0)];
+        assert_eq!(listing(entries, "").entries[0].href(), href);
+    }
+}
+
+#[test]
+fn no_name_reads_as_the_scheme_of_a_url() {
+    let entries = vec![file("a:b"), file("javascript:alert(1)"), folder("http:")];
+    let hrefs: Vec<String> = listing(entries, "").entries.iter().map(super::Row::href).collect();
+    assert_eq!(hrefs, ["http%3A/", "a%3Ab", "javascript%3Aalert%281%29"]);
+}
+
+#[test]
+fn json_has_all_of_a_file_and_no_size_of_a_folder() {
+    let entries = vec![
+        entry(b"a b", FileKind::File, 1_234_567, 1_795_182_005),
+        entry(b"sub", FileKind::Folder, 4096, 784_111_777),
+    ];
+    assert_eq!(
+        json(&listing(entries, "")),
+        json!({"path": "/", "entries": [
+            {"name": "sub", "kind": "folder", "modified": "1994-11-06T08:49:37Z", "etag": "\"4096\"",
+             "href": "sub/"},
+            {"name": "a b", "kind": "file", "size": 1_234_567, "modified": "2026-11-20T13:40:05Z",
+             "etag": "\"1234567\"", "href": "a%20b"},
+        ]})
+    );
+}
+
+#[test]
+fn json_is_readable_whatever_the_bytes() {
+    let entries = vec![entry(b"\xff\"\\", FileKind::File, u64::MAX, u64::MAX)];
+    let listing = Listing { path: b"/\xfe/", ..listing(entries, "") };
+    let json = json(&listing);
+    assert_eq!(json["path"], "/\u{fffd}/");
+    assert_eq!(json["entries"][0]["name"], "\u{fffd}\"\\");
+    assert_eq!(json["entries"][0]["href"], "%FF%22%5C");
+    assert_eq!(json["entries"][0]["size"], u64::MAX);
+}
+
+#[test]
+fn an_empty_folder_is_an_empty_list() {
+    assert_eq!(listing(Vec::new(), "").to_json(), br#"{"path":"/","entries":[]}"#);
+}

@@ -1,0 +1,115 @@
+//! From a name to what is there: one question to the file system, asked where it may wait.
+//!
+//! It sends nothing. What must hold: everything that an answer says of a file comes from one descriptor, so
+//! that a file replaced meanwhile cannot mix two files in one answer.
+
+use std::io;
+
+use plimsoll_io::{Entry, File, FileKind, Fs, Io, Stat};
+use plimsoll_wire::http::head::Field;
+
+use super::encoding::{Encoding, Encodings};
+use super::media::media_type;
+use super::{Asked, Site};
+use crate::http::limits::{LISTING_ENTRIES_MAX, NOT_FOUND_PAGE_BYTES_MAX};
+use crate::http::request::Request;
+
+/// What a name stands for.
+pub(super) enum Found {
+    /// A file to be sent.
+    File(FoundFile),
+    /// A folder without an index page.
+    Folder(Vec<Entry>),
+    /// A folder that was asked for as if it were a file: links in it would lead astray.
+    FolderWithoutSlash,
+}
+
+/// A file to be sent.
+pub(super) struct FoundFile {
+    pub(super) file: File,
+    pub(super) stat: Stat,
+    pub(super) media: &'static str,
+    /// How its bytes are encoded, if a precompressed sibling was taken.
+    pub(super) encoding: Option<Encoding>,
+}
+
+const INDEX: &[u8] = b"index.html";
+
+pub(super) async fn look_up(site: &Site, request: &Request<'_>, asked: &Asked<'_>) -> io::Result<Found> {
+    let (root, name) = (site.root.clone(), asked.name.clone());
+    let encodings = Encodings::accepted(request.field(Field::AcceptEncoding));
+    request.io.files(move |fs| find(fs, &root, &name, encodings)).await
+}
+
+fn find(fs: &dyn Fs, root: &File, name: &[u8], encodings: Encodings) -> io::Result<Found> {
+    let wants_folder = name.is_empty() || name.ends_with(b"/");
+    let file = fs.open_beneath(root, name)?;
+    let stat = fs.stat(&file)?;
+    match (stat.kind, wants_folder) {
+        (FileKind::File, false) => with_encoding(fs, root, name, encodings, file, stat),
+        (FileKind::Folder, false) => Ok(Found::FolderWithoutSlash),
+        (FileKind::Folder, true) => in_folder(fs, root, name, encodings),
+        (FileKind::File, true) | (FileKind::Other, _) => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+/// A folder's index page, or what is in the folder.
+fn in_folder(fs: &dyn Fs, root: &File, name: &[u8], encodings: Encodings) -> io::Result<Found> {
+    let index = [name, INDEX].concat();
+    match open_file(fs, root, &index) {
+        Ok((file, stat)) => with_encoding(fs, root, &index, encodings, file, stat),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs.list(root, name, LISTING_ENTRIES_MAX).map(Found::Folder)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The file, or a precompressed sibling of it that the client takes and that is not older.
+fn with_encoding(
+    fs: &dyn Fs,
+    root: &File,
+    name: &[u8],
+    encodings: Encodings,
+    file: File,
+    stat: Stat,
+) -> io::Result<Found> {
+    let media = media_type(name);
+    for encoding in encodings.in_order() {
+        let sibling = [name, encoding.suffix()].concat();
+        match open_file(fs, root, &sibling) {
+            Ok((file, sibling)) if sibling.modified >= stat.modified => {
+                return Ok(Found::File(FoundFile { file, stat: sibling, media, encoding: Some(encoding) }));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+            // Older than what it was made from, or not there: the file itself is what is right.
+            _ => {}
+        }
+    }
+    Ok(Found::File(FoundFile { file, stat, media, encoding: None }))
+}
+
+fn open_file(fs: &dyn Fs, root: &File, name: &[u8]) -> io::Result<(File, Stat)> {
+    let file = fs.open_beneath(root, name)?;
+    let stat = fs.stat(&file)?;
+    if stat.kind == FileKind::File { Ok((file, stat)) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+/// The site's own page for what is not there: `404.html` in its root.
+pub(super) async fn not_found_page(site: &Site, io: &Io) -> Option<Vec<u8>> {
+    let root = site.root.clone();
+    let page = io.files(move |fs| {
+        let (file, stat) = open_file(fs, &root, b"404.html")?;
+        let mut page = vec![0; usize::try_from(stat.size.min(NOT_FOUND_PAGE_BYTES_MAX)).unwrap_or(0)];
+        let mut filled = 0;
+        while filled < page.len() {
+            match fs.read_at(&file, &mut page[filled..], filled as u64)? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        page.truncate(filled);
+        Ok(page)
+    });
+    page.await.ok()
+}

@@ -1,0 +1,156 @@
+//! Sites: folders that are served to anyone, to be read.
+//!
+//! It is not where accounts' files will be. What must hold: a name is opened only beneath the site's root;
+//! names that begin with a dot are not there (`.well-known` is); what is sent is what the head says.
+
+mod encoding;
+mod file;
+mod folder;
+mod listing;
+mod lookup;
+mod media;
+mod page;
+
+use std::io;
+use std::path::Path;
+
+use plimsoll_io::{File, Fs, Stat};
+use plimsoll_wire::http::head::Field;
+use plimsoll_wire::http::negotiate::prefers_html;
+use plimsoll_wire::http::status::Status;
+
+use self::lookup::{Found, look_up};
+use super::answer::{Answer, Body};
+use super::limits::RETRY_AFTER_SECONDS;
+use super::problem::problem;
+use super::request::Request;
+
+/// A folder served under a prefix.
+#[derive(Clone, Debug)]
+pub struct Site {
+    prefix: Vec<u8>,
+    root: File,
+}
+
+/// What is asked of a site.
+pub(super) struct Asked<'a> {
+    pub(super) query: Option<&'a [u8]>,
+    /// The decoded path, from the site's root: relative, with a slash at its end where the path has one.
+    pub(super) name: Vec<u8>,
+    /// The decoded path as a whole.
+    pub(super) path: Vec<u8>,
+}
+
+impl Site {
+    /// Serves the folder at `root` under `prefix`, which begins with a slash.
+    ///
+    /// # Errors
+    /// The folder cannot be opened.
+    pub fn open(fs: &dyn Fs, prefix: &str, root: &Path) -> io::Result<Site> {
+        Ok(Site { prefix: prefix.trim_end_matches('/').as_bytes().to_vec(), root: fs.open_root(root)? })
+    }
+
+    /// The prefix, without a slash at its end.
+    pub(super) fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// The name below this site's root that a decoded path stands for, if it is this site's.
+    pub(super) fn strip(&self, path: &[u8]) -> Option<Vec<u8>> {
+        match path.strip_prefix(&*self.prefix)? {
+            [] => Some(Vec::new()),
+            [b'/', name @ ..] => Some(name.to_vec()),
+            _ => None,
+        }
+    }
+}
+
+/// The validator of a file: it changes whenever the file does, because nobody can set the time of change.
+fn etag(stat: &Stat) -> String {
+    format!("\"{:x}-{:x}-{:x}\"", stat.inode, stat.changed.as_nanos(), stat.size)
+}
+
+pub(super) async fn answer(site: &Site, request: &mut Request<'_>, asked: Asked<'_>) -> Answer {
+    if is_hidden(&asked.name) {
+        return not_there(site, request).await;
+    }
+    if asked.name.is_empty() && !asked.path.ends_with(b"/") {
+        // The root of a site under a prefix, asked for without its slash.
+        return folder::redirect(&asked);
+    }
+    match look_up(site, request, &asked).await {
+        Ok(Found::File(found)) => file::answer(request, found),
+        Ok(Found::Folder(entries)) => folder::answer(request, &asked, entries),
+        Ok(Found::FolderWithoutSlash) => folder::redirect(&asked),
+        Err(error) => failed(site, request, &error).await,
+    }
+}
+
+/// Whether a name has a part that begins with a dot, which is how configuration and history are kept apart.
+fn is_hidden(name: &[u8]) -> bool {
+    name.split(|&byte| byte == b'/').any(|part| part.starts_with(b".") && part != b".well-known")
+}
+
+/// The answer to a name that could not be opened or read.
+async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        Kind::NotFound | Kind::NotADirectory | Kind::InvalidInput | Kind::InvalidFilename => {
+            not_there(site, request).await
+        }
+        Kind::PermissionDenied => refused(
+            request,
+            Status::FORBIDDEN,
+            "the server may not read this file; its operator can change that",
+        ),
+        Kind::ResourceBusy => {
+            refused(request, Status::SERVICE_UNAVAILABLE, "too much is going on; try again shortly")
+                .field_display("Retry-After", RETRY_AFTER_SECONDS)
+        }
+        Kind::QuotaExceeded => {
+            refused(request, Status::SERVICE_UNAVAILABLE, "the folder has too many entries to be listed")
+        }
+        _ => {
+            tracing::error!(%error, "a site's file could not be read");
+            refused(
+                request,
+                Status::INTERNAL_SERVER_ERROR,
+                "the file could not be read; the server's log says why",
+            )
+        }
+    }
+}
+
+/// 404: the site's own page if it has one, else ours.
+async fn not_there(site: &Site, request: &Request<'_>) -> Answer {
+    let own = if wants_page(request) { lookup::not_found_page(site, request.io).await } else { None };
+    match own {
+        Some(page) => page_with(Answer::new(Status::NOT_FOUND), page),
+        None => refused(request, Status::NOT_FOUND, "there is no such file here"),
+    }
+}
+
+/// An error as a page for people and as a problem for programs.
+fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
+    if wants_page(request) {
+        our_page(Answer::new(status), page::error(status, detail))
+    } else {
+        problem(status, detail)
+    }
+}
+
+fn wants_page(request: &Request<'_>) -> bool {
+    request.field(Field::Accept).is_some_and(prefers_html)
+}
+
+fn page_with(answer: Answer, page: Vec<u8>) -> Answer {
+    let answer = answer.field("Content-Type", "text/html; charset=utf-8").field("Vary", "Accept");
+    answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(page))
+}
+
+/// A page that we made: nothing in it may load or run anything.
+fn our_page(answer: Answer, page: Vec<u8>) -> Answer {
+    const POLICY: &str =
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+    page_with(answer.field("Content-Security-Policy", POLICY), page)
+}

@@ -1,0 +1,105 @@
+//! `/healthz` and `/api/status`: whether the server lives, and what it does.
+//!
+//! It is not the metrics page. What must hold: asking costs no lock and no file.
+
+use std::sync::Arc;
+
+use plimsoll_wire::http::status::Status;
+use serde::Serialize;
+
+use super::answer::{Answer, Body};
+use super::counters::Counters;
+
+/// What a server knows of its own load at the moment.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Load {
+    /// Connections that are open.
+    pub connections_open: usize,
+    /// Connections that may be open.
+    pub connections_max: usize,
+    /// Connections that were accepted since the start.
+    pub connections_accepted: u64,
+    /// Connections that were dropped because of a defect of the server.
+    pub connections_panicked: u64,
+    /// Whether the server is about to end.
+    pub draining: bool,
+    /// Time since the start, in seconds.
+    pub uptime_seconds: u64,
+}
+
+/// What a server tells about itself.
+pub struct StatusPage {
+    /// The version of the program.
+    pub version: &'static str,
+    /// The kind of engine that serves.
+    pub engine: String,
+    /// Loops or workers of the engine.
+    pub threads: usize,
+    /// Asks for the present load.
+    pub load: Box<dyn Fn() -> Load + Send + Sync>,
+    /// The counts of answers.
+    pub counters: Arc<Counters>,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    version: &'a str,
+    engine: &'a str,
+    threads: usize,
+    tiers: Tiers,
+    load: Load,
+    answers: Answers,
+    sent_bytes: u64,
+    dropped_log_lines: u64,
+}
+
+/// Where each tier is; so far there is a front alone.
+#[derive(Serialize)]
+struct Tiers {
+    front: &'static str,
+}
+
+#[derive(Serialize)]
+struct Answers {
+    #[serde(rename = "2xx")]
+    succeeded: u64,
+    #[serde(rename = "3xx")]
+    redirected: u64,
+    #[serde(rename = "4xx")]
+    refused: u64,
+    #[serde(rename = "5xx")]
+    failed: u64,
+}
+
+impl StatusPage {
+    pub(super) fn answer(&self) -> Answer {
+        let count = |class| self.counters.answers(class);
+        let written = Written {
+            version: self.version,
+            engine: &self.engine,
+            threads: self.threads,
+            tiers: Tiers { front: "here" },
+            load: (self.load)(),
+            answers: Answers {
+                succeeded: count(2),
+                redirected: count(3),
+                refused: count(4),
+                failed: count(5),
+            },
+            sent_bytes: self.counters.sent_bytes(),
+            dropped_log_lines: self.counters.dropped_log_lines(),
+        };
+        // Numbers and plain names: there is nothing in them that could not be written.
+        let body = serde_json::to_vec(&written).unwrap_or_default();
+        Answer::new(Status::OK)
+            .field("Content-Type", "application/json")
+            .field("Cache-Control", "no-store")
+            .body(Body::Bytes(body))
+    }
+}
+
+pub(super) fn healthy() -> Answer {
+    let answer =
+        Answer::new(Status::OK).field("Content-Type", "text/plain").field("Cache-Control", "no-store");
+    answer.body(Body::Bytes(b"ok\n".to_vec()))
+}

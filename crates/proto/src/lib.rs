@@ -1,0 +1,8 @@
+//! Protocols: the conversations, told once as plain async functions over the I/O contract.
+//!
+//! Bytes are read and written by `plimsoll_wire`; what a request means is decided here. Nothing in here
+//! knows which engine runs it, or waits in any other way than by `await`. What must hold: every queue,
+//! wait and buffer that a peer can make grow has a named limit.
+#![forbid(unsafe_code)]
+
+pub mod http;
