@@ -1,0 +1,158 @@
+//! `plimsoll serve`: the arguments, and the story of a server's life.
+//!
+//! It is not the assembly of the parts ([`crate::assemble`]). What must hold: everything that can be wrong
+//! with the arguments is found before the first connection; what is printed can be typed.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use plimsoll_engine::Kind;
+use plimsoll_io::Address;
+
+use crate::access_log::Destination;
+use crate::assemble::Server;
+use crate::stopping;
+
+/// Serve folders over HTTP
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll serve --site /=./public
+  plimsoll serve --site /=./public --site /docs=./docs --http :8080 --http '[::1]:8080'
+  plimsoll serve --site /=/srv/www --engine thread --access-log /var/log/plimsoll/access.log
+  plimsoll serve --site /=./public --check
+
+Nothing listens beyond this machine unless an address says so: --http 0.0.0.0:8080
+SIGTERM, SIGINT, or q and Enter on a terminal let connections finish; a second signal ends at once.")]
+pub(crate) struct Serve {
+    /// Serve a folder to anyone, read-only, under a prefix; several may be given
+    #[arg(long = "site", value_name = "PREFIX=DIR", env = "PLIMSOLL_SITE", required = true)]
+    sites: Vec<SiteFlag>,
+
+    /// Where to listen for HTTP: IP:PORT, :PORT for loopback, or unix:PATH; several may be given
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_HTTP", default_value = "127.0.0.1:8080")]
+    http: Vec<Address>,
+
+    /// What runs connections: auto, epoll (a loop per core) or thread (a thread per connection)
+    #[arg(long, env = "PLIMSOLL_ENGINE", default_value = "auto")]
+    engine: Kind,
+
+    /// Loops of an engine that has loops [default: one per core]
+    #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS")]
+    threads: Option<std::num::NonZeroUsize>,
+
+    /// Where requests are logged, in the common log format: - for standard output, off, or a file
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_ACCESS_LOG", default_value = "-")]
+    access_log: Destination,
+
+    /// How long connections may go on after the first signal, in seconds
+    #[arg(long, value_name = "SECONDS", env = "PLIMSOLL_GRACE", default_value_t = 30)]
+    grace: u64,
+
+    /// Check everything, say what would be done, and end
+    #[arg(long)]
+    check: bool,
+}
+
+/// `PREFIX=DIR` as it is typed.
+#[derive(Clone, Debug)]
+pub(crate) struct SiteFlag {
+    pub(crate) prefix: String,
+    pub(crate) folder: PathBuf,
+}
+
+impl FromStr for SiteFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SiteFlag, String> {
+        let (prefix, folder) = text.split_once('=').ok_or("write PREFIX=DIR, such as /=./public")?;
+        if !prefix.starts_with('/') {
+            return Err(format!("the prefix {prefix:?} must begin with a slash, such as /={folder}"));
+        }
+        if folder.is_empty() {
+            return Err(format!("there is no folder after the equals sign, such as {prefix}=./public"));
+        }
+        if prefix.len() > 1 && prefix.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
+            return Err(format!("the prefix {prefix:?} must be a plain path without a slash at its end"));
+        }
+        Ok(SiteFlag { prefix: prefix.to_owned(), folder: folder.into() })
+    }
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        start_log();
+        plimsoll_engine::check_kernel()?;
+        let threads = self.threads.map_or_else(cores, std::num::NonZeroUsize::get);
+        let sites = crate::assemble::open_sites(&self.sites)?;
+        if self.check {
+            return self.say_what_would_be_done(threads);
+        }
+        let bound = crate::assemble::listen(&self.http)?;
+        let server = Server::new(self.engine, threads, sites, &self.access_log)?;
+        let addresses: Vec<Address> = bound.iter().map(|bound| bound.address().clone()).collect();
+        stopping::watch(server.stop()).context("cannot watch for signals")?;
+        self.greet(&addresses)?;
+        server.serve(bound, Duration::from_secs(self.grace)).context("the server ended early")
+    }
+
+    fn say_what_would_be_done(&self, threads: usize) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        for site in &self.sites {
+            writeln!(out, "would serve   {} under {}", site.folder.display(), site.prefix)?;
+        }
+        for address in &self.http {
+            writeln!(out, "would listen  {}", url(address))?;
+        }
+        writeln!(
+            out,
+            "would run     engine {}, {threads} threads, access log {}",
+            self.engine, self.access_log
+        )?;
+        Ok(())
+    }
+
+    fn greet(&self, addresses: &[Address]) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "plimsoll {} serves, engine {}", env!("CARGO_PKG_VERSION"), self.engine)?;
+        for site in &self.sites {
+            writeln!(out, "  {:<24} {}", site.prefix, site.folder.display())?;
+        }
+        for address in addresses {
+            writeln!(out, "  {}", url(address))?;
+        }
+        if let Some(Address::Ip(at)) = addresses.first() {
+            let (base, prefix) =
+                (format!("http://{at}"), self.sites.first().map_or("/", |site| &site.prefix));
+            let path = if prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") };
+            writeln!(out, "\nOpen {base}{path} in a browser, or type in another terminal:")?;
+            writeln!(
+                out,
+                "  curl {base}{path}                        # the index page, or the folder as JSON"
+            )?;
+            writeln!(out, "  curl -H 'Accept: text/html' {base}{path} # the folder as a page")?;
+            writeln!(out, "  curl {base}/api/status            # what the server does")?;
+            writeln!(out, "To end: Ctrl-C, or q and Enter.")?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+fn url(address: &Address) -> String {
+    match address {
+        Address::Ip(at) => format!("http://{at}"),
+        Address::Unix(_) => address.to_string(),
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}
+
+fn start_log() {
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    log.with_max_level(tracing::Level::INFO).init();
+}
