@@ -1,1 +1,41 @@
-//! (being written)
+//! What the tests stand on: servers under every engine, a client, and folders to be served.
+//!
+//! It is not a test itself, and it repeats nothing of what it tests: the client here writes bytes by hand.
+//! What must hold: a behaviour is written once and run under each engine alike; a test cannot hang.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    missing_docs,
+    reason = "a test says what it expects by failing"
+)]
+
+pub mod client;
+pub mod scene;
+pub mod service;
+pub mod tree;
+pub mod under;
+
+pub use client::{Answer, Client};
+pub use scene::{Protocol, Scenario, Scene};
+pub use tree::Tree;
+pub use under::{Engine, under};
+
+/// Makes a test of each behaviour under every engine: `behaviours!(scenario; one, two);`, where `scenario`
+/// is a function that makes the [`Scenario`] and each behaviour an `async fn(Scene)`.
+#[macro_export]
+macro_rules! behaviours {
+    ($scenario:ident; $($name:ident),* $(,)?) => {
+        mod epoll {
+            $(#[test] fn $name() { $crate::under($crate::Engine::Epoll, super::$scenario, super::$name); })*
+        }
+        mod thread {
+            $(#[test] fn $name() { $crate::under($crate::Engine::Thread, super::$scenario, super::$name); })*
+        }
+        mod simulator {
+            $(#[test] fn $name() { $crate::under($crate::Engine::Simulator, super::$scenario, super::$name); })*
+        }
+    };
+}

@@ -1,0 +1,162 @@
+//! A client that writes bytes by hand and reads answers by RFC 9112, over any stream.
+
+use std::time::Duration;
+
+use plimsoll_io::{Deadline, Io, Lease, Segment, Stream, Want};
+
+/// One connection to the server.
+pub struct Client {
+    pub stream: Stream,
+    deadline: Deadline,
+    received: Vec<u8>,
+}
+
+/// What the server answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub fields: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// Longer than any time that a behaviour gives the server.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Client {
+    pub fn new(io: &Io, stream: Stream) -> Client {
+        Client { stream, deadline: io.deadline(), received: Vec::new() }
+    }
+
+    /// Pushes bytes; they go out by themselves.
+    pub fn push(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.stream.tx.push(Segment::Owned(bytes.into()));
+    }
+
+    /// Sends bytes; if the server has closed already, what it said can still be read.
+    pub async fn send(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.push(bytes);
+        self.deadline.after(PATIENCE);
+        let _ = self.deadline.within(self.stream.tx.drain(0)).await.expect("the server takes what is sent");
+    }
+
+    /// A GET on the kept connection.
+    pub async fn get(&mut self, target: &str) -> Answer {
+        self.get_with(target, "").await
+    }
+
+    /// A GET with more field lines, each ended by CRLF.
+    pub async fn get_with(&mut self, target: &str, fields: &str) -> Answer {
+        self.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;
+        self.answer().await
+    }
+
+    /// Receives once; `None` at the end.
+    pub async fn receive(&mut self) -> std::io::Result<Option<Lease>> {
+        self.deadline.after(PATIENCE);
+        self.deadline
+            .within(self.stream.rx.recv(Want::Body))
+            .await
+            .expect("the server sends something in time")
+    }
+
+    /// The next answer, with its body.
+    pub async fn answer(&mut self) -> Answer {
+        self.try_answer(true).await.expect("a whole answer")
+    }
+
+    /// The next answer, which has no body whatever its head says: one to HEAD.
+    pub async fn answer_to_head(&mut self) -> Answer {
+        self.try_answer(false).await.expect("a whole answer")
+    }
+
+    /// The next answer, or what broke it off.
+    pub async fn try_answer(&mut self, with_body: bool) -> std::io::Result<Answer> {
+        let mut answer = loop {
+            match parse_head(&self.received) {
+                Some((len, answer)) => {
+                    self.received.drain(..len);
+                    break answer;
+                }
+                None => self.receive_more().await?,
+            }
+        };
+        let bodiless = answer.status < 200 || matches!(answer.status, 204 | 304);
+        if with_body && !bodiless {
+            let length = answer.field("Content-Length").expect("a length").parse().expect("a number");
+            while self.received.len() < length {
+                self.receive_more().await?;
+            }
+            answer.body = self.received.drain(..length).collect();
+        }
+        Ok(answer)
+    }
+
+    async fn receive_more(&mut self) -> std::io::Result<()> {
+        match self.receive().await? {
+            Some(lease) => self.received.extend_from_slice(&lease),
+            None => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+        }
+        Ok(())
+    }
+
+    /// The server ends the connection cleanly, and nothing more comes.
+    pub async fn expect_end(&mut self) {
+        assert!(self.received.is_empty(), "not asked for: {:?}", String::from_utf8_lossy(&self.received));
+        let end = self.receive().await.expect("a clean end");
+        assert!(
+            end.is_none(),
+            "not asked for: {:?}",
+            end.map(|lease| String::from_utf8_lossy(&lease).into_owned())
+        );
+    }
+
+    /// Reads until the connection breaks off: the bytes until then. A clean end is a failure.
+    pub async fn expect_abort(&mut self) -> Vec<u8> {
+        loop {
+            match self.receive().await {
+                Ok(Some(lease)) => self.received.extend_from_slice(&lease),
+                Ok(None) => panic!("a clean end, after {} bytes", self.received.len()),
+                Err(_) => return std::mem::take(&mut self.received),
+            }
+        }
+    }
+}
+
+fn parse_head(bytes: &[u8]) -> Option<(usize, Answer)> {
+    let mut fields = [httparse::EMPTY_HEADER; 64];
+    let mut head = httparse::Response::new(&mut fields);
+    let len = match head.parse(bytes).expect("an answer's head") {
+        httparse::Status::Complete(len) => len,
+        httparse::Status::Partial => return None,
+    };
+    let text = |value: &[u8]| String::from_utf8(value.to_vec()).expect("ASCII");
+    let fields = head.headers.iter().map(|field| (field.name.to_owned(), text(field.value))).collect();
+    Some((len, Answer { status: head.code.unwrap(), fields, body: Vec::new() }))
+}
+
+impl Answer {
+    /// The value of a field that comes once; `None` if it does not come.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut values = self.fields.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        let value = values.next().map(|(_, value)| value.as_str());
+        assert!(values.next().is_none(), "{name} comes twice");
+        value
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).expect("text")
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+
+    /// Asserts an error as a program reads it, and returns what it says to do.
+    pub fn problem(&self, status: u16) -> String {
+        assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
+        assert_eq!(self.field("Content-Type"), Some("application/problem+json"));
+        let problem = self.json();
+        assert_eq!(problem["status"], status);
+        problem["detail"].as_str().expect("a detail").to_owned()
+    }
+}

@@ -1,0 +1,125 @@
+//! What a behaviour is told: where the server is, and how to reach it.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_io::sim::SimDisk;
+use plimsoll_io::{Address, Handler, Io, Stop};
+use plimsoll_proto::http::Limits;
+
+use crate::client::Client;
+use crate::tree::Tree;
+use crate::under::Engine;
+
+/// What is served, before it is known under which engine.
+pub struct Scenario {
+    pub tree: Tree,
+    pub limits: Limits,
+    pub protocol: Protocol,
+    /// How long connections may go on after the order to stop.
+    pub grace: Duration,
+    /// Whether the behaviour makes the server panic on purpose.
+    pub panics: bool,
+}
+
+/// What the server speaks.
+pub enum Protocol {
+    /// The real HTTP server over the tree, with a few services for tests beside it (`service.rs`).
+    Http,
+    /// Anything: made for each thread that serves.
+    Of(fn(Io) -> Rc<dyn Handler>),
+}
+
+impl Default for Scenario {
+    fn default() -> Scenario {
+        Scenario {
+            tree: Tree::new(),
+            limits: Limits::default(),
+            protocol: Protocol::Http,
+            grace: Duration::from_secs(20),
+            panics: false,
+        }
+    }
+}
+
+/// Where the served folder is.
+#[derive(Clone)]
+pub enum Disk {
+    Real(PathBuf),
+    Simulated(Arc<SimDisk>),
+}
+
+/// The folder on a simulated disk that is served.
+pub const SIMULATED_ROOT: &str = "/site";
+
+/// A running server, and an engine to reach it by.
+#[derive(Clone)]
+pub struct Scene {
+    /// The client's engine.
+    pub io: Io,
+    /// Where the server listens.
+    pub at: Address,
+    /// Under which engine this runs.
+    pub engine: Engine,
+    /// The server's order to stop.
+    pub stop: Stop,
+    /// Counts the server's open connections.
+    pub connections: Rc<dyn Fn() -> usize>,
+    /// Lines of the access log so far.
+    pub log: Arc<crate::service::LogLines>,
+    pub(crate) disk: Disk,
+}
+
+impl Scene {
+    /// A connection to the server.
+    pub async fn connect(&self) -> Client {
+        Client::new(&self.io, self.io.connect(&self.at).await.expect("the server accepts connections"))
+    }
+
+    /// Changes a served file (in place, as another program would).
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        match &self.disk {
+            Disk::Real(root) => std::fs::write(root.join(name), bytes).unwrap(),
+            Disk::Simulated(disk) => {
+                disk.write(Path::new(SIMULATED_ROOT).join(name), bytes.to_vec()).unwrap()
+            }
+        }
+    }
+
+    /// Removes a served file.
+    pub fn remove(&self, name: &str) {
+        match &self.disk {
+            Disk::Real(root) => std::fs::remove_file(root.join(name)).unwrap(),
+            Disk::Simulated(disk) => disk.remove(Path::new(SIMULATED_ROOT).join(name)).unwrap(),
+        }
+    }
+
+    /// Cuts a served file to `len` bytes.
+    pub fn truncate(&self, name: &str, len: usize) {
+        match &self.disk {
+            Disk::Real(root) => {
+                let file = std::fs::File::options().write(true).open(root.join(name)).unwrap();
+                file.set_len(len as u64).unwrap();
+            }
+            Disk::Simulated(disk) => disk.truncate(Path::new(SIMULATED_ROOT).join(name), len).unwrap(),
+        }
+    }
+
+    /// Waits until `reached`, looking again every few milliseconds; the behaviour's own time limit ends it.
+    pub async fn until(&self, reached: impl Fn() -> bool) {
+        while !reached() {
+            self.io.sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// One request on a connection of its own, which the server is asked to close: the answer.
+    pub async fn get(&self, target: &str) -> crate::Answer {
+        let mut client = self.connect().await;
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")).await;
+        let answer = client.answer().await;
+        client.expect_end().await;
+        answer
+    }
+}

@@ -1,0 +1,93 @@
+//! The real HTTP server with a few services for tests beside it: an echo of bodies, a panic, a slow answer.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_io::{Fs, Setup};
+use plimsoll_proto::http::site::Site;
+use plimsoll_proto::http::{
+    AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Request, Routes, Service,
+    StatusPage, problem,
+};
+use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::status::Status;
+
+/// The access log, kept.
+#[derive(Default)]
+pub struct LogLines(Mutex<Vec<u8>>);
+
+impl LogLines {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl LogSink for LogLines {
+    fn take(&self, lines: Vec<u8>) {
+        self.0.lock().unwrap().write_all(&lines).unwrap();
+    }
+}
+
+/// The routes of a real server, and `/test/…` beside them.
+struct ForTests(Arc<Routes>);
+
+impl Service for ForTests {
+    async fn answer(&self, request: &mut Request<'_>) -> Answer {
+        match (request.method(), request.target()) {
+            (Method::Put | Method::Post, b"/test/echo") => echo(request).await,
+            (Method::Get, b"/test/panic") => panic!("asked to"),
+            (Method::Get, b"/test/slow") => {
+                request.io.sleep(Duration::from_millis(300)).await;
+                Answer::new(Status::OK).body(Body::Bytes(b"late\n".to_vec()))
+            }
+            _ => self.0.answer(request).await,
+        }
+    }
+}
+
+/// The body that was sent, as the answer's.
+async fn echo(request: &mut Request<'_>) -> Answer {
+    let mut whole = Vec::new();
+    loop {
+        match request.body.recv().await {
+            Ok(Some(lease)) => whole.extend_from_slice(&lease),
+            Ok(None) => return Answer::new(Status::OK).body(Body::Bytes(whole)),
+            Err(BodyError::TooLong) => return problem(Status::CONTENT_TOO_LARGE, "send less"),
+            Err(BodyError::Late) => return problem(Status::REQUEST_TIMEOUT, "send faster"),
+            Err(BodyError::Refused(refusal)) => return problem(refusal.status(), refusal.detail()),
+            Err(BodyError::Broken(_)) => return problem(Status::BAD_REQUEST, "send all of it"),
+        }
+    }
+}
+
+/// What serves `root` of `fs` under every engine.
+pub(crate) fn http(fs: &dyn Fs, root: &Path, limits: Limits, log: &Arc<LogLines>) -> Setup {
+    let counters = Arc::new(Counters::default());
+    let load = || Load {
+        connections_open: 1,
+        connections_max: 2,
+        connections_accepted: 3,
+        connections_panicked: 0,
+        draining: false,
+        uptime_seconds: 4,
+    };
+    let status = StatusPage {
+        version: "0",
+        engine: "test".to_owned(),
+        threads: 1,
+        load: Box::new(load),
+        counters: Arc::clone(&counters),
+    };
+    let site = Site::open(fs, "/", root).expect("the folder is there");
+    let aside = Site::open(fs, "/aside", &root.join("aside")).ok();
+    let routes = Routes::new(std::iter::once(site).chain(aside).collect(), status);
+    let (limits, log) = (Arc::new(limits), Arc::clone(log));
+    Arc::new(move |io| {
+        let log = AccessLog::new(Some(Arc::clone(&log) as Arc<dyn LogSink>));
+        let service = ForTests(Arc::clone(&routes));
+        Rc::new(Http::new(io, Arc::clone(&limits), service, log, Arc::clone(&counters)))
+    })
+}

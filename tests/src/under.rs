@@ -1,0 +1,140 @@
+//! Runs a behaviour under an engine: a real server on loopback, or a simulated one, once for each seed.
+
+use std::future::Future;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_engine::{Connections, Kind, Plan, SystemFs, bind, block_on, serve};
+use plimsoll_io::sim::{Faults, Sim, seeds};
+use plimsoll_io::{Address, Io, Setup, Stop};
+
+use crate::scene::{Disk, Protocol, SIMULATED_ROOT, Scenario, Scene};
+use crate::service;
+
+/// What a behaviour runs under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    Epoll,
+    Thread,
+    Simulator,
+}
+
+/// Seeds of the simulator on each commit; `PLIMSOLL_SEEDS` says otherwise.
+const SEEDS: u64 = 200;
+
+/// No behaviour takes longer than this on a real engine, also on a slow machine.
+const TIME_MAX: Duration = Duration::from_secs(90);
+
+/// Runs `behaviour` against `scenario` under `engine`.
+pub fn under<F: Future<Output = ()> + 'static>(
+    engine: Engine,
+    scenario: fn() -> Scenario,
+    behaviour: fn(Scene) -> F,
+) {
+    match engine {
+        Engine::Epoll => for_real(engine, Kind::Epoll, &scenario(), behaviour),
+        Engine::Thread => for_real(engine, Kind::Thread, &scenario(), behaviour),
+        Engine::Simulator => {
+            let count =
+                std::env::var("PLIMSOLL_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(SEEDS);
+            for seed in seeds(count) {
+                simulated(seed, Faults::splits(), &scenario(), behaviour);
+            }
+        }
+    }
+}
+
+/// Runs `behaviour` in the simulator with one seed.
+pub fn simulated<F: Future<Output = ()> + 'static>(
+    seed: u64,
+    faults: Faults,
+    scenario: &Scenario,
+    behaviour: fn(Scene) -> F,
+) {
+    let sim = Sim::new(seed, faults);
+    let (server, client) = (sim.host("server"), sim.host("client"));
+    let (root, log) = (Path::new(SIMULATED_ROOT), Arc::default());
+    scenario.tree.plant_in(server.disk(), root);
+    let setup: Setup = match scenario.protocol {
+        Protocol::Http => service::http(&**server.disk(), root, scenario.limits.clone(), &log),
+        Protocol::Of(make) => Arc::new(make),
+    };
+    let at = Address::Ip((server.ip(), 80).into());
+    let at = sim.serve(&server, &at, &setup).expect("the address is free");
+    let sim = Rc::new(sim);
+    let counted = Rc::downgrade(&sim);
+    let scene = Scene {
+        io: client.io(),
+        at,
+        engine: Engine::Simulator,
+        stop: server.stop().clone(),
+        connections: Rc::new(move || counted.upgrade().map_or(0, |sim| sim.connections_open())),
+        log,
+        disk: Disk::Simulated(Arc::clone(server.disk())),
+    };
+    sim.run(&client, behaviour(scene));
+    assert_eq!(
+        !sim.panics().is_empty(),
+        scenario.panics,
+        "seed {seed}: the server panicked: {:?}",
+        sim.panics()
+    );
+}
+
+/// A server on loopback, on threads of its own.
+struct Running {
+    at: Address,
+    stop: Stop,
+    connections: Arc<Connections>,
+    thread: JoinHandle<std::io::Result<()>>,
+}
+
+fn start(kind: Kind, setup: Setup, grace: Duration) -> Running {
+    let bound = bind(&":0".parse().unwrap()).expect("a port of loopback");
+    let (at, stop, connections) = (bound.address().clone(), Stop::new(), Connections::new(10_000));
+    let plan = Plan {
+        engine: kind,
+        threads: 2,
+        listeners: vec![(bound, setup)],
+        stop: stop.clone(),
+        grace,
+        connections: Arc::clone(&connections),
+    };
+    Running { at, stop, connections, thread: std::thread::spawn(move || serve(plan)) }
+}
+
+fn for_real<F: Future<Output = ()> + 'static>(
+    engine: Engine,
+    kind: Kind,
+    scenario: &Scenario,
+    behaviour: fn(Scene) -> F,
+) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    scenario.tree.plant(folder.path());
+    let log = Arc::default();
+    let setup: Setup = match scenario.protocol {
+        Protocol::Http => service::http(&SystemFs, folder.path(), scenario.limits.clone(), &log),
+        Protocol::Of(make) => Arc::new(make),
+    };
+    let running = start(kind, setup, scenario.grace);
+    let (at, stop, connections) = (running.at, running.stop.clone(), Arc::clone(&running.connections));
+    let root = folder.path().to_owned();
+    let passed = block_on(kind, move |io| {
+        let connections: Rc<dyn Fn() -> usize> = Rc::new(move || connections.open());
+        let scene = Scene { io: io.clone(), at, engine, stop, connections, log, disk: Disk::Real(root) };
+        within_time(io, behaviour(scene))
+    });
+    running.stop.order();
+    running.thread.join().expect("the server's thread does not panic").expect("the server ends well");
+    assert_eq!(running.connections.panicked() > 0, scenario.panics, "connections that panicked");
+    passed.expect("the behaviour (its message is above)");
+}
+
+async fn within_time(io: Io, behaviour: impl Future<Output = ()>) {
+    let deadline = io.deadline();
+    deadline.after(TIME_MAX);
+    deadline.within(behaviour).await.expect("the behaviour ends in time");
+}
