@@ -1,12 +1,13 @@
 //! What a behaviour is told: where the server is, and how to reach it.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_io::sim::SimDisk;
-use plimsoll_io::{Address, Handler, Io, Stop};
+use plimsoll_io::{Address, Handler, Io, Stop, Stream};
 use plimsoll_proto::http::Limits;
 
 use crate::client::Client;
@@ -24,10 +25,15 @@ pub struct Scenario {
     pub panics: bool,
 }
 
+/// Makes one stream of another: a handshake.
+pub type Wrap = fn(Io, Stream) -> Pin<Box<dyn Future<Output = std::io::Result<Stream>>>>;
+
 /// What the server speaks.
 pub enum Protocol {
     /// The real HTTP server over the tree, with a few services for tests beside it (`service.rs`).
     Http,
+    /// The same, over another transport: what each accepted stream becomes before it is served.
+    HttpOver(Wrap),
     /// Anything: made for each thread that serves.
     Of(fn(Io) -> Rc<dyn Handler>),
 }
@@ -107,6 +113,17 @@ impl Scene {
         }
     }
 
+    /// Takes away the right to read a served file. Nobody can take it from root on a real disk.
+    pub fn forbid(&self, name: &str) {
+        match &self.disk {
+            Disk::Real(root) => {
+                let none = std::os::unix::fs::PermissionsExt::from_mode(0);
+                std::fs::set_permissions(root.join(name), none).unwrap();
+            }
+            Disk::Simulated(disk) => disk.forbid(Path::new(SIMULATED_ROOT).join(name)).unwrap(),
+        }
+    }
+
     /// Waits until `reached`, looking again every few milliseconds; the behaviour's own time limit ends it.
     pub async fn until(&self, reached: impl Fn() -> bool) {
         while !reached() {
@@ -116,9 +133,13 @@ impl Scene {
 
     /// One request on a connection of its own, which the server is asked to close: the answer.
     pub async fn get(&self, target: &str) -> crate::Answer {
+        self.get_with(target, "").await
+    }
+
+    /// As [`Scene::get`], with more field lines, each ended by CRLF.
+    pub async fn get_with(&self, target: &str, fields: &str) -> crate::Answer {
         let mut client = self.connect().await;
-        client.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")).await;
-        let answer = client.answer().await;
+        let answer = client.get_with(target, &format!("Connection: close\r\n{fields}")).await;
         client.expect_end().await;
         answer
     }

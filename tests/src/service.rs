@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_io::{Fs, Setup};
+use plimsoll_io::{Fs, Handler, Io, LocalFuture, Setup, Stream};
+
 use plimsoll_proto::http::site::Site;
 use plimsoll_proto::http::{
     AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Request, Routes, Service,
@@ -14,6 +15,8 @@ use plimsoll_proto::http::{
 };
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
+
+use crate::scene::Wrap;
 
 /// The access log, kept.
 #[derive(Default)]
@@ -90,4 +93,43 @@ pub(crate) fn http(fs: &dyn Fs, root: &Path, limits: Limits, log: &Arc<LogLines>
         let service = ForTests(Arc::clone(&routes));
         Rc::new(Http::new(io, Arc::clone(&limits), service, log, Arc::clone(&counters)))
     })
+}
+
+/// Serves each stream by a plain function: a protocol of a few lines.
+pub struct Each<F>(pub Io, pub F);
+
+impl<F, T> Handler for Each<F>
+where
+    F: Fn(Io, Stream) -> T,
+    T: Future<Output = ()> + 'static,
+{
+    fn serve(&self, stream: Stream) -> LocalFuture {
+        Box::pin((self.1)(self.0.clone(), stream))
+    }
+}
+
+/// Serves what each stream becomes by a handshake.
+pub(crate) fn over(setup: Setup, wrap: Wrap) -> Setup {
+    Arc::new(move |io| Rc::new(Over { inner: setup(io.clone()), io, wrap }))
+}
+
+struct Over {
+    io: Io,
+    inner: Rc<dyn Handler>,
+    wrap: Wrap,
+}
+
+impl Handler for Over {
+    fn serve(&self, stream: Stream) -> LocalFuture {
+        let (io, inner, wrap) = (self.io.clone(), Rc::clone(&self.inner), self.wrap);
+        Box::pin(async move {
+            if let Ok(wrapped) = wrap(io, stream).await {
+                inner.serve(wrapped).await;
+            }
+        })
+    }
+
+    fn background(&self) -> LocalFuture {
+        self.inner.background()
+    }
 }

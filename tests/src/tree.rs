@@ -29,7 +29,7 @@ pub fn noise(seed: u64, len: usize) -> Vec<u8> {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        (state >> 24) as u8
+        state.to_le_bytes()[3]
     };
     (0..len).map(|_| step()).collect()
 }

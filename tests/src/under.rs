@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use plimsoll_engine::{Connections, Kind, Plan, SystemFs, bind, block_on, serve};
 use plimsoll_io::sim::{Faults, Sim, seeds};
-use plimsoll_io::{Address, Io, Setup, Stop};
+use plimsoll_io::{Address, Fs, Io, Setup, Stop};
 
 use crate::scene::{Disk, Protocol, SIMULATED_ROOT, Scenario, Scene};
-use crate::service;
+use crate::service::{self, LogLines};
 
 /// What a behaviour runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +58,7 @@ pub fn simulated<F: Future<Output = ()> + 'static>(
     let (server, client) = (sim.host("server"), sim.host("client"));
     let (root, log) = (Path::new(SIMULATED_ROOT), Arc::default());
     scenario.tree.plant_in(server.disk(), root);
-    let setup: Setup = match scenario.protocol {
-        Protocol::Http => service::http(&**server.disk(), root, scenario.limits.clone(), &log),
-        Protocol::Of(make) => Arc::new(make),
-    };
+    let setup = setup_of(scenario, &**server.disk(), root, &log);
     let at = Address::Ip((server.ip(), 80).into());
     let at = sim.serve(&server, &at, &setup).expect("the address is free");
     let sim = Rc::new(sim);
@@ -82,6 +79,15 @@ pub fn simulated<F: Future<Output = ()> + 'static>(
         "seed {seed}: the server panicked: {:?}",
         sim.panics()
     );
+}
+
+fn setup_of(scenario: &Scenario, fs: &dyn Fs, root: &Path, log: &Arc<LogLines>) -> Setup {
+    let http = || service::http(fs, root, scenario.limits.clone(), log);
+    match scenario.protocol {
+        Protocol::Http => http(),
+        Protocol::HttpOver(wrap) => service::over(http(), wrap),
+        Protocol::Of(make) => Arc::new(make),
+    }
 }
 
 /// A server on loopback, on threads of its own.
@@ -115,10 +121,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let folder = tempfile::tempdir().expect("a temporary folder");
     scenario.tree.plant(folder.path());
     let log = Arc::default();
-    let setup: Setup = match scenario.protocol {
-        Protocol::Http => service::http(&SystemFs, folder.path(), scenario.limits.clone(), &log),
-        Protocol::Of(make) => Arc::new(make),
-    };
+    let setup = setup_of(scenario, &SystemFs, folder.path(), &log);
     let running = start(kind, setup, scenario.grace);
     let (at, stop, connections) = (running.at, running.stop.clone(), Arc::clone(&running.connections));
     let root = folder.path().to_owned();

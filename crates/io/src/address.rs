@@ -4,8 +4,8 @@
 //! `localhost` are refused with a sentence that says so. What must hold: no form means "all interfaces"
 //! by accident; `:PORT` is loopback.
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -24,11 +24,9 @@ pub struct BadAddress(String);
 
 impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:?} is not an address: write IP:PORT (127.0.0.1:8080, [::1]:8080), localhost:PORT, :PORT for loopback, or unix:PATH",
-            self.0
-        )
+        const FORMS: &str =
+            "write IP:PORT (127.0.0.1:8080, [::1]:8080), localhost:PORT, :PORT for loopback, or unix:PATH";
+        write!(f, "{:?} is not an address: {FORMS}", self.0)
     }
 }
 

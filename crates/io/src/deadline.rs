@@ -4,10 +4,10 @@
 //! early, it is armed again for the time that is meant by then. What must hold: a wait never outlives its
 //! deadline by more than a turn, and a connection that is served without waiting arms nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::exec::TimerId;
@@ -19,6 +19,8 @@ pub struct Deadline {
     io: Io,
     at: Cell<Instant>,
     armed: Cell<Option<(Instant, TimerId)>>,
+    /// Who waits just now: only then does moving the deadline need more than a store.
+    waiting: RefCell<Option<Waker>>,
 }
 
 /// The deadline came first.
@@ -27,17 +29,21 @@ pub struct Elapsed;
 
 impl Deadline {
     pub(crate) fn new(io: Io) -> Deadline {
-        Deadline { io, at: Cell::new(Instant::NEVER), armed: Cell::new(None) }
+        Deadline { io, at: Cell::new(Instant::NEVER), armed: Cell::new(None), waiting: RefCell::new(None) }
     }
 
     /// Moves the deadline to `time` from now.
     pub fn after(&self, time: Duration) {
-        self.at.set(self.io.now() + time);
+        self.set(self.io.now() + time);
     }
 
     /// Moves the deadline to `at`, or takes it away with [`Instant::NEVER`].
     pub fn set(&self, at: Instant) {
-        self.at.set(at);
+        let earlier = at < self.at.replace(at);
+        // Whoever waits armed a timer for later: it has to look again.
+        if earlier && let Some(waker) = self.waiting.borrow().as_ref() {
+            waker.wake_by_ref();
+        }
     }
 
     /// Waits for `future`, until the deadline at the latest. On time-out the future is dropped.
@@ -46,6 +52,7 @@ impl Deadline {
     /// [`Elapsed`] if the deadline came first.
     pub async fn within<F: Future>(&self, future: F) -> Result<F::Output, Elapsed> {
         let mut future = pin!(future);
+        let _ended = Ended(self);
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
             Poll::Pending => self.poll_elapsed(cx).map(Err),
@@ -63,6 +70,7 @@ impl Deadline {
             _ if at == Instant::NEVER => {}
             _ => self.arm(at, cx),
         }
+        self.waiting.replace(Some(cx.waker().clone()));
         Poll::Pending
     }
 
@@ -75,6 +83,15 @@ impl Deadline {
         if let Some((_, timer)) = self.armed.take() {
             self.io.cancel(timer);
         }
+    }
+}
+
+/// Forgets who waited, however the wait ended.
+struct Ended<'a>(&'a Deadline);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.replace(None);
     }
 }
 

@@ -64,7 +64,8 @@ impl Outbox {
         count
     }
 
-    /// Whether a file comes after the `count` gathered slices: the sender may hold the bytes back for it.
+    /// Whether more comes after the `count` gathered slices (a file, or more memory than one call takes): the
+    /// sender may hold the bytes back for it.
     pub fn more_after(&self, count: usize) -> bool {
         self.segments.len() > count
     }

@@ -4,10 +4,12 @@
 //! `&mut`, so that a direction has one waiter; a stream is aborted when the last of its parts is dropped
 //! without [`Stream::finish`].
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::rc::Rc;
 
+use crate::address::Address;
+use crate::combine::{Either, select};
 use crate::lease::Lease;
 use crate::limits::LINGER_BYTES_MAX;
 use crate::segment::Segment;
@@ -52,6 +54,14 @@ impl Stream {
         self.rx.transport.peer()
     }
 
+    /// Where this end is: the address that the peer reached.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local(&self) -> io::Result<Address> {
+        self.rx.transport.local()
+    }
+
     /// Sends what was pushed and a clean end, then reads and drops what still comes until the peer ends
     /// too: closing on unread bytes would make the system send a reset, which can take from the peer what
     /// it has not read yet. Give it a deadline; when it has returned, what was sent has been taken.
@@ -60,16 +70,32 @@ impl Stream {
     /// What broke the connection before that.
     pub async fn finish(&mut self) -> io::Result<()> {
         self.tx.finish();
-        self.tx.drain(0).await?;
-        let mut dropped = 0;
-        while let Some(lease) = self.rx.recv(Want::Body).await? {
-            dropped += lease.len();
+        let (mut sent, mut dropped) = (false, 0);
+        loop {
+            // Both at once: a peer that writes much before it reads would wait for us, and we for it.
+            match select(self.rx.recv(Want::Body), drained(&mut self.tx, &mut sent)).await {
+                Either::Left(received) => match received? {
+                    Some(lease) => dropped += lease.len(),
+                    None => return self.tx.drain(0).await,
+                },
+                Either::Right(error) => return Err(error),
+            }
             if dropped > LINGER_BYTES_MAX {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
         }
-        Ok(())
     }
+}
+
+/// Waits until all is sent, and then for ever: only an error ends it.
+async fn drained(tx: &mut Tx, sent: &mut bool) -> io::Error {
+    if !*sent {
+        match tx.drain(0).await {
+            Ok(()) => *sent = true,
+            Err(error) => return error,
+        }
+    }
+    pending().await
 }
 
 impl Rx {

@@ -4,10 +4,11 @@
 //! direction); engines, TLS and the simulator implement it. What must hold: all state lives in here, so
 //! that a future over it can be dropped at any time and nothing is lost.
 
+use core::net::IpAddr;
 use std::io;
-use std::net::IpAddr;
 use std::task::{Context, Poll};
 
+use crate::address::Address;
 use crate::lease::Lease;
 use crate::segment::Segment;
 
@@ -67,4 +68,10 @@ pub trait Transport {
 
     /// Who is at the other end.
     fn peer(&self) -> &Peer;
+
+    /// Where this end is: the address that the peer reached.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn local(&self) -> io::Result<Address>;
 }

@@ -3,8 +3,10 @@
 //! It resolves no names. What must hold: every socket is non-blocking and closed on exec from its first
 //! moment; a Unix socket that a dead server left behind is replaced, one that is answered is not.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -108,6 +110,17 @@ pub(super) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
         Ok(()) | Err(Errno::INPROGRESS) => Ok((fd, peer)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The address of this end of `fd`.
+pub(super) fn local_address(fd: impl AsFd) -> io::Result<Address> {
+    let address = getsockname(fd)?;
+    if address.address_family() == AddressFamily::UNIX {
+        let address = SocketAddrUnix::try_from(address)?;
+        let path = address.path_bytes().unwrap_or_default();
+        return Ok(Address::Unix(OsStr::from_bytes(path).into()));
+    }
+    Ok(Address::Ip(address.try_into()?))
 }
 
 /// Who connected, from what `accept` told.

@@ -15,13 +15,13 @@ use plimsoll_io::limits::{
     GATHER_SEGMENTS_MAX, TURN_RECEIVE_BYTES_MAX, TURN_RECEIVES_MAX, TURN_SEND_BYTES_MAX,
 };
 use plimsoll_io::outbox::{Front, Outbox};
-use plimsoll_io::{Lease, Peer, Segment, Transport, Want};
+use plimsoll_io::{Address, Lease, Peer, Segment, Transport, Want};
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
 };
 
-use super::address::connected;
+use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
 use super::reactor::Reactor;
 
@@ -356,6 +356,10 @@ impl Transport for Socket {
     fn peer(&self) -> &Peer {
         &self.peer
     }
+
+    fn local(&self) -> io::Result<Address> {
+        local_address(&self.fd)
+    }
 }
 
 impl AsFd for Socket {
@@ -366,7 +370,10 @@ impl AsFd for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let state = self.state.get_mut();
+        let mut state = std::mem::take(self.state.get_mut());
+        if state.finishing {
+            self.send_share(&mut state, self.reactor.turn());
+        }
         let delivered = state.finishing && state.outbox.unsent() == 0 && state.error.is_none();
         if !delivered {
             // A close would send a clean end, which says that all was sent. A linger of zero is a reset.

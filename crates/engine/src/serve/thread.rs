@@ -55,14 +55,14 @@ fn serve_apart(accepted: Accepted, own: Own) {
 }
 
 fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {
-    let Accepted { fd, peer, admitted } = accepted;
-    let driver = Driver::new(Kind::Thread.park(), Offload::InPlace, &own.stop, &own.connections)?;
+    let (Accepted { fd, peer, admitted }, Own { setup, stop, connections, grace }) = (accepted, own);
+    let driver = Driver::new(Kind::Thread.park(), Offload::InPlace, &stop, &connections)?;
     let _entered = driver.enter();
     let socket = Socket::accepted(driver.reactor(), fd, peer)?;
-    let handler = (own.setup)(driver.io());
+    let handler = setup(driver.io());
     driver.spawn(handler.background());
     let connection = driver.spawn(handler.serve(Stream::new(socket)));
-    driver.run(own.grace, || !driver.is_live(connection));
+    driver.run(grace, || !driver.is_live(connection));
     driver.clear();
     drop(handler);
     drop(admitted);

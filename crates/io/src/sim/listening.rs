@@ -68,7 +68,7 @@ impl Accept for SimListener {
             return Poll::Pending;
         };
         connection.log(Side::Far, Happened::Accepted, 0);
-        Poll::Ready(Ok(Socket::stream(connection, Side::Far, peer)))
+        Poll::Ready(Ok(Socket::stream(connection, Side::Far, peer, self.0.address.clone())))
     }
 
     fn address(&self) -> &Address {

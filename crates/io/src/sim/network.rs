@@ -101,9 +101,13 @@ impl Network {
         let connection = Connection::new(near, number);
         connection.log(Side::Near, Happened::Connecting, 0);
         let (peer, seen_as) = self.peers(near, to);
+        let local = match &seen_as {
+            Peer::Ip(ip, port) => Address::Ip((*ip, *port).into()),
+            Peer::Unix => to.clone(),
+        };
         let delay = near.world.link_delay() + LINK_DELAY;
         self.ask(Call { connection: Rc::clone(&connection), to: to.clone(), seen_as }, delay);
-        Socket::stream(connection, Side::Near, peer)
+        Socket::stream(connection, Side::Near, peer, local)
     }
 
     fn peers(&self, near: &Machine, to: &Address) -> (Peer, Peer) {

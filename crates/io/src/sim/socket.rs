@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use super::connection::{Connection, Side, State};
 use super::pipe::End;
 use super::trace::Happened;
+use crate::address::Address;
 use crate::lease::Lease;
 use crate::segment::Segment;
 use crate::stream::Stream;
@@ -19,6 +20,7 @@ pub(super) struct Socket {
     connection: Rc<Connection>,
     side: Side,
     peer: Peer,
+    local: Address,
     takes_files: bool,
 }
 
@@ -31,11 +33,11 @@ enum Found {
 }
 
 impl Socket {
-    pub(super) fn stream(connection: Rc<Connection>, side: Side, peer: Peer) -> Stream {
+    pub(super) fn stream(connection: Rc<Connection>, side: Side, peer: Peer, local: Address) -> Stream {
         let world = &connection.world;
         world.network.opened();
         let takes_files = world.chance(world.faults.takes_files);
-        Stream::new(Rc::new(Socket { connection, side, peer, takes_files }))
+        Stream::new(Rc::new(Socket { connection, side, peer, local, takes_files }))
     }
 
     fn find(&self) -> Found {
@@ -167,6 +169,10 @@ impl Transport for Socket {
 
     fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    fn local(&self) -> io::Result<Address> {
+        Ok(self.local.clone())
     }
 }
 

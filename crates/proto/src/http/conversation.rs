@@ -56,7 +56,7 @@ impl<S: Service> Conversation<'_, S> {
                 Ok((block, head)) => self.one_request(block, &head).await,
                 Err(NoHead::Ended) => After::Close,
                 Err(NoHead::Late) => {
-                    self.refuse(Status::REQUEST_TIMEOUT, "the request's head took too long").await
+                    self.refuse(Status::REQUEST_TIMEOUT, "The request's head took too long.").await
                 }
                 Err(NoHead::Refused(refusal)) => self.refuse(refusal.status(), refusal.detail()).await,
             };
@@ -94,7 +94,7 @@ impl<S: Service> Conversation<'_, S> {
             (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
         let mut body = BodyState::new(head.framing(), begun, head.expects_continue());
         let answer = if self.is_too_long(head) {
-            problem(Status::CONTENT_TOO_LARGE, "the body is longer than this server takes")
+            problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes.")
         } else {
             self.ask(&block, head, &mut body).await
         };
@@ -190,14 +190,17 @@ impl<S: Service> Conversation<'_, S> {
         }
     }
 
-    /// Ends a connection on which the peer may still be sending.
-    async fn linger(mut self) {
-        if sending::drain(&mut self.tx, 0, &self.deadline, self.shared.limits.send_time).await.is_err() {
-            return;
-        }
-        self.deadline.after(self.shared.limits.linger_time);
+    /// Ends a connection on which the peer may still be sending: it is read until it ends, so that it is not
+    /// reset before it has read the answer. Whoever takes too long is cut off; there is nobody to tell.
+    async fn linger(self) {
         let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
-        // Whoever does not end in time is cut off; there is nobody to tell.
-        let _ = self.deadline.within(stream.finish()).await;
+        loop {
+            let before = stream.tx.unsent();
+            self.deadline.after(self.shared.limits.linger_time);
+            match self.deadline.within(stream.finish()).await {
+                Err(Elapsed) if stream.tx.unsent() < before => {}
+                _ => return,
+            }
+        }
     }
 }

@@ -53,7 +53,7 @@ impl Routes {
                 let asked = Asked { query: target.query, name, path };
                 site::answer(site, request, asked).await
             }
-            None => problem(Status::NOT_FOUND, "nothing is served under this path"),
+            None => problem(Status::NOT_FOUND, "Nothing is served under this path."),
         }
     }
 
@@ -62,7 +62,7 @@ impl Routes {
             b"/healthz" => Some(healthy()),
             b"/api/status" => Some(self.status.answer()),
             _ => RESERVED.iter().any(|prefix| is_below(path, prefix)).then(|| {
-                problem(Status::NOT_FOUND, "this path belongs to the server's API, which has nothing there")
+                problem(Status::NOT_FOUND, "This path belongs to the server's API, which has nothing there.")
             }),
         }
     }
@@ -78,8 +78,8 @@ impl Service for Arc<Routes> {
         match request.method() {
             Method::Get | Method::Head => self.read(request).await,
             Method::Options => Answer::new(Status::NO_CONTENT).field("Allow", READS),
-            Method::Other => problem(Status::NOT_IMPLEMENTED, "this server does not know the method"),
-            _ => problem(Status::METHOD_NOT_ALLOWED, "what is here can only be read: use GET or HEAD")
+            Method::Other => problem(Status::NOT_IMPLEMENTED, "This server does not know the method."),
+            _ => problem(Status::METHOD_NOT_ALLOWED, "What is here can only be read: use GET or HEAD.")
                 .field("Allow", READS),
         }
     }

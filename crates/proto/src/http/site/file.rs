@@ -29,7 +29,7 @@ pub(super) fn answer(request: &Request<'_>, found: FoundFile) -> Answer {
         },
         Precondition::NotModified => validated(Answer::new(Status::NOT_MODIFIED), &found, &etag),
         Precondition::Failed => {
-            refused(request, Status::PRECONDITION_FAILED, "the file is not the one that the conditions name")
+            refused(request, Status::PRECONDITION_FAILED, "The file is not the one that the conditions name.")
         }
     }
 }
@@ -86,7 +86,7 @@ fn boundary(request: &Request<'_>) -> [u8; 16] {
 }
 
 fn unsatisfiable(request: &Request<'_>, found: &FoundFile) -> Answer {
-    let detail = "the file has no bytes in these ranges; Content-Range says how many it has";
+    let detail = "The file has no bytes in these ranges; Content-Range says how many it has.";
     refused(request, Status::RANGE_NOT_SATISFIABLE, detail)
         .field_display("Content-Range", ContentRange::Unsatisfied { length: found.stat.size })
 }
@@ -102,8 +102,10 @@ fn validated(answer: Answer, found: &FoundFile, etag: &str) -> Answer {
     let mut modified = [b' '; DATE_BYTES];
     write_date(found.stat.modified_at(), &mut modified);
     let answer = answer.field("ETag", etag).field("Last-Modified", modified);
+    // Always: a sibling may come later, and a cache must not give one client what another one asked for.
+    let answer = answer.field("Vary", "Accept-Encoding");
     match found.encoding {
-        Some(encoding) => answer.field("Content-Encoding", encoding.name()).field("Vary", "Accept-Encoding"),
+        Some(encoding) => answer.field("Content-Encoding", encoding.name()),
         None => answer,
     }
 }

@@ -101,21 +101,21 @@ async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer
         Kind::PermissionDenied => refused(
             request,
             Status::FORBIDDEN,
-            "the server may not read this file; its operator can change that",
+            "The server may not read this file; its operator can change that.",
         ),
         Kind::ResourceBusy => {
-            refused(request, Status::SERVICE_UNAVAILABLE, "too much is going on; try again shortly")
+            refused(request, Status::SERVICE_UNAVAILABLE, "Too much is going on; try again shortly.")
                 .field_display("Retry-After", RETRY_AFTER_SECONDS)
         }
         Kind::QuotaExceeded => {
-            refused(request, Status::SERVICE_UNAVAILABLE, "the folder has too many entries to be listed")
+            refused(request, Status::SERVICE_UNAVAILABLE, "The folder has too many entries to be listed.")
         }
         _ => {
             tracing::error!(%error, "a site's file could not be read");
             refused(
                 request,
                 Status::INTERNAL_SERVER_ERROR,
-                "the file could not be read; the server's log says why",
+                "The file could not be read; the server's log says why.",
             )
         }
     }
@@ -126,7 +126,7 @@ async fn not_there(site: &Site, request: &Request<'_>) -> Answer {
     let own = if wants_page(request) { lookup::not_found_page(site, request.io).await } else { None };
     match own {
         Some(page) => page_with(Answer::new(Status::NOT_FOUND), page),
-        None => refused(request, Status::NOT_FOUND, "there is no such file here"),
+        None => refused(request, Status::NOT_FOUND, "There is no such file here."),
     }
 }
 

@@ -1,0 +1,162 @@
+//! The acts of the contract's server.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use std::time::Duration;
+
+use plimsoll_io::{Either, Handler, Io, Lease, Rx, Segment, Stream, Want, select};
+use plimsoll_tests::service::Each;
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Engine, Protocol, Scenario, Scene};
+
+/// Larger than what a system's sockets hold between two processes.
+pub(super) const MORE_THAN_SOCKETS_HOLD: usize = 24 << 20;
+
+/// The same in the simulator, whose windows are small.
+pub(super) fn too_much(scene: &Scene) -> usize {
+    if scene.engine == Engine::Simulator { 300_000 } else { MORE_THAN_SOCKETS_HOLD }
+}
+
+pub(super) fn scenario() -> Scenario {
+    Scenario { protocol: Protocol::Of(handler), ..Scenario::default() }
+}
+
+fn handler(io: Io) -> Rc<dyn Handler> {
+    Rc::new(Each(io, act))
+}
+
+/// What the server sends where a test only counts bytes.
+pub(super) fn sent(len: usize) -> Vec<u8> {
+    noise(9, len)
+}
+
+/// A command is an act's name and a number of eight digits.
+const COMMAND_BYTES: usize = 9;
+
+/// What a client sends to have `name` done with `number`.
+pub(super) fn command(name: char, number: usize) -> Vec<u8> {
+    format!("{name}{number:08}").into_bytes()
+}
+
+async fn act(io: Io, mut stream: Stream) {
+    let mut received = Vec::new();
+    while received.len() < COMMAND_BYTES {
+        match stream.rx.recv(Want::Head).await {
+            Ok(Some(lease)) => received.extend_from_slice(&lease),
+            _ => return,
+        }
+    }
+    let rest = received.split_off(COMMAND_BYTES);
+    let number = str::from_utf8(&received[1..]).unwrap().parse().unwrap();
+    match received[0] {
+        b'e' => echo(stream, rest).await,
+        b'E' => echo_dropping_futures(io, stream, rest).await,
+        b'p' => push_and_never_look_again(io, stream, number).await,
+        b'd' => stream.tx.push(Segment::Owned(sent(number))),
+        b'D' => drain_and_drop(stream, number).await,
+        b'f' => finish(stream, number).await,
+        b'c' => close(stream, number).await,
+        b'h' => {
+            io.sleep(HELD_BACK).await;
+            count_until_the_end(stream, rest.len()).await;
+        }
+        b'l' => keep_leases(stream).await,
+        b'r' => count_until_the_end(stream, rest.len()).await,
+        b'!' => panic!("asked to"),
+        other => panic!("no act {other}"),
+    }
+}
+
+/// How long the act `h` receives nothing.
+pub(super) const HELD_BACK: Duration = Duration::from_millis(400);
+
+/// Sends back what comes, until the peer's end.
+async fn echo(mut stream: Stream, rest: Vec<u8>) {
+    stream.tx.push(Segment::Owned(rest));
+    while let Ok(Some(lease)) = stream.rx.recv(Want::Body).await {
+        stream.tx.push(Segment::Lease(lease));
+        if stream.tx.drain(100_000).await.is_err() {
+            return;
+        }
+    }
+    let _ = stream.finish().await;
+}
+
+/// The same, with every future dropped once before it is awaited.
+async fn echo_dropping_futures(io: Io, mut stream: Stream, rest: Vec<u8>) {
+    stream.tx.push(Segment::Owned(rest));
+    loop {
+        let received = match select(stream.rx.recv(Want::Body), io.yield_now()).await {
+            Either::Left(received) => received,
+            Either::Right(()) => stream.rx.recv(Want::Body).await,
+        };
+        let Ok(Some(lease)) = received else { break };
+        stream.tx.push(Segment::Lease(lease));
+        let _dropped = select(stream.tx.drain(0), io.yield_now()).await;
+    }
+    let _ = stream.finish().await;
+}
+
+/// Pushes, and is polled again only when the server stops.
+async fn push_and_never_look_again(io: Io, mut stream: Stream, len: usize) {
+    stream.tx.push(Segment::Owned(sent(len)));
+    let mut polls = 0;
+    let looked = poll_fn(|_| {
+        polls += 1;
+        if polls > 1 && !io.is_stopping() {
+            panic!("the task was polled again");
+        }
+        if polls > 1 { Poll::Ready(()) } else { Poll::Pending }
+    });
+    looked.await;
+}
+
+async fn drain_and_drop(mut stream: Stream, len: usize) {
+    stream.tx.push(Segment::Owned(sent(len)));
+    let _ = stream.tx.drain(0).await;
+}
+
+async fn finish(mut stream: Stream, len: usize) {
+    stream.tx.push(Segment::Owned(sent(len)));
+    let _ = stream.finish().await;
+}
+
+/// Ends without waiting for the peer: all is with the system, and nothing is to come.
+async fn close(mut stream: Stream, len: usize) {
+    stream.tx.push(Segment::Owned(sent(len)));
+    if stream.tx.drain(0).await.is_ok() {
+        stream.tx.finish();
+    }
+}
+
+/// Keeps three leases at once, writes into the first, and sends all back.
+async fn keep_leases(mut stream: Stream) {
+    let mut leases = Vec::new();
+    while leases.len() < 3 {
+        leases.push(exactly_one(&mut stream.rx).await);
+    }
+    leases[0].make_ascii_uppercase();
+    for lease in leases {
+        stream.tx.push(Segment::Lease(lease));
+    }
+    stream.finish().await.unwrap();
+}
+
+async fn exactly_one(rx: &mut Rx) -> Lease {
+    rx.recv(Want::Head).await.unwrap().unwrap()
+}
+
+/// Counts what comes until the peer has ended its side, and answers then.
+async fn count_until_the_end(mut stream: Stream, begun: usize) {
+    let mut received = begun;
+    loop {
+        match stream.rx.recv(Want::Body).await {
+            Ok(Some(lease)) => received += lease.len(),
+            Ok(None) => break,
+            Err(_) => return,
+        }
+    }
+    stream.tx.push(Segment::Owned(received.to_string().into_bytes()));
+    let _ = stream.finish().await;
+}

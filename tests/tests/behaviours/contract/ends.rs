@@ -1,0 +1,70 @@
+//! How streams end: dropping aborts, finishing delivers, in every engine alike.
+
+use std::time::Duration;
+
+use plimsoll_tests::{Client, Scene, behaviours};
+
+use super::acts::{command, scenario, sent, too_much};
+
+async fn ask(scene: &Scene, name: char, len: usize) -> Client {
+    let mut client = scene.connect().await;
+    client.push(command(name, len));
+    client
+}
+
+async fn all_of(client: &mut Client) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(lease) = client.receive().await.expect("a clean end") {
+        whole.extend_from_slice(&lease);
+    }
+    whole
+}
+
+async fn a_dropped_stream_ends_in_an_error_and_never_cleanly(scene: Scene) {
+    let len = too_much(&scene);
+    let received = ask(&scene, 'd', len).await.expect_abort().await;
+    assert!(received.len() < len, "a dropped stream delivered everything");
+    assert!(sent(len).starts_with(&received));
+}
+
+async fn a_dropped_stream_ends_in_an_error_also_if_all_was_sent(scene: Scene) {
+    let received = ask(&scene, 'D', 3).await.expect_abort().await;
+    assert!(sent(3).starts_with(&received));
+}
+
+async fn a_finished_stream_is_delivered_to_a_slow_reader(scene: Scene) {
+    let len = too_much(&scene) / 2;
+    let mut client = ask(&scene, 'f', len).await;
+    scene.io.sleep(Duration::from_millis(100)).await;
+    assert!(all_of(&mut client).await == sent(len));
+    assert_eq!((scene.connections)().min(1), 1, "the server waits for the peer's end");
+    client.stream.tx.finish();
+    drop(client);
+    scene.until(|| (scene.connections)() == 0).await;
+}
+
+async fn what_the_system_has_taken_is_delivered_after_finish_and_drop(scene: Scene) {
+    let mut client = ask(&scene, 'c', 2_000).await;
+    scene.io.sleep(Duration::from_millis(50)).await;
+    assert!(all_of(&mut client).await == sent(2_000));
+}
+
+async fn an_aborted_client_leaves_nothing_behind(scene: Scene) {
+    for name in ['e', 'E', 'p', 'f', 'r'] {
+        let mut client = ask(&scene, name, 100_000).await;
+        client.push("some more");
+        scene.io.sleep(Duration::from_millis(20)).await;
+        drop(client);
+    }
+    scene.stop.order();
+    scene.until(|| (scene.connections)() == 0).await;
+}
+
+behaviours!(
+    scenario;
+    a_dropped_stream_ends_in_an_error_and_never_cleanly,
+    a_dropped_stream_ends_in_an_error_also_if_all_was_sent,
+    a_finished_stream_is_delivered_to_a_slow_reader,
+    what_the_system_has_taken_is_delivered_after_finish_and_drop,
+    an_aborted_client_leaves_nothing_behind,
+);

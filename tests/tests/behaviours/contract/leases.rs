@@ -1,0 +1,44 @@
+//! Leases: exclusive, mutable, and independent of what is received later.
+
+use plimsoll_io::{Segment, Want};
+use plimsoll_tests::{Scene, behaviours};
+
+use super::acts::{command, scenario};
+
+async fn a_lease_keeps_its_bytes_while_others_are_received_and_changed(scene: Scene) {
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('l', 0)));
+    // The server takes three receives, however they fall: some bytes for each.
+    for part in ["first ", "second ", "third "] {
+        stream.tx.drain(0).await.unwrap();
+        scene.io.sleep(std::time::Duration::from_millis(30)).await;
+        stream.tx.push(Segment::Static(part.as_bytes()));
+    }
+    let mut whole = Vec::new();
+    while let Some(lease) = stream.rx.recv(Want::Body).await.expect("a clean end") {
+        whole.extend_from_slice(&lease);
+    }
+    stream.tx.finish();
+    let sent = "first second third ";
+    let received = String::from_utf8(whole).unwrap();
+    assert!(!received.is_empty());
+    assert!(sent.starts_with(&received.to_ascii_lowercase()), "{received:?}");
+    assert!(received.starts_with('F'), "the first lease was changed in place: {received:?}");
+}
+
+async fn a_received_lease_can_go_out_again_as_it_is(scene: Scene) {
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('e', 0)));
+    stream.tx.push(Segment::Static(b"there and back"));
+    let mut back = Vec::new();
+    while back.len() < 14 {
+        back.extend_from_slice(&stream.rx.recv(Want::Body).await.unwrap().expect("not the end"));
+    }
+    assert_eq!(back, b"there and back");
+}
+
+behaviours!(
+    scenario;
+    a_lease_keeps_its_bytes_while_others_are_received_and_changed,
+    a_received_lease_can_go_out_again_as_it_is,
+);

@@ -1,0 +1,13 @@
+//! The rules of the I/O contract, each a test under every engine: what protocols rely on without asking.
+//!
+//! The server here is not HTTP but a handful of acts, each named by the first byte that a client sends.
+
+mod acts;
+mod deadlines;
+mod ends;
+mod leases;
+mod over_a_transport;
+mod panics;
+mod sending;
+mod stopping;
+mod two_streams;

@@ -1,0 +1,152 @@
+//! The contract under what TLS will do: a transport over a transport, with a handshake, records and no
+//! files. The cipher is a toy; the shape is not.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use plimsoll_io::{Address, Io, Lease, Peer, Segment, Stream, Transport, Want};
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Client, Protocol, Scenario, Scene, Tree, behaviours};
+
+/// Bytes of a record's body, at most; its length comes before it in two bytes.
+const RECORD_BYTES_MAX: usize = 1000;
+const HELLO: &[u8; 5] = b"hello";
+
+fn scenario() -> Scenario {
+    let tree = Tree::new().file("small.txt", "small\n").file("large.bin", noise(1, 40_000));
+    Scenario { tree, protocol: Protocol::HttpOver(handshake), ..Scenario::default() }
+}
+
+/// Both sides say hello, and what follows is scrambled.
+fn handshake(_: Io, stream: Stream) -> Pin<Box<dyn Future<Output = io::Result<Stream>>>> {
+    Box::pin(async move {
+        let mut stream = stream;
+        stream.tx.push(Segment::Static(HELLO));
+        let mut heard = Vec::new();
+        while heard.len() < HELLO.len() {
+            match stream.rx.recv(Want::Head).await? {
+                Some(lease) => heard.extend_from_slice(&lease),
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+        let rest = heard.split_off(HELLO.len());
+        if heard != HELLO {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(Stream::new(Rc::new(Scrambled {
+            inner: stream.into_transport(),
+            received: RefCell::new(rest.into()),
+            ended: Cell::new(false),
+        })))
+    })
+}
+
+struct Scrambled {
+    inner: Rc<dyn Transport>,
+    received: RefCell<VecDeque<u8>>,
+    ended: Cell<bool>,
+}
+
+impl Scrambled {
+    /// A whole record, if one has come: an empty one is the end.
+    fn record(&self) -> Option<Lease> {
+        let mut received = self.received.borrow_mut();
+        let (Some(high), Some(low)) = (received.front(), received.get(1)) else { return None };
+        let len = usize::from(u16::from_be_bytes([*high, *low]));
+        if received.len() < 2 + len {
+            return None;
+        }
+        received.drain(..2);
+        Some(Lease::owned(received.drain(..len).map(|byte| byte ^ 0x5a).collect()))
+    }
+}
+
+fn sealed(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for part in bytes.chunks(RECORD_BYTES_MAX) {
+        out.extend_from_slice(&u16::try_from(part.len()).unwrap().to_be_bytes());
+        out.extend(part.iter().map(|byte| byte ^ 0x5a));
+    }
+    out
+}
+
+impl Transport for Scrambled {
+    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
+        loop {
+            if self.ended.get() {
+                return Poll::Ready(Ok(None));
+            }
+            match self.record() {
+                Some(record) if record.is_empty() => self.ended.set(true),
+                Some(record) => return Poll::Ready(Ok(Some(record))),
+                None => match ready!(self.inner.poll_recv(cx, want))? {
+                    Some(lease) => self.received.borrow_mut().extend(lease.iter()),
+                    // As with TLS: an end without a word of farewell may have been forged.
+                    None => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+                },
+            }
+        }
+    }
+
+    fn push(&self, segment: Segment) {
+        self.inner.push(Segment::Owned(sealed(segment.bytes())));
+    }
+
+    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
+        self.inner.poll_drain(cx, below)
+    }
+
+    fn unsent(&self) -> u64 {
+        self.inner.unsent()
+    }
+
+    fn takes_files(&self) -> bool {
+        false
+    }
+
+    fn finish(&self) {
+        self.inner.push(Segment::Static(&[0, 0]));
+        self.inner.finish();
+    }
+
+    fn peer(&self) -> &Peer {
+        self.inner.peer()
+    }
+
+    fn local(&self) -> io::Result<Address> {
+        self.inner.local()
+    }
+}
+
+async fn connect(scene: &Scene) -> Client {
+    let stream = scene.io.connect(&scene.at).await.unwrap();
+    Client::new(&scene.io, handshake(scene.io.clone(), stream).await.expect("a handshake"))
+}
+
+async fn http_is_spoken_over_it_unchanged(scene: Scene) {
+    let mut client = connect(&scene).await;
+    assert_eq!(client.get("/small.txt").await.text(), "small\n");
+    assert!(client.get("/large.bin").await.body == noise(1, 40_000));
+    let part = client.get_with("/large.bin", "Range: bytes=10-20,30000-30500\r\n").await;
+    assert_eq!(part.status, 206);
+    let closed = client.get_with("/small.txt", "Connection: close\r\n").await;
+    assert_eq!(closed.text(), "small\n");
+    client.expect_end().await;
+}
+
+async fn a_handshake_that_fails_ends_that_connection_alone(scene: Scene) {
+    let mut stranger = scene.connect().await;
+    stranger.push("GET / HTTP/1.1\r\n\r\n");
+    stranger.expect_abort().await;
+    assert_eq!(connect(&scene).await.get("/small.txt").await.status, 200);
+}
+
+behaviours!(
+    scenario;
+    http_is_spoken_over_it_unchanged,
+    a_handshake_that_fails_ends_that_connection_alone,
+);

@@ -1,0 +1,120 @@
+//! Sending and receiving: what is pushed goes out by itself, and dropping a future loses nothing.
+
+use plimsoll_io::{Either, Segment, Want, join, select};
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Scene, behaviours};
+
+use super::acts::{HELD_BACK, command, scenario, sent, too_much};
+
+/// Reads to the clean end.
+async fn rest_of(rx: &mut plimsoll_io::Rx) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(lease) = rx.recv(Want::Body).await.expect("a clean end") {
+        whole.extend_from_slice(&lease);
+    }
+    whole
+}
+
+async fn what_is_sent_arrives_whole_and_in_order(scene: Scene) {
+    let body = noise(3, 50_000);
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('e', 0)));
+    stream.tx.push(Segment::Owned(body.clone()));
+    stream.tx.finish();
+    assert!(rest_of(&mut stream.rx).await == body);
+}
+
+async fn dropping_a_future_loses_no_byte_on_either_side(scene: Scene) {
+    let body = noise(4, 20_000);
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('E', 0)));
+    let mut echoed = Vec::new();
+    for part in body.chunks(1000) {
+        stream.tx.push(Segment::Owned(part.to_vec()));
+        let _dropped = select(stream.tx.drain(0), scene.io.yield_now()).await;
+        if let Either::Left(received) = select(stream.rx.recv(Want::Body), scene.io.yield_now()).await {
+            echoed.extend_from_slice(&received.unwrap().expect("not the end"));
+        }
+    }
+    stream.tx.finish();
+    echoed.extend_from_slice(&rest_of(&mut stream.rx).await);
+    assert!(echoed == body);
+}
+
+async fn what_was_pushed_goes_out_without_the_task_being_polled(scene: Scene) {
+    let len = too_much(&scene);
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('p', len)));
+    let mut received = Vec::new();
+    while received.len() < len {
+        received.extend_from_slice(&stream.rx.recv(Want::Body).await.unwrap().expect("not the end"));
+    }
+    assert!(received == sent(len));
+    scene.stop.order();
+}
+
+async fn who_does_not_receive_holds_the_sender_back(scene: Scene) {
+    let len = too_much(&scene);
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('h', 0)));
+    stream.tx.push(Segment::Owned(noise(5, len)));
+    stream.tx.finish();
+    scene.io.sleep(HELD_BACK / 2).await;
+    assert!(stream.tx.unsent() > 0, "everything was taken by a server that does not receive");
+    assert_eq!(rest_of(&mut stream.rx).await, len.to_string().into_bytes());
+}
+
+async fn the_side_that_has_ended_can_still_receive(scene: Scene) {
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('r', 0)));
+    stream.tx.push(Segment::Owned(noise(6, 5_000)));
+    stream.tx.finish();
+    assert_eq!(rest_of(&mut stream.rx).await, b"5000");
+}
+
+async fn both_directions_go_on_at_once(scene: Scene) {
+    let len = too_much(&scene) / 4;
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('e', 0)));
+    let (mut rx, mut tx) = stream.split();
+    let sending = async {
+        for part in noise(7, len).chunks(50_000) {
+            tx.push(Segment::Owned(part.to_vec()));
+            tx.drain(0).await.unwrap();
+        }
+        tx.finish();
+    };
+    let ((), echoed) = join(sending, rest_of(&mut rx)).await;
+    assert!(echoed == noise(7, len));
+}
+
+async fn nobody_there_is_an_error_and_no_wait(scene: Scene) {
+    let address = {
+        let listener = scene.io.listen(&":0".parse().unwrap()).unwrap();
+        listener.address().clone()
+    };
+    let refused = scene.io.connect(&address).await.err().expect("an error");
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+async fn both_ends_know_their_addresses(scene: Scene) {
+    let mut listener = scene.io.listen(&":0".parse().unwrap()).unwrap();
+    let address = listener.address().clone();
+    let (near, far) = join(scene.io.connect(&address), listener.accept()).await;
+    let (near, far) = (near.unwrap(), far.unwrap());
+    assert_eq!(far.local().unwrap(), address);
+    let plimsoll_io::Peer::Ip(ip, port) = far.peer() else { panic!("a TCP peer") };
+    assert_eq!(near.local().unwrap(), plimsoll_io::Address::Ip((*ip, *port).into()));
+}
+
+behaviours!(
+    scenario;
+    what_is_sent_arrives_whole_and_in_order,
+    dropping_a_future_loses_no_byte_on_either_side,
+    what_was_pushed_goes_out_without_the_task_being_polled,
+    who_does_not_receive_holds_the_sender_back,
+    the_side_that_has_ended_can_still_receive,
+    both_directions_go_on_at_once,
+    nobody_there_is_an_error_and_no_wait,
+    both_ends_know_their_addresses,
+);
