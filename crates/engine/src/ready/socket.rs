@@ -372,6 +372,8 @@ impl Drop for Socket {
     fn drop(&mut self) {
         let mut state = std::mem::take(self.state.get_mut());
         if state.finishing {
+            // The close that follows says the end: no call for it.
+            state.shut = true;
             self.send_share(&mut state, self.reactor.turn());
         }
         let delivered = state.finishing && state.outbox.unsent() == 0 && state.error.is_none();

@@ -51,8 +51,11 @@ fn ranges(request: &Request<'_>, validators: &Validators<'_>, length: u64) -> Re
 
 fn whole(found: FoundFile, etag: &str) -> Answer {
     let answer = described(Answer::new(Status::OK), &found, etag);
-    let range = 0..found.stat.size;
-    answer.field("Content-Type", found.media).body(Body::File(FileRange { file: found.file, range }))
+    let answer = answer.field("Content-Type", found.media);
+    match found.contents {
+        Some(contents) => answer.body(Body::Bytes(contents)),
+        None => answer.body(Body::File(FileRange { file: found.file, range: 0..found.stat.size })),
+    }
 }
 
 fn parts(request: &Request<'_>, found: FoundFile, etag: &str, ranges: &Ranges) -> Answer {

@@ -11,7 +11,7 @@ use plimsoll_wire::http::head::Field;
 use super::encoding::{Encoding, Encodings};
 use super::media::media_type;
 use super::{Asked, Site};
-use crate::http::limits::{LISTING_ENTRIES_MAX, NOT_FOUND_PAGE_BYTES_MAX};
+use crate::http::limits::{COPIED_BODY_BYTES_MAX, LISTING_ENTRIES_MAX, NOT_FOUND_PAGE_BYTES_MAX};
 use crate::http::request::Request;
 
 /// What a name stands for.
@@ -31,6 +31,8 @@ pub(super) struct FoundFile {
     pub(super) media: &'static str,
     /// How its bytes are encoded, if a precompressed sibling was taken.
     pub(super) encoding: Option<Encoding>,
+    /// All of its bytes, if it is small: then head and body go in one send.
+    pub(super) contents: Option<Vec<u8>>,
 }
 
 const INDEX: &[u8] = b"index.html";
@@ -79,14 +81,41 @@ fn with_encoding(
         let sibling = [name, encoding.suffix()].concat();
         match open_file(fs, root, &sibling) {
             Ok((file, sibling)) if sibling.modified >= stat.modified => {
-                return Ok(Found::File(FoundFile { file, stat: sibling, media, encoding: Some(encoding) }));
+                let contents = small_contents(fs, &file, &sibling)?;
+                let encoding = Some(encoding);
+                return Ok(Found::File(FoundFile { file, stat: sibling, media, encoding, contents }));
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
             // Older than what it was made from, or not there: the file itself is what is right.
             _ => {}
         }
     }
-    Ok(Found::File(FoundFile { file, stat, media, encoding: None }))
+    let contents = small_contents(fs, &file, &stat)?;
+    Ok(Found::File(FoundFile { file, stat, media, encoding: None, contents }))
+}
+
+/// The bytes of a small file; none if it is larger, or not as long as it was.
+fn small_contents(fs: &dyn Fs, file: &File, stat: &Stat) -> io::Result<Option<Vec<u8>>> {
+    match usize::try_from(stat.size) {
+        Ok(size) if size <= COPIED_BODY_BYTES_MAX => {
+            let contents = read_up_to(fs, file, size)?;
+            Ok(Some(contents).filter(|contents| contents.len() == size))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn read_up_to(fs: &dyn Fs, file: &File, size: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    while filled < size {
+        match fs.read_at(file, &mut bytes[filled..], filled as u64)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
 }
 
 fn open_file(fs: &dyn Fs, root: &File, name: &[u8]) -> io::Result<(File, Stat)> {
@@ -100,16 +129,8 @@ pub(super) async fn not_found_page(site: &Site, io: &Io) -> Option<Vec<u8>> {
     let root = site.root.clone();
     let page = io.files(move |fs| {
         let (file, stat) = open_file(fs, &root, b"404.html")?;
-        let mut page = vec![0; usize::try_from(stat.size.min(NOT_FOUND_PAGE_BYTES_MAX)).unwrap_or(0)];
-        let mut filled = 0;
-        while filled < page.len() {
-            match fs.read_at(&file, &mut page[filled..], filled as u64)? {
-                0 => break,
-                read => filled += read,
-            }
-        }
-        page.truncate(filled);
-        Ok(page)
+        let size = stat.size.min(NOT_FOUND_PAGE_BYTES_MAX);
+        read_up_to(fs, &file, usize::try_from(size).unwrap_or(0))
     });
     page.await.ok()
 }

@@ -135,7 +135,8 @@ fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
     if wants_page(request) {
         our_page(Answer::new(status), page::error(status, detail))
     } else {
-        problem(status, detail)
+        // 404 may be cached without being asked for: a person must not get what a program was told.
+        problem(status, detail).field("Vary", "Accept")
     }
 }
 
