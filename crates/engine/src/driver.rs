@@ -131,7 +131,7 @@ impl Driver {
     fn turn(&self, task: TaskId) {
         if let Turn::Panicked(message) = self.executor.poll(task) {
             self.connections.count_panic();
-            tracing::error!(%message, "a connection panicked and was dropped; this is a defect of the server");
+            tracing::error!(%message, "a connection panicked and was dropped: a defect of the server");
         }
         self.reactor.flush();
     }

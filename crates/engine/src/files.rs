@@ -30,7 +30,8 @@ pub fn check_kernel() -> io::Result<()> {
     match openat2(rustix::fs::CWD, c".", READ, Mode::empty(), ResolveFlags::BENEATH) {
         Err(Errno::NOSYS | Errno::PERM) => Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "this system lacks openat2 (Linux 5.6, and allowed by the container's seccomp profile), without which no file is served safely",
+            "this system lacks openat2, without which no file is served safely: it needs Linux 5.6 or later, \
+             and a container whose seccomp profile allows it",
         )),
         _ => Ok(()),
     }

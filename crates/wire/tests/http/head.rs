@@ -20,7 +20,8 @@ const GOOD: &[&str] = &[
     "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
     "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
     "GET / HTTP/1.0\r\n\r\n",
-    "PUT /files/a%20b?x=1 HTTP/1.1\r\nhost:a.example:8080\r\nContent-Length: 12\r\nExpect: 100-continue\r\n\r\n",
+    "PUT /files/a%20b?x=1 HTTP/1.1\r\nhost:a.example:8080\r\nContent-Length: 12\r\n\
+     Expect: 100-continue\r\n\r\n",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\tChunked \t\r\n\r\n",
     "GET http://b.example/x HTTP/1.1\r\nHost: a\r\n\r\n",
     "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -84,8 +84,8 @@ fn the_media_type_wanted_most_is_chosen() {
 #[test]
 fn browsers_prefer_pages_and_programs_do_not() {
     let firefox = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-    let chrome = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,\
-        application/signed-exchange;v=b3;q=0.7";
+    let chrome = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,\
+        */*;q=0.8,application/signed-exchange;v=b3;q=0.7";
     assert!(prefers_html(firefox.as_bytes()));
     assert!(prefers_html(chrome.as_bytes()));
     for program in ["*/*", "application/json", "application/json, text/plain, */*", ""] {

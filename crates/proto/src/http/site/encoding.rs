@@ -32,9 +32,11 @@ impl Encoding {
         }
     }
 
+    /// How much a client wants it, unless not at all or less than the file as it is.
     fn taken(self, field: &[u8]) -> Option<(Encoding, Quality)> {
         let quality = accepts_encoding(field, self.name().as_bytes());
-        quality.is_acceptable().then_some((self, quality))
+        let plain = accepts_encoding(field, b"identity");
+        (quality.is_acceptable() && quality >= plain).then_some((self, quality))
     }
 }
 
@@ -70,6 +72,8 @@ mod tests {
         assert_eq!(order("gzip"), ["gzip"]);
         assert_eq!(order("br;q=0, gzip"), ["gzip"]);
         assert!(order("identity").is_empty());
+        assert_eq!(order("identity;q=0.5, gzip;q=0.4, br"), ["br"]);
+        assert_eq!(order("identity, gzip"), ["gzip"]);
         assert!(Encodings::accepted(None).in_order().next().is_none());
     }
 }

@@ -49,8 +49,8 @@ pub fn parse_head(bytes: &[u8], limits: &HeadLimits) -> Result<Option<Head>, Ref
 /// last search saw, so that a head that comes a byte at a time costs linear time.
 ///
 /// A blank line of bare LF is found as well, for [`parse_head`] to refuse: a client that sends it would
-/// otherwise be kept waiting. Limits are not looked at: ask [`parse_head`] as well once there are as many bytes
-/// as the limit.
+/// otherwise be kept waiting. Limits are not looked at: ask [`parse_head`] as well once there are as many
+/// bytes as the limit.
 #[must_use]
 pub fn find_head_end(bytes: &[u8], from: usize) -> Option<usize> {
     // The last search may have ended within LF CR LF.
