@@ -24,4 +24,4 @@ pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 /// How often a lookup is tried again when folders are renamed while it runs.
 pub const LOOKUP_TRIES_MAX: u32 = 8;
 /// Descriptors that are not for connections: listeners, logs, folders, the engine's own.
-pub const DESCRIPTORS_RESERVED: usize = 64;
+pub const DESCRIPTORS_RESERVED: u64 = 64;

@@ -3,6 +3,7 @@
 //! It decides nothing that the operator has not. What must hold: whatever a thread needs is made for that
 //! thread; what threads share is counters, configuration and the log's queue.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +31,10 @@ pub(crate) struct Server {
 
 /// Opens the folders that are to be served.
 pub(crate) fn open_sites(flags: &[SiteFlag]) -> anyhow::Result<Vec<Site>> {
+    let mut prefixes = HashSet::new();
+    if let Some(twice) = flags.iter().find(|flag| !prefixes.insert(&flag.prefix)) {
+        anyhow::bail!("--site {}=... is given twice; give each prefix one folder", twice.prefix);
+    }
     flags.iter().map(open_site).collect()
 }
 
@@ -54,7 +59,7 @@ impl Server {
     ) -> anyhow::Result<Server> {
         let threads = if engine == Kind::Thread { 1 } else { threads };
         let (counters, stop) = (Arc::new(Counters::default()), Stop::new());
-        let connections = Connections::new(open_files::connections_max(open_files::raise()));
+        let connections = Connections::new(engine.connections_max(open_files::raise()));
         let status = status_page(engine, threads, &connections, &counters, &stop);
         let log =
             LogWriter::start(log, &counters).with_context(|| format!("cannot write the access log {log}"))?;
@@ -68,10 +73,12 @@ impl Server {
     /// Serves until the order to stop, and until what was begun is done.
     pub(crate) fn serve(self, bound: Vec<Bound>, grace: Duration) -> anyhow::Result<()> {
         let setup = self.setup();
+        let addresses: Vec<Address> = bound.iter().map(|bound| bound.address().clone()).collect();
         let listeners = bound.into_iter().map(|bound| (bound, Arc::clone(&setup))).collect();
         let Server { engine, threads, stop, connections, .. } = self;
         let served = serve(Plan { engine, threads, listeners, stop, grace, connections });
         drop(setup);
+        addresses.iter().for_each(take_away);
         if let Some(log) = self.log {
             log.finish();
         }
@@ -88,6 +95,14 @@ impl Server {
             let http = Http::new(io, Arc::clone(&limits), Arc::clone(&routes), log, Arc::clone(&counters));
             Rc::new(http) as Rc<dyn Handler>
         })
+    }
+}
+
+/// Takes away what listening left in the file system.
+fn take_away(address: &Address) {
+    if let Address::Unix(path) = address {
+        // Somebody else may have done so: then there is nothing to do.
+        let _ = std::fs::remove_file(path);
     }
 }
 

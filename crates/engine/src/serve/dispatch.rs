@@ -50,7 +50,7 @@ async fn next(listener: &ReadyListener, io: &Io, connections: &Arc<Connections>)
         match poll_fn(|cx| listener.poll_accept_fd(cx)).await {
             Ok((fd, peer)) => return Accepted { fd, peer, admitted: connections.admit() },
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections just now; is the open files limit too low?");
+                tracing::warn!(%error, "cannot accept just now; is the limit of open files too low?");
                 io.sleep(ACCEPT_PAUSE).await;
             }
         }

@@ -20,7 +20,7 @@ use plimsoll_io::{Setup, Stop};
 pub use admission::Connections;
 
 use crate::driver::Offload;
-use crate::limits::{FILE_JOBS_MAX, FILE_THREADS};
+use crate::limits::{DESCRIPTORS_RESERVED, FILE_JOBS_MAX, FILE_THREADS};
 use crate::offload::Pool;
 use crate::ready::{Bound, Park};
 
@@ -41,6 +41,18 @@ pub struct UnknownEngine(String);
 impl Kind {
     /// Every kind.
     pub const ALL: [Kind; 2] = [Kind::Thread, Kind::Epoll];
+
+    /// How many connections may be open where `open_files` descriptors may: each can also open the file that
+    /// it asks for.
+    pub fn connections_max(self, open_files: u64) -> usize {
+        let each = match self {
+            // Its socket, its thread's bell, and a file.
+            Kind::Thread => 3,
+            Kind::Epoll => 2,
+        };
+        let left = open_files.saturating_sub(DESCRIPTORS_RESERVED);
+        usize::try_from(left / each).unwrap_or(usize::MAX).max(1)
+    }
 
     pub(crate) fn park(self) -> Park {
         match self {
@@ -102,5 +114,26 @@ pub fn serve(plan: Plan) -> io::Result<()> {
     match plan.engine {
         Kind::Thread => thread::serve(plan),
         Kind::Epoll => epoll::serve(plan),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_limit_of_descriptors_still_allows_a_connection_and_a_large_one_its_share() {
+        assert_eq!(Kind::Epoll.connections_max(10), 1);
+        assert_eq!(Kind::Epoll.connections_max(20_000), 9_968);
+        assert_eq!(Kind::Thread.connections_max(20_000), 6_645);
+    }
+
+    #[test]
+    fn every_engine_is_found_by_its_own_name() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        let unknown = "quick".parse::<Kind>().unwrap_err().to_string();
+        assert!(unknown.contains("quick") && unknown.contains("epoll"), "{unknown}");
     }
 }

@@ -14,6 +14,9 @@ use clap::{Parser, Subcommand};
 /// A file server that knows its load line.
 #[derive(Parser)]
 #[command(name = "plimsoll", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  plimsoll serve --site /=./public
+  plimsoll serve --help")]
 pub(crate) struct Plimsoll {
     #[command(subcommand)]
     command: Command,

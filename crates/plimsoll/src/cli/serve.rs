@@ -3,7 +3,7 @@
 //! It is not the assembly of the parts ([`crate::assemble`]). What must hold: everything that can be wrong
 //! with the arguments is found before the first connection; what is printed can be typed.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -78,6 +78,9 @@ impl FromStr for SiteFlag {
         if prefix.len() > 1 && prefix.split('/').skip(1).any(|part| matches!(part, "" | "." | "..")) {
             return Err(format!("the prefix {prefix:?} must be a plain path without a slash at its end"));
         }
+        if plimsoll_proto::http::is_reserved(prefix) {
+            return Err(format!("the prefix {prefix:?} belongs to the server's own API; choose another"));
+        }
         Ok(SiteFlag { prefix: prefix.to_owned(), folder: folder.into() })
     }
 }
@@ -107,11 +110,11 @@ impl Serve {
         for address in &self.http {
             writeln!(out, "would listen  {}", url(address))?;
         }
-        writeln!(
-            out,
-            "would run     engine {}, {threads} threads, access log {}",
-            self.engine, self.access_log
-        )?;
+        let threads = match self.engine {
+            Kind::Thread => "a thread per connection".to_owned(),
+            Kind::Epoll => format!("loops: {threads}"),
+        };
+        writeln!(out, "would run     engine {}, {threads}, access log {}", self.engine, self.access_log)?;
         Ok(())
     }
 
@@ -154,5 +157,7 @@ fn cores() -> usize {
 
 fn start_log() {
     let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    // Colours are for eyes: a file or a journal takes them for text.
+    let log = log.with_ansi(std::io::stderr().is_terminal());
     log.with_max_level(tracing::Level::INFO).init();
 }

@@ -9,6 +9,8 @@ use plimsoll_io::{File, FileRange};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::status::Status;
 
+use super::limits::COPIED_BODY_BYTES_MAX;
+
 /// An answer. Date, Connection and Content-Length are added when it is sent.
 #[derive(Debug)]
 pub struct Answer {
@@ -80,6 +82,14 @@ impl Body {
                 let parts = parts.iter().map(|(head, range)| head.len() as u64 + range.end - range.start);
                 parts.sum::<u64>() + close.len() as u64
             }
+        }
+    }
+
+    /// Bytes of it that were made for it and are in memory until they are sent; small ones are not counted.
+    pub(super) fn made_bytes(&self) -> u64 {
+        match self {
+            Body::Bytes(bytes) if bytes.len() > COPIED_BODY_BYTES_MAX => bytes.len() as u64,
+            _ => 0,
         }
     }
 

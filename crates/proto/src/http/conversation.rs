@@ -15,6 +15,7 @@ use super::access_log::Line;
 use super::answer::Answer;
 use super::body::{BodyState, RequestBody};
 use super::inbox::{Inbox, NoHead};
+use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
 use super::request::Request;
 use super::sending::{self, Sent};
@@ -140,6 +141,15 @@ impl<S: Service> Conversation<'_, S> {
 
     async fn answer(&mut self, mut answer: Answer, head: &Head, keep: bool) -> Sent {
         let with_body = head.method() != Method::Head;
+        let shared = self.shared;
+        let made = shared.counters.made(answer.body.made_bytes());
+        if made.is_none() {
+            answer = problem(
+                Status::SERVICE_UNAVAILABLE,
+                "Too many large answers are under way; try again shortly.",
+            )
+            .field_display("Retry-After", RETRY_AFTER_SECONDS);
+        }
         self.complete(&mut answer, keep, head.version());
         sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await
     }

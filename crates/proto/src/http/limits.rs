@@ -46,6 +46,9 @@ pub const UNSENT_BYTES_MAX: u64 = 64 * 1024;
 pub const DISCARD_BYTES_MAX: u64 = 64 * 1024;
 /// Bodies up to this size are copied behind their head, so that both go in one send.
 pub const COPIED_BODY_BYTES_MAX: usize = 4 * 1024;
+/// Bytes of bodies that were made for answers (listings) and are still in memory, of a whole server. More are
+/// not begun: who asks for listings and never reads them would fill the memory.
+pub const MADE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Bytes that are read of a file at a time where the transport does not take files.
 pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
 /// Log lines of a thread wait for this many bytes, or for [`LOG_TIME`].

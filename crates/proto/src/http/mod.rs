@@ -30,6 +30,6 @@ pub use counters::Counters;
 pub use limits::Limits;
 pub use problem::problem;
 pub use request::Request;
-pub use routes::Routes;
+pub use routes::{Routes, is_reserved};
 pub use service::{Http, Service};
 pub use status_page::{Load, StatusPage};

@@ -68,6 +68,11 @@ impl Routes {
     }
 }
 
+/// Whether a path belongs to the server's own API, so that no site can be there.
+pub fn is_reserved(path: &str) -> bool {
+    RESERVED.iter().any(|prefix| is_below(path.as_bytes(), prefix))
+}
+
 /// Whether `path` is `prefix` or lies below it.
 fn is_below(path: &[u8], prefix: &[u8]) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))

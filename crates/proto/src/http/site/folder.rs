@@ -24,13 +24,33 @@ pub(super) fn redirect(asked: &Asked<'_>) -> Answer {
     Answer::new(Status::MOVED_PERMANENTLY).field("Location", location)
 }
 
-/// What is in it.
-pub(super) fn answer(request: &Request<'_>, asked: &Asked<'_>, entries: Vec<Entry>) -> Answer {
-    let listing = Listing::new(&asked.path, entries, Order::from_query(asked.query), etag);
+/// How a folder is to be shown.
+pub(super) struct Shown {
+    path: Vec<u8>,
+    order: Order,
+    as_page: bool,
+}
+
+impl Shown {
+    /// What a request asks for.
+    pub(super) fn of(request: &Request<'_>, asked: &Asked<'_>) -> Shown {
+        let (path, order) = (asked.path.clone(), Order::from_query(asked.query));
+        Shown { path, order, as_page: wants_page(request) }
+    }
+
+    /// The entries as a page or as JSON.
+    pub(super) fn write(&self, entries: Vec<Entry>) -> Vec<u8> {
+        let listing = Listing::new(&self.path, entries, self.order, etag);
+        if self.as_page { page::listing(&listing) } else { listing.to_json() }
+    }
+}
+
+/// What is in it, shown as [`Shown::of`] the same request.
+pub(super) fn answer(request: &Request<'_>, shown: Vec<u8>) -> Answer {
     let answer = Answer::new(Status::OK).field("Cache-Control", "no-cache");
     if wants_page(request) {
-        return our_page(answer, page::listing(&listing));
+        return our_page(answer, shown);
     }
     let answer = answer.field("Content-Type", "application/json").field("Vary", "Accept");
-    answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(listing.to_json()))
+    answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(shown))
 }

@@ -80,7 +80,7 @@ pub(super) async fn answer(site: &Site, request: &mut Request<'_>, asked: Asked<
     }
     match look_up(site, request, &asked).await {
         Ok(Found::File(found)) => file::answer(request, found),
-        Ok(Found::Folder(entries)) => folder::answer(request, &asked, entries),
+        Ok(Found::Folder(shown)) => folder::answer(request, shown),
         Ok(Found::FolderWithoutSlash) => folder::redirect(&asked),
         Err(error) => failed(site, request, &error).await,
     }
