@@ -50,6 +50,12 @@ impl Client {
         self.answer().await
     }
 
+    /// A HEAD on the kept connection, with more field lines, each ended by CRLF.
+    pub async fn head_with(&mut self, target: &str, fields: &str) -> Answer {
+        self.send(format!("HEAD {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;
+        self.answer_to_head().await
+    }
+
     /// Receives once; `None` at the end.
     pub async fn receive(&mut self) -> std::io::Result<Option<Lease>> {
         self.deadline.after(PATIENCE);
@@ -83,12 +89,17 @@ impl Client {
         let bodiless = answer.status < 200 || matches!(answer.status, 204 | 304);
         if with_body && !bodiless {
             let length = answer.field("Content-Length").expect("a length").parse().expect("a number");
-            while self.received.len() < length {
-                self.receive_more().await?;
-            }
-            answer.body = self.received.drain(..length).collect();
+            answer.body = self.body(length).await?;
         }
         Ok(answer)
+    }
+
+    /// The next `length` bytes: of a body whose head was read alone.
+    pub async fn body(&mut self, length: usize) -> std::io::Result<Vec<u8>> {
+        while self.received.len() < length {
+            self.receive_more().await?;
+        }
+        Ok(self.received.drain(..length).collect())
     }
 
     async fn receive_more(&mut self) -> std::io::Result<()> {

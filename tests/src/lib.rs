@@ -12,7 +12,9 @@
     reason = "a test says what it expects by failing"
 )]
 
+pub mod binary;
 pub mod client;
+mod counted;
 pub mod scene;
 pub mod service;
 pub mod tree;

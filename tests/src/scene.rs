@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plimsoll_io::sim::SimDisk;
@@ -75,6 +76,7 @@ pub struct Scene {
     pub connections: Rc<dyn Fn() -> usize>,
     /// Lines of the access log so far.
     pub log: Arc<crate::service::LogLines>,
+    pub(crate) begun: Arc<AtomicUsize>,
     pub(crate) disk: Disk,
 }
 
@@ -82,6 +84,16 @@ impl Scene {
     /// A connection to the server.
     pub async fn connect(&self) -> Client {
         Client::new(&self.io, self.io.connect(&self.at).await.expect("the server accepts connections"))
+    }
+
+    /// Connections that the server has open.
+    pub fn open(&self) -> usize {
+        (self.connections)()
+    }
+
+    /// Requests whose answer the server has begun to make.
+    pub fn begun(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// Changes a served file (in place, as another program would).
@@ -117,7 +129,7 @@ impl Scene {
     pub fn forbid(&self, name: &str) {
         match &self.disk {
             Disk::Real(root) => {
-                let none = std::os::unix::fs::PermissionsExt::from_mode(0);
+                let none = std::os::unix::fs::PermissionsExt::from_mode(0o0);
                 std::fs::set_permissions(root.join(name), none).unwrap();
             }
             Disk::Simulated(disk) => disk.forbid(Path::new(SIMULATED_ROOT).join(name)).unwrap(),
@@ -126,8 +138,13 @@ impl Scene {
 
     /// Waits until `reached`, looking again every few milliseconds; the behaviour's own time limit ends it.
     pub async fn until(&self, reached: impl Fn() -> bool) {
+        self.until_every(Duration::from_millis(2), reached).await;
+    }
+
+    /// Waits until `reached`, looking again after each `pause`.
+    pub async fn until_every(&self, pause: Duration, reached: impl Fn() -> bool) {
         while !reached() {
-            self.io.sleep(Duration::from_millis(2)).await;
+            self.io.sleep(pause).await;
         }
     }
 

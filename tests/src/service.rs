@@ -1,8 +1,9 @@
-//! The real HTTP server with a few services for tests beside it: an echo of bodies, a panic, a slow answer.
+//! The real HTTP server with a few services for tests beside it: an echo of bodies, a panic, slow answers.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -35,10 +36,14 @@ impl LogSink for LogLines {
 }
 
 /// The routes of a real server, and `/test/…` beside them.
-struct ForTests(Arc<Routes>);
+struct ForTests {
+    routes: Arc<Routes>,
+    begun: Arc<AtomicUsize>,
+}
 
 impl Service for ForTests {
     async fn answer(&self, request: &mut Request<'_>) -> Answer {
+        self.begun.fetch_add(1, Ordering::Relaxed);
         match (request.method(), request.target()) {
             (Method::Put | Method::Post, b"/test/echo") => echo(request).await,
             (Method::Get, b"/test/panic") => panic!("asked to"),
@@ -46,7 +51,12 @@ impl Service for ForTests {
                 request.io.sleep(Duration::from_millis(300)).await;
                 Answer::new(Status::OK).body(Body::Bytes(b"late\n".to_vec()))
             }
-            _ => self.0.answer(request).await,
+            (Method::Get, b"/test/until-stop") => {
+                request.io.stopping().await;
+                request.io.sleep(Duration::from_millis(50)).await;
+                Answer::new(Status::OK).body(Body::Bytes(b"the last\n".to_vec()))
+            }
+            _ => self.routes.answer(request).await,
         }
     }
 }
@@ -66,8 +76,16 @@ async fn echo(request: &mut Request<'_>) -> Answer {
     }
 }
 
+/// What a test sees of a server from within.
+#[derive(Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) log: Arc<LogLines>,
+    /// Requests whose answer was begun.
+    pub(crate) begun: Arc<AtomicUsize>,
+}
+
 /// What serves `root` of `fs` under every engine.
-pub(crate) fn http(fs: &dyn Fs, root: &Path, limits: Limits, log: &Arc<LogLines>) -> Setup {
+pub(crate) fn http(fs: &dyn Fs, root: &Path, limits: Limits, seen: &Seen) -> Setup {
     let counters = Arc::new(Counters::default());
     let load = || Load {
         connections_open: 1,
@@ -87,10 +105,10 @@ pub(crate) fn http(fs: &dyn Fs, root: &Path, limits: Limits, log: &Arc<LogLines>
     let site = Site::open(fs, "/", root).expect("the folder is there");
     let aside = Site::open(fs, "/aside", &root.join("aside")).ok();
     let routes = Routes::new(std::iter::once(site).chain(aside).collect(), status);
-    let (limits, log) = (Arc::new(limits), Arc::clone(log));
+    let (limits, seen) = (Arc::new(limits), seen.clone());
     Arc::new(move |io| {
-        let log = AccessLog::new(Some(Arc::clone(&log) as Arc<dyn LogSink>));
-        let service = ForTests(Arc::clone(&routes));
+        let log = AccessLog::new(Some(Arc::clone(&seen.log) as Arc<dyn LogSink>));
+        let service = ForTests { routes: Arc::clone(&routes), begun: Arc::clone(&seen.begun) };
         Rc::new(Http::new(io, Arc::clone(&limits), service, log, Arc::clone(&counters)))
     })
 }

@@ -4,15 +4,17 @@ use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_engine::{Connections, Kind, Plan, SystemFs, bind, block_on, serve};
-use plimsoll_io::sim::{Faults, Sim, seeds};
+use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Fs, Io, Setup, Stop};
 
+use crate::counted::counted;
 use crate::scene::{Disk, Protocol, SIMULATED_ROOT, Scenario, Scene};
-use crate::service::{self, LogLines};
+use crate::service::{self, Seen};
 
 /// What a behaviour runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +40,17 @@ pub fn under<F: Future<Output = ()> + 'static>(
         Engine::Epoll => for_real(engine, Kind::Epoll, &scenario(), behaviour),
         Engine::Thread => for_real(engine, Kind::Thread, &scenario(), behaviour),
         Engine::Simulator => {
-            let count =
-                std::env::var("PLIMSOLL_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(SEEDS);
-            for seed in seeds(count) {
+            for seed in every_seed() {
                 simulated(seed, Faults::splits(), &scenario(), behaviour);
             }
         }
     }
+}
+
+/// The seeds that each test in the simulator runs with.
+pub fn every_seed() -> impl Iterator<Item = u64> {
+    let count = std::env::var("PLIMSOLL_SEEDS").ok().and_then(|count| count.parse().ok());
+    seeds(count.unwrap_or(SEEDS))
 }
 
 /// Runs `behaviour` in the simulator with one seed.
@@ -52,26 +58,9 @@ pub fn simulated<F: Future<Output = ()> + 'static>(
     seed: u64,
     faults: Faults,
     scenario: &Scenario,
-    behaviour: fn(Scene) -> F,
+    behaviour: impl FnOnce(Scene) -> F,
 ) {
-    let sim = Sim::new(seed, faults);
-    let (server, client) = (sim.host("server"), sim.host("client"));
-    let (root, log) = (Path::new(SIMULATED_ROOT), Arc::default());
-    scenario.tree.plant_in(server.disk(), root);
-    let setup = setup_of(scenario, &**server.disk(), root, &log);
-    let at = Address::Ip((server.ip(), 80).into());
-    let at = sim.serve(&server, &at, &setup).expect("the address is free");
-    let sim = Rc::new(sim);
-    let counted = Rc::downgrade(&sim);
-    let scene = Scene {
-        io: client.io(),
-        at,
-        engine: Engine::Simulator,
-        stop: server.stop().clone(),
-        connections: Rc::new(move || counted.upgrade().map_or(0, |sim| sim.connections_open())),
-        log,
-        disk: Disk::Simulated(Arc::clone(server.disk())),
-    };
+    let Simulation { sim, client, scene, .. } = Simulation::new(seed, faults, scenario);
     sim.run(&client, behaviour(scene));
     assert_eq!(
         !sim.panics().is_empty(),
@@ -81,8 +70,40 @@ pub fn simulated<F: Future<Output = ()> + 'static>(
     );
 }
 
-fn setup_of(scenario: &Scenario, fs: &dyn Fs, root: &Path, log: &Arc<LogLines>) -> Setup {
-    let http = || service::http(fs, root, scenario.limits.clone(), log);
+/// A simulated server and a host to reach it from.
+pub struct Simulation {
+    pub sim: Sim,
+    pub server: Host,
+    pub client: Host,
+    pub scene: Scene,
+}
+
+impl Simulation {
+    /// Serves `scenario` in a world of its own.
+    pub fn new(seed: u64, faults: Faults, scenario: &Scenario) -> Simulation {
+        let sim = Sim::new(seed, faults);
+        let (server, client) = (sim.host("server"), sim.host("client"));
+        let (root, seen, open) = (Path::new(SIMULATED_ROOT), Seen::default(), Arc::<AtomicUsize>::default());
+        scenario.tree.plant_in(server.disk(), root);
+        let setup = setup_of(scenario, &**server.disk(), root, &seen);
+        let at = Address::Ip((server.ip(), 80).into());
+        let at = sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free");
+        let scene = Scene {
+            io: client.io(),
+            at,
+            engine: Engine::Simulator,
+            stop: server.stop().clone(),
+            connections: Rc::new(move || open.load(Ordering::Relaxed)),
+            log: seen.log,
+            begun: seen.begun,
+            disk: Disk::Simulated(Arc::clone(server.disk())),
+        };
+        Simulation { sim, server, client, scene }
+    }
+}
+
+fn setup_of(scenario: &Scenario, fs: &dyn Fs, root: &Path, seen: &Seen) -> Setup {
+    let http = || service::http(fs, root, scenario.limits.clone(), seen);
     match scenario.protocol {
         Protocol::Http => http(),
         Protocol::HttpOver(wrap) => service::over(http(), wrap),
@@ -120,14 +141,15 @@ fn for_real<F: Future<Output = ()> + 'static>(
 ) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     scenario.tree.plant(folder.path());
-    let log = Arc::default();
-    let setup = setup_of(scenario, &SystemFs, folder.path(), &log);
+    let seen = Seen::default();
+    let setup = setup_of(scenario, &SystemFs, folder.path(), &seen);
     let running = start(kind, setup, scenario.grace);
     let (at, stop, connections) = (running.at, running.stop.clone(), Arc::clone(&running.connections));
     let root = folder.path().to_owned();
     let passed = block_on(kind, move |io| {
         let connections: Rc<dyn Fn() -> usize> = Rc::new(move || connections.open());
-        let scene = Scene { io: io.clone(), at, engine, stop, connections, log, disk: Disk::Real(root) };
+        let (Seen { log, begun }, disk) = (seen, Disk::Real(root));
+        let scene = Scene { io: io.clone(), at, engine, stop, connections, log, begun, disk };
         within_time(io, behaviour(scene))
     });
     running.stop.order();

@@ -73,12 +73,10 @@ impl Server {
     /// Serves until the order to stop, and until what was begun is done.
     pub(crate) fn serve(self, bound: Vec<Bound>, grace: Duration) -> anyhow::Result<()> {
         let setup = self.setup();
-        let addresses: Vec<Address> = bound.iter().map(|bound| bound.address().clone()).collect();
         let listeners = bound.into_iter().map(|bound| (bound, Arc::clone(&setup))).collect();
         let Server { engine, threads, stop, connections, .. } = self;
         let served = serve(Plan { engine, threads, listeners, stop, grace, connections });
         drop(setup);
-        addresses.iter().for_each(take_away);
         if let Some(log) = self.log {
             log.finish();
         }
@@ -95,14 +93,6 @@ impl Server {
             let http = Http::new(io, Arc::clone(&limits), Arc::clone(&routes), log, Arc::clone(&counters));
             Rc::new(http) as Rc<dyn Handler>
         })
-    }
-}
-
-/// Takes away what listening left in the file system.
-fn take_away(address: &Address) {
-    if let Address::Unix(path) = address {
-        // Somebody else may have done so: then there is nothing to do.
-        let _ = std::fs::remove_file(path);
     }
 }
 

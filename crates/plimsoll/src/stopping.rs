@@ -1,43 +1,63 @@
 //! What makes a server stop: signals, and `q` and Enter on a terminal.
 //!
 //! It does not stop anything itself. What must hold: the first order lets connections finish, the second
-//! ends at once, whatever the server is doing.
+//! ends at once, whatever the server is doing; a successor's Unix socket is never taken for ours.
 
 use std::io::{BufRead as _, IsTerminal as _};
 
-use plimsoll_io::Stop;
+use plimsoll_io::{Address, Stop};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Watches for orders, on threads of its own.
-pub(crate) fn watch(stop: &Stop) -> std::io::Result<()> {
+/// Whom to tell of an order, and what to take away before.
+#[derive(Clone)]
+struct Ordered {
+    stop: Stop,
+    addresses: Vec<Address>,
+}
+
+/// Watches for orders, on threads of its own, while the server listens at `addresses`.
+pub(crate) fn watch(stop: &Stop, addresses: &[Address]) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    let ordered = stop.clone();
+    let ordered = Ordered { stop: stop.clone(), addresses: addresses.to_vec() };
+    let typed = ordered.clone();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
-            order(&ordered, 128 + signal);
+            ordered.order(128 + signal);
         }
     })?;
     if std::io::stdin().is_terminal() {
-        let ordered = stop.clone();
-        std::thread::Builder::new().name("terminal".to_owned()).spawn(move || read_terminal(&ordered))?;
+        std::thread::Builder::new().name("terminal".to_owned()).spawn(move || read_terminal(&typed))?;
     }
     Ok(())
 }
 
-fn order(stop: &Stop, exit_code: i32) {
-    if stop.is_ordered() {
-        tracing::warn!("ended at once; connections that were open are cut off");
-        std::process::exit(exit_code);
+impl Ordered {
+    fn order(&self, exit_code: i32) {
+        if self.stop.is_ordered() {
+            tracing::warn!("ended at once; connections that were open are cut off");
+            std::process::exit(exit_code);
+        }
+        tracing::info!("stopping: no new connections; a second signal ends at once");
+        // Now, while we still listen: later the path may be that of a successor, which takes it over from
+        // whoever does not listen any more.
+        self.addresses.iter().for_each(take_away);
+        self.stop.order();
     }
-    tracing::info!("stopping: no new connections; a second signal ends at once");
-    stop.order();
 }
 
-fn read_terminal(stop: &Stop) {
+/// Takes away what listening left in the file system.
+fn take_away(address: &Address) {
+    if let Address::Unix(path) = address {
+        // Somebody else may have done so: then there is nothing to do.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn read_terminal(ordered: &Ordered) {
     for line in std::io::stdin().lock().lines() {
         match line {
-            Ok(line) if line.trim() == "q" => order(stop, 1),
+            Ok(line) if line.trim() == "q" => ordered.order(1),
             Ok(_) => {}
             Err(_) => return,
         }

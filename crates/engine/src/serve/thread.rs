@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_io::{Setup, Stop, Stream};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 
 use super::dispatch::{Accepted, accept_all};
 use super::{Connections, Kind, Plan};
@@ -43,6 +45,9 @@ struct Own {
 }
 
 fn serve_apart(accepted: Accepted, own: Own) {
+    if has_gone(&accepted) {
+        return;
+    }
     let thread = std::thread::Builder::new().name("connection".to_owned()).stack_size(CONNECTION_STACK_BYTES);
     let started = thread.spawn(move || {
         if let Err(error) = serve_alone(accepted, own) {
@@ -52,6 +57,13 @@ fn serve_apart(accepted: Accepted, own: Own) {
     if let Err(error) = started {
         tracing::warn!(%error, "no thread for a connection; it was dropped");
     }
+}
+
+/// Whether the peer has left again without a word. A thread costs more than a client's connect and close, so
+/// a flood of those would hold up everybody who comes after it.
+fn has_gone(accepted: &Accepted) -> bool {
+    let looked = recv(&accepted.fd, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+    !matches!(looked, Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR))
 }
 
 fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {

@@ -97,7 +97,7 @@ impl Serve {
         let bound = crate::assemble::listen(&self.http)?;
         let server = Server::new(self.engine, threads, sites, &self.access_log)?;
         let addresses: Vec<Address> = bound.iter().map(|bound| bound.address().clone()).collect();
-        stopping::watch(server.stop()).context("cannot watch for signals")?;
+        stopping::watch(server.stop(), &addresses).context("cannot watch for signals")?;
         self.greet(&addresses)?;
         server.serve(bound, Duration::from_secs(self.grace)).context("the server ended early")
     }

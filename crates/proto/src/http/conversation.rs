@@ -56,6 +56,8 @@ impl<S: Service> Conversation<'_, S> {
             let after = match self.next_head().await {
                 Ok((block, head)) => self.one_request(block, &head).await,
                 Err(NoHead::Ended) => After::Close,
+                // A request may be on its way to us: closing on it would be a reset.
+                Err(NoHead::Unwanted) => After::Linger,
                 Err(NoHead::Late) => {
                     self.refuse(Status::REQUEST_TIMEOUT, "The request's head took too long.").await
                 }
@@ -85,7 +87,7 @@ impl<S: Service> Conversation<'_, S> {
         let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
         match self.deadline.within(first).await {
             Ok(Either::Left(received)) => received,
-            Ok(Either::Right(())) | Err(Elapsed) => Err(NoHead::Ended),
+            Ok(Either::Right(())) | Err(Elapsed) => Err(NoHead::Unwanted),
         }
     }
 
@@ -109,7 +111,10 @@ impl<S: Service> Conversation<'_, S> {
         block.consume(head.len());
         self.inbox.held =
             if has_body { body.into_rest() } else { Some(block).filter(|rest| !rest.is_empty()) };
-        match (keep && ended, ended && self.inbox.is_empty()) {
+        // A client that did not ask for the end may be sending its next request: closing on that would reset
+        // the connection, and could take the answer from it.
+        let last = ended && self.inbox.is_empty() && !head.keeps_alive();
+        match (keep && ended, last) {
             (true, _) => After::Keep,
             (false, true) => After::Close,
             (false, false) => After::Linger,

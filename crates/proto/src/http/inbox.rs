@@ -20,6 +20,8 @@ pub(super) struct Inbox {
 pub(super) enum NoHead {
     /// The peer ended between two requests, or broke off.
     Ended,
+    /// No request came while we were willing to wait for one.
+    Unwanted,
     /// It took too long.
     Late,
     /// It was sent something that is no request.

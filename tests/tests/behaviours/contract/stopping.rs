@@ -21,14 +21,26 @@ async fn wait(io: Io, mut stream: Stream) {
     let Ok(Some(first)) = stream.rx.recv(Want::Head).await else { return };
     let stopped = match first[0] {
         b'r' => select(io.stopping(), async { stream.rx.recv(Want::Body).await.is_ok() }).await,
-        b's' => select(io.stopping(), async { io.sleep(Duration::from_secs(3000)).await == () }).await,
+        b's' => {
+            select(io.stopping(), async {
+                io.sleep(Duration::from_secs(3000)).await;
+                true
+            })
+            .await
+        }
         b'a' => {
             let mut listener = io.listen(&":0".parse().unwrap()).unwrap();
             select(io.stopping(), async { listener.accept().await.is_ok() }).await
         }
         b'n' => {
             let nested = join(io.stopping(), select(io.stopping(), pending::<()>()));
-            select(async { drop(nested.await) }, pending()).await
+            select(
+                async {
+                    nested.await;
+                },
+                pending(),
+            )
+            .await
         }
         _ => select(io.stopping(), pending()).await,
     };

@@ -4,10 +4,11 @@
 //! and a range is only of the representation whose validators the answer shows.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use plimsoll_io::FileRange;
 use plimsoll_wire::http::conditional::{Precondition, Validators, evaluate, range_applies};
-use plimsoll_wire::http::date::{DATE_BYTES, write_date};
+use plimsoll_wire::http::date::{DATE_BYTES, parse_date, write_date};
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::multipart;
 use plimsoll_wire::http::range::{ContentRange, Ranges, Resolved, parse_range};
@@ -42,11 +43,18 @@ fn ranges(request: &Request<'_>, validators: &Validators<'_>, length: u64) -> Re
         return Resolved::Whole;
     }
     let Some(value) = request.field(Field::Range) else { return Resolved::Whole };
-    if !range_applies(request.head, request.block, validators) {
+    if !range_applies(request.head, request.block, validators) || is_by_fresh_date(request, validators) {
         return Resolved::Whole;
     }
     // A range that cannot be read, or too many of them: "A server MAY ignore the Range header field".
     parse_range(value).map_or(Resolved::Whole, |ranges| ranges.resolve(length))
+}
+
+/// Whether a range is asked for by the date of a file that may have changed again within that second: the
+/// date is then a weak validator, and parts of two files could be put together (RFC 9110, section 8.8.2.2).
+fn is_by_fresh_date(request: &Request<'_>, validators: &Validators<'_>) -> bool {
+    let by_date = request.field(Field::IfRange).is_some_and(|value| parse_date(value).is_some());
+    by_date && request.io.wall() < validators.modified + Duration::from_secs(1)
 }
 
 fn whole(found: FoundFile, etag: &str) -> Answer {

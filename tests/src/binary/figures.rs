@@ -1,0 +1,48 @@
+//! Times that were measured, and what they come to.
+//!
+//! It is not the lab's statistics. What must hold: a quantile is a time that was measured.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Measured times, in order of length.
+pub struct Figures(Vec<Duration>);
+
+impl Figures {
+    pub fn of(mut times: Vec<Duration>) -> Figures {
+        assert!(!times.is_empty(), "nothing was measured");
+        times.sort_unstable();
+        Figures(times)
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The time that so many of a thousand do not exceed.
+    pub fn within(&self, thousandths: usize) -> Duration {
+        let rank = (self.0.len() * thousandths).div_ceil(1000).max(1);
+        self.0[rank - 1]
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (half, most, all) = (self.within(500), self.within(990), self.within(1000));
+        write!(f, "{} times, p50 {half:.2?}, p99 {most:.2?}, longest {all:.2?}", self.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_a_time_that_was_measured() {
+        let figures = Figures::of((1..=200).rev().map(Duration::from_millis).collect());
+        assert_eq!(figures.within(500), Duration::from_millis(100));
+        assert_eq!(figures.within(990), Duration::from_millis(198));
+        assert_eq!(figures.within(1000), Duration::from_millis(200));
+        assert_eq!(Figures::of(vec![Duration::ZERO]).within(500), Duration::ZERO);
+    }
+}

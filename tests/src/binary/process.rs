@@ -1,0 +1,49 @@
+//! What the kernel tells about a running process: descriptors, threads, memory.
+//!
+//! It reads `/proc` and changes nothing. What must hold: a figure that cannot be read fails the test; it is
+//! never taken for zero.
+
+use std::fs;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// How many descriptors `pid` has open.
+pub fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).expect("the process is there").count()
+}
+
+/// How many threads `pid` has.
+pub fn threads(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there").count()
+}
+
+/// The most memory that `pid` has had resident so far, in KiB.
+pub fn peak_kib(pid: u32) -> u64 {
+    field(&read(pid, "status"), "VmHWM:")
+}
+
+/// The memory that `pid` has resident, in KiB.
+pub fn resident_kib(pid: u32) -> u64 {
+    field(&read(pid, "status"), "VmRSS:")
+}
+
+/// The memory of `pid`, what it shares with others counted in part, in KiB.
+pub fn proportional_kib(pid: u32) -> u64 {
+    field(&read(pid, "smaps_rollup"), "Pss:")
+}
+
+fn read(pid: u32, name: &str) -> String {
+    fs::read_to_string(format!("/proc/{pid}/{name}")).expect("the process is there")
+}
+
+fn field(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the field is there");
+    line.trim().trim_end_matches(" kB").parse().expect("a number of kB")
+}
+
+/// Lets this process, and those it starts, have as many open files as it may.
+pub fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })
+        .expect("up to its hard limit, a process may raise it");
+}

@@ -1,0 +1,86 @@
+//! Programs that other people wrote, run as clients.
+//!
+//! It knows none of them. What must hold: a program ends in time or is killed with all that it started; no
+//! configuration and no proxy of this machine changes what it does.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::reached_within;
+
+/// Longer than any program here takes, also on a slow machine.
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// What became of a program.
+pub struct Done {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Done {
+    /// What it printed.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Fails unless it ended well.
+    pub fn well(self) -> Done {
+        assert!(self.status.success(), "{}: {}\n{}", self.status, self.text(), self.stderr);
+        self
+    }
+}
+
+/// A program as a command: nothing of the environment sends it elsewhere, and it speaks English.
+pub fn tool(program: &str) -> Command {
+    let mut command = Command::new(program);
+    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+    command
+}
+
+/// The first of `programs` that is installed.
+pub fn first_installed(programs: &[&str]) -> String {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |program: &&&str| std::env::split_paths(&folders).any(|at| at.join(program).is_file());
+    let found = programs.iter().find(is_there);
+    (*found.unwrap_or_else(|| panic!("none of {programs:?} is installed: run tests/install"))).to_owned()
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command) -> Done {
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let spawned = command.spawn();
+    let mut child = spawned.unwrap_or_else(|error| panic!("{name}: {error}; run tests/install"));
+    let (stdout, stderr) = (child.stdout.take().expect("a pipe"), child.stderr.take().expect("a pipe"));
+    let (stdout, stderr) = (reading(stdout), reading(stderr));
+    let in_time = reached_within(TIME_MAX, || child.try_wait().expect("a child").is_some());
+    kill(&mut child);
+    let status = child.wait().expect("a child");
+    let (stdout, stderr) = (stdout.join().expect("no panic"), stderr.join().expect("no panic"));
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    assert!(in_time, "{name} did not end within {TIME_MAX:?}; it said: {stderr}");
+    Done { status, stdout, stderr }
+}
+
+fn reading(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        // What came until an error is what there is.
+        let _ = from.read_to_end(&mut all);
+        all
+    })
+}
+
+/// Ends a child and everything that it has started and left in its group.
+pub fn kill(child: &mut Child) {
+    // The group may be empty by now.
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+}

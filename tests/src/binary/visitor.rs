@@ -1,0 +1,185 @@
+//! A client on a blocking socket, for tests that count or measure: plain threads drive it.
+//!
+//! It is not [`crate::Client`], which runs on an engine of ours. What must hold: it tells apart an end
+//! before an answer, which a server may choose, and an end within one, which it may not.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
+
+use super::PATIENCE;
+
+/// The small receive buffer; a common one takes megabytes of an answer before the server has to wait.
+const NARROW_BYTES: usize = 16 * 1024;
+
+/// One connection.
+pub struct Visitor {
+    pub stream: TcpStream,
+    held: Vec<u8>,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+    /// Whether the server says that it ends the connection.
+    pub closes: bool,
+}
+
+/// How a connection ended instead of an answer.
+#[derive(Debug)]
+pub enum Broken {
+    /// By a clean end before the answer's first byte.
+    Ended,
+    /// By an error before the answer's first byte.
+    Refused(io::Error),
+    /// In the middle of an answer.
+    Within(String),
+}
+
+impl Visitor {
+    /// Connects.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn connect(at: SocketAddr) -> io::Result<Visitor> {
+        TcpStream::connect_timeout(&at, PATIENCE).and_then(Visitor::new)
+    }
+
+    /// Connects with a small receive buffer, so that the server has to wait when we do not read.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn connect_narrowly(at: SocketAddr) -> io::Result<Visitor> {
+        Visitor::new(connect_from(Ipv4Addr::LOCALHOST, at, Some(NARROW_BYTES))?)
+    }
+
+    /// Talks over a stream that is connected.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(stream: TcpStream) -> io::Result<Visitor> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Visitor { stream, held: Vec::new() })
+    }
+
+    /// Sends bytes.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn send(&mut self, bytes: &str) -> io::Result<()> {
+        self.stream.write_all(bytes.as_bytes())
+    }
+
+    /// A GET on the kept connection.
+    ///
+    /// # Errors
+    /// How the connection ended instead.
+    pub fn get(&mut self, target: &str) -> Result<Reply, Broken> {
+        self.get_with(target, "")
+    }
+
+    /// A GET with more field lines, each ended by CRLF.
+    ///
+    /// # Errors
+    /// How the connection ended instead.
+    pub fn get_with(&mut self, target: &str, fields: &str) -> Result<Reply, Broken> {
+        // A server that has ended the connection meanwhile may have said so before: the read tells.
+        let sent = self.send(&format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n"));
+        match self.reply() {
+            Err(Broken::Ended) if sent.is_err() => Err(Broken::Ended),
+            told => told,
+        }
+    }
+
+    /// The next answer.
+    ///
+    /// # Errors
+    /// How the connection ended instead.
+    pub fn reply(&mut self) -> Result<Reply, Broken> {
+        let (mut reply, length) = self.head()?;
+        while self.held.len() < length {
+            let told = format!("{} of {length} bytes", self.held.len());
+            match self.receive() {
+                Ok(0) => return Err(Broken::Within(told)),
+                Err(error) => return Err(Broken::Within(format!("{told}: {error}"))),
+                Ok(_) => {}
+            }
+        }
+        reply.body = self.held.drain(..length).collect();
+        Ok(reply)
+    }
+
+    /// The head of the next answer, and how long its body is.
+    ///
+    /// # Errors
+    /// How the connection ended instead.
+    pub fn head(&mut self) -> Result<(Reply, usize), Broken> {
+        loop {
+            if let Some((len, reply, length)) = parse(&self.held) {
+                self.held.drain(..len);
+                return Ok((reply, length));
+            }
+            let begun = !self.held.is_empty();
+            match self.receive() {
+                Ok(0) if begun => return Err(Broken::Within("a head".to_owned())),
+                Err(error) if begun => return Err(Broken::Within(format!("a head: {error}"))),
+                Ok(0) => return Err(Broken::Ended),
+                Err(error) => return Err(Broken::Refused(error)),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Bytes of a body that came with its head, or that are received now; none at the end.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn some_body(&mut self) -> io::Result<Vec<u8>> {
+        if self.held.is_empty() {
+            self.receive()?;
+        }
+        Ok(std::mem::take(&mut self.held))
+    }
+
+    fn receive(&mut self) -> io::Result<usize> {
+        let mut block = [0; 64 * 1024];
+        let bytes = self.stream.read(&mut block)?;
+        self.held.extend_from_slice(&block[..bytes]);
+        Ok(bytes)
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<(usize, Reply, usize)> {
+    let mut fields = [httparse::EMPTY_HEADER; 64];
+    let mut head = httparse::Response::new(&mut fields);
+    let httparse::Status::Complete(len) = head.parse(bytes).expect("an answer's head") else { return None };
+    let field = |name: &str| {
+        let found = head.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
+        found.map(|field| String::from_utf8_lossy(field.value).into_owned())
+    };
+    let length = field("Content-Length").map_or(0, |length| length.parse().expect("a number"));
+    let closes = field("Connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+    let status = head.code.expect("a status");
+    let head = String::from_utf8_lossy(&bytes[..len]).into_owned();
+    Some((len, Reply { status, head, body: Vec::new(), closes }, length))
+}
+
+/// A connection from an address of ours, with a receive buffer of so many bytes if it says so.
+///
+/// # Errors
+/// What the system says.
+pub fn connect_from(source: Ipv4Addr, at: SocketAddr, buffer: Option<usize>) -> io::Result<TcpStream> {
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    if let Some(bytes) = buffer {
+        sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
+    }
+    bind(&socket, &SocketAddrV4::new(source, 0))?;
+    connect(&socket, &at)?;
+    Ok(TcpStream::from(socket))
+}

@@ -1,0 +1,43 @@
+//! Counts the connections that a handler serves, where no engine does it.
+//!
+//! What must hold: a connection counts from its acceptance until its task is gone, also by a panic.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plimsoll_io::{Handler, LocalFuture, Setup, Stream};
+
+struct Counted {
+    inner: Rc<dyn Handler>,
+    open: Arc<AtomicUsize>,
+}
+
+struct One(Arc<AtomicUsize>);
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Handler for Counted {
+    fn serve(&self, stream: Stream) -> LocalFuture {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let (one, serving) = (One(Arc::clone(&self.open)), self.inner.serve(stream));
+        Box::pin(async move {
+            let _one = one;
+            serving.await;
+        })
+    }
+
+    fn background(&self) -> LocalFuture {
+        self.inner.background()
+    }
+}
+
+/// What `setup` makes, with its open connections counted in `open`.
+pub(crate) fn counted(setup: Setup, open: &Arc<AtomicUsize>) -> Setup {
+    let open = Arc::clone(open);
+    Arc::new(move |io| Rc::new(Counted { inner: setup(io), open: Arc::clone(&open) }))
+}

@@ -1,0 +1,201 @@
+//! Conditions: what a client has already is not sent again, and what it is wrong about is told.
+
+use std::time::Duration;
+
+use plimsoll_tests::{Answer, Client, Scenario, Scene, Tree, behaviours};
+
+/// Sun, 06 Nov 1994 08:49:37 GMT, and a half: the half second is never told, and never counts.
+const WRITTEN: Duration = Duration::new(784_111_777, 500_000_000);
+const EARLIER: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
+const EXACT: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+const LATER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
+/// Longer than a file system's clock stands still.
+const CLOCK_STEP: Duration = Duration::from_millis(20);
+
+fn scenario() -> Scenario {
+    let tree = Tree::new()
+        .file_of("page.txt", "a page\n", WRITTEN)
+        .file_of("folder/index.html", "<p>an index</p>", WRITTEN)
+        .file("other.txt", "another\n");
+    Scenario { tree, ..Scenario::default() }
+}
+
+async fn tag_of(client: &mut Client, target: &str) -> String {
+    client.get(target).await.field("ETag").expect("a tag").to_owned()
+}
+
+/// The status of a GET of the page under these conditions; a body that belongs to it is checked.
+async fn status(client: &mut Client, fields: &str) -> u16 {
+    let answer = client.get_with("/page.txt", fields).await;
+    match answer.status {
+        200 => assert_eq!(answer.text(), "a page\n", "{fields}"),
+        412 => assert!(!answer.problem(412).is_empty(), "{fields}"),
+        status => assert_eq!(status, 304, "{fields}"),
+    }
+    // The connection is in step whatever the answer was.
+    assert_eq!(client.get("/other.txt").await.text(), "another\n", "{fields}");
+    answer.status
+}
+
+/// Asserts what RFC 9110, section 15.4.5 asks of a 304.
+fn assert_not_modified(answer: &Answer, whole: &Answer) {
+    assert_eq!(answer.status, 304);
+    for name in ["ETag", "Vary", "Last-Modified"] {
+        assert!(answer.field(name).is_some(), "{name}");
+        assert_eq!(answer.field(name), whole.field(name));
+    }
+    assert!(answer.field("Date").is_some());
+    // It may tell the length that a 200 would have had, and no other.
+    assert!(answer.field("Content-Length").is_none_or(|told| Some(told) == whole.field("Content-Length")));
+    assert!(answer.field("Content-Range").is_none() && answer.field("Transfer-Encoding").is_none());
+}
+
+async fn what_the_client_has_is_not_sent_again(scene: Scene) {
+    let mut client = scene.connect().await;
+    for target in ["/page.txt", "/folder/"] {
+        let whole = client.get(target).await;
+        let tag = whole.field("ETag").expect("a tag");
+        for fields in [format!("If-None-Match: {tag}\r\n"), format!("If-Modified-Since: {EXACT}\r\n")] {
+            assert_not_modified(&client.get_with(target, &fields).await, &whole);
+            assert_not_modified(&client.head_with(target, &fields).await, &whole);
+        }
+    }
+    assert_eq!(client.get("/page.txt").await.text(), "a page\n");
+}
+
+async fn if_none_match_compares_weakly_and_takes_lists(scene: Scene) {
+    let mut client = scene.connect().await;
+    let tag = tag_of(&mut client, "/page.txt").await;
+    let other = tag_of(&mut client, "/other.txt").await;
+    for (list, expected) in [
+        (tag.clone(), 304),
+        (format!("W/{tag}"), 304),
+        (format!("\"x\", {other} ,{tag}"), 304),
+        (format!("\"a,b\", W/\"c\",W/{tag}, \"d\""), 304),
+        ("*".to_owned(), 304),
+        (format!(", ,{tag},"), 304),
+        (other.clone(), 200),
+        (format!("\"x\", {other}, W/\"y\""), 200),
+        (tag.trim_matches('"').to_owned(), 200),
+        (format!("\"{}", tag.trim_matches('"')), 200),
+        (format!("w/{tag}"), 200),
+        (String::new(), 200),
+        ("\"\"".to_owned(), 200),
+    ] {
+        let fields = format!("If-None-Match: {list}\r\n");
+        assert_eq!(status(&mut client, &fields).await, expected, "{list}");
+    }
+    let two_fields = format!("If-None-Match: {other}\r\nIf-None-Match: {tag}\r\n");
+    assert_eq!(status(&mut client, &two_fields).await, 304);
+}
+
+async fn if_modified_since_compares_whole_seconds(scene: Scene) {
+    let mut client = scene.connect().await;
+    for (date, expected) in [
+        (EXACT, 304),
+        (LATER, 304),
+        (EARLIER, 200),
+        ("Fri, 20 Nov 2099 00:00:00 GMT", 304),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 200),
+        // The two obsolete forms count too.
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 304),
+        ("Sun Nov  6 08:49:37 1994", 304),
+        ("Sun Nov  6 08:49:36 1994", 200),
+        ("tomorrow", 200),
+        ("784111777", 200),
+        ("2099-11-20T00:00:00Z", 200),
+        ("Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT", 200),
+        ("", 200),
+    ] {
+        let fields = format!("If-Modified-Since: {date}\r\n");
+        assert_eq!(status(&mut client, &fields).await, expected, "{date}");
+    }
+}
+
+async fn if_none_match_is_asked_before_if_modified_since(scene: Scene) {
+    let mut client = scene.connect().await;
+    let tag = tag_of(&mut client, "/page.txt").await;
+    let differs = format!("If-None-Match: \"another\"\r\nIf-Modified-Since: {LATER}\r\n");
+    assert_eq!(status(&mut client, &differs).await, 200);
+    let equal = format!("If-Modified-Since: {EARLIER}\r\nIf-None-Match: {tag}\r\n");
+    assert_eq!(status(&mut client, &equal).await, 304);
+}
+
+async fn if_match_compares_strongly(scene: Scene) {
+    let mut client = scene.connect().await;
+    let tag = tag_of(&mut client, "/page.txt").await;
+    for (list, expected) in [
+        (tag.clone(), 200),
+        (format!("\"x\", {tag}"), 200),
+        ("*".to_owned(), 200),
+        (format!("W/{tag}"), 412),
+        ("\"x\"".to_owned(), 412),
+        (String::new(), 412),
+        (tag.trim_matches('"').to_owned(), 412),
+    ] {
+        let fields = format!("If-Match: {list}\r\n");
+        assert_eq!(status(&mut client, &fields).await, expected, "{list}");
+    }
+}
+
+async fn if_unmodified_since_fails_for_what_was_modified_since(scene: Scene) {
+    let mut client = scene.connect().await;
+    for (date, expected) in [(EXACT, 200), (LATER, 200), (EARLIER, 412), ("yesterday", 200), ("", 200)] {
+        let fields = format!("If-Unmodified-Since: {date}\r\n");
+        assert_eq!(status(&mut client, &fields).await, expected, "{date}");
+    }
+    let tag = tag_of(&mut client, "/page.txt").await;
+    let overruled = format!("If-Unmodified-Since: {EARLIER}\r\nIf-Match: {tag}\r\n");
+    assert_eq!(status(&mut client, &overruled).await, 200);
+}
+
+async fn a_condition_that_fails_comes_before_one_that_saves_a_body(scene: Scene) {
+    let mut client = scene.connect().await;
+    let tag = tag_of(&mut client, "/page.txt").await;
+    for (fields, expected) in [
+        (format!("If-Match: \"x\"\r\nIf-None-Match: {tag}\r\n"), 412),
+        (format!("If-Match: {tag}\r\nIf-None-Match: {tag}\r\n"), 304),
+        (format!("If-Unmodified-Since: {EARLIER}\r\nIf-Modified-Since: {EXACT}\r\n"), 412),
+        (format!("If-Unmodified-Since: {EXACT}\r\nIf-Modified-Since: {EXACT}\r\n"), 304),
+        (format!("If-Unmodified-Since: {EXACT}\r\nIf-Modified-Since: {EARLIER}\r\n"), 200),
+    ] {
+        assert_eq!(status(&mut client, &fields).await, expected, "{fields}");
+    }
+    let failed = client.head_with("/page.txt", "If-Match: \"x\"\r\n").await;
+    assert_eq!(failed.status, 412);
+    assert_eq!(client.get("/other.txt").await.text(), "another\n");
+}
+
+async fn what_is_not_there_has_no_conditions(scene: Scene) {
+    let mut client = scene.connect().await;
+    for fields in ["If-None-Match: *\r\n", "If-Match: *\r\n", "If-Modified-Since: now\r\n"] {
+        client.get_with("/missing", fields).await.problem(404);
+        let redirect = client.get_with("/folder", fields).await;
+        assert_eq!((redirect.status, redirect.field("Location")), (301, Some("/folder/")), "{fields}");
+    }
+}
+
+async fn a_changed_file_is_sent_to_whoever_knows_the_old_one(scene: Scene) {
+    let mut client = scene.connect().await;
+    let old = tag_of(&mut client, "/page.txt").await;
+    scene.io.sleep(CLOCK_STEP).await;
+    scene.write("page.txt", b"A PAGE\n");
+    for fields in [format!("If-None-Match: {old}\r\n"), format!("If-Modified-Since: {LATER}\r\n")] {
+        assert_eq!(client.get_with("/page.txt", &fields).await.text(), "A PAGE\n", "{fields}");
+    }
+    for fields in [format!("If-Match: {old}\r\n"), format!("If-Unmodified-Since: {LATER}\r\n")] {
+        client.get_with("/page.txt", &fields).await.problem(412);
+    }
+}
+
+behaviours!(scenario;
+    what_the_client_has_is_not_sent_again,
+    if_none_match_compares_weakly_and_takes_lists,
+    if_modified_since_compares_whole_seconds,
+    if_none_match_is_asked_before_if_modified_since,
+    if_match_compares_strongly,
+    if_unmodified_since_fails_for_what_was_modified_since,
+    a_condition_that_fails_comes_before_one_that_saves_a_body,
+    what_is_not_there_has_no_conditions,
+    a_changed_file_is_sent_to_whoever_knows_the_old_one,
+);

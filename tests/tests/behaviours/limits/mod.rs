@@ -1,0 +1,49 @@
+//! Limits of time and size: who is slow is waited for, who is stuck is cut off, and nothing grows for ever.
+//!
+//! Under a real engine only what happens is asserted; when it happens, in the simulator. There, a connection
+//! may carry a byte in some milliseconds and no faster, so a file shortens only the limit that it is about.
+
+mod heads;
+mod idle;
+mod lingering;
+mod readers;
+mod uploads;
+
+use std::time::Duration;
+
+use plimsoll_io::Instant;
+use plimsoll_tests::{Client, Engine, Scene};
+
+const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
+
+/// In the simulator, `time` has passed since `from`, and not much more.
+fn assert_passed(scene: &Scene, from: Instant, time: Duration) {
+    if scene.engine == Engine::Simulator {
+        let passed = scene.io.now() - from;
+        assert!(passed >= time, "after {passed:?} already");
+        assert!(passed < time + Duration::from_millis(100), "only after {passed:?}");
+    }
+}
+
+/// The server answers with 408 after `time` without a byte, and ends.
+async fn assert_late(scene: &Scene, client: &mut Client, time: Duration) {
+    let sent = scene.io.now();
+    let first = client.receive().await.unwrap().expect("an answer");
+    assert_passed(scene, sent, time);
+    let mut answer = first.to_vec();
+    while let Some(lease) = client.receive().await.unwrap() {
+        answer.extend_from_slice(&lease);
+    }
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+}
+
+/// The server answers with 408 sooner or later, and ends.
+async fn assert_408(client: &mut Client) {
+    let answer = client.answer().await;
+    answer.problem(408);
+    assert_eq!(answer.field("Connection"), Some("close"));
+    client.expect_end().await;
+}

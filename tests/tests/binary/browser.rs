@@ -1,0 +1,107 @@
+//! A real browser as a client: pages as people see them, and a script's requests.
+//!
+//! It runs without a window and prints the page as it has become.
+
+use plimsoll_tests::binary::{Kind, Server, tool};
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Tree, on_each_engine};
+
+/// What a page has for its script to end, in the browser's own time, which stands still while it waits for
+/// an answer.
+const SCRIPT_TIME: &str = "--virtual-time-budget=20000";
+
+/// A script that asks as web applications do, and writes what it got into its page.
+const PAGE: &str = include_str!("browser.html");
+
+fn served(tree: &Tree, kind: Kind) -> (tempfile::TempDir, Server) {
+    let folder = tempfile::tempdir().unwrap();
+    tree.plant(folder.path());
+    let server = Server::start(kind, folder.path(), &[]);
+    (folder, server)
+}
+
+/// Opens a page, with nothing remembered, and returns what has become of it.
+fn open(url: &str) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let browser = tool::first_installed(&["chromium", "chromium-browser", "google-chrome"]);
+    let mut command = tool(&browser);
+    command.env("HOME", home.path()).arg(format!("--user-data-dir={}", home.path().display()));
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]);
+    command.args(["--disable-background-networking", "--disable-component-update", "--disable-sync"]);
+    command.args(["--disable-dev-shm-usage", "--no-proxy-server", SCRIPT_TIME, "--dump-dom", url]);
+    let done = tool::run(&mut command).well();
+    let page = done.text();
+    assert!(page.contains("</html>"), "no page: {page}\n{}", done.stderr);
+    page
+}
+
+fn a_folder_is_a_page_with_links(kind: Kind) {
+    let tree = Tree::new().file("Grüße & more.txt", "x").file("a<b>.txt", "y").file("folder/z.txt", "z");
+    let (_folder, server) = served(&tree, kind);
+    let page = open(&server.url("/"));
+    for link in [
+        "<a href=\"Gr%C3%BC%C3%9Fe%20%26%20more.txt\">Grüße &amp; more.txt</a>",
+        "<a href=\"a%3Cb%3E.txt\">a&lt;b&gt;.txt</a>",
+        "href=\"folder/\">folder/</a>",
+    ] {
+        assert!(page.contains(link), "{link} is not in: {page}");
+    }
+    let below = open(&server.url("/folder/"));
+    assert!(below.contains("href=\"../\">Parent folder</a>"), "{below}");
+    assert!(below.contains(">z.txt</a>"), "{below}");
+    let missing = open(&server.url("/missing"));
+    assert!(missing.contains("404") && missing.contains("Go to the start page"), "{missing}");
+}
+
+fn an_index_page_is_shown_with_what_it_loads(kind: Kind) {
+    let index = "<!doctype html><title>t</title><link rel=stylesheet href=style.css><p id=p>as served</p>\
+        <a href=more/>more</a><script src=script.js></script>";
+    let script = "const p = document.getElementById('p');\
+        p.textContent = 'coloured ' + getComputedStyle(p).color;";
+    let tree = Tree::new().file("index.html", index).file("script.js", script);
+    let (_folder, server) = served(&tree.file("style.css", "#p { color: rgb(1, 2, 3) }"), kind);
+    let page = open(&server.url("/"));
+    assert!(page.contains("coloured rgb(1, 2, 3)"), "{page}");
+    assert!(page.contains("<a href=\"more/\">more</a>"), "{page}");
+}
+
+/// Ranges, conditions, errors, a hundred files at once, and a download that the page gives up.
+fn a_script_gets_what_it_asks_for(kind: Kind) {
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let mut tree = Tree::new().file("page.html", PAGE).file("data.bin", bytes);
+    tree =
+        tree.file("huge.bin", noise(23, 16 << 20)).file("folder/one.txt", "1").file("folder/two.txt", "22");
+    for number in 0..100 {
+        tree = tree.file(format!("many/{number}.txt"), format!("number {number}"));
+    }
+    let (_folder, server) = served(&tree, kind);
+    let page = open(&server.url("/page.html"));
+    let (_, result) = page.split_once("<pre id=\"result\">").expect("the place for results");
+    let (result, _) = result.split_once("</pre>").expect("its end");
+    let got: serde_json::Value =
+        serde_json::from_str(result).unwrap_or_else(|error| panic!("{error}: {page}"));
+    let expected = serde_json::json!({
+        "whole": [200, 100_000, "application/octet-stream"],
+        "range": [206, "bytes 250-259/100000", [250, 251, 252, 253, 254, 255, 0, 1, 2, 3]],
+        "suffix": [206, "bytes 99998-99999/100000", [158, 159]],
+        "beyond": [416, "bytes */100000"],
+        "unchanged": [304, 0],
+        "changed": [200, 100_000],
+        "if_range_same": [206, 10],
+        "if_range_other": [200, 100_000],
+        "head": [200, "100000", 0],
+        "missing": [404, "application/problem+json"],
+        "put": [405],
+        "folder": ["one.txt", "two.txt"],
+        "many": 100,
+        "given_up": "AbortError",
+        "after": [200, "number 7"],
+    });
+    assert_eq!(got, expected);
+}
+
+on_each_engine!(
+    a_folder_is_a_page_with_links,
+    an_index_page_is_shown_with_what_it_loads,
+    a_script_gets_what_it_asks_for,
+);

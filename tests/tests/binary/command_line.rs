@@ -1,0 +1,212 @@
+//! What a person types: help, mistakes, a check. Exit codes are 0 done, 1 failed, 2 wrong usage.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use plimsoll_tests::Tree;
+use plimsoll_tests::binary::{Done, Kind, Server, among_others, command, tool};
+use plimsoll_tests::on_each_engine;
+
+fn plimsoll(args: &[&str]) -> Done {
+    tool::run(command().args(args))
+}
+
+fn site(root: &Path) -> String {
+    format!("/={}", root.display())
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    Tree::new().file("small.txt", "small\n").plant(folder.path());
+    folder
+}
+
+/// Asserts an error as a person reads it: exit code, and all of `words` on standard error alone.
+fn fails(args: &[&str], code: i32, words: &[&str]) {
+    let done = plimsoll(args);
+    assert_eq!(done.status.code(), Some(code), "{args:?}: {}", done.stderr);
+    assert_eq!(done.text(), "", "{args:?}: an error is no output");
+    for word in words {
+        assert!(done.stderr.contains(word), "{args:?}: {word:?} is not in: {}", done.stderr);
+    }
+}
+
+#[test]
+fn help_shows_examples_that_can_be_typed() {
+    let _turn = among_others();
+    for args in [&["--help"][..], &["serve", "--help"]] {
+        let help = plimsoll(args).well().text();
+        let (_, examples) = help.split_once("Examples:\n").expect("help has examples");
+        assert!(examples.contains("plimsoll serve --site /=./public\n"), "{help}");
+    }
+}
+
+#[test]
+fn every_example_of_the_help_is_right_usage() {
+    let _turn = among_others();
+    let help = plimsoll(&["serve", "--help"]).well().text();
+    let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  plimsoll ")).collect();
+    assert!(examples.len() >= 3, "{help}");
+    for example in examples {
+        let words: Vec<String> = example.split_whitespace().map(|word| word.replace('\'', "")).collect();
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        words.push("--check");
+        words.dedup();
+        let done = plimsoll(&words);
+        // The folders of an example are not here; but nothing else is wrong.
+        assert_eq!(done.status.code(), Some(1), "{example}: {}", done.stderr);
+        assert!(done.stderr.contains("--site needs a folder"), "{example}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn the_version_is_printed() {
+    let _turn = among_others();
+    for args in [&["--version"][..], &["serve", "--version"]] {
+        let printed = plimsoll(args).well().text();
+        assert!(printed.starts_with("plimsoll") && printed.contains(env!("CARGO_PKG_VERSION")), "{printed}");
+    }
+}
+
+#[test]
+fn wrong_usage_exits_2_and_says_what_to_do() {
+    let _turn = among_others();
+    let folder = folder();
+    let site = site(folder.path());
+    let next = "--help";
+    fails(&[], 2, &["Usage: plimsoll"]);
+    fails(&["swim"], 2, &["swim", next]);
+    fails(&["serve"], 2, &["--site <PREFIX=DIR>", next]);
+    fails(&["serve", "--site", &site, "--swim"], 2, &["--swim", next]);
+    fails(&["serve", "--site", "public"], 2, &["PREFIX=DIR", "/=./public", next]);
+    fails(&["serve", "--site", "docs=./docs"], 2, &["begin with a slash", "/=./docs", next]);
+    fails(&["serve", "--site", "/="], 2, &["no folder", next]);
+    fails(&["serve", "--site", "/docs/=./docs"], 2, &["without a slash at its end", next]);
+    fails(&["serve", "--site", "/api=./docs"], 2, &["belongs to the server", next]);
+    fails(&["serve", "--site", &site, "--grace", "soon"], 2, &["--grace", next]);
+    fails(&["serve", "--site", &site, "--threads", "0"], 2, &["--threads", next]);
+}
+
+#[test]
+fn an_address_that_is_none_exits_2_and_says_which_are() {
+    let _turn = among_others();
+    let folder = folder();
+    let site = site(folder.path());
+    for bad in ["8080", "example.org:80", "1.2.3.4", ":65536", "unix:"] {
+        fails(&["serve", "--site", &site, "--http", bad], 2, &[bad, "IP:PORT", "unix:PATH"]);
+    }
+}
+
+#[test]
+fn an_engine_that_is_none_exits_2_and_says_which_are() {
+    let _turn = among_others();
+    let folder = folder();
+    fails(
+        &["serve", "--site", &site(folder.path()), "--engine", "steam"],
+        2,
+        &["steam", "auto", "thread", "epoll"],
+    );
+}
+
+#[test]
+fn a_folder_that_is_missing_exits_1_and_says_what_is_needed() {
+    let _turn = among_others();
+    let folder = folder();
+    for name in ["missing", "small.txt"] {
+        let path = folder.path().join(name);
+        fails(&["serve", "--site", &site(&path)], 1, &[name, "--site needs a folder"]);
+        fails(&["serve", "--site", &site(&path), "--check"], 1, &[name, "--site needs a folder"]);
+    }
+}
+
+#[test]
+fn a_prefix_that_is_given_twice_exits_1_and_says_what_to_do() {
+    let _turn = among_others();
+    let folder = folder();
+    let site = site(folder.path());
+    fails(&["serve", "--site", &site, "--site", &site], 1, &["twice", "give each prefix one folder"]);
+}
+
+#[test]
+fn an_access_log_that_cannot_be_written_exits_1() {
+    let _turn = among_others();
+    let folder = folder();
+    let log = folder.path().join("missing").join("access.log");
+    let (site, log) = (site(folder.path()), log.to_str().unwrap());
+    fails(&["serve", "--site", &site, "--http", ":0", "--access-log", log], 1, &["access log", log]);
+}
+
+#[test]
+fn an_address_that_is_not_ours_exits_1_and_says_what_to_do() {
+    let _turn = among_others();
+    let folder = folder();
+    // TEST-NET-1 (RFC 5737) is no machine's address.
+    let args = ["serve", "--site", &site(folder.path()), "--http", "192.0.2.1:8080"];
+    fails(&args, 1, &["192.0.2.1:8080", "choose another with --http"]);
+}
+
+/// A port that another program or another server has: exit 1, and the way out.
+fn a_taken_port_exits_1_and_says_what_to_do(kind: Kind) {
+    let folder = folder();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::start(kind, folder.path(), &[]);
+    for at in [taken.local_addr().unwrap(), server.at()] {
+        let (at, kind) = (at.to_string(), kind.to_string());
+        let args = ["serve", "--site", &site(folder.path()), "--engine", &kind, "--http", &at];
+        fails(&args, 1, &[&at, "choose another with --http", "in use"]);
+    }
+}
+
+/// `--check` says what would be done and does none of it.
+fn a_check_listens_nowhere_and_exits_0(kind: Kind) {
+    let folder = folder();
+    let (socket, log) = (folder.path().join("socket"), folder.path().join("access.log"));
+    let (site, kind) = (site(folder.path()), kind.to_string());
+    let at = format!("unix:{}", socket.display());
+    let log = log.to_str().unwrap();
+    let done = plimsoll(&[
+        "serve",
+        "--site",
+        &site,
+        "--engine",
+        &kind,
+        "--http",
+        ":7777",
+        "--http",
+        &at,
+        "--access-log",
+        log,
+        "--check",
+    ]);
+    let said = done.well().text();
+    for word in [folder.path().to_str().unwrap(), "http://127.0.0.1:7777", &at, &kind, log] {
+        assert!(said.contains(word), "{word:?} is not in: {said}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made beside small.txt");
+}
+
+/// The greeting says where to go and what to type, and the access log follows it.
+fn the_greeting_can_be_typed_and_the_log_follows(kind: Kind) {
+    let folder = folder();
+    let server = Server::start(kind, folder.path(), &["--access-log", "-"]);
+    plimsoll_tests::binary::until("the greeting ends", || server.stdout().contains("To end:"));
+    let greeting = server.stdout();
+    let typed = greeting.lines().find_map(|line| line.trim().strip_prefix("curl http")).unwrap();
+    let url = format!("http{}", typed.split_whitespace().next().unwrap());
+    let listed = tool::run(tool("curl").args(["-q", "-sSf", &url])).well().text();
+    assert!(listed.contains("small.txt"), "{listed}");
+    plimsoll_tests::binary::until("the request is logged", || {
+        server.stdout().contains("\"GET / HTTP/1.1\" 200")
+    });
+    assert!(
+        !server.stderr().contains('\x1b'),
+        "no colours where there is no terminal: {:?}",
+        server.stderr()
+    );
+}
+
+on_each_engine!(
+    a_taken_port_exits_1_and_says_what_to_do,
+    a_check_listens_nowhere_and_exits_0,
+    the_greeting_can_be_typed_and_the_log_follows,
+);

@@ -1,0 +1,161 @@
+//! Hostile clients, hundreds of them: slow, stuck, flooding and idle.
+//!
+//! It measures nothing. What must hold: the crowd is there from [`Crowd::gather`] until it is dropped, and
+//! says how much it has done, so that a test can tell that it was hostile.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use plimsoll_tests::binary::visitor::connect_from;
+use plimsoll_tests::binary::{PATIENCE, Visitor};
+use rustix::net::sockopt;
+
+/// Clients that send a byte of a head each second.
+pub(crate) const DRIBBLING: usize = 200;
+/// Clients that ask for a large answer and never read it.
+pub(crate) const STUCK: usize = 200;
+/// Clients that open and close, as fast as the server lets them go.
+pub(crate) const FLOODING: usize = 200;
+/// Clients that connect and say nothing.
+pub(crate) const IDLE: usize = 1_000;
+
+/// How often a dribbling client sends.
+const DRIBBLE_TIME: Duration = Duration::from_secs(1);
+
+/// The clients, on threads of their own.
+pub(crate) struct Crowd {
+    silent: Vec<TcpStream>,
+    doing: Arc<Doing>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the crowd has done, and whether it is to go on.
+#[derive(Default)]
+struct Doing {
+    over: AtomicBool,
+    dribbled: AtomicU64,
+    opened: AtomicU64,
+}
+
+impl Crowd {
+    /// Brings all of them to the server, which has something large at `target`.
+    pub(crate) fn gather(at: SocketAddr, target: &str) -> Crowd {
+        let doing = Arc::new(Doing::default());
+        let mut silent: Vec<TcpStream> = (0..IDLE).map(|_| idle(at)).collect();
+        silent.extend((0..STUCK).map(|_| stuck(at, target)));
+        let (dribbles, floods) = (Arc::clone(&doing), Arc::clone(&doing));
+        let threads = vec![
+            std::thread::spawn(move || dribble(at, &dribbles)),
+            std::thread::spawn(move || flood(at, &floods)),
+        ];
+        Crowd { silent, doing, threads }
+    }
+
+    /// Bytes that dribbling clients have sent.
+    pub(crate) fn dribbled(&self) -> u64 {
+        self.doing.dribbled.load(Ordering::Relaxed)
+    }
+
+    /// Connections that flooding clients have opened.
+    pub(crate) fn opened(&self) -> u64 {
+        self.doing.opened.load(Ordering::Relaxed)
+    }
+
+    /// Of the idle and the stuck, how many the server has let go by now.
+    pub(crate) fn let_go(&self) -> usize {
+        self.silent[..IDLE].iter().filter(|stream| has_ended(stream)).count()
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.doing.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                println!("a thread of hostile clients panicked; its message is above");
+            }
+        }
+    }
+}
+
+fn idle(at: SocketAddr) -> TcpStream {
+    TcpStream::connect_timeout(&at, PATIENCE).expect("the server accepts connections")
+}
+
+fn stuck(at: SocketAddr, target: &str) -> TcpStream {
+    let mut visitor = Visitor::connect_narrowly(at).expect("the server accepts connections");
+    visitor.send(&format!("GET {target} HTTP/1.1\r\nHost: stuck\r\n\r\n")).expect("it reads");
+    visitor.stream
+}
+
+/// Whether a connection on which nothing was said has ended.
+fn has_ended(stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a socket");
+    !matches!((&*stream).read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// Each client sends the next byte of a head that has no end, one client after the other, each in its
+/// second; whoever the server has sent away comes back.
+fn dribble(at: SocketAddr, doing: &Doing) {
+    let head = b"GET / HTTP/1.1\r\nHost: slow\r\nX-Slow: ".iter().copied().chain(std::iter::repeat(b'x'));
+    let mut clients: Vec<_> = (0..DRIBBLING).map(|_| (idle(at), head.clone())).collect();
+    let step = DRIBBLE_TIME / u32::try_from(DRIBBLING).expect("a few");
+    let mut next = Instant::now();
+    for number in (0..DRIBBLING).cycle() {
+        if doing.over.load(Ordering::Relaxed) {
+            return;
+        }
+        let (stream, bytes) = &mut clients[number];
+        let byte = bytes.next().expect("it has no end");
+        if stream.write_all(&[byte]).is_err() {
+            clients[number] = (idle(at), head.clone());
+        } else {
+            doing.dribbled.fetch_add(1, Ordering::Relaxed);
+        }
+        next += step;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// Each client opens, ends or resets at once, and opens again when the server has let it go: so the flood
+/// is as fast as the server, and what waits to be accepted is no more than the crowd. Each has an address
+/// of its own on loopback, so that ports do not run out.
+fn flood(at: SocketAddr, doing: &Doing) {
+    let mut clients: Vec<Option<TcpStream>> = (0..FLOODING).map(|_| None).collect();
+    for round in 0_usize.. {
+        let mut moved = false;
+        for (number, client) in clients.iter_mut().enumerate() {
+            if doing.over.load(Ordering::Relaxed) {
+                return;
+            }
+            if client.as_ref().is_none_or(has_ended) {
+                let source = Ipv4Addr::new(127, 0, 1, u8::try_from(number + 1).expect("at most 255"));
+                let opened = connect_from(source, at, None).expect("the server accepts connections");
+                doing.opened.fetch_add(1, Ordering::Relaxed);
+                *client = end(opened, (round + number) % 3);
+                moved = true;
+            }
+        }
+        if !moved {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+/// Ends a connection in one of three ways; what is returned is still to be let go by the server.
+fn end(mut stream: TcpStream, how: usize) -> Option<TcpStream> {
+    match how {
+        0 => {
+            sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("a socket");
+            return None;
+        }
+        1 => {}
+        // In the middle of a head.
+        _ => stream.write_all(b"GET / HTTP/1.1\r\nHost: fl").expect("a new connection takes that"),
+    }
+    stream.shutdown(Shutdown::Write).ok().map(|()| stream)
+}
