@@ -31,13 +31,16 @@ pub use under::{Engine, under};
 macro_rules! behaviours {
     ($scenario:ident; $($name:ident),* $(,)?) => {
         mod epoll {
-            $(#[test] fn $name() { $crate::under($crate::Engine::Epoll, super::$scenario, super::$name); })*
+            use $crate::{Engine, under};
+            $(#[test] fn $name() { under(Engine::Epoll, super::$scenario, super::$name); })*
         }
         mod thread {
-            $(#[test] fn $name() { $crate::under($crate::Engine::Thread, super::$scenario, super::$name); })*
+            use $crate::{Engine, under};
+            $(#[test] fn $name() { under(Engine::Thread, super::$scenario, super::$name); })*
         }
         mod simulator {
-            $(#[test] fn $name() { $crate::under($crate::Engine::Simulator, super::$scenario, super::$name); })*
+            use $crate::{Engine, under};
+            $(#[test] fn $name() { under(Engine::Simulator, super::$scenario, super::$name); })*
         }
     };
 }
