@@ -1,6 +1,6 @@
 //! The real binary, started as a process and watched from outside.
 //!
-//! It is not [`crate::under`], which runs an engine inside the test. What must hold: a server never
+//! It is not [`crate::under()`], which runs an engine inside the test. What must hold: a server never
 //! outlives its test; what it prints is always read, so that it never waits for us; who waits says what
 //! for, and has a bound.
 

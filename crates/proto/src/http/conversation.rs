@@ -96,12 +96,14 @@ impl<S: Service> Conversation<'_, S> {
         let begun =
             (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
         let mut body = BodyState::new(head.framing(), begun, head.expects_continue());
-        let answer = if self.is_too_long(head) {
+        let too_long = self.is_too_long(head);
+        let answer = if too_long {
             problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes.")
         } else {
             self.ask(&block, head, &mut body).await
         };
-        let keep = head.keeps_alive() && body.can_be_discarded() && !self.shared.io.is_stopping();
+        let keep =
+            head.keeps_alive() && !too_long && body.can_be_discarded() && !self.shared.io.is_stopping();
         let sent = self.answer(answer, head, keep).await;
         self.note(&block, Some(head), &sent);
         if sent.broken {
