@@ -79,9 +79,8 @@ async fn push<S>(
     Ok(())
 }
 
-/// Pushes a range of a file; where the transport needs the bytes, reads them as fast as they are taken.
 async fn push_file<S>(
-    mut part: FileRange,
+    part: FileRange,
     tx: &mut Tx,
     deadline: &Deadline,
     shared: &Shared<S>,
@@ -90,6 +89,17 @@ async fn push_file<S>(
         tx.push(Segment::File(part));
         return Ok(());
     }
+    // Apart, because plain connections never come here and need no room for it.
+    Box::pin(push_bytes_of(part, tx, deadline, shared)).await
+}
+
+/// Reads a range of a file and pushes its bytes as fast as they are taken.
+async fn push_bytes_of<S>(
+    mut part: FileRange,
+    tx: &mut Tx,
+    deadline: &Deadline,
+    shared: &Shared<S>,
+) -> io::Result<()> {
     while part.range.start < part.range.end {
         let (file, offset) = (part.file.clone(), part.range.start);
         let left = usize::try_from(part.range.end - offset).unwrap_or(usize::MAX);
