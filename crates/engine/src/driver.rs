@@ -4,7 +4,6 @@
 //! pushed is sent; a thread parks only when nothing is ready; an order to stop wakes every task once.
 
 use std::cell::Cell;
-use std::future::Future;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,11 +16,11 @@ use plimsoll_io::{
 };
 
 use crate::clock::Clock;
+use crate::connections::Connections;
 use crate::files::{AtHand, SystemFs};
 use crate::notifier::Notifier;
 use crate::offload::{self, Pool};
 use crate::ready::{self, Park, Reactor};
-use crate::serve::{Connections, Kind};
 
 /// Where blocking work of a thread is done.
 #[derive(Clone)]
@@ -205,26 +204,4 @@ impl Engine for Driver {
             }
         }
     }
-}
-
-/// Runs one future on this thread, under the engine `kind`, until it is ready: a client, a test.
-///
-/// # Errors
-/// What the system says when the engine is made.
-///
-/// # Panics
-/// If the future panics.
-pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
-    kind: Kind,
-    main: impl FnOnce(Io) -> F,
-) -> io::Result<T> {
-    let driver = Driver::new(kind.park(), kind.offload()?, &Stop::new(), &Connections::new(usize::MAX))?;
-    let entered = driver.enter();
-    let result = Rc::new(Cell::new(None));
-    let (future, slot) = (main(driver.io()), Rc::clone(&result));
-    let task = driver.spawn(Box::pin(async move { slot.set(Some(future.await)) }));
-    driver.run(Duration::MAX, || !driver.is_live(task));
-    driver.clear();
-    drop(entered);
-    result.take().ok_or_else(|| io::Error::other("the task panicked; its message is in the log"))
 }

@@ -8,7 +8,9 @@
 //! contract of `plimsoll_io` alike; `unsafe` may stand in this crate, each block with its reason (so far
 //! none was needed).
 
+mod block_on;
 mod clock;
+mod connections;
 mod driver;
 mod files;
 pub mod limits;
@@ -17,7 +19,8 @@ mod offload;
 mod ready;
 pub mod serve;
 
-pub use driver::block_on;
+pub use block_on::block_on;
+pub use connections::Connections;
 pub use files::{SystemFs, check_kernel};
 pub use ready::{Bound, bind};
-pub use serve::{Connections, Kind, Plan, UnknownEngine, serve};
+pub use serve::{Kind, Plan, UnknownEngine, serve};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use plimsoll_io::{Either, Io, Peer, select};
 
-use super::admission::{Admitted, Connections};
+use crate::connections::{Admitted, Connections};
 use crate::driver::Driver;
 use crate::limits::{ACCEPT_PAUSE, FULL_PAUSE};
 use crate::ready::{Bound, ReadyListener};

@@ -11,7 +11,8 @@ use std::time::Duration;
 use plimsoll_io::{Handler, Setup, Stream};
 
 use super::dispatch::{Accepted, accept_all};
-use super::{Connections, Kind, Plan};
+use super::{Kind, Plan};
+use crate::connections::Connections;
 use crate::driver::{Driver, Offload};
 use crate::ready::{Bound, Socket};
 

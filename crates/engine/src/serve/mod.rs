@@ -4,7 +4,6 @@
 //! hold: at the order to stop, nobody who is connected is cut off before the grace is over, and `serve`
 //! returns when the last has gone.
 
-mod admission;
 mod dispatch;
 mod epoll;
 mod thread;
@@ -17,8 +16,7 @@ use std::time::Duration;
 
 use plimsoll_io::{Setup, Stop};
 
-pub use admission::Connections;
-
+use crate::connections::Connections;
 use crate::driver::Offload;
 use crate::limits::{DESCRIPTORS_RESERVED, FILE_JOBS_MAX, FILE_THREADS};
 use crate::offload::Pool;

@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
 use super::dispatch::{Accepted, accept_all};
-use super::{Connections, Kind, Plan};
+use super::{Kind, Plan};
+use crate::connections::Connections;
 use crate::driver::{Driver, Offload};
 use crate::limits::CONNECTION_STACK_BYTES;
 use crate::ready::Socket;

@@ -19,7 +19,7 @@ pub struct Connections {
 }
 
 /// One connection's place in the count.
-pub(super) struct Admitted(Arc<Connections>);
+pub(crate) struct Admitted(Arc<Connections>);
 
 impl Connections {
     /// None yet, `max` at most.
@@ -58,18 +58,18 @@ impl Connections {
         self.max
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.open() >= self.max
     }
 
-    pub(super) fn admit(self: &Arc<Self>) -> Admitted {
+    pub(crate) fn admit(self: &Arc<Self>) -> Admitted {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.accepted.fetch_add(1, Ordering::Relaxed);
         Admitted(Arc::clone(self))
     }
 
     /// Waits until none is open, for `time` at most.
-    pub(super) fn wait_until_none(&self, time: Duration) {
+    pub(crate) fn wait_until_none(&self, time: Duration) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         // How it ended does not matter: either all have gone, or the grace is over.
         let _ = self.ended.wait_timeout_while(waiting, time, |()| self.open() > 0);
