@@ -91,6 +91,7 @@ pub(crate) fn http(fs: &dyn Fs, root: &Path, limits: Limits, seen: &Seen) -> Set
         connections_open: 1,
         connections_max: 2,
         connections_accepted: 3,
+        connections_refused: 0,
         connections_panicked: 0,
         draining: false,
         uptime_seconds: 4,

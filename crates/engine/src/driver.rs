@@ -17,19 +17,9 @@ use plimsoll_io::{
 
 use crate::clock::Clock;
 use crate::connections::Connections;
-use crate::files::{AtHand, SystemFs};
 use crate::notifier::Notifier;
-use crate::offload::{self, Pool};
+use crate::offload::Offload;
 use crate::ready::{self, Park, Reactor};
-
-/// Where blocking work of a thread is done.
-#[derive(Clone)]
-pub(crate) enum Offload {
-    /// In place: the thread serves one connection, which would wait anyway.
-    InPlace,
-    /// In a pool of threads.
-    Pool(Arc<Pool>),
-}
 
 /// One thread's engine.
 pub(crate) struct Driver {
@@ -175,18 +165,11 @@ impl Engine for Driver {
     }
 
     fn at_hand(&self) -> &dyn Fs {
-        match self.offload {
-            Offload::InPlace => &SystemFs,
-            Offload::Pool(_) => &AtHand,
-        }
+        self.offload.at_hand()
     }
 
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {
-        match (&self.offload, work) {
-            (Offload::InPlace, _) => offload::run(job),
-            (Offload::Pool(files), Work::Files) => return files.submit(job),
-        }
-        Ok(())
+        self.offload.submit(work, job)
     }
 
     fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {

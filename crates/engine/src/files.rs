@@ -42,13 +42,18 @@ const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOC
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
-fn open_beneath(root: &File, name: &[u8], resolve: ResolveFlags) -> io::Result<File> {
+fn open_beneath(root: &File, name: &[u8], flags: OFlags, resolve: ResolveFlags) -> io::Result<File> {
     let Some(root) = root.descriptor() else { return Err(io::ErrorKind::InvalidInput.into()) };
     let name = if name.is_empty() { b"." } else { name };
-    let fd = openat2(root, name, READ, Mode::empty(), resolve).map_err(|errno| match errno {
+    let fd = openat2(root, name, flags, Mode::empty(), resolve).map_err(|errno| match errno {
         // Outside the root, a loop of links, a socket, a name too long for any file: for who asks, not there.
-        Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NAMETOOLONG | Errno::NODEV => Errno::NOENT,
-        other => other,
+        Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NAMETOOLONG | Errno::NODEV => {
+            io::ErrorKind::NotFound.into()
+        }
+        Errno::MFILE | Errno::NFILE => {
+            io::Error::new(io::ErrorKind::ResourceBusy, "as many files are open as may be")
+        }
+        other => other.into(),
     })?;
     Ok(File::new(Handle::Descriptor(fd)))
 }
@@ -92,7 +97,7 @@ impl Fs for SystemFs {
         let mut tries = 1;
         loop {
             // EAGAIN: a folder on the way was renamed meanwhile, and the kernel could not be sure.
-            match open_beneath(root, name, BENEATH) {
+            match open_beneath(root, name, READ, BENEATH) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < LOOKUP_TRIES_MAX => {
                     tries += 1
                 }
@@ -159,7 +164,10 @@ impl SystemFs {
         }
         let whole = [name, b"/", found.file_name().to_bytes()].concat();
         let whole = if name.is_empty() { &whole[1..] } else { &whole[..] };
-        Ok(self.open_beneath(root, whole).and_then(|file| stat(&file)).ok())
+        // Named and not opened: a pipe behind a link has a writer that would notice.
+        Ok(open_beneath(root, whole, OFlags::PATH | OFlags::CLOEXEC, BENEATH)
+            .and_then(|file| stat(&file))
+            .ok())
     }
 }
 
@@ -169,7 +177,7 @@ impl Fs for AtHand {
     }
 
     fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
-        open_beneath(root, name, BENEATH | ResolveFlags::CACHED)
+        open_beneath(root, name, READ, BENEATH | ResolveFlags::CACHED)
     }
 
     fn stat(&self, file: &File) -> io::Result<Stat> {

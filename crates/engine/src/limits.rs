@@ -9,6 +9,8 @@ use std::time::Duration;
 pub const EVENTS_MAX: usize = 512;
 /// Connections that a listener hands out in one turn.
 pub const ACCEPTS_PER_TURN_MAX: u32 = 16;
+/// Connections that are taken out of the kernel's queue after the order to stop.
+pub const ACCEPTS_AT_STOP_MAX: usize = 1024;
 /// Connections that wait in the kernel to be accepted; the system caps it at net.core.somaxconn.
 pub const BACKLOG_MAX: i32 = 65_535;
 /// How long accepting pauses when the system has no descriptor or memory for another connection.
@@ -19,6 +21,10 @@ pub const FULL_PAUSE: Duration = Duration::from_millis(20);
 pub const FILE_THREADS: usize = 4;
 /// File operations that wait for such a thread; more are refused, which a client sees as 503.
 pub const FILE_JOBS_MAX: usize = 4096;
+/// Threads that read whole folders.
+pub const LISTING_THREADS: usize = 2;
+/// Folders that wait to be read; more are refused, which a client sees as 503.
+pub const LISTING_JOBS_MAX: usize = 64;
 /// Stack of a thread that serves one connection, in bytes: protocol futures live on the heap.
 pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 /// How often a lookup is tried again when folders are renamed while it runs.

@@ -31,13 +31,17 @@ impl Notifier {
         fence(Ordering::SeqCst);
     }
 
-    /// Called after a park: takes the notices that have come.
+    /// Called after a park.
     pub(crate) fn unparked(&self) {
-        if !self.parked.swap(false, Ordering::SeqCst) {
-            let mut count = [0; 8];
-            // Nothing there is no error: the notice may have ended a park that did not happen.
-            let _ = rustix::io::read(&self.fd, &mut count);
-        }
+        self.parked.store(false, Ordering::SeqCst);
+    }
+
+    /// Takes the notices that have come, for a park that reports the bell as long as there are any. A notice
+    /// may be written after its park has ended, so this is asked whenever the bell is seen, and not by a flag.
+    pub(crate) fn take(&self) {
+        let mut count = [0; 8];
+        // Nothing there is no error.
+        let _ = rustix::io::read(&self.fd, &mut count);
     }
 }
 
@@ -51,7 +55,8 @@ impl Notify for Notifier {
     fn notify(&self) {
         fence(Ordering::SeqCst);
         if self.parked.swap(false, Ordering::SeqCst) {
-            // The counter cannot overflow: one notice at most is written per park.
+            // The counter cannot overflow: one notice at most is written per park. An edge-triggered park needs
+            // nobody to take it.
             let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
         }
     }

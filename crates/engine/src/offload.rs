@@ -1,4 +1,4 @@
-//! Threads for work that may block, behind a bounded queue.
+//! Threads for work that may block, behind bounded queues.
 //!
 //! It is not a scheduler: first come, first served. What must hold: the queue never grows past its bound,
 //! and a job that panics takes neither its thread nor the pool with it.
@@ -8,12 +8,51 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use plimsoll_io::{Job, NotDone};
+use plimsoll_io::{Fs, Job, NotDone, Work};
 
-use crate::files::SystemFs;
+use crate::files::{AtHand, SystemFs};
+use crate::limits::{FILE_JOBS_MAX, FILE_THREADS, LISTING_JOBS_MAX, LISTING_THREADS};
+
+/// Where a thread's blocking work is done.
+#[derive(Clone)]
+pub(crate) struct Offload {
+    /// For short work; none where the thread serves one connection, which would wait anyway.
+    files: Option<Arc<Pool>>,
+    /// For long work, a few at a time under every engine, because it takes memory as well as time.
+    listings: Arc<Pool>,
+}
+
+impl Offload {
+    /// For threads that serve one connection each.
+    pub(crate) fn in_place() -> io::Result<Offload> {
+        let listings = Arc::new(Pool::start("listings", LISTING_THREADS, LISTING_JOBS_MAX)?);
+        Ok(Offload { files: None, listings })
+    }
+
+    /// For threads that must not block.
+    pub(crate) fn pooled() -> io::Result<Offload> {
+        let files = Arc::new(Pool::start("files", FILE_THREADS, FILE_JOBS_MAX)?);
+        Ok(Offload { files: Some(files), ..Offload::in_place()? })
+    }
+
+    pub(crate) fn at_hand(&self) -> &dyn Fs {
+        if self.files.is_some() { &AtHand } else { &SystemFs }
+    }
+
+    pub(crate) fn submit(&self, work: Work, job: Job) -> Result<(), NotDone> {
+        match (work, &self.files) {
+            (Work::Listings, _) => self.listings.submit(job),
+            (Work::Files, Some(files)) => files.submit(job),
+            (Work::Files, None) => {
+                run(job);
+                Ok(())
+            }
+        }
+    }
+}
 
 /// A pool of threads. It ends when it is dropped, after the job each thread is at.
-pub(crate) struct Pool {
+struct Pool {
     shared: Arc<Shared>,
 }
 
@@ -31,7 +70,7 @@ struct Queue {
 
 impl Pool {
     /// Starts `threads` threads called `name`, for at most `jobs_max` waiting jobs.
-    pub(crate) fn start(name: &str, threads: usize, jobs_max: usize) -> io::Result<Pool> {
+    fn start(name: &str, threads: usize, jobs_max: usize) -> io::Result<Pool> {
         let shared = Arc::new(Shared { queue: Mutex::default(), more: Condvar::new(), jobs_max });
         for _ in 0..threads {
             let shared = Arc::clone(&shared);
@@ -40,7 +79,7 @@ impl Pool {
         Ok(Pool { shared })
     }
 
-    pub(crate) fn submit(&self, job: Job) -> Result<(), NotDone> {
+    fn submit(&self, job: Job) -> Result<(), NotDone> {
         let mut queue = self.shared.queue();
         if queue.jobs.len() >= self.shared.jobs_max {
             return Err(NotDone::Busy);
@@ -86,7 +125,7 @@ impl Shared {
 }
 
 /// Runs a job in place; a panic is told to whoever waits, by the job's own end.
-pub(crate) fn run(job: Job) {
+fn run(job: Job) {
     if catch_unwind(AssertUnwindSafe(|| job(&SystemFs))).is_err() {
         tracing::error!("a file operation panicked");
     }

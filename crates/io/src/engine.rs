@@ -31,6 +31,8 @@ pub type Job = Box<dyn FnOnce(&dyn Fs) + Send>;
 pub enum Work {
     /// Opening, reading and writing files.
     Files,
+    /// Reading whole folders and putting them in order: long work, that short work must not wait for.
+    Listings,
 }
 
 /// The clock, network, files and chance that one thread's protocols run on.

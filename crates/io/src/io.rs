@@ -14,8 +14,9 @@ use crate::deadline::Deadline;
 use crate::engine::{Engine, Work};
 use crate::exec::TimerId;
 use crate::file::Fs;
+use crate::limits::FILES_TIME_MAX;
 use crate::listener::Listener;
-use crate::offload::{self, NotDone};
+use crate::offload::{self, NotDone, Unwanted};
 use crate::stream::Stream;
 use crate::time::Instant;
 
@@ -76,7 +77,8 @@ impl Io {
     /// `question` may be asked twice, the second time from the start.
     ///
     /// # Errors
-    /// What the question answers, or [`io::ErrorKind::ResourceBusy`] if too much is waiting.
+    /// What the question answers; [`io::ErrorKind::ResourceBusy`] if too much is waiting;
+    /// [`io::ErrorKind::TimedOut`] if the answer takes longer than [`FILES_TIME_MAX`].
     pub async fn files<T: Send + 'static>(
         &self,
         question: impl Fn(&dyn Fs) -> io::Result<T> + Send + 'static,
@@ -85,7 +87,23 @@ impl Io {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             answered => return answered,
         }
-        self.offload(Work::Files, move |fs| question(fs)).await?
+        self.ask(Work::Files, question).await
+    }
+
+    /// Asks a question about files where it may block. If the future is dropped, it may never be asked.
+    ///
+    /// # Errors
+    /// As [`Io::files`]; [`io::ErrorKind::TimedOut`] if the answer takes longer than [`FILES_TIME_MAX`].
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        kind: Work,
+        question: impl FnOnce(&dyn Fs) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        let (job, wait) = offload::job(Unwanted::Dropped, question);
+        self.engine.offload(kind, job)?;
+        let deadline = self.deadline();
+        deadline.after(FILES_TIME_MAX);
+        deadline.within(wait).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??
     }
 
     /// Runs `work` once where it may block. If the future is dropped, the work is still finished.
@@ -97,7 +115,7 @@ impl Io {
         kind: Work,
         work: impl FnOnce(&dyn Fs) -> T + Send + 'static,
     ) -> Result<T, NotDone> {
-        let (job, wait) = offload::job(work);
+        let (job, wait) = offload::job(Unwanted::Done, work);
         self.engine.offload(kind, job)?;
         wait.await
     }

@@ -76,6 +76,13 @@ impl Lease {
         self.start = (self.start + bytes).min(self.block.len());
     }
 
+    /// Adds bytes behind those in view. What was consumed makes room first, so that a lease that is consumed
+    /// as fast as it is added to does not grow.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.block.drain(..std::mem::take(&mut self.start));
+        self.block.extend_from_slice(bytes);
+    }
+
     /// Keeps only the first `bytes`.
     pub fn truncate(&mut self, bytes: usize) {
         self.block.truncate(self.start.saturating_add(bytes));
@@ -168,6 +175,19 @@ mod tests {
         assert_eq!(&*lease, b"b");
         lease.consume(9);
         assert!(lease.is_empty());
+    }
+
+    #[test]
+    fn what_is_consumed_makes_room_for_what_is_added() {
+        let mut lease = Lease::owned(Vec::with_capacity(64));
+        for round in 0..1_000u16 {
+            lease.append(&[b'x'; 40]);
+            lease.append(&round.to_be_bytes());
+            assert!(lease.ends_with(&round.to_be_bytes()));
+            // As a pipeline whose last request is never whole.
+            lease.consume(lease.len() - 2);
+        }
+        assert!(lease.capacity() <= 128, "it has grown to {} bytes", lease.capacity());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! It is not where a protocol keeps its limits: those stand beside the protocol. What must hold: whatever
 //! a peer can make grow has a number here or there.
 
+use std::time::Duration;
+
 /// Memory of a lease for a request head or a command line: room for the usual head in one receive.
 pub const HEAD_BLOCK_BYTES: usize = 8 * 1024;
 /// Memory of a lease for a body: large enough that a receive call is cheap beside the copy it makes.
@@ -17,5 +19,8 @@ pub const TURN_RECEIVES_MAX: u32 = 16;
 pub const TURN_SEND_BYTES_MAX: u64 = 1024 * 1024;
 /// Memory segments that one system call sends together.
 pub const GATHER_SEGMENTS_MAX: usize = 16;
+/// How long an answer about files is waited for: a disk or a server of files that hangs holds nobody for
+/// ever.
+pub const FILES_TIME_MAX: Duration = Duration::from_secs(60);
 /// Bytes that [`crate::Stream::finish`] reads and drops while it waits for the peer's end.
 pub const LINGER_BYTES_MAX: usize = 1024 * 1024;

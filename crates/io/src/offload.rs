@@ -1,12 +1,12 @@
 //! The wait for a job that an engine runs elsewhere.
 //!
-//! It is not the pool of threads (the engine's). What must hold: a job whose wait is dropped still
-//! finishes; a job that panics, or that the pool dropped, ends its wait with an error and not never.
+//! It is not the pool of threads (the engine's). What must hold: work whose wait is dropped is still done,
+//! and a question that nobody waits for any more is not asked; a job that panics, or that the pool dropped, ends its wait with an error and not never.
 
-use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use crate::engine::Job;
 use crate::file::Fs;
@@ -34,6 +34,8 @@ impl From<NotDone> for io::Error {
 /// Where the result is left: shared by the job and its wait.
 struct Slot<T> {
     result: Option<Result<T, NotDone>>,
+    /// Whether nobody waits any more.
+    unwanted: bool,
     waker: Option<Waker>,
 }
 
@@ -66,18 +68,23 @@ impl<T> Drop for Answer<T> {
     }
 }
 
-/// Packs `work` as a job, and the wait for its result.
-pub(crate) fn job<T: Send + 'static>(
-    work: impl FnOnce(&dyn Fs) -> T + Send + 'static,
-) -> (Job, impl Future<Output = Result<T, NotDone>>) {
-    let slot: Shared<T> = Arc::new(Mutex::new(Slot { result: None, waker: None }));
-    let answer = Answer(Arc::clone(&slot));
-    let job: Job = Box::new(move |fs| {
-        let result = work(fs);
-        answer.set(Ok(result));
-    });
-    let wait = poll_fn(move |cx| {
-        let mut slot = lock(&slot);
+/// What becomes of a job that nobody waits for any more when its turn comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unwanted {
+    /// It is done all the same: it changes something.
+    Done,
+    /// It is dropped: its result was all that there is to it.
+    Dropped,
+}
+
+/// The wait for a job's result.
+pub(crate) struct Wait<T>(Shared<T>);
+
+impl<T> Future for Wait<T> {
+    type Output = Result<T, NotDone>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut slot = lock(&self.0);
         match slot.result.take() {
             Some(result) => Poll::Ready(result),
             None => {
@@ -85,6 +92,27 @@ pub(crate) fn job<T: Send + 'static>(
                 Poll::Pending
             }
         }
+    }
+}
+
+impl<T> Drop for Wait<T> {
+    fn drop(&mut self) {
+        lock(&self.0).unwanted = true;
+    }
+}
+
+/// Packs `work` as a job, and the wait for its result.
+pub(crate) fn job<T: Send + 'static>(
+    unwanted: Unwanted,
+    work: impl FnOnce(&dyn Fs) -> T + Send + 'static,
+) -> (Job, Wait<T>) {
+    let slot: Shared<T> = Arc::new(Mutex::new(Slot { result: None, unwanted: false, waker: None }));
+    let answer = Answer(Arc::clone(&slot));
+    let job: Job = Box::new(move |fs| {
+        if unwanted == Unwanted::Done || !lock(&answer.0).unwanted {
+            let result = work(fs);
+            answer.set(Ok(result));
+        }
     });
-    (job, wait)
+    (job, Wait(slot))
 }

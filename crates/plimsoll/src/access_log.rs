@@ -9,13 +9,18 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use plimsoll_proto::http::{Counters, LogSink};
 
 /// Chunks of lines that wait to be written; each is 32 KiB or a fifth of a second of a thread.
 const CHUNKS_MAX: usize = 1024;
+
+/// How long the end of the server waits for the last lines to be written, and how often it looks.
+const FINISH_TIME: Duration = Duration::from_secs(2);
+const FINISH_STEP: Duration = Duration::from_millis(5);
 
 /// Where the access log goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,11 +89,18 @@ impl LogWriter {
         Arc::new(Sink { queue: self.queue.clone(), counters: Arc::clone(&self.counters) })
     }
 
-    /// Writes what waits, and ends.
+    /// Writes what waits, and ends; gives up on a destination that takes nothing.
     pub(crate) fn finish(self) {
-        // If the thread has gone, there is nothing left to write.
-        let _ = self.queue.send(Chunk::End);
-        let _ = self.thread.join();
+        let tries = FINISH_TIME.as_millis() / FINISH_STEP.as_millis();
+        let mut told = false;
+        for _ in 0..tries {
+            told = told || !matches!(self.queue.try_send(Chunk::End), Err(TrySendError::Full(_)));
+            if self.thread.is_finished() {
+                return;
+            }
+            std::thread::sleep(FINISH_STEP);
+        }
+        tracing::warn!("the access log's destination takes nothing; its last lines are lost");
     }
 }
 
@@ -111,12 +123,12 @@ fn write(chunks: &Receiver<Chunk>, mut out: Box<dyn Write + Send>) {
 
 impl LogSink for Sink {
     fn take(&self, lines: Vec<u8>) {
-        if let Err(refused) = self.queue.try_send(Chunk::Lines(lines)) {
-            use std::sync::mpsc::TrySendError::{Disconnected, Full};
-            if let Full(Chunk::Lines(lines)) | Disconnected(Chunk::Lines(lines)) = refused {
-                let count = lines.iter().filter(|&&byte| byte == b'\n').count();
-                self.counters.drop_log_lines(count as u64);
-            }
+        if let Err(
+            TrySendError::Full(Chunk::Lines(lines)) | TrySendError::Disconnected(Chunk::Lines(lines)),
+        ) = self.queue.try_send(Chunk::Lines(lines))
+        {
+            let count = lines.iter().filter(|&&byte| byte == b'\n').count();
+            self.counters.drop_log_lines(count as u64);
         }
     }
 }

@@ -108,6 +108,7 @@ fn status_page(
         connections_open: connections.open(),
         connections_max: connections.max(),
         connections_accepted: connections.accepted(),
+        connections_refused: connections.refused(),
         connections_panicked: connections.panicked(),
         draining: stop.is_ordered(),
         uptime_seconds: started.elapsed().as_secs(),

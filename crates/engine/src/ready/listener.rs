@@ -60,10 +60,7 @@ impl ReadyListener {
             match acceptfrom_with(&accepting.bound.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((fd, address)) => return Poll::Ready(Ok((fd, peer_of(address)))),
                 Err(Errno::AGAIN) => accepting.readable.set(false),
-                // "Linux accept() passes already-pending network errors on the new socket" (accept(2)).
-                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
-                    return Poll::Ready(Err(error.into()));
-                }
+                Err(error) if !is_that_connections(error) => return Poll::Ready(Err(error.into())),
                 Err(_) => {}
             }
         }
@@ -77,6 +74,18 @@ impl ReadyListener {
         let (fd, address) = acceptfrom_with(&self.accepting.bound.fd, flags).ok()?;
         Some((fd, peer_of(address)))
     }
+}
+
+/// Whether an error is that of the connection that was to be accepted: the next one may be good.
+///
+/// "Linux accept() passes already-pending network errors on the new socket as an error code from accept(). …
+/// For reliable operation the application should detect the network errors defined for the protocol after
+/// accept() and treat them like EAGAIN by retrying. In the case of TCP/IP, these are ENETDOWN, EPROTO,
+/// ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP, and ENETUNREACH" (accept(2)).
+fn is_that_connections(error: Errno) -> bool {
+    use Errno as E;
+    matches!(error, E::CONNABORTED | E::INTR | E::PERM | E::NETDOWN | E::PROTO | E::NOPROTOOPT)
+        || matches!(error, E::HOSTDOWN | E::NONET | E::HOSTUNREACH | E::OPNOTSUPP | E::NETUNREACH)
 }
 
 impl Accepting {

@@ -4,12 +4,13 @@
 //! other keeps every socket registered, edge-triggered, once. What must hold: both report the same hints.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 
 use crate::limits::EVENTS_MAX;
+use crate::notifier::Notifier;
 
 /// What an event hints at.
 #[derive(Clone, Copy, Debug)]
@@ -96,12 +97,12 @@ impl EpollSet {
 
 /// Waits in poll(2) for `sockets` and the `bell`, and reports.
 pub(super) fn wait_in_poll<'a>(
-    bell: BorrowedFd<'_>,
+    bell: &Notifier,
     sockets: impl Iterator<Item = (usize, BorrowedFd<'a>, Interest)>,
     timeout: Option<Duration>,
     hints: &mut Vec<Hint>,
 ) {
-    let (mut tokens, mut fds) = (Vec::new(), vec![PollFd::from_borrowed_fd(bell, PollFlags::IN)]);
+    let (mut tokens, mut fds) = (Vec::new(), vec![PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN)]);
     for (token, fd, interest) in sockets {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN | PollFlags::RDHUP, interest.read);
@@ -112,6 +113,9 @@ pub(super) fn wait_in_poll<'a>(
     let timeout = timeout.map(timespec);
     // An error is an interruption: then nothing is reported, and the loop comes round again.
     let _ = poll(&mut fds, timeout.as_ref());
+    if !fds[0].revents().is_empty() {
+        bell.take();
+    }
     for (fd, token) in fds[1..].iter().zip(tokens) {
         let flags = fd.revents();
         let broken = flags.intersects(PollFlags::HUP | PollFlags::ERR);

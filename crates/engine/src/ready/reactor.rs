@@ -89,14 +89,17 @@ impl Reactor {
             return;
         }
         let turn = self.turn();
-        let sockets = std::mem::take(&mut *self.unflushed.borrow_mut());
-        for socket in sockets {
+        let mut sockets = self.unflushed.take();
+        for socket in sockets.drain(..) {
             if let Some(alive) = socket.upgrade()
                 && alive.flush(turn)
             {
                 self.unfinished.borrow_mut().push(socket);
             }
         }
+        // The memory is kept for the next turn.
+        let meanwhile = self.unflushed.replace(sockets);
+        self.unflushed.borrow_mut().extend(meanwhile);
     }
 
     /// Whether a socket has more to send than its share of this turn.
@@ -126,7 +129,7 @@ impl Reactor {
         let sources = self.sources.borrow();
         let alive: Vec<(usize, Alive, Interest)> = sources.iter().enumerate().filter_map(waiting).collect();
         let sockets = alive.iter().map(|(token, source, interest)| (*token, source.as_fd(), *interest));
-        wait_in_poll(self.bell.as_fd(), sockets, timeout, hints);
+        wait_in_poll(&self.bell, sockets, timeout, hints);
         drop(sources);
         // Not before: dropping the last hold on a socket takes it out of the table.
         drop(alive);

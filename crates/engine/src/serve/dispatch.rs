@@ -13,7 +13,7 @@ use plimsoll_io::{Either, Io, Peer, select};
 
 use crate::connections::{Admitted, Connections};
 use crate::driver::Driver;
-use crate::limits::{ACCEPT_PAUSE, FULL_PAUSE};
+use crate::limits::{ACCEPT_PAUSE, ACCEPTS_AT_STOP_MAX, FULL_PAUSE};
 use crate::ready::{Bound, ReadyListener};
 
 /// A connection that may be served.
@@ -36,8 +36,12 @@ pub(super) fn accept_all(
         while let Either::Left(accepted) = select(next(&listener, &io, &connections), io.stopping()).await {
             serve(accepted);
         }
-        while let Some((fd, peer)) = listener.accept_now() {
-            serve(Accepted { fd, peer, admitted: connections.admit() });
+        for _ in 0..ACCEPTS_AT_STOP_MAX {
+            let waiting = if connections.is_full() { None } else { listener.accept_now() };
+            let Some((fd, peer)) = waiting else { return };
+            if let Some(admitted) = connections.admit(&peer) {
+                serve(Accepted { fd, peer, admitted });
+            }
         }
     })
 }
@@ -48,7 +52,12 @@ async fn next(listener: &ReadyListener, io: &Io, connections: &Arc<Connections>)
             io.sleep(FULL_PAUSE).await;
         }
         match poll_fn(|cx| listener.poll_accept_fd(cx)).await {
-            Ok((fd, peer)) => return Accepted { fd, peer, admitted: connections.admit() },
+            Ok((fd, peer)) => {
+                // Who is refused is dropped here: its descriptor closes.
+                if let Some(admitted) = connections.admit(&peer) {
+                    return Accepted { fd, peer, admitted };
+                }
+            }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept just now; is the limit of open files too low?");
                 io.sleep(ACCEPT_PAUSE).await;

@@ -13,7 +13,8 @@ use plimsoll_io::{Handler, Setup, Stream};
 use super::dispatch::{Accepted, accept_all};
 use super::{Kind, Plan};
 use crate::connections::Connections;
-use crate::driver::{Driver, Offload};
+use crate::driver::Driver;
+use crate::offload::Offload;
 use crate::ready::{Bound, Socket};
 
 pub(super) fn serve(plan: Plan) -> io::Result<()> {

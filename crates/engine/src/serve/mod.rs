@@ -17,9 +17,8 @@ use std::time::Duration;
 use plimsoll_io::{Setup, Stop};
 
 use crate::connections::Connections;
-use crate::driver::Offload;
-use crate::limits::{DESCRIPTORS_RESERVED, FILE_JOBS_MAX, FILE_THREADS};
-use crate::offload::Pool;
+use crate::limits::DESCRIPTORS_RESERVED;
+use crate::offload::Offload;
 use crate::ready::{Bound, Park};
 
 /// A kind of engine.
@@ -60,10 +59,10 @@ impl Kind {
     }
 
     pub(crate) fn offload(self) -> io::Result<Offload> {
-        Ok(match self {
-            Kind::Thread => Offload::InPlace,
-            Kind::Epoll => Offload::Pool(Arc::new(Pool::start("files", FILE_THREADS, FILE_JOBS_MAX)?)),
-        })
+        match self {
+            Kind::Thread => Offload::in_place(),
+            Kind::Epoll => Offload::pooled(),
+        }
     }
 }
 

@@ -14,17 +14,20 @@ use rustix::net::{RecvFlags, recv};
 use super::dispatch::{Accepted, accept_all};
 use super::{Kind, Plan};
 use crate::connections::Connections;
-use crate::driver::{Driver, Offload};
+use crate::driver::Driver;
 use crate::limits::CONNECTION_STACK_BYTES;
+use crate::offload::Offload;
 use crate::ready::Socket;
 
 pub(super) fn serve(plan: Plan) -> io::Result<()> {
     let Plan { listeners, stop, connections, grace, .. } = plan;
-    let driver = Driver::new(Kind::Thread.park(), Offload::InPlace, &stop, &connections)?;
+    let offload = Kind::Thread.offload()?;
+    let driver = Driver::new(Kind::Thread.park(), offload.clone(), &stop, &connections)?;
     let entered = driver.enter();
     let mut accepting = Vec::new();
     for (bound, setup) in listeners {
-        let own = Own { setup, stop: stop.clone(), connections: Arc::clone(&connections), grace };
+        let (stop, offload, connections_of) = (stop.clone(), offload.clone(), Arc::clone(&connections));
+        let own = Own { setup, stop, offload, connections: connections_of, grace };
         let serve = move |accepted| serve_apart(accepted, own.clone());
         let accepts = accept_all(&driver, bound, &connections, serve)?;
         accepting.push(driver.spawn(Box::pin(accepts)));
@@ -32,7 +35,8 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
     driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)));
     driver.clear();
     drop(entered);
-    connections.wait_until_none(grace);
+    // Their own threads end them when the grace is over, a moment later than this one would.
+    connections.wait_until_none(grace + Duration::from_secs(1));
     Ok(())
 }
 
@@ -41,6 +45,7 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
 struct Own {
     setup: Setup,
     stop: Stop,
+    offload: Offload,
     connections: Arc<Connections>,
     grace: Duration,
 }
@@ -68,8 +73,8 @@ fn has_gone(accepted: &Accepted) -> bool {
 }
 
 fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {
-    let (Accepted { fd, peer, admitted }, Own { setup, stop, connections, grace }) = (accepted, own);
-    let driver = Driver::new(Kind::Thread.park(), Offload::InPlace, &stop, &connections)?;
+    let (Accepted { fd, peer, admitted }, Own { setup, stop, offload, connections, grace }) = (accepted, own);
+    let driver = Driver::new(Kind::Thread.park(), offload, &stop, &connections)?;
     let _entered = driver.enter();
     let socket = Socket::accepted(driver.reactor(), fd, peer)?;
     let handler = setup(driver.io());

@@ -160,8 +160,7 @@ impl Engine for SimEngine {
         &self.0.at_hand
     }
 
-    fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {
-        let Work::Files = work;
+    fn offload(&self, _: Work, job: Job) -> Result<(), NotDone> {
         let (world, waiting) = (&self.0.world, self.0.jobs.get());
         if waiting >= OFFLOAD_JOBS_MAX {
             world.log(self.0.number, 0, Happened::JobRefused, waiting);

@@ -85,6 +85,11 @@ impl Body {
         }
     }
 
+    /// Whether it holds a file open.
+    pub(super) fn has_file(&self) -> bool {
+        matches!(self, Body::File(_) | Body::Parts(..))
+    }
+
     /// Bytes of it that were made for it and are in memory until they are sent; small ones are not counted.
     pub(super) fn made_bytes(&self) -> u64 {
         match self {

@@ -15,7 +15,7 @@ use super::access_log::Line;
 use super::answer::Answer;
 use super::body::{BodyState, RequestBody};
 use super::inbox::{Inbox, NoHead};
-use super::limits::RETRY_AFTER_SECONDS;
+use super::limits::{REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
 use super::problem::problem;
 use super::request::Request;
 use super::sending::{self, Sent};
@@ -56,7 +56,13 @@ enum Ending {
 impl<S: Service> Conversation<'_, S> {
     /// Answers requests until one of them, or what is no request, is the last.
     async fn run(&mut self) -> Ending {
+        let mut in_a_row = 0;
         loop {
+            in_a_row = if self.inbox.is_empty() { 0 } else { in_a_row + 1 };
+            if in_a_row >= REQUESTS_PER_TURN_MAX {
+                in_a_row = 0;
+                self.shared.io.yield_now().await;
+            }
             match self.next_head().await {
                 Ok((block, head)) => {
                     // In memory of its own, which goes when the request does: an idle connection is then a
@@ -99,7 +105,7 @@ impl<S: Service> Conversation<'_, S> {
 
     /// Answers one request; how the conversation ends, if it was the last.
     async fn one_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
-        let has_body = head.framing() != Framing::None;
+        let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
         let begun =
             (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
         let mut body = BodyState::new(head.framing(), begun, head.expects_continue());

@@ -25,7 +25,9 @@ pub(super) struct Made<'a> {
 
 impl Drop for Made<'_> {
     fn drop(&mut self) {
-        self.counters.made_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        if self.bytes > 0 {
+            self.counters.made_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
     }
 }
 
@@ -53,7 +55,8 @@ impl Counters {
     /// Counts a made body of `bytes`; none if that is more than a server keeps in memory.
     pub(super) fn made(&self, bytes: u64) -> Option<Made<'_>> {
         let made = Made { counters: self, bytes };
-        let before = self.made_bytes.fetch_add(bytes, Ordering::Relaxed);
+        // Most answers have none, and all loops share this count.
+        let before = if bytes == 0 { 0 } else { self.made_bytes.fetch_add(bytes, Ordering::Relaxed) };
         (before + bytes <= MADE_BYTES_MAX).then_some(made)
     }
 

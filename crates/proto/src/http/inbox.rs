@@ -68,7 +68,7 @@ impl Inbox {
         loop {
             let more = deadline.within(self.rx.recv(Want::Head)).await.map_err(|_| NoHead::Late)??;
             let more = more.ok_or(NoHead::Ended)?;
-            block.block_mut().extend_from_slice(&more);
+            block.append(&more);
             // Parsed again only when it may be whole or is too long: a head that comes byte by byte is
             // read in linear time.
             let end = find_head_end(&block, searched);

@@ -40,6 +40,8 @@ impl Default for Limits {
     }
 }
 
+/// Requests that are answered in a row without a wait, before other connections have their turn.
+pub const REQUESTS_PER_TURN_MAX: u32 = 16;
 /// Bytes of answers that may be unsent before the next request is looked at.
 pub const UNSENT_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of a body that nobody asked for which are read and dropped to keep the connection.

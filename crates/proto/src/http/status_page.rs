@@ -19,6 +19,8 @@ pub struct Load {
     pub connections_max: usize,
     /// Connections that were accepted since the start.
     pub connections_accepted: u64,
+    /// Connections that were refused because their address had half of all places.
+    pub connections_refused: u64,
     /// Connections that were dropped because of a defect of the server.
     pub connections_panicked: u64,
     /// Whether the server is about to end.

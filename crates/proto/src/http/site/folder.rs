@@ -2,13 +2,16 @@
 //!
 //! It reads nothing. What must hold: a redirect leads to the same server, whatever the path is.
 
-use plimsoll_io::Entry;
+use std::io;
+
+use plimsoll_io::Work;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
 
 use super::listing::{Listing, Order};
-use super::{Asked, etag, our_page, page, wants_page};
+use super::{Asked, Site, etag, our_page, page, wants_page};
 use crate::http::answer::{Answer, Body};
+use crate::http::limits::LISTING_ENTRIES_MAX;
 use crate::http::request::Request;
 
 /// Where the folder is, with the slash at its end that makes relative links right. A decoded path never
@@ -24,28 +27,20 @@ pub(super) fn redirect(asked: &Asked<'_>) -> Answer {
     Answer::new(Status::MOVED_PERMANENTLY).field("Location", location)
 }
 
-/// How a folder is to be shown.
-pub(super) struct Shown {
-    path: Vec<u8>,
-    order: Order,
-    as_page: bool,
+/// The folder as the request wants it, a page or JSON. Where it may take its time and few do so at once: a
+/// large folder takes long to read, to sort and to write, and memory too.
+pub(super) async fn show(site: &Site, request: &Request<'_>, asked: &Asked<'_>) -> io::Result<Vec<u8>> {
+    let (root, name, path) = (site.root.clone(), asked.name.clone(), asked.path.clone());
+    let (order, as_page) = (Order::from_query(asked.query), wants_page(request));
+    let shown = request.io.ask(Work::Listings, move |fs| {
+        let entries = fs.list(&root, &name, LISTING_ENTRIES_MAX)?;
+        let listing = Listing::new(&path, entries, order, etag);
+        Ok(if as_page { page::listing(&listing) } else { listing.to_json() })
+    });
+    shown.await
 }
 
-impl Shown {
-    /// What a request asks for.
-    pub(super) fn of(request: &Request<'_>, asked: &Asked<'_>) -> Shown {
-        let (path, order) = (asked.path.clone(), Order::from_query(asked.query));
-        Shown { path, order, as_page: wants_page(request) }
-    }
-
-    /// The entries as a page or as JSON.
-    pub(super) fn write(&self, entries: Vec<Entry>) -> Vec<u8> {
-        let listing = Listing::new(&self.path, entries, self.order, etag);
-        if self.as_page { page::listing(&listing) } else { listing.to_json() }
-    }
-}
-
-/// What is in it, shown as [`Shown::of`] the same request.
+/// What is in it, as [`show`] wrote it for the same request.
 pub(super) fn answer(request: &Request<'_>, shown: Vec<u8>) -> Answer {
     let answer = Answer::new(Status::OK).field("Cache-Control", "no-cache");
     if wants_page(request) {

@@ -9,18 +9,17 @@ use plimsoll_io::{File, FileKind, Fs, Io, Stat};
 use plimsoll_wire::http::head::Field;
 
 use super::encoding::{Encoding, Encodings};
-use super::folder::Shown;
 use super::media::media_type;
 use super::{Asked, Site};
-use crate::http::limits::{COPIED_BODY_BYTES_MAX, LISTING_ENTRIES_MAX, NOT_FOUND_PAGE_BYTES_MAX};
+use crate::http::limits::{COPIED_BODY_BYTES_MAX, NOT_FOUND_PAGE_BYTES_MAX};
 use crate::http::request::Request;
 
 /// What a name stands for.
 pub(super) enum Found {
     /// A file to be sent.
     File(FoundFile),
-    /// A folder without an index page, as it is shown.
-    Folder(Vec<u8>),
+    /// A folder without an index page.
+    Folder,
     /// A folder that was asked for as if it were a file: links in it would lead astray.
     FolderWithoutSlash,
 }
@@ -41,38 +40,27 @@ const INDEX: &[u8] = b"index.html";
 pub(super) async fn look_up(site: &Site, request: &Request<'_>, asked: &Asked<'_>) -> io::Result<Found> {
     let (root, name) = (site.root.clone(), asked.name.clone());
     let encodings = Encodings::accepted(request.field(Field::AcceptEncoding));
-    let shown = Shown::of(request, asked);
-    request.io.files(move |fs| find(fs, &root, &name, encodings, &shown)).await
+    request.io.files(move |fs| find(fs, &root, &name, encodings)).await
 }
 
-fn find(fs: &dyn Fs, root: &File, name: &[u8], encodings: Encodings, shown: &Shown) -> io::Result<Found> {
+fn find(fs: &dyn Fs, root: &File, name: &[u8], encodings: Encodings) -> io::Result<Found> {
     let wants_folder = name.is_empty() || name.ends_with(b"/");
     let file = fs.open_beneath(root, name)?;
     let stat = fs.stat(&file)?;
     match (stat.kind, wants_folder) {
         (FileKind::File, false) => with_encoding(fs, root, name, encodings, file, stat),
         (FileKind::Folder, false) => Ok(Found::FolderWithoutSlash),
-        (FileKind::Folder, true) => in_folder(fs, root, name, encodings, shown),
+        (FileKind::Folder, true) => in_folder(fs, root, name, encodings),
         (FileKind::File, true) | (FileKind::Other, _) => Err(io::ErrorKind::NotFound.into()),
     }
 }
 
 /// A folder's index page, or what is in the folder.
-fn in_folder(
-    fs: &dyn Fs,
-    root: &File,
-    name: &[u8],
-    encodings: Encodings,
-    shown: &Shown,
-) -> io::Result<Found> {
+fn in_folder(fs: &dyn Fs, root: &File, name: &[u8], encodings: Encodings) -> io::Result<Found> {
     let index = [name, INDEX].concat();
     match open_file(fs, root, &index) {
         Ok((file, stat)) => with_encoding(fs, root, &index, encodings, file, stat),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // Shown here, where it may take its time: a large folder takes long to sort and to write.
-            let entries = fs.list(root, name, LISTING_ENTRIES_MAX)?;
-            Ok(Found::Folder(shown.write(entries)))
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Folder),
         Err(error) => Err(error),
     }
 }

@@ -80,7 +80,10 @@ pub(super) async fn answer(site: &Site, request: &mut Request<'_>, asked: Asked<
     }
     match look_up(site, request, &asked).await {
         Ok(Found::File(found)) => file::answer(request, found),
-        Ok(Found::Folder(shown)) => folder::answer(request, shown),
+        Ok(Found::Folder) => match folder::show(site, request, &asked).await {
+            Ok(shown) => folder::answer(request, shown),
+            Err(error) => failed(site, request, &error).await,
+        },
         Ok(Found::FolderWithoutSlash) => folder::redirect(&asked),
         Err(error) => failed(site, request, &error).await,
     }
@@ -103,7 +106,7 @@ async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer
             Status::FORBIDDEN,
             "The server may not read this file; its operator can change that.",
         ),
-        Kind::ResourceBusy => {
+        Kind::ResourceBusy | Kind::TimedOut => {
             refused(request, Status::SERVICE_UNAVAILABLE, "Too much is going on; try again shortly.")
                 .field_display("Retry-After", RETRY_AFTER_SECONDS)
         }

@@ -100,7 +100,9 @@ fn pieces(name: &str) -> impl Iterator<Item = (u8, usize, &[u8])> {
         if digits.is_empty() {
             let (&byte, after) = rest.split_first()?;
             rest = after;
-            return Some((byte, 0, &[][..]));
+            // Not `&[]`, which points nowhere: comparing nothing there takes some processors a hundred times
+            // as long as comparing nothing here.
+            return Some((byte, 0, digits));
         }
         rest = after;
         let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
