@@ -14,6 +14,7 @@ mod crowd;
 mod curl;
 mod descriptors;
 mod hostile;
+mod pipelines;
 mod signals;
 mod stop_under_load;
 mod wget;
