@@ -1,12 +1,11 @@
 # What a person types here. Everything longer than a line or two is a script or a task of xtask.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check leaks fuzz clean cargo components
+.PHONY: help run test test-long check leaks fuzz clean rust cargo components
 
 # rustup puts cargo here, and a fresh shell does not always know.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-TARGET := $(or $(CARGO_TARGET_DIR),target)
 # How long each fuzz target runs.
 SECS ?= 60
 
@@ -14,35 +13,37 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: cargo ## build the release binary and serve docs/ on loopback
-	cargo build --release --locked -p plimsoll
-	@exec $(TARGET)/release/plimsoll serve --site /=docs
+	@exec cargo run --release --locked -p plimsoll -- serve --site /=docs
 
-test: cargo ## install what the tests need, then run every test
+test: rust ## install what the tests need, then run every test
 	tests/install
 	@cargo xtask test
 
-test-long: cargo ## the same with many more seeds; takes an hour or so
+test-long: rust ## the same with many more seeds; takes an hour or so
 	tests/install
 	@cargo xtask test --long
 
 check: components ## format, house rules, lints, docs, licences
 	@cargo xtask check
 
-leaks: cargo ## the conformance suite under LeakSanitizer
+leaks: rust ## the conformance suite under LeakSanitizer
 	tests/install
 	@cargo xtask leaks
 
-fuzz: cargo ## every fuzz target, SECS seconds each (60)
+fuzz: rust ## every fuzz target, SECS seconds each (60)
+	tests/install
 	@set -e; for target in fuzz/fuzz_targets/*.rs; do fuzz/run "$$(basename "$$target" .rs)" $(SECS); done
 
 clean: cargo ## remove what was built, never what was stored
 	cargo clean
 
-cargo:
+rust:
 	@command -v cargo >/dev/null || { \
 	  echo "make: Rust is missing. Install it from https://rustup.rs:" >&2; \
 	  echo "        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh" >&2; \
 	  echo "      then run make again." >&2; exit 1; }
+
+cargo: rust
 	@command -v cc >/dev/null || { \
 	  echo "make: a C linker is missing. On Debian or Ubuntu: apt-get install gcc libc6-dev" >&2; exit 1; }
 

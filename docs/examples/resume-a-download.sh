@@ -11,8 +11,7 @@ url=${1:?"say what to download: sh $0 URL"}
 
 # -C -        looks how much of the file is here, and asks for the bytes after that ("Range: bytes=N-")
 # -O          keeps the file's name
-# --fail      takes no error page for the file
 # --retry ... tries again after a pause if the server does not answer or the connection breaks
 #
 # curl asks for the rest without If-Range: if the file on the server may have changed, delete your part first.
-exec curl -C - -O --fail --retry 10 --retry-delay 2 --retry-connrefused "$url"
+exec curl -C - -O --retry 10 --retry-delay 2 --retry-connrefused "$url"

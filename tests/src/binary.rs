@@ -107,7 +107,11 @@ fn build() -> PathBuf {
 
 /// The binary as a command, whatever the environment of the test says about plimsoll.
 pub fn command() -> Command {
-    let mut command = Command::new(plimsoll());
+    without_settings(plimsoll())
+}
+
+fn without_settings(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PLIMSOLL_") {
             command.env_remove(name);
@@ -161,16 +165,39 @@ impl Server {
 
     /// The same, with something on its standard input.
     pub fn start_reading(stdin: impl Into<Stdio>, kind: Kind, root: &Path, args: &[&str]) -> Server {
+        Server::start_by(command(), stdin, kind, root, args)
+    }
+
+    /// The same, where the system allows it `open_files` descriptors and no more.
+    pub fn start_with_few_open_files(kind: Kind, root: &Path, args: &[&str], open_files: u32) -> Server {
+        let mut shell = without_settings("sh");
+        shell.args(["-c", &format!("ulimit -n {open_files} && exec \"$0\" \"$@\"")]).arg(plimsoll());
+        Server::start_by(shell, Stdio::null(), kind, root, args)
+    }
+
+    /// The same, by a command that only lacks the arguments.
+    fn start_by(
+        mut command: Command,
+        stdin: impl Into<Stdio>,
+        kind: Kind,
+        root: &Path,
+        args: &[&str],
+    ) -> Server {
         let mut site = OsString::from("/=");
         site.push(root);
-        let mut command = command();
         command.arg("serve").arg("--site").arg(site).args(["--engine", &kind.to_string()]).args(args);
         for (flag, value) in [("--http", "127.0.0.1:0"), ("--access-log", "off")] {
             if !args.contains(&flag) {
                 command.args([flag, value]);
             }
         }
-        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(stdin);
+        Server::spawn(command)
+    }
+
+    /// Starts a server by a whole command, and returns when it has printed where it listens.
+    pub fn spawn(mut command: Command) -> Server {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let stdout = Printed::reading(child.stdout.take().expect("a pipe"));
         let stderr = Printed::reading(child.stderr.take().expect("a pipe"));

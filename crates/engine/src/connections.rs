@@ -19,6 +19,7 @@ pub struct Connections {
     accepted: AtomicU64,
     panicked: AtomicU64,
     refused: AtomicU64,
+    cut_off: AtomicU64,
     max: usize,
     by_address: Mutex<HashMap<IpAddr, usize>>,
     ended: Condvar,
@@ -39,6 +40,7 @@ impl Connections {
             accepted: AtomicU64::new(0),
             panicked: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            cut_off: AtomicU64::new(0),
             max,
             by_address: Mutex::default(),
             ended: Condvar::new(),
@@ -77,6 +79,15 @@ impl Connections {
     /// How many were refused because their address had half of all places.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// How many were cut off because the grace was over.
+    pub fn cut_off(&self) -> u64 {
+        self.cut_off.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_cut_off(&self, connections: usize) {
+        self.cut_off.fetch_add(connections as u64, Ordering::Relaxed);
     }
 
     /// A place for a connection of `peer`; none if its address has half of them already.

@@ -1,26 +1,18 @@
-//! Writes the access log, on a thread of its own.
+//! The access log's destination, and the way of a server's threads to it.
 //!
-//! It does not format lines (the protocol does). What must hold: a slow disk fills a bounded queue and then
-//! loses lines, which are counted; it never makes a connection wait.
+//! It does not format lines (the protocol does), nor write them ([`crate::line_writer`] does). What must
+//! hold: lines that are lost are counted.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use plimsoll_proto::http::{Counters, LogSink};
 
-/// Chunks of lines that wait to be written; each is 32 KiB or a fifth of a second of a thread.
-const CHUNKS_MAX: usize = 1024;
-
-/// How long the end of the server waits for the last lines to be written, and how often it looks.
-const FINISH_TIME: Duration = Duration::from_secs(2);
-const FINISH_STEP: Duration = Duration::from_millis(5);
+use crate::line_writer::{LineWriter, Lines};
 
 /// Where the access log goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,55 +44,30 @@ impl fmt::Display for Destination {
     }
 }
 
-/// Lines to be written, or the end.
-enum Chunk {
-    Lines(Vec<u8>),
-    End,
-}
+impl Destination {
+    /// Whether it can be written, as far as that is known without making anything.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match self {
+            Destination::File(path) if path.exists() => OpenOptions::new().append(true).open(path).map(drop),
+            Destination::File(path) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                std::fs::read_dir(folder.unwrap_or(Path::new("."))).map(drop)
+            }
+            Destination::Off | Destination::Stdout => Ok(()),
+        }
+    }
 
-/// The thread that writes, and the way to it.
-pub(crate) struct LogWriter {
-    queue: SyncSender<Chunk>,
-    thread: JoinHandle<()>,
-    counters: Arc<Counters>,
-}
-
-/// A thread's way to the writer.
-pub(crate) struct Sink {
-    queue: SyncSender<Chunk>,
-    counters: Arc<Counters>,
-}
-
-impl LogWriter {
-    /// Opens the destination and starts the thread; none if the log is off.
-    pub(crate) fn start(to: &Destination, counters: &Arc<Counters>) -> io::Result<Option<LogWriter>> {
-        let out: Box<dyn Write + Send> = match to {
+    /// Opens it and starts what writes to it; none if the log is off.
+    pub(crate) fn open(&self) -> io::Result<Option<LineWriter>> {
+        let out: Box<dyn Write + Send> = match self {
             Destination::Off => return Ok(None),
             Destination::Stdout => Box::new(io::stdout()),
             Destination::File(path) => Box::new(open(path)?),
         };
-        let (queue, chunks) = sync_channel(CHUNKS_MAX);
-        let thread =
-            std::thread::Builder::new().name("access-log".to_owned()).spawn(move || write(&chunks, out))?;
-        Ok(Some(LogWriter { queue, thread, counters: Arc::clone(counters) }))
-    }
-
-    pub(crate) fn sink(&self) -> Arc<Sink> {
-        Arc::new(Sink { queue: self.queue.clone(), counters: Arc::clone(&self.counters) })
-    }
-
-    /// Writes what waits, and ends; gives up on a destination that takes nothing.
-    pub(crate) fn finish(self) {
-        let tries = FINISH_TIME.as_millis() / FINISH_STEP.as_millis();
-        let mut told = false;
-        for _ in 0..tries {
-            told = told || !matches!(self.queue.try_send(Chunk::End), Err(TrySendError::Full(_)));
-            if self.thread.is_finished() {
-                return;
-            }
-            std::thread::sleep(FINISH_STEP);
-        }
-        tracing::warn!("the access log's destination takes nothing; its last lines are lost");
+        let failed = |error: &io::Error| {
+            tracing::error!(%error, "the access log cannot be written; serving goes on without it");
+        };
+        LineWriter::start("access-log", out, failed).map(Some)
     }
 }
 
@@ -108,26 +75,16 @@ fn open(path: &PathBuf) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-fn write(chunks: &Receiver<Chunk>, mut out: Box<dyn Write + Send>) {
-    let mut failing = false;
-    while let Ok(Chunk::Lines(lines)) = chunks.recv() {
-        let written = out.write_all(&lines).and_then(|()| out.flush());
-        if let Err(error) = &written
-            && !failing
-        {
-            tracing::error!(%error, "the access log cannot be written; serving goes on without it");
-        }
-        failing = written.is_err();
-    }
+/// A server's way to its access log.
+pub(crate) struct Sink {
+    pub(crate) lines: Lines,
+    pub(crate) counters: Arc<Counters>,
 }
 
 impl LogSink for Sink {
     fn take(&self, lines: Vec<u8>) {
-        if let Err(
-            TrySendError::Full(Chunk::Lines(lines)) | TrySendError::Disconnected(Chunk::Lines(lines)),
-        ) = self.queue.try_send(Chunk::Lines(lines))
-        {
-            let count = lines.iter().filter(|&&byte| byte == b'\n').count();
+        if let Err(lost) = self.lines.hand_over(lines) {
+            let count = lost.iter().filter(|&&byte| byte == b'\n').count();
             self.counters.drop_log_lines(count as u64);
         }
     }

@@ -14,8 +14,9 @@ use plimsoll_io::{Address, Handler, Setup, Stop};
 use plimsoll_proto::http::site::Site;
 use plimsoll_proto::http::{AccessLog, Counters, Http, Limits, Load, LogSink, Routes, StatusPage};
 
-use crate::access_log::{Destination, LogWriter};
-use crate::cli::SiteFlag;
+use crate::access_log::{Destination, Sink};
+use crate::cli::{SiteFlag, WrongUsage};
+use crate::line_writer::LineWriter;
 use crate::open_files;
 
 /// A server, ready to serve.
@@ -25,7 +26,7 @@ pub(crate) struct Server {
     routes: Arc<Routes>,
     counters: Arc<Counters>,
     connections: Arc<Connections>,
-    log: Option<LogWriter>,
+    log: Option<LineWriter>,
     stop: Stop,
 }
 
@@ -33,7 +34,11 @@ pub(crate) struct Server {
 pub(crate) fn open_sites(flags: &[SiteFlag]) -> anyhow::Result<Vec<Site>> {
     let mut prefixes = HashSet::new();
     if let Some(twice) = flags.iter().find(|flag| !prefixes.insert(&flag.prefix)) {
-        anyhow::bail!("--site {}=... is given twice; give each prefix one folder", twice.prefix);
+        return Err(WrongUsage(format!(
+            "--site {}=... is given twice; give each prefix one folder",
+            twice.prefix
+        ))
+        .into());
     }
     flags.iter().map(open_site).collect()
 }
@@ -61,8 +66,7 @@ impl Server {
         let (counters, stop) = (Arc::new(Counters::default()), Stop::new());
         let connections = Connections::new(engine.connections_max(open_files::raise()));
         let status = status_page(engine, threads, &connections, &counters, &stop);
-        let log =
-            LogWriter::start(log, &counters).with_context(|| format!("cannot write the access log {log}"))?;
+        let log = log.open().with_context(|| format!("cannot write the access log {log}"))?;
         Ok(Server { engine, threads, routes: Routes::new(sites, status), counters, connections, log, stop })
     }
 
@@ -75,17 +79,26 @@ impl Server {
         let setup = self.setup();
         let listeners = bound.into_iter().map(|bound| (bound, Arc::clone(&setup))).collect();
         let Server { engine, threads, stop, connections, .. } = self;
-        let served = serve(Plan { engine, threads, listeners, stop, grace, connections });
+        let plan = Plan { engine, threads, listeners, stop, grace, connections: Arc::clone(&connections) };
+        let served = serve(plan);
         drop(setup);
-        if let Some(log) = self.log {
-            log.finish();
+        if connections.cut_off() > 0 {
+            tracing::warn!(
+                connections = connections.cut_off(),
+                "the grace was over; who was connected was cut off"
+            );
+        }
+        if self.log.is_some_and(|log| !log.finish()) {
+            tracing::warn!("the access log's destination takes nothing; its last lines are lost");
         }
         Ok(served?)
     }
 
     /// What makes HTTP's handler for a thread.
     fn setup(&self) -> Setup {
-        let sink = self.log.as_ref().map(LogWriter::sink);
+        let sink =
+            |log: &LineWriter| Arc::new(Sink { lines: log.lines(), counters: Arc::clone(&self.counters) });
+        let sink = self.log.as_ref().map(sink);
         let (routes, counters) = (Arc::clone(&self.routes), Arc::clone(&self.counters));
         let limits = Arc::new(Limits::default());
         Arc::new(move |io| {

@@ -8,6 +8,7 @@
 mod access_log;
 mod assemble;
 mod cli;
+mod line_writer;
 mod open_files;
 mod stopping;
 
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             cli::complain(&error);
-            ExitCode::FAILURE
+            cli::exit_code(&error)
         }
     }
 }

@@ -120,11 +120,11 @@ fn a_folder_that_is_missing_exits_1_and_says_what_is_needed() {
 }
 
 #[test]
-fn a_prefix_that_is_given_twice_exits_1_and_says_what_to_do() {
+fn a_prefix_that_is_given_twice_exits_2_and_says_what_to_do() {
     let _turn = among_others();
     let folder = folder();
     let site = site(folder.path());
-    fails(&["serve", "--site", &site, "--site", &site], 1, &["twice", "give each prefix one folder"]);
+    fails(&["serve", "--site", &site, "--site", &site], 2, &["twice", "give each prefix one folder"]);
 }
 
 #[test]

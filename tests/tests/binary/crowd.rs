@@ -23,6 +23,11 @@ pub(crate) const FLOODING: usize = 200;
 /// Clients that connect and say nothing.
 pub(crate) const IDLE: usize = 1_000;
 
+/// Clients that read something huge, over and over, as fast as they can.
+pub(crate) const GREEDY: usize = 4;
+/// What they ask for: much more than a connection may send in a turn, and than the kernel buffers.
+pub(crate) const HUGE_BYTES: u64 = 256 << 20;
+
 /// How often a dribbling client sends.
 const DRIBBLE_TIME: Duration = Duration::from_secs(1);
 
@@ -39,19 +44,24 @@ struct Doing {
     over: AtomicBool,
     dribbled: AtomicU64,
     opened: AtomicU64,
+    swallowed: AtomicU64,
 }
 
 impl Crowd {
-    /// Brings all of them to the server, which has something large at `target`.
-    pub(crate) fn gather(at: SocketAddr, target: &str) -> Crowd {
+    /// Brings all of them to the server, which has something large at `target` and [`HUGE_BYTES`] at `huge`.
+    pub(crate) fn gather(at: SocketAddr, target: &str, huge: &str) -> Crowd {
         let doing = Arc::new(Doing::default());
         let mut silent: Vec<TcpStream> = (0..IDLE).map(|_| idle(at)).collect();
         silent.extend((0..STUCK).map(|_| stuck(at, target)));
         let (dribbles, floods) = (Arc::clone(&doing), Arc::clone(&doing));
-        let threads = vec![
+        let mut threads = vec![
             std::thread::spawn(move || dribble(at, &dribbles)),
             std::thread::spawn(move || flood(at, &floods)),
         ];
+        for _ in 0..GREEDY {
+            let (swallows, huge) = (Arc::clone(&doing), huge.to_owned());
+            threads.push(std::thread::spawn(move || swallow(at, &huge, &swallows)));
+        }
         Crowd { silent, doing, threads }
     }
 
@@ -63,6 +73,11 @@ impl Crowd {
     /// Connections that flooding clients have opened.
     pub(crate) fn opened(&self) -> u64 {
         self.doing.opened.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that greedy clients have read.
+    pub(crate) fn swallowed(&self) -> u64 {
+        self.doing.swallowed.load(Ordering::Relaxed)
     }
 
     /// Of the idle and the stuck, how many the server has let go by now.
@@ -90,6 +105,27 @@ fn stuck(at: SocketAddr, target: &str) -> TcpStream {
     let mut visitor = Visitor::connect_narrowly(at).expect("the server accepts connections");
     visitor.send(&format!("GET {target} HTTP/1.1\r\nHost: stuck\r\n\r\n")).expect("it reads");
     visitor.stream
+}
+
+/// A client asks for what is huge twice, and again whenever it has read one: the server never waits for it.
+fn swallow(at: SocketAddr, huge: &str, doing: &Doing) {
+    let mut visitor = Visitor::connect(at).expect("the server accepts connections");
+    let ask = format!("GET {huge} HTTP/1.1\r\nHost: greedy\r\n\r\n");
+    visitor.send(&ask).expect("it reads");
+    let mut block = vec![0; 1 << 20];
+    loop {
+        visitor.send(&ask).expect("it reads");
+        let mut left = HUGE_BYTES;
+        while left > 0 {
+            let bytes = visitor.stream.read(&mut block).expect("more of it");
+            assert!(bytes > 0, "the server has ended the answer");
+            doing.swallowed.fetch_add(bytes as u64, Ordering::Relaxed);
+            left = left.saturating_sub(bytes as u64);
+            if doing.over.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
 }
 
 /// Whether a connection on which nothing was said has ended.

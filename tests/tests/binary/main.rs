@@ -13,6 +13,8 @@ mod command_line;
 mod crowd;
 mod curl;
 mod descriptors;
+mod environment;
+mod full;
 mod hostile;
 mod pipelines;
 mod signals;

@@ -107,14 +107,14 @@ fn pipelines_that_are_never_read_hold_one_file_each(kind: Kind) {
     drop(clients);
 }
 
-fn pipeline_until(stream: TcpStream, over: &AtomicBool) {
-    let mut reading = stream.try_clone().unwrap();
+fn pipeline_until(stream: &TcpStream, over: &AtomicBool) {
+    let (mut reading, mut stream) = (stream.try_clone().unwrap(), stream);
     let requests = "GET /small.bin HTTP/1.1\r\nHost: a\r\n\r\n".repeat(200);
     let reader = std::thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
         while reading.read(&mut buffer).is_ok_and(|bytes| bytes > 0) {}
     });
-    while !over.load(Ordering::Relaxed) && (&stream).write_all(requests.as_bytes()).is_ok() {}
+    while !over.load(Ordering::Relaxed) && stream.write_all(requests.as_bytes()).is_ok() {}
     stream.shutdown(Shutdown::Both).ok();
     reader.join().expect("a reader");
 }
@@ -127,7 +127,7 @@ fn a_crowd_that_pipelines_delays_nobody(kind: Kind) {
     let crowd: Vec<_> = (0..CROWD)
         .map(|_| {
             let (stream, over) = (connect(&server), Arc::clone(&over));
-            std::thread::spawn(move || pipeline_until(stream, &over))
+            std::thread::spawn(move || pipeline_until(&stream, &over))
         })
         .collect();
     until("the crowd is busy", || server.status()["answers"]["2xx"].as_u64() >= Some(CROWD as u64 * 100));

@@ -1,13 +1,13 @@
 //! What ends the server: signals, `q` on a terminal, and the end of the grace.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use plimsoll_tests::binary::{self, Kind, Server, Visitor, reached_within};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// More than the kernel buffers between a server and a client that does not read.
 const LARGE_BYTES: usize = 24 << 20;
@@ -153,6 +153,35 @@ fn q_on_a_pipe_does_nothing(kind: Kind) {
     assert_eq!(server.visit().get("/small.txt").unwrap().body, b"small\n");
 }
 
+/// Whoever reads standard output and standard error has stopped to read: requests are answered all the same,
+/// and the first signal ends the server.
+fn logs_that_nobody_reads_hold_nothing_up(kind: Kind) {
+    let folder = folder();
+    let mut command = binary::command();
+    command.arg("serve").arg("--site").arg(format!("/={}", folder.path().display()));
+    command.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--access-log", "-"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    let mut greeting = BufReader::new(child.stdout.take().expect("a pipe"));
+    let at = loop {
+        let mut line = String::new();
+        assert!(greeting.read_line(&mut line).unwrap() > 0, "it says where it listens");
+        if let Some(at) = line.trim().strip_prefix("http://") {
+            break at.parse().expect("IP:PORT");
+        }
+    };
+    let mut visitor = Visitor::connect(at).unwrap();
+    // Far more lines than a pipe holds.
+    for _ in 0..3_000 {
+        assert_eq!(visitor.get("/small.txt").unwrap().body, b"small\n");
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let ended = binary::reached_within(AT_ONCE, || child.try_wait().unwrap().is_some());
+    child.kill().ok();
+    assert!(ended, "the server waits for whoever reads its log");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 on_each_engine!(
     sigterm_drains,
     sigint_drains,
@@ -161,5 +190,6 @@ on_each_engine!(
     the_end_of_the_grace_ends_it,
     q_on_a_terminal_ends_it,
     a_second_q_ends_at_once,
+    logs_that_nobody_reads_hold_nothing_up,
     q_on_a_pipe_does_nothing,
 );

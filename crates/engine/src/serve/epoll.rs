@@ -77,6 +77,7 @@ fn run_on(
     }
     // An accepting task holds `open` too, until it ends at the order to stop.
     driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)) && Rc::strong_count(&open) == 1);
+    connections.count_cut_off(Rc::strong_count(&open) - 1);
     Ok(())
 }
 

@@ -81,6 +81,7 @@ fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {
     driver.spawn(handler.background());
     let connection = driver.spawn(handler.serve(Stream::new(socket)));
     driver.run(grace, || !driver.is_live(connection));
+    connections.count_cut_off(usize::from(driver.is_live(connection)));
     driver.clear();
     drop(handler);
     drop(admitted);

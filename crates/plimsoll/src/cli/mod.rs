@@ -3,11 +3,13 @@
 //! It is not where commands do their work. What must hold: every command has an example in its help, and
 //! every error a next step.
 
+mod greeting;
 mod serve;
 
 pub(crate) use serve::SiteFlag;
 
 use std::io::Write as _;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -34,6 +36,16 @@ impl Plimsoll {
             Command::Serve(serve) => serve.run(),
         }
     }
+}
+
+/// What was typed cannot be meant, though each argument by itself could.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongUsage(pub(crate) String);
+
+/// How the program exits after `error`.
+pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
+    if error.is::<WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 /// Says an error and its causes on standard error.

@@ -15,6 +15,8 @@ use plimsoll_io::Address;
 
 use crate::access_log::Destination;
 use crate::assemble::Server;
+use crate::cli::greeting::{greeting, url};
+use crate::line_writer::LineWriter;
 use crate::stopping;
 
 /// Serve folders over HTTP
@@ -32,8 +34,9 @@ pub(crate) struct Serve {
     #[arg(long = "site", value_name = "PREFIX=DIR", env = "PLIMSOLL_SITE", required = true)]
     sites: Vec<SiteFlag>,
 
-    /// Where to listen for HTTP: IP:PORT, :PORT for loopback, or unix:PATH; several may be given
+    /// Where to listen for HTTP: IP:PORT, :PORT or localhost:PORT for loopback, or unix:PATH; several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_HTTP", default_value = "127.0.0.1:8080")]
+    #[arg(value_delimiter = ',')]
     http: Vec<Address>,
 
     /// What runs connections: auto, epoll (a loop per core) or thread (a thread per connection)
@@ -41,8 +44,8 @@ pub(crate) struct Serve {
     engine: Kind,
 
     /// Loops of an engine that has loops [default: one per core]
-    #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS")]
-    threads: Option<std::num::NonZeroUsize>,
+    #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS", value_parser = number_of_threads)]
+    threads: Option<usize>,
 
     /// Where requests are logged, in the common log format: - for standard output, off, or a file
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_ACCESS_LOG", default_value = "-")]
@@ -50,12 +53,18 @@ pub(crate) struct Serve {
 
     /// How long connections may go on after the first signal, in seconds
     #[arg(long, value_name = "SECONDS", env = "PLIMSOLL_GRACE", default_value_t = 30)]
+    #[arg(value_parser = seconds, allow_hyphen_values = true)]
     grace: u64,
 
-    /// Check everything, say what would be done, and end
+    /// Check the arguments, the folders and the log, say what would be done, and end
     #[arg(long)]
     check: bool,
 }
+
+/// More loops than any machine has cores for.
+const THREADS_MAX: usize = 1024;
+/// A day: who needs longer wants no end.
+const GRACE_SECONDS_MAX: u64 = 86_400;
 
 /// `PREFIX=DIR` as it is typed.
 #[derive(Clone, Debug)]
@@ -87,19 +96,25 @@ impl FromStr for SiteFlag {
 
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        start_log();
+        let log = start_log().context("cannot start the log")?;
         plimsoll_engine::check_kernel()?;
-        let threads = self.threads.map_or_else(cores, std::num::NonZeroUsize::get);
+        let threads = self.threads.unwrap_or_else(cores);
         let sites = crate::assemble::open_sites(&self.sites)?;
         if self.check {
+            self.access_log
+                .check()
+                .with_context(|| format!("cannot write the access log {}", self.access_log))?;
             return self.say_what_would_be_done(threads);
         }
         let bound = crate::assemble::listen(&self.http)?;
         let server = Server::new(self.engine, threads, sites, &self.access_log)?;
         let addresses: Vec<Address> = bound.iter().map(|bound| bound.address().clone()).collect();
         stopping::watch(server.stop(), &addresses).context("cannot watch for signals")?;
-        self.greet(&addresses)?;
-        server.serve(bound, Duration::from_secs(self.grace)).context("the server ended early")
+        let greeting = greeting(self.engine, &self.sites, &addresses, std::io::stdin().is_terminal());
+        std::io::stdout().lock().write_all(greeting.as_bytes()).context("cannot write to standard output")?;
+        let served = server.serve(bound, Duration::from_secs(self.grace)).context("the server ended early");
+        log.finish();
+        served
     }
 
     fn say_what_would_be_done(&self, threads: usize) -> anyhow::Result<()> {
@@ -117,47 +132,29 @@ impl Serve {
         writeln!(out, "would run     engine {}, {threads}, access log {}", self.engine, self.access_log)?;
         Ok(())
     }
-
-    fn greet(&self, addresses: &[Address]) -> anyhow::Result<()> {
-        let mut out = std::io::stdout().lock();
-        writeln!(out, "plimsoll {} serves, engine {}", env!("CARGO_PKG_VERSION"), self.engine)?;
-        for site in &self.sites {
-            writeln!(out, "  {:<24} {}", site.prefix, site.folder.display())?;
-        }
-        for address in addresses {
-            writeln!(out, "  {}", url(address))?;
-        }
-        if let Some(Address::Ip(at)) = addresses.first() {
-            let (base, prefix) =
-                (format!("http://{at}"), self.sites.first().map_or("/", |site| &site.prefix));
-            let path = if prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") };
-            writeln!(out, "\nOpen {base}{path} in a browser, or type in another terminal:")?;
-            writeln!(
-                out,
-                "  curl {base}{path}                        # the index page, or the folder as JSON"
-            )?;
-            writeln!(out, "  curl -H 'Accept: text/html' {base}{path} # the folder as a page")?;
-            writeln!(out, "  curl {base}/api/status            # what the server does")?;
-            writeln!(out, "To end: Ctrl-C, or q and Enter.")?;
-        }
-        Ok(out.flush()?)
-    }
-}
-
-fn url(address: &Address) -> String {
-    match address {
-        Address::Ip(at) => format!("http://{at}"),
-        Address::Unix(_) => address.to_string(),
-    }
 }
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }
 
-fn start_log() {
-    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+/// Starts the operator's log on standard error, which may be as slow as whoever reads it.
+fn start_log() -> std::io::Result<LineWriter> {
+    // There is nowhere to tell that standard error fails.
+    let writer = LineWriter::start("log", Box::new(std::io::stderr()), |_| {})?;
+    let log = tracing_subscriber::fmt().with_writer(writer.lines()).with_target(false);
     // Colours are for eyes: a file or a journal takes them for text.
     let log = log.with_ansi(std::io::stderr().is_terminal());
     log.with_max_level(tracing::Level::INFO).init();
+    Ok(writer)
+}
+
+fn number_of_threads(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=THREADS_MAX).contains(number));
+    number.ok_or_else(|| format!("write a whole number from 1 to {THREADS_MAX}"))
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| *number <= GRACE_SECONDS_MAX);
+    number.ok_or_else(|| format!("write a whole number of seconds, 0 to {GRACE_SECONDS_MAX}"))
 }

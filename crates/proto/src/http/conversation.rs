@@ -234,3 +234,71 @@ impl<S: Service> Conversation<'_, S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use plimsoll_io::sim::{Faults, Sim};
+    use plimsoll_io::{Segment, Setup, Want};
+
+    use super::*;
+    use crate::http::limits::MADE_BYTES_MAX;
+    use crate::http::{AccessLog, Body, Counters, Http, Limits};
+
+    /// More than a simulated system takes before its peer reads.
+    const LARGE_BYTES: usize = 1 << 20;
+
+    struct Large;
+
+    impl Service for Large {
+        async fn answer(&self, _: &mut Request<'_>) -> Answer {
+            Answer::new(Status::OK).body(Body::Bytes(vec![b'x'; LARGE_BYTES]))
+        }
+    }
+
+    fn ask(stream: &mut Stream) {
+        stream.tx.push(Segment::Static(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
+    }
+
+    /// What comes until `whole`.
+    async fn received(stream: &mut Stream, whole: impl Fn(&[u8]) -> bool) -> String {
+        let mut bytes = Vec::new();
+        while !whole(&bytes) {
+            bytes.extend_from_slice(&stream.rx.recv(Want::Body).await.unwrap().unwrap());
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn more_made_bodies_than_may_be_in_memory_are_refused_until_some_are_sent() {
+        let (sim, counters) = (Sim::new(0, Faults::none()), Arc::<Counters>::default());
+        let (server, client) = (sim.host("server"), sim.host("client"));
+        let shared = Arc::clone(&counters);
+        let setup: Setup = Arc::new(move |io| {
+            let limits = Arc::<Limits>::default();
+            Rc::new(Http::new(io, limits, Large, AccessLog::new(None), Arc::clone(&shared)))
+        });
+        let at = sim.serve(&server, &":80".parse().unwrap(), &setup).unwrap();
+        let io = client.io();
+        sim.run(&client, async move {
+            let mut stream = io.connect(&at).await.unwrap();
+            let others = counters.made(MADE_BYTES_MAX).expect("nothing is in memory yet");
+            ask(&mut stream);
+            let refused = received(&mut stream, |bytes| bytes.contains(&b'}')).await;
+            assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+            assert!(refused.contains(&format!("\r\nRetry-After: {RETRY_AFTER_SECONDS}\r\n")), "{refused}");
+            drop(others);
+            // The same connection goes on, and its answer counts until it is taken.
+            ask(&mut stream);
+            io.sleep(Duration::from_secs(1)).await;
+            assert!(counters.made(MADE_BYTES_MAX).is_none(), "nobody has read it yet");
+            let answer = received(&mut stream, |bytes| bytes.len() > LARGE_BYTES + 100).await;
+            assert!(answer.trim_start().starts_with("HTTP/1.1 200 "), "{:?}", &answer[..100]);
+            io.sleep(Duration::from_secs(1)).await;
+            assert!(counters.made(MADE_BYTES_MAX).is_some(), "it was sent");
+        });
+        assert!(sim.panics().is_empty(), "{:?}", sim.panics());
+    }
+}

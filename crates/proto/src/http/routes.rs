@@ -39,11 +39,11 @@ impl Routes {
     async fn read(&self, request: &mut Request<'_>) -> Answer {
         let target = match parse_target(request.target()) {
             Ok(target) => target,
-            Err(bad) => return problem(bad.status(), bad.detail()),
+            Err(bad) => return site::refused(request, bad.status(), bad.detail()),
         };
         let mut path = Vec::with_capacity(target.path.len());
         if let Err(bad) = decode_path(target.path, &mut path) {
-            return problem(bad.status(), bad.detail());
+            return site::refused(request, bad.status(), bad.detail());
         }
         if let Some(answer) = self.own(&path) {
             return answer;
@@ -53,7 +53,7 @@ impl Routes {
                 let asked = Asked { query: target.query, name, path };
                 site::answer(site, request, asked).await
             }
-            None => problem(Status::NOT_FOUND, "Nothing is served under this path."),
+            None => site::refused(request, Status::NOT_FOUND, "Nothing is served under this path."),
         }
     }
 

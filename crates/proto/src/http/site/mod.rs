@@ -134,7 +134,7 @@ async fn not_there(site: &Site, request: &Request<'_>) -> Answer {
 }
 
 /// An error as a page for people and as a problem for programs.
-fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
+pub(super) fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
     if wants_page(request) {
         our_page(Answer::new(status), page::error(status, detail))
     } else {

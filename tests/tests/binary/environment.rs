@@ -1,0 +1,44 @@
+//! What a person sets in the environment counts as if it had been typed, and what is typed counts more.
+
+use plimsoll_tests::Tree;
+use plimsoll_tests::binary::{Server, among_others, command};
+
+#[test]
+fn a_server_can_be_set_up_by_environment_variables_alone() {
+    let _turn = among_others();
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    Tree::new().file("small.txt", "small\n").plant(folder.path());
+    for engine in ["epoll", "thread"] {
+        let log = other.path().join(format!("{engine}.log"));
+        let mut serve = command();
+        serve.arg("serve").env("PLIMSOLL_HTTP", "127.0.0.1:0").env("PLIMSOLL_ENGINE", engine);
+        serve.env("PLIMSOLL_SITE", format!("/docs={}", folder.path().display()));
+        serve.env("PLIMSOLL_ACCESS_LOG", &log).env("PLIMSOLL_THREADS", "3").env("PLIMSOLL_GRACE", "1");
+        let server = Server::spawn(serve);
+        assert_ne!(server.at().port(), 8080, "the default");
+        assert_eq!(server.visit().get("/docs/small.txt").unwrap().body, b"small\n");
+        assert_eq!(server.visit().get("/small.txt").unwrap().status, 404);
+        let status = server.status();
+        assert_eq!(status["engine"], engine, "{status}");
+        plimsoll_tests::binary::until("the request is logged", || {
+            std::fs::read_to_string(&log)
+                .is_ok_and(|log| log.contains("\"GET /docs/small.txt HTTP/1.1\" 200"))
+        });
+    }
+}
+
+#[test]
+fn what_is_typed_counts_more_than_the_environment() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let site = |prefix: &str| format!("{prefix}={}", folder.path().display());
+    let mut serve = command();
+    serve.env("PLIMSOLL_HTTP", ":7771").env("PLIMSOLL_ENGINE", "thread");
+    serve.env("PLIMSOLL_SITE", site("/set")).env("PLIMSOLL_THREADS", "5");
+    serve.args(["serve", "--check", "--site", &site("/typed"), "--http", ":7772", "--engine", "epoll"]);
+    let said = plimsoll_tests::binary::tool::run(&mut serve).well().text();
+    for (typed, set) in [(" /typed", " /set"), (":7772", ":7771"), ("engine epoll", "engine thread")] {
+        assert!(said.contains(typed) && !said.contains(set), "{typed}, not {set}: {said}");
+    }
+    assert!(said.contains("loops: 5"), "what was not typed is taken from the environment: {said}");
+}
