@@ -1,6 +1,6 @@
 //! Engines: what `await` means when a protocol is served for real.
 //!
-//! [`serve()`] takes listeners, each with the protocol behind it, and one [`Kind`] of engine; [`block_on`]
+//! [`serve()`] takes listeners, each with the protocol behind it, and one [`Kind`] of engine; [`block_on()`]
 //! runs one future for a client. Inside there is one executor (the contract's), one socket (`ready`) with
 //! two ways to park, and a small dispatcher for each kind ([`serve`](mod@serve)).
 //!

@@ -37,7 +37,7 @@ impl Notifier {
     }
 
     /// Takes the notices that have come, for a park that reports the bell as long as there are any. A notice
-    /// may be written after its park has ended, so this is asked whenever the bell is seen, and not by a flag.
+    /// may be written after its park has ended, so it is taken whenever the bell is seen, and not by a flag.
     pub(crate) fn take(&self) {
         let mut count = [0; 8];
         // Nothing there is no error.
@@ -55,8 +55,8 @@ impl Notify for Notifier {
     fn notify(&self) {
         fence(Ordering::SeqCst);
         if self.parked.swap(false, Ordering::SeqCst) {
-            // The counter cannot overflow: one notice at most is written per park. An edge-triggered park needs
-            // nobody to take it.
+            // The counter cannot overflow: one notice at most is written per park. An edge-triggered park
+            // needs nobody to take it.
             let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
         }
     }

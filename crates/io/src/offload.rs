@@ -1,7 +1,8 @@
 //! The wait for a job that an engine runs elsewhere.
 //!
 //! It is not the pool of threads (the engine's). What must hold: work whose wait is dropped is still done,
-//! and a question that nobody waits for any more is not asked; a job that panics, or that the pool dropped, ends its wait with an error and not never.
+//! and a question that nobody waits for any more is not asked; a job that panics, or that the pool dropped,
+//! ends its wait with an error and not never.
 
 use std::io;
 use std::pin::Pin;

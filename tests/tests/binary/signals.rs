@@ -176,7 +176,7 @@ fn logs_that_nobody_reads_hold_nothing_up(kind: Kind) {
         assert_eq!(visitor.get("/small.txt").unwrap().body, b"small\n");
     }
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    let ended = binary::reached_within(AT_ONCE, || child.try_wait().unwrap().is_some());
+    let ended = reached_within(AT_ONCE, || child.try_wait().unwrap().is_some());
     child.kill().ok();
     assert!(ended, "the server waits for whoever reads its log");
     assert_eq!(child.wait().unwrap().code(), Some(0));

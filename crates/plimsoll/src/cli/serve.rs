@@ -34,7 +34,7 @@ pub(crate) struct Serve {
     #[arg(long = "site", value_name = "PREFIX=DIR", env = "PLIMSOLL_SITE", required = true)]
     sites: Vec<SiteFlag>,
 
-    /// Where to listen for HTTP: IP:PORT, :PORT or localhost:PORT for loopback, or unix:PATH; several may be given
+    /// Where to listen: IP:PORT, :PORT or localhost:PORT for loopback, or unix:PATH; several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_HTTP", default_value = "127.0.0.1:8080")]
     #[arg(value_delimiter = ',')]
     http: Vec<Address>,
