@@ -62,3 +62,33 @@ impl Stop {
         self.inner.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Told(AtomicUsize);
+
+    impl Notify for Told {
+        fn notify(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn who_asks_to_be_told_after_the_order_is_told_at_once() {
+        let (stop, early, late) = (Stop::new(), Arc::<Told>::default(), Arc::<Told>::default());
+        let count = |told: &Arc<Told>| told.0.load(Ordering::Relaxed);
+        let told: Arc<dyn Notify> = early.clone();
+        stop.tell(&told);
+        assert_eq!(count(&early), 0);
+        stop.order();
+        assert_eq!(count(&early), 1);
+        let told: Arc<dyn Notify> = late.clone();
+        stop.tell(&told);
+        assert_eq!(count(&late), 1);
+    }
+}

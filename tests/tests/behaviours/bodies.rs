@@ -1,12 +1,17 @@
 //! Bodies of requests: where they end, whoever reads them, and what is not one.
 
+use std::time::Duration;
+
 use plimsoll_proto::http::Limits;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Client, Engine, Scenario, Scene, Tree, behaviours};
 
+/// How long a server waits for more of a body.
+const RECEIVE_TIME: Duration = Duration::from_secs(30);
+
 fn scenario() -> Scenario {
     let tree = Tree::new().file("small.txt", "small\n").file("large.bin", noise(6, 200_000));
-    let limits = Limits { body_bytes_max: 1 << 20, ..Limits::default() };
+    let limits = Limits { body_bytes_max: 1 << 20, receive_time: RECEIVE_TIME, ..Limits::default() };
     Scenario { tree, limits, ..Scenario::default() }
 }
 
@@ -300,6 +305,27 @@ async fn a_broken_body_that_nobody_reads_ends_the_connection(scene: Scene) {
     client.expect_end().await;
 }
 
+async fn a_body_without_end_that_nobody_reads_ends_the_connection(scene: Scene) {
+    // So much that the server has seen enough of it, and far less than it may be long.
+    let body = noise(9, if scene.engine == Engine::Simulator { 150_000 } else { 400_000 });
+    let coded = in_chunks(&body, 10_007);
+    let endless = coded.strip_suffix(b"0\r\n\r\n").expect("the last chunk");
+    for (method, status) in [("GET", 200), ("PUT", 405)] {
+        let mut client = scene.connect().await;
+        let head =
+            format!("{method} /small.txt HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n");
+        client.push([head.as_bytes(), endless].concat());
+        assert_eq!(client.answer().await.status, status);
+        // It goes on sending, and the server does not wait for the end.
+        client.push(endless);
+        let sent = scene.io.now();
+        client.expect_end().await;
+        assert!(scene.io.now() - sent < RECEIVE_TIME / 3, "it waited for more");
+        drop(client);
+    }
+    scene.until(|| scene.open() == 0).await;
+}
+
 async fn a_large_body_that_nobody_reads_does_not_take_the_answer_away(scene: Scene) {
     let body = noise(9, if scene.engine == Engine::Simulator { 150_000 } else { 900_000 });
     for (method, status) in [("GET", 200), ("PUT", 405)] {
@@ -338,5 +364,6 @@ behaviours!(scenario;
     a_client_that_breaks_off_within_a_body_leaves_no_connection,
     a_small_body_that_nobody_reads_is_passed_over,
     a_broken_body_that_nobody_reads_ends_the_connection,
+    a_body_without_end_that_nobody_reads_ends_the_connection,
     a_large_body_that_nobody_reads_does_not_take_the_answer_away,
 );

@@ -254,6 +254,16 @@ async fn if_range_lets_a_range_through_for_the_known_state_alone(scene: Scene) {
     assert_whole(&client.get_with("/bytes.bin", &alone).await, "If-Range without Range");
 }
 
+async fn the_date_of_a_file_that_may_change_again_within_the_second_is_no_validator(scene: Scene) {
+    let mut client = scene.connect().await;
+    let known = client.get("/fresh.bin").await;
+    let (tag, date) = (known.field("ETag").expect("a tag"), known.field("Last-Modified").expect("a date"));
+    let ask = |state: &str| format!("Range: bytes=0-3\r\nIf-Range: {state}\r\n");
+    assert_whole(&client.get_with("/fresh.bin", &ask(date)).await, date);
+    // Its tag tells two states within a second apart.
+    assert_part(&client.get_with("/fresh.bin", &ask(tag)).await, 0..=3, tag);
+}
+
 async fn an_old_state_gets_the_whole_new_file(scene: Scene) {
     let mut client = scene.connect().await;
     let old = client.get("/bytes.bin").await;
@@ -339,6 +349,7 @@ behaviours!(scenario;
     head_passes_over_a_range,
     a_range_of_what_is_no_file_is_passed_over,
     if_range_lets_a_range_through_for_the_known_state_alone,
+    the_date_of_a_file_that_may_change_again_within_the_second_is_no_validator,
     an_old_state_gets_the_whole_new_file,
     conditions_are_weighed_before_ranges,
     a_range_is_of_the_representation_that_is_sent,

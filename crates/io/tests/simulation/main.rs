@@ -13,6 +13,7 @@ mod executor;
 mod failures;
 mod files_sent;
 mod offloading;
+mod report;
 mod serving;
 mod waiting;
 

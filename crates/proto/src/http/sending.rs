@@ -33,8 +33,9 @@ pub(super) async fn send<S>(
     let status = answer.status();
     let body = if with_body { answer.body } else { Body::Empty };
     let (length, before) = (body.len(), tx.unsent());
-    // A file that waits to be sent is a descriptor: one for each connection, however short its range is.
-    let below = if body.has_file() && tx.takes_files() { 0 } else { UNSENT_BYTES_MAX };
+    // A file that waits to be sent is a descriptor, however short its range is, and a made body is whole in
+    // memory until its last byte has gone: a connection has one of them.
+    let below = if body.has_file() || body.made_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
     let head_bytes = answer.head.len() as u64;
     let pushed = push(answer.head, body, tx, deadline, shared).await;
     let sent = match pushed {

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use plimsoll_io::limits::{BODY_BLOCK_BYTES, LINGER_BYTES_MAX};
+use plimsoll_io::sim::WINDOW_BYTES_MAX;
+use plimsoll_io::{Instant, Segment};
 use plimsoll_proto::http::Limits;
-use plimsoll_tests::{Scenario, Scene, Tree, behaviours};
+use plimsoll_tests::{Client, Engine, Scenario, Scene, Tree, behaviours};
 
 const LINGER_TIME: Duration = Duration::from_millis(500);
 
@@ -12,26 +15,85 @@ fn scenario() -> Scenario {
     Scenario { tree: Tree::new().file("small.txt", "small\n"), limits, ..Scenario::default() }
 }
 
-async fn whoever_does_not_end_after_its_last_answer_is_cut_off(scene: Scene) {
+/// A client that has been refused and has seen the end.
+async fn refused(scene: &Scene) -> Client {
     let mut client = scene.connect().await;
     client.push("no request\r\n\r\n");
     client.answer().await.problem(400);
     client.expect_end().await;
-    scene.until(|| scene.open() == 0).await;
+    client
 }
 
-async fn whoever_sends_without_end_after_its_last_answer_is_cut_off(scene: Scene) {
-    let mut client = scene.connect().await;
-    client.push("no request\r\n\r\n");
-    client.answer().await.problem(400);
-    client.expect_end().await;
+/// In the simulator, the time to end has passed since `from`, when the client saw the server's end, and was
+/// renewed once at most: as long as a client takes something of its answer, it has a time of its own.
+fn assert_lingered(scene: &Scene, from: Instant) {
+    if scene.engine == Engine::Simulator {
+        let (passed, known) = (scene.io.now() - from, Duration::from_millis(20));
+        assert!(passed >= LINGER_TIME - known, "after {passed:?} already");
+        assert!(passed < 2 * LINGER_TIME + Duration::from_millis(100), "only after {passed:?}");
+    }
+}
+
+async fn whoever_does_not_end_after_its_last_answer_is_cut_off(scene: Scene) {
+    let client = refused(&scene).await;
+    let ended = scene.io.now();
+    scene.until(|| scene.open() == 0).await;
+    assert_lingered(&scene, ended);
+    drop(client);
+}
+
+async fn bytes_do_not_prolong_the_time_after_the_last_answer(scene: Scene) {
+    let mut client = refused(&scene).await;
+    let ended = scene.io.now();
     while scene.open() > 0 {
-        client.push(vec![b'x'; 10_000]);
+        client.push("x");
         scene.io.sleep(LINGER_TIME / 10).await;
+    }
+    if scene.engine == Engine::Simulator {
+        assert!(scene.io.now() - ended < 3 * LINGER_TIME, "only after {:?}", scene.io.now() - ended);
     }
 }
 
 behaviours!(scenario;
     whoever_does_not_end_after_its_last_answer_is_cut_off,
-    whoever_sends_without_end_after_its_last_answer_is_cut_off,
+    bytes_do_not_prolong_the_time_after_the_last_answer,
 );
+
+/// So much time that only bytes end it.
+const PATIENT_TIME: Duration = Duration::from_secs(3000);
+/// What a client sends in one piece.
+const PIECE: &[u8] = &[b'x'; 32 * 1024];
+
+fn patient() -> Scenario {
+    let limits = Limits { linger_time: PATIENT_TIME, ..Limits::default() };
+    Scenario { limits, ..Scenario::default() }
+}
+
+/// What is on its way between two processes, at most: on a real machine a guess, and a wide one.
+fn under_way_max(scene: &Scene) -> usize {
+    if scene.engine == Engine::Simulator { WINDOW_BYTES_MAX + BODY_BLOCK_BYTES } else { 64 << 20 }
+}
+
+async fn whoever_sends_without_end_after_its_last_answer_is_cut_off(scene: Scene) {
+    let mut client = refused(&scene).await;
+    let (mut sent, most) = (0, LINGER_BYTES_MAX + under_way_max(&scene));
+    // The system has taken a piece when nothing is unsent.
+    loop {
+        client.stream.tx.push(Segment::Static(PIECE));
+        if client.stream.tx.drain(0).await.is_err() {
+            break;
+        }
+        sent += PIECE.len();
+        assert!(sent <= most, "{sent} bytes were taken after the last answer");
+    }
+    let least = LINGER_BYTES_MAX - PIECE.len();
+    assert!(sent >= least, "who has sent {sent} bytes has not read its answer yet, perhaps");
+    scene.until(|| scene.open() == 0).await;
+}
+
+mod by_bytes {
+    use super::{patient, whoever_sends_without_end_after_its_last_answer_is_cut_off};
+    use plimsoll_tests::behaviours;
+
+    behaviours!(patient; whoever_sends_without_end_after_its_last_answer_is_cut_off);
+}

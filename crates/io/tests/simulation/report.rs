@@ -1,0 +1,65 @@
+//! What a simulation that fails says: how to see it again, and what happened last.
+//!
+//! The failure happens in a process of its own: this test's executable, asked for one test by name.
+
+use std::process::Command;
+
+use plimsoll_io::sim::{Faults, SEED_VARIABLE, Sim};
+
+use crate::SECOND;
+
+/// Set, it makes [`fails_on_request`] fail in that way.
+const ASKED: &str = "SIMULATION_FAILS_ON_REQUEST";
+const TEST: &str = "report::fails_on_request";
+const SEED: u64 = 4711;
+
+/// Passes, unless it is asked to fail.
+#[test]
+fn fails_on_request() {
+    let Ok(how) = std::env::var(ASKED) else { return };
+    let sim = Sim::new(SEED, Faults::splits());
+    let host = sim.host("lonely");
+    let io = host.io();
+    sim.run(&host, async move {
+        io.sleep(SECOND).await;
+        assert_ne!(how, "panic", "the test's own words");
+        std::future::pending::<()>().await;
+    });
+}
+
+/// Runs this executable for the one test, and returns what it says on standard error.
+fn report_of(how: &str) -> String {
+    let own = std::env::current_exe().unwrap();
+    // Without --nocapture, what a test says goes to the standard output of who runs it.
+    let run = Command::new(own).args([TEST, "--exact", "--nocapture"]).env(ASKED, how).output().unwrap();
+    assert!(!run.status.success(), "it was asked to fail");
+    String::from_utf8(run.stderr).unwrap()
+}
+
+/// Asserts that each of `words` stands in `report`, one after the other.
+fn assert_says(report: &str, words: &[&str]) {
+    let mut rest = report;
+    for word in words {
+        let found = rest.split_once(word);
+        assert!(found.is_some(), "{word:?} is not in: {report}");
+        rest = found.map_or("", |(_, after)| after);
+    }
+}
+
+#[test]
+fn a_failure_is_reported_with_its_seed_its_last_events_and_how_to_see_it_again() {
+    let again = format!("again: {SEED_VARIABLE}={SEED} cargo test --workspace {TEST}\n");
+    for (how, why) in [("panic", "the main task panicked"), ("deadlock", "deadlock: nothing is ready")] {
+        let report = report_of(how);
+        let heading = format!("simulation of seed {SEED}: {why}");
+        // The sleep's end is what happened last: in microseconds, at which host, what.
+        let last =
+            [&*heading, "the last events:\n", "0 us  lonely ", "Spawned", "1000000 us  ", "TimersFired"];
+        assert_says(&report, &last);
+        assert_says(&report, &["TimersFired", &again]);
+        assert_eq!(report.matches(&*again).count(), 1, "once: {report}");
+        if how == "panic" {
+            assert!(report.contains("the test's own words"), "{report}");
+        }
+    }
+}
