@@ -4,7 +4,7 @@
 //! says how much it has done, so that a test can tell that it was hostile.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -18,7 +18,7 @@ use rustix::net::sockopt;
 pub(crate) const DRIBBLING: usize = 200;
 /// Clients that ask for a large answer and never read it.
 pub(crate) const STUCK: usize = 200;
-/// Clients that open and close, as fast as they can.
+/// Clients that open and close, as fast as the server lets them go.
 pub(crate) const FLOODING: usize = 200;
 /// Clients that connect and say nothing.
 pub(crate) const IDLE: usize = 1_000;
@@ -157,30 +157,41 @@ fn dribble(at: SocketAddr, doing: &Doing) {
     }
 }
 
-/// Clients open and end at once, one after the other without a pause, and never wait for the server. Each has
-/// an address of its own on loopback, so that ports do not run out.
+/// Each client opens, ends or resets at once, and opens again when the server has let it go: so the flood
+/// is as fast as the server, and what waits to be accepted is no more than the crowd. Each has an address
+/// of its own on loopback, so that ports do not run out.
 fn flood(at: SocketAddr, doing: &Doing) {
+    let mut clients: Vec<Option<TcpStream>> = (0..FLOODING).map(|_| None).collect();
     for round in 0_usize.. {
-        for number in 0..FLOODING {
+        let mut moved = false;
+        for (number, client) in clients.iter_mut().enumerate() {
             if doing.over.load(Ordering::Relaxed) {
                 return;
             }
-            let source = Ipv4Addr::new(127, 0, 1, u8::try_from(number + 1).expect("at most 255"));
-            end(
-                connect_from(source, at, None).expect("the server accepts connections"),
-                (round + number) % 3,
-            );
-            doing.opened.fetch_add(1, Ordering::Relaxed);
+            if client.as_ref().is_none_or(has_ended) {
+                let source = Ipv4Addr::new(127, 0, 1, u8::try_from(number + 1).expect("at most 255"));
+                let opened = connect_from(source, at, None).expect("the server accepts connections");
+                doing.opened.fetch_add(1, Ordering::Relaxed);
+                *client = end(opened, (round + number) % 3);
+                moved = true;
+            }
+        }
+        if !moved {
+            std::thread::sleep(Duration::from_micros(100));
         }
     }
 }
 
-/// Ends a connection in one of three ways.
-fn end(mut stream: TcpStream, how: usize) {
+/// Ends a connection in one of three ways; what is returned is still to be let go by the server.
+fn end(mut stream: TcpStream, how: usize) -> Option<TcpStream> {
     match how {
-        0 => sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("a socket"),
+        0 => {
+            sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).expect("a socket");
+            return None;
+        }
         1 => {}
         // In the middle of a head.
         _ => stream.write_all(b"GET / HTTP/1.1\r\nHost: fl").expect("a new connection takes that"),
     }
+    stream.shutdown(Shutdown::Write).ok().map(|()| stream)
 }
