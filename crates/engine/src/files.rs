@@ -177,7 +177,12 @@ impl Fs for AtHand {
     }
 
     fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
-        open_beneath(root, name, READ, BENEATH | ResolveFlags::CACHED)
+        let opened = open_beneath(root, name, READ, BENEATH | ResolveFlags::CACHED);
+        // Linux before 5.12 does not know the flag: then nothing is at hand.
+        opened.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => io::ErrorKind::WouldBlock.into(),
+            _ => error,
+        })
     }
 
     fn stat(&self, file: &File) -> io::Result<Stat> {

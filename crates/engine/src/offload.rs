@@ -51,7 +51,7 @@ impl Offload {
     }
 }
 
-/// A pool of threads. It ends when it is dropped, after the job each thread is at.
+/// A pool of threads. It ends when it is dropped, after the jobs that it has taken in.
 struct Pool {
     shared: Arc<Shared>,
 }

@@ -94,8 +94,11 @@ impl RequestBody<'_> {
     /// The body cannot be read; answer and close.
     pub async fn recv(&mut self) -> Result<Option<Lease>, BodyError> {
         loop {
-            if matches!(self.state.progress, Progress::Ended) {
-                return Ok(None);
+            match self.state.progress {
+                Progress::Ended => return Ok(None),
+                // It was told once what it was; asking again must not go round in circles.
+                Progress::Broken => return Err(BodyError::Broken(io::ErrorKind::InvalidData.into())),
+                Progress::Length(_) | Progress::Chunked(_) => {}
             }
             self.fill().await?;
             match self.state.take_some() {
