@@ -1,7 +1,7 @@
 # What a person types here. Everything longer than a line or two is a script or a task of xtask.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check leaks fuzz clean rust cargo components
+.PHONY: help run demo test test-long check leaks fuzz clean rust cargo components
 
 # rustup puts cargo here, and a fresh shell does not always know.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -12,8 +12,12 @@ SECS ?= 60
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: cargo ## build the release binary and serve docs/ on loopback
+run: cargo ## build the release binary and serve: accounts in ./plimsoll-data, docs/ to anyone, on loopback
 	@exec cargo run --release --locked -p plimsoll -- serve --site /=docs
+
+demo: cargo ## all ten requests with two accounts and real files, each as it is typed; leaves nothing behind
+	@cargo build --release --locked -p plimsoll
+	@exec demo/run "$${CARGO_TARGET_DIR:-target}/release/plimsoll"
 
 test: rust ## install what the tests need, then run every test
 	tests/install

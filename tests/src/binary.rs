@@ -5,6 +5,7 @@
 //! for, and has a bound.
 
 pub mod figures;
+pub mod member;
 pub mod process;
 pub mod tool;
 pub mod visitor;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 pub use plimsoll_engine::Kind;
 use rustix::process::{Pid, Signal, kill_process};
 
+pub use member::Member;
 pub use tool::{Done, tool};
 pub use visitor::{Broken, Reply, Visitor};
 
@@ -121,6 +123,44 @@ fn without_settings(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// The binary as a command, where the system allows it `open_files` descriptors and no more.
+fn with_few_open_files(open_files: u32) -> Command {
+    let mut shell = without_settings("sh");
+    shell.args(["-c", &format!("ulimit -n {open_files} && exec \"$0\" \"$@\"")]).arg(plimsoll());
+    shell
+}
+
+/// The binary as a command, where the system gives it one core: what it has for each core, it has once.
+pub fn on_one_core() -> Command {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let core = allowed.and_then(|list| list.trim().split(['-', ',']).next()).expect("a core");
+    let mut taskset = without_settings("taskset");
+    taskset.args(["--cpu-list", core]).arg(plimsoll());
+    taskset
+}
+
+fn on_data(mut command: Command, kind: Kind, data: &Path, args: &[&str]) -> Command {
+    command.arg("serve").arg("--data").arg(data).args(["--engine", &kind.to_string()]);
+    command.args(["--lab-fast-passwords", "true", "--lab-no-attempt-limits", "true"]);
+    if !args.contains(&"--http") {
+        command.args(["--http", "127.0.0.1:0"]);
+    }
+    command.args(["--access-log", "off"]).args(args);
+    command
+}
+
+/// Whether this is a long run, which tries more of what chance decides.
+pub fn is_long() -> bool {
+    std::env::var_os("PLIMSOLL_LONG").is_some()
+}
+
+/// Says that a test was left out and why, past the harness, which keeps what a passing test prints.
+pub fn skipped(test: &str, reason: &str) {
+    // Nobody may be there to read it.
+    let _ = std::io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes());
+}
+
 /// What a process has printed so far.
 #[derive(Clone, Default)]
 struct Printed(Arc<Mutex<Vec<u8>>>);
@@ -154,6 +194,8 @@ pub struct Server {
     address: String,
     stdout: Printed,
     stderr: Printed,
+    /// Where it runs, and keeps its data unless it is told otherwise: no other server has that folder.
+    _home: tempfile::TempDir,
 }
 
 impl Server {
@@ -170,9 +212,18 @@ impl Server {
 
     /// The same, where the system allows it `open_files` descriptors and no more.
     pub fn start_with_few_open_files(kind: Kind, root: &Path, args: &[&str], open_files: u32) -> Server {
-        let mut shell = without_settings("sh");
-        shell.args(["-c", &format!("ulimit -n {open_files} && exec \"$0\" \"$@\"")]).arg(plimsoll());
-        Server::start_by(shell, Stdio::null(), kind, root, args)
+        Server::start_by(with_few_open_files(open_files), Stdio::null(), kind, root, args)
+    }
+
+    /// Serves accounts and nothing else, their files in `data`: log-ins cost next to nothing, and none is
+    /// refused for too many before it.
+    pub fn on_data(kind: Kind, data: &Path, args: &[&str]) -> Server {
+        Server::spawn(on_data(command(), kind, data, args))
+    }
+
+    /// The same, where the system allows it `open_files` descriptors and no more.
+    pub fn on_data_with_few_open_files(kind: Kind, data: &Path, args: &[&str], open_files: u32) -> Server {
+        Server::spawn(on_data(with_few_open_files(open_files), kind, data, args))
     }
 
     /// The same, by a command that only lacks the arguments.
@@ -197,11 +248,12 @@ impl Server {
 
     /// Starts a server by a whole command, and returns when it has printed where it listens.
     pub fn spawn(mut command: Command) -> Server {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let home = tempfile::tempdir().expect("a folder");
+        command.current_dir(home.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let stdout = Printed::reading(child.stdout.take().expect("a pipe"));
         let stderr = Printed::reading(child.stderr.take().expect("a pipe"));
-        let mut server = Server { child, address: String::new(), stdout, stderr };
+        let mut server = Server { child, address: String::new(), stdout, stderr, _home: home };
         until("the server has printed where it listens", || {
             assert!(server.is_running(), "the server ended: {}", server.stderr());
             server.address = printed_address(&server.stdout()).unwrap_or_default();
@@ -213,6 +265,18 @@ impl Server {
     /// Where it listens, if by TCP.
     pub fn at(&self) -> SocketAddr {
         self.address.strip_prefix("http://").expect("it listens at a port").parse().expect("IP:PORT")
+    }
+
+    /// Where it listens for FTP.
+    pub fn ftp_at(&self) -> SocketAddr {
+        let mut found = None;
+        until("the server has printed where it speaks FTP", || {
+            let printed = self.stdout();
+            let mut lines = printed.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            found = lines.find_map(|line| line.strip_prefix("  ftp://")?.parse().ok());
+            found.is_some()
+        });
+        found.expect("an address")
     }
 
     /// The URL of a path that begins with a slash.

@@ -50,6 +50,17 @@ impl Client {
         self.answer().await
     }
 
+    /// Any request on the kept connection, with more field lines, each ended by CRLF. Its body has a length
+    /// if there is one, or if the method is one that brings something.
+    pub async fn ask(&mut self, method: &str, target: &str, fields: &str, body: impl AsRef<[u8]>) -> Answer {
+        let body = body.as_ref();
+        let has_length = !body.is_empty() || matches!(method, "PUT" | "POST" | "PATCH");
+        let length = if has_length { format!("Content-Length: {}\r\n", body.len()) } else { String::new() };
+        let head = format!("{method} {target} HTTP/1.1\r\nHost: test\r\n{length}{fields}\r\n");
+        self.push([head.as_bytes(), body].concat());
+        self.try_answer(method != "HEAD").await.expect("a whole answer")
+    }
+
     /// A HEAD on the kept connection, with more field lines, each ended by CRLF.
     pub async fn head_with(&mut self, target: &str, fields: &str) -> Answer {
         self.send(format!("HEAD {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;

@@ -12,16 +12,22 @@
     reason = "a test says what it expects by failing"
 )]
 
+pub mod accounts;
 pub mod binary;
 pub mod client;
 mod counted;
+pub mod ftp;
 pub mod scene;
 pub mod service;
+pub mod together;
 pub mod tree;
 pub mod under;
 
+pub use accounts::Person;
 pub use client::{Answer, Client};
+pub use ftp::{Data, Ftp, FtpClient, Way};
 pub use scene::{Protocol, Scenario, Scene};
+pub use together::together;
 pub use tree::Tree;
 pub use under::{Engine, under};
 

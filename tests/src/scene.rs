@@ -11,7 +11,9 @@ use plimsoll_io::sim::SimDisk;
 use plimsoll_io::{Address, Handler, Io, Stop, Stream};
 use plimsoll_proto::http::Limits;
 
+use crate::accounts::Accounts;
 use crate::client::Client;
+use crate::ftp::Ftp;
 use crate::tree::Tree;
 use crate::under::Engine;
 
@@ -20,6 +22,10 @@ pub struct Scenario {
     pub tree: Tree,
     pub limits: Limits,
     pub protocol: Protocol,
+    /// With it, FTP is served beside, at [`Scene::ftp`].
+    pub ftp: Option<Ftp>,
+    /// With these, there are accounts; without, sites alone.
+    pub accounts: Option<plimsoll_auth::Settings>,
     /// How long connections may go on after the order to stop.
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
@@ -45,6 +51,8 @@ impl Default for Scenario {
             tree: Tree::new(),
             limits: Limits::default(),
             protocol: Protocol::Http,
+            ftp: None,
+            accounts: None,
             grace: Duration::from_secs(20),
             panics: false,
         }
@@ -61,6 +69,9 @@ pub enum Disk {
 /// The folder on a simulated disk that is served.
 pub const SIMULATED_ROOT: &str = "/site";
 
+/// The folder on a simulated disk that accounts' files are in.
+pub const SIMULATED_DATA: &str = "/data";
+
 /// A running server, and an engine to reach it by.
 #[derive(Clone)]
 pub struct Scene {
@@ -76,6 +87,8 @@ pub struct Scene {
     pub connections: Rc<dyn Fn() -> usize>,
     /// Lines of the access log so far.
     pub log: Arc<crate::service::LogLines>,
+    pub(crate) ftp_at: Option<Address>,
+    pub(crate) accounts: Option<Accounts>,
     pub(crate) begun: Arc<AtomicUsize>,
     pub(crate) disk: Disk,
 }
@@ -86,6 +99,11 @@ impl Scene {
         Client::new(&self.io, self.io.connect(&self.at).await.expect("the server accepts connections"))
     }
 
+    /// Where FTP is served.
+    pub fn ftp(&self) -> &Address {
+        self.ftp_at.as_ref().expect("the scenario has FTP")
+    }
+
     /// Connections that the server has open.
     pub fn open(&self) -> usize {
         (self.connections)()
@@ -94,6 +112,19 @@ impl Scene {
     /// Requests whose answer the server has begun to make.
     pub fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Where the served folder is, as the server's engine names it.
+    pub fn root(&self) -> &Path {
+        match &self.disk {
+            Disk::Real(root) => root,
+            Disk::Simulated(_) => Path::new(SIMULATED_ROOT),
+        }
+    }
+
+    /// Where the server's files are.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// Changes a served file (in place, as another program would).

@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use plimsoll_io::{Fs, Handler, Io, LocalFuture, Setup, Stream};
 
+use plimsoll_proto::Current;
 use plimsoll_proto::http::site::Site;
 use plimsoll_proto::http::{
-    AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Request, Routes, Service,
-    StatusPage, problem,
+    AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
+    Service, Snapshot, StatusPage, problem,
 };
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
+use crate::accounts::Accounts;
 use crate::scene::Wrap;
 
 /// The access log, kept.
@@ -89,7 +91,13 @@ pub(crate) struct Seen {
 }
 
 /// What serves `root` of `fs` under every engine.
-pub(crate) fn http(fs: &dyn Fs, root: &Path, limits: Limits, seen: &Seen) -> Setup {
+pub(crate) fn http(
+    fs: &dyn Fs,
+    root: &Path,
+    limits: Limits,
+    seen: &Seen,
+    accounts: Option<&Accounts>,
+) -> Setup {
     let counters = Arc::new(Counters::default());
     let load = || Load {
         connections_open: 1,
@@ -106,15 +114,22 @@ pub(crate) fn http(fs: &dyn Fs, root: &Path, limits: Limits, seen: &Seen) -> Set
         threads: 1,
         load: Box::new(load),
         counters: Arc::clone(&counters),
+        lab: Vec::new(),
+        readiness: Readiness::default(),
     };
     let site = Site::open(fs, "/", root).expect("the folder is there");
     let aside = Site::open(fs, "/aside", &root.join("aside")).ok();
-    let routes = Routes::new(std::iter::once(site).chain(aside).collect(), status);
-    let (limits, seen) = (Arc::new(limits), seen.clone());
+    let sites = std::iter::once(site).chain(aside).collect();
+    let routes = match accounts {
+        Some(accounts) => Routes::with_api(sites, status, accounts.api()),
+        None => Routes::new(sites, status),
+    };
+    let current =
+        Current::new(Snapshot { limits, service: ForTests { routes, begun: Arc::clone(&seen.begun) } });
+    let seen = seen.clone();
     Arc::new(move |io| {
         let log = AccessLog::new(Some(Arc::clone(&seen.log) as Arc<dyn LogSink>));
-        let service = ForTests { routes: Arc::clone(&routes), begun: Arc::clone(&seen.begun) };
-        Rc::new(Http::new(io, Arc::clone(&limits), service, log, Arc::clone(&counters)))
+        Rc::new(Http::new(io, Arc::clone(&current), log, Arc::clone(&counters)))
     })
 }
 

@@ -12,8 +12,10 @@ use plimsoll_engine::{Connections, Kind, Plan, SystemFs, bind, block_on, serve};
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Fs, Io, Setup, Stop};
 
+use crate::accounts::Accounts;
 use crate::counted::counted;
-use crate::scene::{Disk, Protocol, SIMULATED_ROOT, Scenario, Scene};
+use crate::ftp::ftp;
+use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
 use crate::service::{self, Seen};
 
 /// What a behaviour runs under.
@@ -85,9 +87,16 @@ impl Simulation {
         let (server, client) = (sim.host("server"), sim.host("client"));
         let (root, seen, open) = (Path::new(SIMULATED_ROOT), Seen::default(), Arc::<AtomicUsize>::default());
         scenario.tree.plant_in(server.disk(), root);
-        let setup = setup_of(scenario, &**server.disk(), root, &seen);
-        let at = Address::Ip((server.ip(), 80).into());
-        let at = sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free");
+        server.disk().mkdir(SIMULATED_DATA).expect("an empty disk");
+        let accounts = accounts_of(scenario, &**server.disk(), Path::new(SIMULATED_DATA));
+        let setup = setup_of(scenario, &**server.disk(), root, &seen, accounts.as_ref());
+        let serve = |port, setup| {
+            let at = Address::Ip((server.ip(), port).into());
+            sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free")
+        };
+        let at = serve(80, setup);
+        let ftp = ftp_of(scenario, &**server.disk(), root, accounts.as_ref());
+        let ftp_at = ftp.map(|setup| serve(21, setup));
         let scene = Scene {
             io: client.io(),
             at,
@@ -95,6 +104,8 @@ impl Simulation {
             stop: server.stop().clone(),
             connections: Rc::new(move || open.load(Ordering::Relaxed)),
             log: seen.log,
+            ftp_at,
+            accounts,
             begun: seen.begun,
             disk: Disk::Simulated(Arc::clone(server.disk())),
         };
@@ -102,8 +113,19 @@ impl Simulation {
     }
 }
 
-fn setup_of(scenario: &Scenario, fs: &dyn Fs, root: &Path, seen: &Seen) -> Setup {
-    let http = || service::http(fs, root, scenario.limits.clone(), seen);
+fn accounts_of(scenario: &Scenario, fs: &dyn Fs, data: &Path) -> Option<Accounts> {
+    let settings = scenario.accounts.clone()?;
+    Some(Accounts::open(fs, data, settings))
+}
+
+fn setup_of(
+    scenario: &Scenario,
+    fs: &dyn Fs,
+    root: &Path,
+    seen: &Seen,
+    accounts: Option<&Accounts>,
+) -> Setup {
+    let http = || service::http(fs, root, scenario.limits.clone(), seen, accounts);
     match scenario.protocol {
         Protocol::Http => http(),
         Protocol::HttpOver(wrap) => service::over(http(), wrap),
@@ -111,26 +133,34 @@ fn setup_of(scenario: &Scenario, fs: &dyn Fs, root: &Path, seen: &Seen) -> Setup
     }
 }
 
+fn ftp_of(scenario: &Scenario, fs: &dyn Fs, root: &Path, accounts: Option<&Accounts>) -> Option<Setup> {
+    scenario.ftp.as_ref().map(|wanted| ftp(wanted, fs, root, accounts))
+}
+
 /// A server on loopback, on threads of its own.
 struct Running {
     at: Address,
+    ftp_at: Option<Address>,
     stop: Stop,
     connections: Arc<Connections>,
     thread: JoinHandle<std::io::Result<()>>,
 }
 
-fn start(kind: Kind, setup: Setup, grace: Duration) -> Running {
-    let bound = bind(&":0".parse().unwrap()).expect("a port of loopback");
-    let (at, stop, connections) = (bound.address().clone(), Stop::new(), Connections::new(10_000));
+fn start(kind: Kind, http: Setup, ftp: Option<Setup>, grace: Duration) -> Running {
+    let listen = |setup| (bind(&":0".parse().unwrap()).expect("a port of loopback"), setup);
+    let listeners: Vec<_> = [Some(http), ftp].into_iter().flatten().map(listen).collect();
+    let mut at = listeners.iter().map(|(bound, _)| bound.address().clone());
+    let (at, ftp_at) = (at.next().expect("HTTP is first"), at.next());
+    let (stop, connections) = (Stop::new(), Connections::new(10_000));
     let plan = Plan {
         engine: kind,
         threads: 2,
-        listeners: vec![(bound, setup)],
+        listeners,
         stop: stop.clone(),
         grace,
         connections: Arc::clone(&connections),
     };
-    Running { at, stop, connections, thread: std::thread::spawn(move || serve(plan)) }
+    Running { at, ftp_at, stop, connections, thread: std::thread::spawn(move || serve(plan)) }
 }
 
 fn for_real<F: Future<Output = ()> + 'static>(
@@ -142,14 +172,20 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let folder = tempfile::tempdir().expect("a temporary folder");
     scenario.tree.plant(folder.path());
     let seen = Seen::default();
-    let setup = setup_of(scenario, &SystemFs, folder.path(), &seen);
-    let running = start(kind, setup, scenario.grace);
-    let (at, stop, connections) = (running.at, running.stop.clone(), Arc::clone(&running.connections));
+    let data = tempfile::tempdir().expect("a temporary folder");
+    let accounts = accounts_of(scenario, &SystemFs, data.path());
+    let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
+    let ftp = ftp_of(scenario, &SystemFs, folder.path(), accounts.as_ref());
+    let running = start(kind, setup, ftp, scenario.grace);
+    let (at, ftp_at) = (running.at, running.ftp_at);
+    let (stop, connections) = (running.stop.clone(), Arc::clone(&running.connections));
     let root = folder.path().to_owned();
     let passed = block_on(kind, move |io| {
         let connections: Rc<dyn Fn() -> usize> = Rc::new(move || connections.open());
         let (Seen { log, begun }, disk) = (seen, Disk::Real(root));
-        let scene = Scene { io: io.clone(), at, engine, stop, connections, log, begun, disk };
+        let io_of_client = io.clone();
+        let scene =
+            Scene { io: io_of_client, at, engine, stop, connections, log, ftp_at, accounts, begun, disk };
         within_time(io, behaviour(scene))
     });
     running.stop.order();

@@ -17,17 +17,35 @@ pub const BACKLOG_MAX: i32 = 65_535;
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often accepting looks again when as many connections are open as may be.
 pub const FULL_PAUSE: Duration = Duration::from_millis(20);
-/// Threads that do blocking file work for an engine that must not block.
+/// Threads that open and read files for an engine that must not block.
 pub const FILE_THREADS: usize = 4;
 /// File operations that wait for such a thread; more are refused, which a client sees as 503.
 pub const FILE_JOBS_MAX: usize = 4096;
+/// Threads that write files for an engine that must not block. They wait for the disk more than they work,
+/// and those that wait together are synced together.
+pub const WRITE_THREADS: usize = 32;
+/// Writes that wait for such a thread; each holds what it writes in memory.
+pub const WRITE_JOBS_MAX: usize = 1024;
+/// Threads that ask the directory of accounts: it has one writer.
+pub const DIRECTORY_THREADS: usize = 1;
+/// Questions to the directory that wait; more are refused, which a client sees as 503.
+pub const DIRECTORY_JOBS_MAX: usize = 4096;
+/// Passwords that wait to be hashed, for each thread that hashes (one per core); more are refused, which a
+/// client sees as 503. At some 30 ms each the last waits about two seconds.
+pub const PASSWORD_JOBS_PER_THREAD_MAX: usize = 64;
 /// Threads that read whole folders.
 pub const LISTING_THREADS: usize = 2;
 /// Folders that wait to be read; more are refused, which a client sees as 503.
 pub const LISTING_JOBS_MAX: usize = 64;
+/// Threads for work as long as a file or a tree is large.
+pub const CHORE_THREADS: usize = 2;
+/// Such work that waits for a thread; more is refused, which a client sees as 503.
+pub const CHORE_JOBS_MAX: usize = 256;
 /// Stack of a thread that serves one connection, in bytes: protocol futures live on the heap.
 pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 /// How often a lookup is tried again when folders are renamed while it runs.
 pub const LOOKUP_TRIES_MAX: u32 = 8;
 /// Descriptors that are not for connections: listeners, logs, folders, the engine's own.
 pub const DESCRIPTORS_RESERVED: u64 = 64;
+/// Bytes that a copy by hand holds in memory.
+pub const COPY_CHUNK_BYTES: usize = 128 * 1024;

@@ -11,43 +11,70 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use plimsoll_io::{Fs, Job, NotDone, Work};
 
 use crate::files::{AtHand, SystemFs};
-use crate::limits::{FILE_JOBS_MAX, FILE_THREADS, LISTING_JOBS_MAX, LISTING_THREADS};
+use crate::limits::{
+    CHORE_JOBS_MAX, CHORE_THREADS, DIRECTORY_JOBS_MAX, DIRECTORY_THREADS, FILE_JOBS_MAX, FILE_THREADS,
+    LISTING_JOBS_MAX, LISTING_THREADS, PASSWORD_JOBS_PER_THREAD_MAX, WRITE_JOBS_MAX, WRITE_THREADS,
+};
 
 /// Where a thread's blocking work is done.
 #[derive(Clone)]
 pub(crate) struct Offload {
-    /// For short work; none where the thread serves one connection, which would wait anyway.
-    files: Option<Arc<Pool>>,
-    /// For long work, a few at a time under every engine, because it takes memory as well as time.
+    /// For work of which each piece is short or waits for a disk; none where the thread serves one
+    /// connection, which would wait anyway.
+    short: Option<Short>,
+    /// For work that takes memory, a core or long: a few at a time under every engine.
     listings: Arc<Pool>,
+    chores: Arc<Pool>,
+    passwords: Arc<Pool>,
+}
+
+#[derive(Clone)]
+struct Short {
+    files: Arc<Pool>,
+    writes: Arc<Pool>,
+    directory: Arc<Pool>,
 }
 
 impl Offload {
     /// For threads that serve one connection each.
     pub(crate) fn in_place() -> io::Result<Offload> {
-        let listings = Arc::new(Pool::start("listings", LISTING_THREADS, LISTING_JOBS_MAX)?);
-        Ok(Offload { files: None, listings })
+        let hashing = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        Ok(Offload {
+            short: None,
+            listings: Pool::start("listings", LISTING_THREADS, LISTING_JOBS_MAX)?,
+            chores: Pool::start("chores", CHORE_THREADS, CHORE_JOBS_MAX)?,
+            passwords: Pool::start("passwords", hashing, hashing * PASSWORD_JOBS_PER_THREAD_MAX)?,
+        })
     }
 
     /// For threads that must not block.
     pub(crate) fn pooled() -> io::Result<Offload> {
-        let files = Arc::new(Pool::start("files", FILE_THREADS, FILE_JOBS_MAX)?);
-        Ok(Offload { files: Some(files), ..Offload::in_place()? })
+        let short = Short {
+            files: Pool::start("files", FILE_THREADS, FILE_JOBS_MAX)?,
+            writes: Pool::start("writes", WRITE_THREADS, WRITE_JOBS_MAX)?,
+            directory: Pool::start("directory", DIRECTORY_THREADS, DIRECTORY_JOBS_MAX)?,
+        };
+        Ok(Offload { short: Some(short), ..Offload::in_place()? })
     }
 
     pub(crate) fn at_hand(&self) -> &dyn Fs {
-        if self.files.is_some() { &AtHand } else { &SystemFs }
+        if self.short.is_some() { &AtHand } else { &SystemFs }
     }
 
     pub(crate) fn submit(&self, work: Work, job: Job) -> Result<(), NotDone> {
-        match (work, &self.files) {
-            (Work::Listings, _) => self.listings.submit(job),
-            (Work::Files, Some(files)) => files.submit(job),
-            (Work::Files, None) => {
+        let pool = match (work, &self.short) {
+            (Work::Listings, _) => &self.listings,
+            (Work::Chores, _) => &self.chores,
+            (Work::Passwords, _) => &self.passwords,
+            (Work::Files, Some(short)) => &short.files,
+            (Work::Writes, Some(short)) => &short.writes,
+            (Work::Directory, Some(short)) => &short.directory,
+            (_, None) => {
                 run(job);
-                Ok(())
+                return Ok(());
             }
-        }
+        };
+        pool.submit(job)
     }
 }
 
@@ -70,13 +97,13 @@ struct Queue {
 
 impl Pool {
     /// Starts `threads` threads called `name`, for at most `jobs_max` waiting jobs.
-    fn start(name: &str, threads: usize, jobs_max: usize) -> io::Result<Pool> {
+    fn start(name: &str, threads: usize, jobs_max: usize) -> io::Result<Arc<Pool>> {
         let shared = Arc::new(Shared { queue: Mutex::default(), more: Condvar::new(), jobs_max });
         for _ in 0..threads {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new().name(name.to_owned()).spawn(move || shared.work())?;
         }
-        Ok(Pool { shared })
+        Ok(Arc::new(Pool { shared }))
     }
 
     fn submit(&self, job: Job) -> Result<(), NotDone> {

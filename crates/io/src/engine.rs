@@ -29,10 +29,19 @@ pub type Job = Box<dyn FnOnce(&dyn Fs) + Send>;
 /// Which pool of threads blocking work goes to, so that one kind never starves another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Opening, reading and writing files.
+    /// Opening and reading files.
     Files,
+    /// Writing, syncing and renaming files: it waits for the disk, many at a time.
+    Writes,
     /// Reading whole folders and putting them in order: long work, that short work must not wait for.
     Listings,
+    /// What takes as long as a file or a tree is large, and nobody should wait behind: digests of whole
+    /// files, copying, clearing trees.
+    Chores,
+    /// Asking and changing the directory of accounts.
+    Directory,
+    /// Hashing passwords: a core each for a good while.
+    Passwords,
 }
 
 /// The clock, network, files and chance that one thread's protocols run on.

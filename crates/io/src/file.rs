@@ -1,14 +1,17 @@
 //! Files as protocols and stores see them: handles, and a blocking set of operations over them.
 //!
 //! It is not an async file system: an operation is called inside a closure that the engine runs where it
-//! may block ([`crate::Io::files`], [`crate::Io::offload`]). What must hold: a name that a stranger sent
-//! becomes a file only through [`Fs::open_beneath`], which never leaves the root it is given.
+//! may block ([`crate::Io::files`], [`crate::Io::offload`]). What must hold: a path that a stranger sent
+//! becomes a file or a folder only through [`Fs::open_beneath`], which never leaves the root it is given;
+//! everything else takes a single name in an open folder.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+
+use crate::limits::NAME_BYTES_MAX;
 
 /// An open file or folder. Cloning it is cheap; it closes when the last clone is dropped.
 #[derive(Clone, Debug)]
@@ -19,8 +22,15 @@ pub struct File(Arc<Handle>);
 pub enum Handle {
     /// A descriptor of the kernel's.
     Descriptor(OwnedFd),
-    /// The number of a file on the simulator's disk.
-    Simulated(u64),
+    /// A file on the simulator's disk.
+    Simulated {
+        /// Its number.
+        inode: u64,
+        /// Power cuts of that disk before it was opened.
+        cuts: u32,
+        /// It was opened to be written.
+        writes: bool,
+    },
 }
 
 impl File {
@@ -38,7 +48,7 @@ impl File {
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &*self.0 {
             Handle::Descriptor(fd) => Some(fd.as_fd()),
-            Handle::Simulated(_) => None,
+            Handle::Simulated { .. } => None,
         }
     }
 }
@@ -61,6 +71,8 @@ pub struct Stat {
     pub kind: FileKind,
     /// Length in bytes.
     pub size: u64,
+    /// Number of its file system.
+    pub device: u64,
     /// Number of the file on its file system.
     pub inode: u64,
     /// Last change of its contents, as time since 1970; before that, zero.
@@ -85,7 +97,46 @@ pub struct Entry {
     pub stat: Stat,
 }
 
-/// Blocking operations on files. An `Fs` that must not wait answers [`io::ErrorKind::WouldBlock`].
+/// What becomes of a file that has the name already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is replaced, at once and as a whole.
+    Replaced,
+    /// It stays, and the operation fails with [`io::ErrorKind::AlreadyExists`].
+    Kept,
+}
+
+/// What is left on a file system for who is not its superuser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes.
+    pub bytes: u64,
+    /// Files and folders; `u64::MAX` where there is no bound.
+    pub files: u64,
+}
+
+/// Whether `name` can be one name in a folder.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] if it is empty, `.` or `..`, or has `/` or NUL in it;
+/// [`io::ErrorKind::InvalidFilename`] if it is longer than [`NAME_BYTES_MAX`].
+pub fn check_name(name: &[u8]) -> io::Result<()> {
+    if matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    }
+    Ok(())
+}
+
+/// Blocking operations on files. An `Fs` that must not wait answers [`io::ErrorKind::WouldBlock`], and to
+/// everything that changes something it does so always.
+///
+/// What changes a folder takes the open folder and one name in it: no `/`, not empty, not `.` or `..`, not
+/// too long, as [`check_name`] has it. It follows no link in that name's place. What is changed may be lost
+/// at a power cut until it is [synced](Fs::sync): contents with their file, names with each folder that they
+/// are in.
 pub trait Fs: Send + Sync {
     /// Opens a folder that the operator named, to be the root of others. Follows links.
     ///
@@ -118,4 +169,103 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// What the system says.
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// The entries of an open folder in no order, at most `entries_max`, with what each name itself stands
+    /// for: a link is [`FileKind::Other`], wherever it leads.
+    ///
+    /// # Errors
+    /// As [`Fs::list`].
+    fn names(&self, folder: &File, entries_max: usize) -> io::Result<Vec<Entry>>;
+
+    /// What one name in an open folder itself stands for: a link is [`FileKind::Other`], wherever it leads.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`].
+    fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat>;
+
+    /// Makes an empty file and opens it for reading and writing; only the server's account may read it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`]; [`io::ErrorKind::StorageFull`] or
+    /// [`io::ErrorKind::QuotaExceeded`].
+    fn create(&self, folder: &File, name: &[u8]) -> io::Result<File>;
+
+    /// Opens a file that is there for reading and writing.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], also for a link, a pipe or a device; [`io::ErrorKind::IsADirectory`].
+    fn open_to_write(&self, folder: &File, name: &[u8]) -> io::Result<File>;
+
+    /// Writes at `offset`; returns how many bytes, which may be fewer than there are.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::StorageFull`] or [`io::ErrorKind::QuotaExceeded`] if there is no room.
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// Cuts or lengthens a file; new bytes are zero.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn set_len(&self, file: &File, len: u64) -> io::Result<()>;
+
+    /// Sets when a file was last modified, as time since 1970.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn set_modified(&self, file: &File, modified: Duration) -> io::Result<()>;
+
+    /// Waits until a file's contents, or the names in a folder, survive a power cut.
+    ///
+    /// # Errors
+    /// What the system says. What was written may then be lost, and asking again proves nothing.
+    fn sync(&self, file: &File) -> io::Result<()>;
+
+    /// Makes a folder, which only the server's account may read.
+    ///
+    /// # Errors
+    /// As [`Fs::create`].
+    fn make_folder(&self, folder: &File, name: &[u8]) -> io::Result<()>;
+
+    /// Gives what has the name `from` in one folder the name `to` in another (or the same), at once: there is
+    /// no moment at which `to` is neither the old nor the new. A folder is never replaced by a file, nor a
+    /// file by a folder, nor a folder that is not empty.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::AlreadyExists`], [`io::ErrorKind::IsADirectory`],
+    /// [`io::ErrorKind::NotADirectory`], [`io::ErrorKind::DirectoryNotEmpty`],
+    /// [`io::ErrorKind::CrossesDevices`]; [`io::ErrorKind::InvalidInput`] for a folder into itself.
+    fn rename(
+        &self,
+        from_folder: &File,
+        from: &[u8],
+        to_folder: &File,
+        to: &[u8],
+        existing: Existing,
+    ) -> io::Result<()>;
+
+    /// Takes away a file, or a link and not what it leads to.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::IsADirectory`].
+    fn remove_file(&self, folder: &File, name: &[u8]) -> io::Result<()>;
+
+    /// Takes away an empty folder.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::NotADirectory`],
+    /// [`io::ErrorKind::DirectoryNotEmpty`].
+    fn remove_folder(&self, folder: &File, name: &[u8]) -> io::Result<()>;
+
+    /// Copies the first `bytes_max` bytes of `from`, or all if it has fewer, to the start of `to`, sharing
+    /// blocks where the file system can; returns how many bytes.
+    ///
+    /// # Errors
+    /// As [`Fs::read_at`] and [`Fs::write_at`].
+    fn copy(&self, from: &File, to: &File, bytes_max: u64) -> io::Result<u64>;
+
+    /// What is left on the file system of `file`.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn space(&self, file: &File) -> io::Result<Space>;
 }

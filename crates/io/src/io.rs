@@ -120,6 +120,14 @@ impl Io {
         wait.await
     }
 
+    /// Hands `work` over to be done once where it may block, and does not wait for it.
+    ///
+    /// # Errors
+    /// [`NotDone::Busy`] if too much is waiting; the work is not done.
+    pub fn hand_off(&self, kind: Work, work: impl FnOnce(&dyn Fs) + Send + 'static) -> Result<(), NotDone> {
+        self.engine.offload(kind, Box::new(work))
+    }
+
     /// Waits until the server is to end. Level-triggered: once it is ready, it stays ready.
     pub async fn stopping(&self) {
         poll_fn(|cx| self.engine.poll_stopping(cx)).await;

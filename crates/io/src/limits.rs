@@ -22,5 +22,9 @@ pub const GATHER_SEGMENTS_MAX: usize = 16;
 /// How long an answer about files is waited for: a disk or a server of files that hangs holds nobody for
 /// ever.
 pub const FILES_TIME_MAX: Duration = Duration::from_secs(60);
-/// Bytes that [`crate::Stream::finish`] reads and drops while it waits for the peer's end.
-pub const LINGER_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes that [`crate::Stream::finish`] reads and drops while it waits for the peer's end. Many clients send
+/// all of an upload before they look for an answer: one that is refused early and cut off while it still
+/// sends never hears why. To read and drop is cheap and takes turns; the deadline mostly ends it before this.
+pub const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of one name in a folder, as Linux has it.
+pub const NAME_BYTES_MAX: usize = 255;

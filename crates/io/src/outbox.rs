@@ -16,6 +16,8 @@ pub struct Outbox {
     /// Bytes of the first segment in memory that were sent; a file range moves its own start.
     sent: usize,
     unsent: u64,
+    /// Bytes that will never be sent.
+    lost: u64,
 }
 
 /// What stands at the front of an outbox.
@@ -40,6 +42,11 @@ impl Outbox {
     /// Bytes that are not sent, files' included.
     pub fn unsent(&self) -> u64 {
         self.unsent
+    }
+
+    /// Bytes that were not sent when the connection was over, and never will be.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// What is to be sent next, if anything is.
@@ -95,9 +102,14 @@ impl Outbox {
         }
     }
 
-    /// Forgets everything: the connection is over.
+    /// Forgets everything but how much it was: the connection is over.
     pub fn clear(&mut self) {
-        *self = Outbox::default();
+        *self = Outbox { lost: self.lost + self.unsent, ..Outbox::default() };
+    }
+
+    /// As pushing a segment and clearing: it came after the end.
+    pub fn lose(&mut self, segment: &Segment) {
+        self.lost += segment.len();
     }
 }
 
@@ -141,7 +153,7 @@ mod tests {
             outbox.push(Segment::Owned(Vec::new()));
             outbox.push(Segment::Owned(b"two ".to_vec()));
             outbox.push(Segment::Shared(b"three".to_vec().into()));
-            let file = File::new(Handle::Simulated(7));
+            let file = File::new(Handle::Simulated { inode: 7, cuts: 0, writes: false });
             outbox.push(Segment::File(FileRange { file, range: 5..9 }));
             outbox.push(Segment::Lease(Lease::owned(b" four".to_vec())));
             assert_eq!(outbox.unsent(), 22);

@@ -7,6 +7,7 @@
 use std::future::{pending, poll_fn};
 use std::io;
 use std::rc::Rc;
+use std::task::Poll;
 
 use crate::address::Address;
 use crate::combine::{Either, select};
@@ -106,6 +107,31 @@ impl Rx {
     pub async fn recv(&mut self, want: Want) -> io::Result<Option<Lease>> {
         poll_fn(|cx| self.transport.poll_recv(cx, want)).await
     }
+
+    /// Receives what is there by now, until it is `bytes_min` or more: for who hands it on and would rather
+    /// do that once. Waits for the first byte only; nothing is the peer's end. Dropping the future loses
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`Rx::recv`], once what came before is received.
+    pub async fn recv_at_hand(&mut self, want: Want, bytes_min: usize) -> io::Result<Vec<Lease>> {
+        poll_fn(|cx| {
+            let (mut received, mut bytes) = (Vec::new(), 0);
+            while bytes < bytes_min {
+                match self.transport.poll_recv(cx, want) {
+                    Poll::Ready(Ok(Some(lease))) => {
+                        bytes += lease.len();
+                        received.push(lease);
+                    }
+                    // An error stays: the next receive tells it. So does the end.
+                    ended if received.is_empty() => return ended.map_ok(|_| Vec::new()),
+                    _ => break,
+                }
+            }
+            Poll::Ready(Ok(received))
+        })
+        .await
+    }
 }
 
 impl Tx {
@@ -125,6 +151,11 @@ impl Tx {
     /// Bytes that were pushed and are not sent.
     pub fn unsent(&self) -> u64 {
         self.transport.unsent()
+    }
+
+    /// Bytes that were pushed and never will be sent, because the connection broke.
+    pub fn lost(&self) -> u64 {
+        self.transport.lost()
     }
 
     /// Whether [`Segment::File`] may be pushed.

@@ -60,6 +60,10 @@ pub trait Transport {
     /// Bytes that were pushed and are not sent: how a deadline tells a slow peer from a stuck one.
     fn unsent(&self) -> u64;
 
+    /// Bytes that were pushed and never will be sent, because the connection broke: how a record tells what
+    /// went out before.
+    fn lost(&self) -> u64;
+
     /// Whether [`Segment::File`] may be pushed.
     fn takes_files(&self) -> bool;
 

@@ -3,134 +3,239 @@
 //! It decides nothing that the operator has not. What must hold: whatever a thread needs is made for that
 //! thread; what threads share is counters, configuration and the log's queue.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-use plimsoll_engine::{Bound, Connections, Kind, Plan, SystemFs, bind, serve};
-use plimsoll_io::{Address, Handler, Setup, Stop};
+use plimsoll_engine::{Connections, Kind, Plan, serve};
+use plimsoll_io::{Handler, Setup, Stop};
+use plimsoll_operations::{Operations, Recorder};
+use plimsoll_proto::Current;
+use plimsoll_proto::ftp::{self, Ftp, Hold};
 use plimsoll_proto::http::site::Site;
-use plimsoll_proto::http::{AccessLog, Counters, Http, Limits, Load, LogSink, Routes, StatusPage};
+use plimsoll_proto::http::{
+    AccessLog, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage,
+};
+use plimsoll_web::Web;
 
-use crate::access_log::{Destination, Sink};
-use crate::cli::{SiteFlag, WrongUsage};
-use crate::line_writer::LineWriter;
-use crate::open_files;
+use crate::config::{Config, Fixed};
+use crate::line_writer::Reopen;
+use crate::listening::Listening;
+use crate::log_file::{Log, Sink};
+use crate::records::Records;
+use crate::sites::{open_sites, site_of_guests};
+use crate::tiers::{Tiers, auth_settings, take_data_folder};
+use crate::{open_files, readiness};
 
 /// A server, ready to serve.
 pub(crate) struct Server {
+    grace: Duration,
+    shared: Arc<Shared>,
+    current: Currents,
+    /// The log of requests.
+    access_log: Option<Log>,
+    /// The logs of what people do.
+    logs: Vec<Log>,
+    /// Held as long as it serves.
+    _tiers: Option<Tiers>,
+}
+
+/// What new connections are served by.
+#[derive(Clone)]
+struct Currents {
+    http: Arc<Current<Snapshot<Arc<Routes>>>>,
+    ftp: Arc<Current<ftp::Settings>>,
+}
+
+/// What a server has from its start to its end.
+struct Shared {
     engine: Kind,
     threads: usize,
-    routes: Arc<Routes>,
     counters: Arc<Counters>,
     connections: Arc<Connections>,
-    log: Option<LineWriter>,
     stop: Stop,
+    started: Instant,
+    /// Accounts and their files, unless it serves sites alone.
+    accounts: Option<Accounts>,
+    ftp: Arc<ftp::Served>,
 }
 
-/// Opens the folders that are to be served.
-pub(crate) fn open_sites(flags: &[SiteFlag]) -> anyhow::Result<Vec<Site>> {
-    let mut prefixes = HashSet::new();
-    if let Some(twice) = flags.iter().find(|flag| !prefixes.insert(&flag.prefix)) {
-        return Err(WrongUsage(format!(
-            "--site {}=... is given twice; give each prefix one folder",
-            twice.prefix
-        ))
-        .into());
-    }
-    flags.iter().map(open_site).collect()
+/// What people do with accounts and files, and how they ask for it over HTTP.
+struct Accounts {
+    operations: Operations,
+    api: Arc<Web>,
 }
 
-fn open_site(flag: &SiteFlag) -> anyhow::Result<Site> {
-    Site::open(&SystemFs, &flag.prefix, &flag.folder)
-        .with_context(|| format!("cannot serve {:?}: --site needs a folder that can be read", flag.folder))
-}
-
-/// Listens at every address.
-pub(crate) fn listen(addresses: &[Address]) -> anyhow::Result<Vec<Bound>> {
-    let listening =
-        |at: &Address| bind(at).with_context(|| format!("cannot listen at {at}; choose another with --http"));
-    addresses.iter().map(listening).collect()
+/// What of a server that runs can be replaced.
+pub(crate) struct Reloadable {
+    shared: Arc<Shared>,
+    current: Currents,
+    logs: Vec<Reopen>,
 }
 
 impl Server {
-    pub(crate) fn new(
-        engine: Kind,
-        threads: usize,
-        sites: Vec<Site>,
-        log: &Destination,
-    ) -> anyhow::Result<Server> {
-        let threads = if engine == Kind::Thread { 1 } else { threads };
-        let (counters, stop) = (Arc::new(Counters::default()), Stop::new());
-        let connections = Connections::new(engine.connections_max(open_files::raise()));
-        let status = status_page(engine, threads, &connections, &counters, &stop);
-        let log = log.open().with_context(|| format!("cannot write the access log {log}"))?;
-        Ok(Server { engine, threads, routes: Routes::new(sites, status), counters, connections, log, stop })
+    /// A server that serves `sites` as `config` says.
+    pub(crate) fn new(config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
+        let fixed = &config.fixed;
+        let counters = Arc::<Counters>::default();
+        // First, because the logs may be in it.
+        let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
+        let Records { recorder, logs } = Records::open(fixed, &counters)?;
+        let tiers = folder.map(|lock| Tiers::open(config, lock, &recorder)).transpose()?;
+        let operations = tiers.as_ref().map(|tiers| tiers.operations.clone());
+        let shared = Arc::new(Shared {
+            engine: fixed.engine,
+            threads: if fixed.engine == Kind::Thread { 1 } else { fixed.threads.number() },
+            connections: Connections::new(open_files::connections_max(config, open_files::raise())),
+            stop: Stop::new(),
+            started: Instant::now(),
+            accounts: operations.clone().map(accounts),
+            ftp: Arc::new(over_ftp(fixed, operations, recorder, &counters)),
+            counters,
+        });
+        let access_log = fixed.access_log.open_as("access-log")?;
+        let current = Currents {
+            ftp: Current::new(ftp_settings(config, &sites)),
+            http: Current::new(shared.snapshot(config, sites)),
+        };
+        Ok(Server { grace: fixed.grace.0, shared, current, access_log, logs, _tiers: tiers })
     }
 
     pub(crate) fn stop(&self) -> &Stop {
-        &self.stop
+        &self.shared.stop
+    }
+
+    /// What of it a reload replaces.
+    pub(crate) fn reloadable(&self) -> Reloadable {
+        let logs = self.access_log.iter().chain(&self.logs).map(|log| log.writer.reopen()).collect();
+        Reloadable { shared: Arc::clone(&self.shared), current: self.current.clone(), logs }
     }
 
     /// Serves until the order to stop, and until what was begun is done.
-    pub(crate) fn serve(self, bound: Vec<Bound>, grace: Duration) -> anyhow::Result<()> {
-        let setup = self.setup();
-        let listeners = bound.into_iter().map(|bound| (bound, Arc::clone(&setup))).collect();
-        let Server { engine, threads, stop, connections, .. } = self;
-        let plan = Plan { engine, threads, listeners, stop, grace, connections: Arc::clone(&connections) };
-        let served = serve(plan);
-        drop(setup);
-        if connections.cut_off() > 0 {
-            tracing::warn!(
-                connections = connections.cut_off(),
-                "the grace was over; who was connected was cut off"
-            );
+    pub(crate) fn serve(self, listening: Listening) -> anyhow::Result<()> {
+        let (http, ftp) = (self.http(), self.ftp());
+        let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
+        let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
+        let listeners = http_listeners.chain(ftp_listeners).collect();
+        let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
+        let (engine, threads, grace) = (self.shared.engine, self.shared.threads, self.grace);
+        let served = serve(Plan { engine, threads, listeners, stop, grace, connections });
+        drop((http, ftp));
+        let cut_off = self.shared.connections.cut_off();
+        if cut_off > 0 {
+            tracing::warn!(connections = cut_off, "the grace was over; who was connected was cut off");
         }
-        if self.log.is_some_and(|log| !log.finish()) {
-            tracing::warn!("the access log's destination takes nothing; its last lines are lost");
-        }
+        self.access_log.into_iter().chain(self.logs).for_each(Log::finish);
         Ok(served?)
     }
 
     /// What makes HTTP's handler for a thread.
-    fn setup(&self) -> Setup {
-        let sink =
-            |log: &LineWriter| Arc::new(Sink { lines: log.lines(), counters: Arc::clone(&self.counters) });
-        let sink = self.log.as_ref().map(sink);
-        let (routes, counters) = (Arc::clone(&self.routes), Arc::clone(&self.counters));
-        let limits = Arc::new(Limits::default());
+    fn http(&self) -> Setup {
+        let counters = Arc::clone(&self.shared.counters);
+        let sink = |log: &Log| Arc::new(Sink { lines: log.writer.lines(), counters: Arc::clone(&counters) });
+        let (sink, current) = (self.access_log.as_ref().map(sink), Arc::clone(&self.current.http));
         Arc::new(move |io| {
             let log = AccessLog::new(sink.as_ref().map(|sink| Arc::clone(sink) as Arc<dyn LogSink>));
-            let http = Http::new(io, Arc::clone(&limits), Arc::clone(&routes), log, Arc::clone(&counters));
-            Rc::new(http) as Rc<dyn Handler>
+            Rc::new(Http::new(io, Arc::clone(&current), log, Arc::clone(&counters))) as Rc<dyn Handler>
+        })
+    }
+
+    /// What makes FTP's handler for a thread.
+    fn ftp(&self) -> Setup {
+        let (current, served) = (Arc::clone(&self.current.ftp), Arc::clone(&self.shared.ftp));
+        Arc::new(move |io| {
+            Rc::new(Ftp::new(io, Arc::clone(&current), Arc::clone(&served))) as Rc<dyn Handler>
         })
     }
 }
 
-fn status_page(
-    engine: Kind,
-    threads: usize,
-    connections: &Arc<Connections>,
-    counters: &Arc<Counters>,
-    stop: &Stop,
-) -> StatusPage {
-    let (connections, stop, started) = (Arc::clone(connections), stop.clone(), Instant::now());
-    let load = move || Load {
-        connections_open: connections.open(),
-        connections_max: connections.max(),
-        connections_accepted: connections.accepted(),
-        connections_refused: connections.refused(),
-        connections_panicked: connections.panicked(),
-        draining: stop.is_ordered(),
-        uptime_seconds: started.elapsed().as_secs(),
-    };
-    StatusPage {
-        version: env!("CARGO_PKG_VERSION"),
-        engine: engine.to_string(),
-        threads,
-        load: Box::new(load),
-        counters: Arc::clone(counters),
+impl Reloadable {
+    /// Puts what a reload may change into effect, all of it or nothing.
+    pub(crate) fn apply(&self, config: &Config) -> anyhow::Result<()> {
+        let sites = open_sites(config)?;
+        self.current.ftp.replace(ftp_settings(config, &sites));
+        self.current.http.replace(self.shared.snapshot(config, sites));
+        if let Some(accounts) = &self.shared.accounts {
+            accounts.operations.auth().set(auth_settings(config));
+        }
+        Ok(())
     }
+
+    /// Opens the files of the logs again, which may have been moved away.
+    pub(crate) fn reopen_logs(&self) {
+        self.logs.iter().for_each(Reopen::order);
+    }
+}
+
+impl Shared {
+    /// What connections over HTTP are served by.
+    fn snapshot(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Snapshot<Arc<Routes>> {
+        Snapshot { limits: config.live.limits(), service: self.routes(config, sites) }
+    }
+
+    fn routes(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Arc<Routes> {
+        let status = self.status_page(config);
+        match &self.accounts {
+            Some(accounts) => Routes::with_api(sites, status, Arc::<Web>::clone(&accounts.api)),
+            None => Routes::new(sites, status),
+        }
+    }
+
+    fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {
+        let shared = Arc::clone(self);
+        StatusPage {
+            version: env!("CARGO_PKG_VERSION"),
+            engine: self.engine.to_string(),
+            threads: self.threads,
+            load: Box::new(move || shared.load()),
+            counters: Arc::clone(&self.counters),
+            lab: config.lab(),
+            readiness: Readiness::new(checks(&config.fixed)),
+        }
+    }
+
+    fn load(&self) -> Load {
+        Load {
+            connections_open: self.connections.open(),
+            connections_max: self.connections.max(),
+            connections_accepted: self.connections.accepted(),
+            connections_refused: self.connections.refused(),
+            connections_panicked: self.connections.panicked(),
+            draining: self.stop.is_ordered(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+        }
+    }
+}
+
+fn accounts(operations: Operations) -> Accounts {
+    let api = Web::new(operations.clone(), plimsoll_web::Settings::default());
+    Accounts { operations, api }
+}
+
+/// What FTP has to the server's end.
+fn over_ftp(
+    fixed: &Fixed,
+    operations: Option<Operations>,
+    recorder: Recorder,
+    counters: &Arc<Counters>,
+) -> ftp::Served {
+    let hold = (fixed.lab_hold_transfers > 0).then(|| Hold::new(fixed.lab_hold_transfers));
+    ftp::Served { operations, recorder, counters: Arc::clone(counters), hold }
+}
+
+/// What sessions of FTP are served by.
+fn ftp_settings(config: &Config, sites: &[Site]) -> ftp::Settings {
+    let settings = &config.live.ftp;
+    ftp::Settings {
+        limits: config.live.ftp_limits(),
+        ports: settings.ftp_ports.0,
+        announced: settings.ftp_announce.0,
+        guests: site_of_guests(config, sites),
+    }
+}
+
+/// What must be well before the server takes work.
+fn checks(fixed: &Fixed) -> Vec<Check> {
+    // Whoever serves nothing but sites has no such folder.
+    fixed.accounts.then(|| readiness::data_folder(&fixed.data)).into_iter().collect()
 }

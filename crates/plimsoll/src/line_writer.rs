@@ -1,9 +1,12 @@
 //! Lines to a place that may be slow or stuck: a thread of its own behind a bounded queue.
 //!
 //! It does not know what the lines are. What must hold: handing lines over never waits; what does not fit
-//! is given back, to be counted or forgotten; the end waits for a bounded time.
+//! is given back, to be counted or forgotten; the end waits for a bounded time; a place that cannot be opened
+//! again stays as it was.
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,9 +25,16 @@ enum Piece {
     End,
 }
 
+/// Opens the place again, for who has moved it away (logrotate).
+pub(crate) type Open = Box<dyn Fn() -> io::Result<Box<dyn Write + Send>> + Send>;
+
+/// Is told why lines could not be written.
+pub(crate) type Failed = Box<dyn Fn(&io::Error) + Send>;
+
 /// The thread that writes.
 pub(crate) struct LineWriter {
     queue: SyncSender<Piece>,
+    reopen: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
@@ -32,17 +42,35 @@ pub(crate) struct LineWriter {
 #[derive(Clone)]
 pub(crate) struct Lines(SyncSender<Piece>);
 
+/// The order to open the place again.
+#[derive(Clone)]
+pub(crate) struct Reopen {
+    wanted: Arc<AtomicBool>,
+    queue: SyncSender<Piece>,
+}
+
+impl Reopen {
+    /// What is handed over from now on goes to the place of the same name.
+    pub(crate) fn order(&self) {
+        self.wanted.store(true, Ordering::SeqCst);
+        // To wake the thread; if the queue is full, it is awake.
+        let _ = self.queue.try_send(Piece::Lines(Vec::new()));
+    }
+}
+
 impl LineWriter {
-    /// Starts the thread; it calls `failed` at the first error of a row.
-    pub(crate) fn start(
-        name: &str,
-        out: Box<dyn Write + Send>,
-        failed: fn(&io::Error),
-    ) -> io::Result<LineWriter> {
+    /// Starts the thread for what `open` opens; it calls `failed` at the first error of a row.
+    pub(crate) fn start(name: &str, open: Open, failed: Failed) -> io::Result<LineWriter> {
         let (queue, pieces) = sync_channel(PIECES_MAX);
+        let reopen = Arc::<AtomicBool>::default();
+        let place = Place { out: open()?, open, reopen: Arc::clone(&reopen), failed };
         let named = std::thread::Builder::new().name(name.to_owned());
-        let thread = named.spawn(move || write_all(&pieces, out, failed))?;
-        Ok(LineWriter { queue, thread })
+        let thread = named.spawn(move || place.write_all(&pieces))?;
+        Ok(LineWriter { queue, reopen, thread })
+    }
+
+    pub(crate) fn reopen(&self) -> Reopen {
+        Reopen { wanted: Arc::clone(&self.reopen), queue: self.queue.clone() }
     }
 
     pub(crate) fn lines(&self) -> Lines {
@@ -95,21 +123,44 @@ impl MakeWriter<'_> for Lines {
     }
 }
 
-fn write_all(pieces: &Receiver<Piece>, mut out: Box<dyn Write + Send>, failed: fn(&io::Error)) {
-    let mut failing = false;
-    while let Ok(Piece::Lines(lines)) = pieces.recv() {
-        let written = out.write_all(&lines).and_then(|()| out.flush());
-        if let Err(error) = &written
-            && !failing
-        {
-            failed(error);
+/// Where the lines go.
+struct Place {
+    out: Box<dyn Write + Send>,
+    open: Open,
+    reopen: Arc<AtomicBool>,
+    failed: Failed,
+}
+
+impl Place {
+    fn write_all(mut self, pieces: &Receiver<Piece>) {
+        let mut failing = false;
+        while let Ok(Piece::Lines(lines)) = pieces.recv() {
+            if self.reopen.swap(false, Ordering::SeqCst) {
+                self.open_again();
+            }
+            let written = self.out.write_all(&lines).and_then(|()| self.out.flush());
+            if let Err(error) = &written
+                && !failing
+            {
+                (self.failed)(error);
+            }
+            failing = written.is_err();
         }
-        failing = written.is_err();
+    }
+
+    fn open_again(&mut self) {
+        match (self.open)() {
+            Ok(out) => self.out = out,
+            Err(error) => (self.failed)(&error),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::path::{Path, PathBuf};
+    use std::sync::Mutex;
     use std::sync::mpsc::channel;
 
     use super::*;
@@ -131,7 +182,12 @@ mod tests {
     #[test]
     fn a_stuck_place_gives_lines_back_and_does_not_hold_up_the_end() {
         let (held, waiting) = channel();
-        let writer = LineWriter::start("stuck", Box::new(Stuck(waiting)), |_| {}).unwrap();
+        let stuck = Mutex::new(Some(waiting));
+        let open: Open = Box::new(move || match stuck.lock().unwrap().take() {
+            Some(waiting) => Ok(Box::new(Stuck(waiting))),
+            None => Err(io::ErrorKind::NotFound.into()),
+        });
+        let writer = LineWriter::start("stuck", open, Box::new(|_| {})).unwrap();
         let lines = writer.lines();
         let taken = (0..2 * PIECES_MAX).filter(|_| lines.hand_over(b"line\n".to_vec()).is_ok()).count();
         assert!((PIECES_MAX..=PIECES_MAX + 1).contains(&taken), "{taken}");
@@ -140,16 +196,43 @@ mod tests {
         drop(held);
     }
 
+    fn writer_to(path: &Path) -> LineWriter {
+        let path = path.to_owned();
+        let open: Open =
+            Box::new(move || Ok(Box::new(File::options().create(true).append(true).open(&path)?)));
+        LineWriter::start("file", open, Box::new(|_| {})).unwrap()
+    }
+
+    fn place(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("plimsoll-lines-{name}-{}", std::process::id()))
+    }
+
+    fn take(path: &Path) -> String {
+        let text = std::fs::read_to_string(path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        text
+    }
+
     #[test]
     fn what_was_handed_over_is_written_before_the_end() {
-        let folder = std::env::temp_dir().join(format!("plimsoll-lines-{}", std::process::id()));
-        let file = std::fs::File::create(&folder).unwrap();
-        let writer = LineWriter::start("file", Box::new(file), |_| {}).unwrap();
+        let path = place("end");
+        let writer = writer_to(&path);
         let lines = writer.lines();
         (0..100).for_each(|number| lines.hand_over(format!("{number}\n").into_bytes()).unwrap());
         assert!(writer.finish());
-        let written = std::fs::read_to_string(&folder).unwrap();
-        std::fs::remove_file(&folder).unwrap();
-        assert_eq!(written, (0..100).map(|number| format!("{number}\n")).collect::<String>());
+        assert_eq!(take(&path), (0..100).map(|number| format!("{number}\n")).collect::<String>());
+    }
+
+    #[test]
+    fn after_a_file_was_moved_away_and_the_order_what_follows_is_in_a_new_one() {
+        let (path, moved) = (place("new"), place("moved"));
+        let writer = writer_to(&path);
+        writer.lines().hand_over(b"before\n".to_vec()).unwrap();
+        while std::fs::read(&path).unwrap().is_empty() {}
+        std::fs::rename(&path, &moved).unwrap();
+        writer.reopen().order();
+        writer.lines().hand_over(b"after\n".to_vec()).unwrap();
+        assert!(writer.finish());
+        assert_eq!((take(&moved).as_str(), take(&path).as_str()), ("before\n", "after\n"));
     }
 }

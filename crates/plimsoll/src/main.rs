@@ -5,20 +5,28 @@
 //! failed, 2 wrong usage.
 #![forbid(unsafe_code)]
 
-mod access_log;
 mod assemble;
 mod cli;
+mod config;
+mod doctor;
 mod line_writer;
+mod listening;
+mod log_file;
 mod open_files;
+mod operator_log;
+mod person;
+mod readiness;
+mod records;
+mod reloading;
+mod service_manager;
+mod sites;
 mod stopping;
+mod tiers;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let command = cli::Plimsoll::parse();
-    match command.run() {
+    match cli::Plimsoll::typed().run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             cli::complain(&error);

@@ -5,4 +5,8 @@
 //! wait and buffer that a peer can make grow has a named limit.
 #![forbid(unsafe_code)]
 
+mod current;
+pub mod ftp;
 pub mod http;
+
+pub use current::Current;

@@ -5,4 +5,6 @@
 //! peer can send makes this crate panic, loop, or keep more memory than a named limit says.
 #![forbid(unsafe_code)]
 
+mod decimal;
+pub mod ftp;
 pub mod http;

@@ -40,6 +40,24 @@ pub enum Broken {
     Within(String),
 }
 
+impl Reply {
+    /// A field of the head.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(':'));
+        lines.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
 impl Visitor {
     /// Connects.
     ///
@@ -91,6 +109,22 @@ impl Visitor {
     pub fn get_with(&mut self, target: &str, fields: &str) -> Result<Reply, Broken> {
         // A server that has ended the connection meanwhile may have said so before: the read tells.
         let sent = self.send(&format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n"));
+        match self.reply() {
+            Err(Broken::Ended) if sent.is_err() => Err(Broken::Ended),
+            told => told,
+        }
+    }
+
+    /// Any request with a body on the kept connection; `fields` each end in CRLF.
+    ///
+    /// # Errors
+    /// How the connection ended instead.
+    pub fn ask(&mut self, method: &str, target: &str, fields: &str, body: &[u8]) -> Result<Reply, Broken> {
+        let length = body.len();
+        let head =
+            format!("{method} {target} HTTP/1.1\r\nHost: test\r\n{fields}Content-Length: {length}\r\n\r\n");
+        // In one piece; and who is refused early may not be read to the end, so that only the answer counts.
+        let sent = self.stream.write_all(&[head.as_bytes(), body].concat());
         match self.reply() {
             Err(Broken::Ended) if sent.is_err() => Err(Broken::Ended),
             told => told,

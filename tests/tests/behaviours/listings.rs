@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use plimsoll_tests::{Answer, Client, Engine, Scenario, Scene, Tree, behaviours};
+use plimsoll_io::sim::Faults;
+use plimsoll_proto::http::limits::LISTING_ENTRIES_MAX;
+use plimsoll_tests::accounts::settings;
+use plimsoll_tests::under::simulated;
+use plimsoll_tests::{Answer, Client, Engine, Person, Scenario, Scene, Tree, behaviours};
 use serde_json::Value;
 
 const BROWSER: &str = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n";
@@ -323,3 +327,21 @@ behaviours!(scenario;
     a_listing_shows_the_folder_as_it_is_now,
     a_folder_of_many_files_is_listed_whole,
 );
+
+/// In the simulator alone: so many files take too long on a disk.
+#[test]
+fn a_folder_of_too_many_files_may_be_listed_later() {
+    let scenario = Scenario { accounts: Some(settings()), ..Scenario::default() };
+    simulated(0, Faults::none(), &scenario, |scene| async move {
+        let mut alice = Person::new(&scene, "alice").await;
+        alice.put("/files/0", "").await;
+        for file in 1..=LISTING_ENTRIES_MAX {
+            scene.write_home("alice", &file.to_string(), b"");
+            scene.write(&file.to_string(), b"");
+        }
+        scene.write("one more", b"");
+        for answer in [alice.get("/files/").await, alice.get("/").await] {
+            assert!(!answer.problem(503).is_empty() && answer.field("Retry-After").is_some());
+        }
+    });
+}

@@ -2,18 +2,30 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 mod access_log;
+mod accounts;
+mod api;
 mod bodies;
 mod conditionals;
 mod contract;
+mod digests;
+mod downloads;
 mod draining;
 mod encodings;
 mod files;
+mod folders;
+mod ftp;
+mod holding_back;
 mod isolation;
 mod limits;
 mod listings;
 mod names;
+mod quota;
 mod ranges;
 mod refused;
 mod requests;
 mod routes;
+mod sessions;
+mod sharing;
 mod transfers;
+mod tus;
+mod uploads;

@@ -36,6 +36,15 @@ async fn healthz_says_that_the_server_lives(scene: Scene) {
     }
 }
 
+async fn readyz_says_that_the_server_takes_work(scene: Scene) {
+    let mut client = scene.connect().await;
+    for target in ["/readyz", "/readyz?verbose", "/%72eadyz"] {
+        let answer = client.get(target).await;
+        assert_eq!((answer.status, &*answer.text()), (200, "ready\n"), "{target}");
+        assert_eq!(answer.field("Cache-Control"), Some("no-store"));
+    }
+}
+
 async fn the_status_tells_the_engine_the_tiers_and_the_load(scene: Scene) {
     let answer = scene.get("/api/status").await;
     assert_eq!((answer.status, answer.field("Content-Type")), (200, Some("application/json")));
@@ -54,6 +63,7 @@ async fn the_status_tells_the_engine_the_tiers_and_the_load(scene: Scene) {
     }
     assert_eq!(status["load"]["draining"], false);
     assert_eq!(status["dropped_log_lines"], 0);
+    assert_eq!(status["lab"], serde_json::json!([]), "nothing that only a laboratory wants is on");
 }
 
 async fn the_status_counts_answers_by_class_and_their_bytes(scene: Scene) {
@@ -84,7 +94,7 @@ async fn a_reserved_prefix_never_falls_through_to_a_site(scene: Scene) {
             let page = client.get_with(&target, "Accept: text/html\r\n").await;
             assert_eq!(page.status, 404, "{target}");
         }
-        if name != "healthz" {
+        if !["healthz", "readyz"].contains(&name) {
             client.get(&format!("/{name}")).await.problem(404);
         }
     }
@@ -153,6 +163,7 @@ async fn head_is_answered_wherever_get_is(scene: Scene) {
 
 behaviours!(scenario;
     healthz_says_that_the_server_lives,
+    readyz_says_that_the_server_takes_work,
     the_status_tells_the_engine_the_tiers_and_the_load,
     the_status_counts_answers_by_class_and_their_bytes,
     a_reserved_prefix_never_falls_through_to_a_site,

@@ -7,8 +7,10 @@ use plimsoll_tests::Tree;
 use plimsoll_tests::binary::{Done, Kind, Server, among_others, command, tool};
 use plimsoll_tests::on_each_engine;
 
+/// The program in an empty folder, where it leaves what it makes.
 fn plimsoll(args: &[&str]) -> Done {
-    tool::run(command().args(args))
+    let home = tempfile::tempdir().unwrap();
+    tool::run(command().args(args).current_dir(home.path()))
 }
 
 fn site(root: &Path) -> String {
@@ -53,9 +55,51 @@ fn every_example_of_the_help_is_right_usage() {
         words.push("--check");
         words.dedup();
         let done = plimsoll(&words);
+        if !["--site", "--config"].iter().any(|flag| example.contains(flag)) {
+            done.well();
+            continue;
+        }
         // The folders of an example are not here; but nothing else is wrong.
         assert_eq!(done.status.code(), Some(1), "{example}: {}", done.stderr);
-        assert!(done.stderr.contains("--site needs a folder"), "{example}: {}", done.stderr);
+        let missing = ["--site needs a folder", "cannot read the configuration"];
+        assert!(missing.iter().any(|word| done.stderr.contains(word)), "{example}: {}", done.stderr);
+    }
+}
+
+/// What the environment sets is not to be typed, and so not told as if it were.
+#[test]
+fn how_a_command_is_used_is_told_as_its_help_has_it() {
+    let _turn = among_others();
+    for (args, usage) in [
+        (&["put"][..], "Usage: plimsoll put [OPTIONS] FILE... [PATH]\n"),
+        (&["rm"], "Usage: plimsoll rm [OPTIONS] <PATH>...\n"),
+        (&["account", "add"], "Usage: plimsoll account add [OPTIONS] <NAME>\n"),
+    ] {
+        let mut typed = command();
+        typed.args(args).env("PLIMSOLL_SERVER", "http://127.0.0.1:1").env("PLIMSOLL_DATA", "/nowhere");
+        let told = tool::run(&mut typed);
+        assert!(told.status.code() == Some(2) && told.stderr.contains(usage), "{args:?}: {}", told.stderr);
+    }
+}
+
+#[test]
+fn help_fits_a_hundred_columns() {
+    let _turn = among_others();
+    let names = |help: &str| -> Vec<String> {
+        let (_, rest) = help.split_once("Commands:\n").unwrap_or_default();
+        let lines = rest.lines().take_while(|line| !line.is_empty());
+        lines.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
+    };
+    let mut todo = vec![Vec::new()];
+    while let Some(order) = todo.pop() {
+        let help = plimsoll(&[&order[..], &["-h"]].concat()).well().text();
+        let wide = help.lines().filter(|line| line.chars().count() > 100).count();
+        assert_eq!(wide, 0, "{order:?}: {help}");
+        assert!(!help.contains('…'), "{order:?}: {help}");
+        for name in names(&help).into_iter().filter(|name| name != "help") {
+            let name: &'static str = name.leak();
+            todo.push([&order[..], &[name]].concat());
+        }
     }
 }
 
@@ -76,13 +120,17 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     let next = "--help";
     fails(&[], 2, &["Usage: plimsoll"]);
     fails(&["swim"], 2, &["swim", next]);
-    fails(&["serve"], 2, &["--site <PREFIX=DIR>", next]);
+    fails(&["serve", "--accounts", "false"], 2, &["--site PREFIX=DIR", next]);
     fails(&["serve", "--site", &site, "--swim"], 2, &["--swim", next]);
     fails(&["serve", "--site", "public"], 2, &["PREFIX=DIR", "/=./public", next]);
     fails(&["serve", "--site", "docs=./docs"], 2, &["begin with a slash", "/=./docs", next]);
     fails(&["serve", "--site", "/="], 2, &["no folder", next]);
     fails(&["serve", "--site", "/docs/=./docs"], 2, &["without a slash at its end", next]);
     fails(&["serve", "--site", "/api=./docs"], 2, &["belongs to the server", next]);
+    fails(&["serve", "--ftp", "unix:/run/ftp"], 2, &["FTP needs an address of IP", next]);
+    fails(&["serve", "--ftp", ":0", "--ftp-guests", "true"], 2, &["give --site /=DIR"]);
+    let nobody = ["serve", "--site", &site, "--ftp", ":0", "--accounts", "false"];
+    fails(&nobody, 2, &["nobody could log in", "--ftp-guests true"]);
     fails(&["serve", "--site", &site, "--grace", "soon"], 2, &["--grace", next]);
     fails(&["serve", "--site", &site, "--threads", "0"], 2, &["--threads", next]);
 }
@@ -128,12 +176,15 @@ fn a_prefix_that_is_given_twice_exits_2_and_says_what_to_do() {
 }
 
 #[test]
-fn an_access_log_that_cannot_be_written_exits_1() {
+fn a_log_that_cannot_be_written_exits_1() {
     let _turn = among_others();
     let folder = folder();
     let log = folder.path().join("missing").join("access.log");
     let (site, log) = (site(folder.path()), log.to_str().unwrap());
     fails(&["serve", "--site", &site, "--http", ":0", "--access-log", log], 1, &["access log", log]);
+    for more in [&[][..], &["--check"]] {
+        fails(&[&["serve", "--http", ":0", "--xferlog", log], more].concat(), 1, &["the xferlog", log]);
+    }
 }
 
 #[test]
@@ -154,6 +205,7 @@ fn a_taken_port_exits_1_and_says_what_to_do(kind: Kind) {
         let (at, kind) = (at.to_string(), kind.to_string());
         let args = ["serve", "--site", &site(folder.path()), "--engine", &kind, "--http", &at];
         fails(&args, 1, &[&at, "choose another with --http", "in use"]);
+        fails(&["serve", "--http", ":0", "--ftp", &at], 1, &[&at, "choose another with --ftp", "in use"]);
     }
 }
 

@@ -245,7 +245,86 @@ fn many_downloads_at_once(kind: Kind) {
     }
 }
 
+/// One of the ten requests: the status and what came, with a session's token if there is one.
+fn request(token: &str, args: &[&str]) -> (String, Vec<u8>) {
+    let field = format!("Authorization: Bearer {token}");
+    let who: &[&str] = if token.is_empty() { &[] } else { &["-H", &field] };
+    let done = run(&[who, &["-w", "%{stderr}%{http_code}"], args].concat());
+    (done.stderr, done.stdout)
+}
+
+fn as_json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
+}
+
+/// A request with a JSON body.
+fn sent(token: &str, url: &str, body: &str) -> (String, serde_json::Value) {
+    let (status, came) = request(token, &["--json", body, url]);
+    (status, as_json(&came))
+}
+
+fn signed_up(server: &Server, name: &str) -> String {
+    let body = format!(r#"{{"name":"{name}","password":"correct horse"}}"#);
+    let (status, made) = sent("", &server.url("/api/accounts"), &body);
+    assert_eq!((&*status, &made["name"]), ("201", &name.into()));
+    assert_eq!(sent("", &server.url("/api/accounts"), &body).0, "409", "the name is taken");
+    let (status, begun) = sent("", &server.url("/api/sessions"), &body);
+    assert_eq!((&*status, &begun["account"]), ("201", &name.into()));
+    begun["token"].as_str().expect("a token").to_owned()
+}
+
+fn the_ten_requests(kind: Kind) {
+    let (folder, site, out) = folders();
+    let server = Server::on_data(kind, &folder.path().join("data"), &[]);
+    let (file, sent_file) = (server.url("/files/large.bin"), site.join("large.bin"));
+    // Sign up, log in.
+    let (alice, bob) = (signed_up(&server, "alice"), signed_up(&server, "bob"));
+    let wrong = r#"{"name":"alice","password":"wrong horse"}"#;
+    assert_eq!(sent("", &server.url("/api/sessions"), wrong).0, "401");
+    // List, upload, list.
+    let listed = |token: &str| {
+        let (status, came) = request(token, &[&server.url("/files/")]);
+        assert_eq!(status, "200");
+        as_json(&came)["entries"].clone()
+    };
+    assert_eq!(listed(&alice), serde_json::json!([]));
+    assert_eq!(request(&alice, &["-T", sent_file.to_str().unwrap(), &file]).0, "201");
+    assert_eq!(request(&alice, &["-T", sent_file.to_str().unwrap(), &file]).0, "204");
+    let entry = listed(&alice)[0].clone();
+    assert_eq!(
+        (&entry["name"], &entry["kind"], &entry["size"]),
+        (&"large.bin".into(), &"file".into(), &LARGE_BYTES.into())
+    );
+    // Download.
+    let into = out.join("large.bin");
+    assert_eq!(request(&alice, &["-o", into.to_str().unwrap(), &file]).0, "200");
+    assert!(std::fs::read(&into).unwrap() == large(), "every byte");
+    assert_eq!(request("", &[&file]).0, "401");
+    // Share, download what is shared, list what is shared.
+    let shared = server.url("/shared/alice/large.bin");
+    assert_eq!(request(&bob, &[&shared]).0, "404", "not yet");
+    let share = r#"{"path":"/large.bin","with":"bob","permission":"read"}"#;
+    let (status, given) = sent(&alice, &server.url("/api/shares"), share);
+    assert_eq!((&*status, &given["with"]), ("201", &"bob".into()));
+    assert!(request(&bob, &[&shared]) == ("200".to_owned(), large()), "every byte");
+    assert_eq!(request(&bob, &["-T", sent_file.to_str().unwrap(), &shared]).0, "403", "to read only");
+    let (status, with_me) = request(&bob, &[&server.url("/api/shared")]);
+    let first = as_json(&with_me)["shares"][0].clone();
+    assert_eq!((&*status, &first["owner"], &first["path"]), ("200", &"alice".into(), &"/large.bin".into()));
+    // Delete, and with it the share.
+    assert_eq!(request(&alice, &["-X", "DELETE", &file]), ("204".to_owned(), Vec::new()));
+    assert_eq!(request(&alice, &[&file]).0, "404");
+    assert_eq!(request(&bob, &[&shared]).0, "404");
+    // Log out.
+    let session = server.url("/api/sessions/current");
+    assert_eq!(request(&alice, &["-X", "DELETE", &session]), ("204".to_owned(), Vec::new()));
+    assert_eq!(request(&alice, &[&server.url("/files/")]).0, "401", "the token is dead at once");
+    assert_eq!(listed(&bob), serde_json::json!([]), "another's is not");
+}
+
 on_each_engine!(
+    the_ten_requests,
     get_and_head,
     ranges,
     several_ranges_in_one_answer,

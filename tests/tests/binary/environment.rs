@@ -1,5 +1,7 @@
 //! What a person sets in the environment counts as if it had been typed, and what is typed counts more.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use plimsoll_tests::Tree;
 use plimsoll_tests::binary::{Server, among_others, command};
 
@@ -25,6 +27,25 @@ fn a_server_can_be_set_up_by_environment_variables_alone() {
                 .is_ok_and(|log| log.contains("\"GET /docs/small.txt HTTP/1.1\" 200"))
         });
     }
+}
+
+#[test]
+fn a_variable_that_is_no_setting_is_told() {
+    let _turn = among_others();
+    let data = tempfile::tempdir().unwrap();
+    let with = |args: &[&str]| {
+        let mut serve = command();
+        serve.args(["serve", "--http", "127.0.0.1:0", "--data"]).arg(data.path()).args(args);
+        serve.env("PLIMSOLL_HTPP", ":80").env("PLIMSOLL_PASSWORD", "correct horse");
+        serve
+    };
+    let said = plimsoll_tests::binary::tool::run(&mut with(&["--check"])).well().text();
+    assert!(said.contains("ignore  PLIMSOLL_HTPP") && said.contains("mean PLIMSOLL_HTTP?"), "{said}");
+    assert!(!said.contains("PLIMSOLL_PASSWORD"), "{said}");
+    let server = Server::spawn(with(&[]));
+    plimsoll_tests::binary::until("the log says it", || server.stderr().contains("PLIMSOLL_HTPP"));
+    let mode = std::fs::metadata(data.path().join("transfers.jsonl")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "who has which files is nobody else's business");
 }
 
 #[test]

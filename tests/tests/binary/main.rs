@@ -8,15 +8,30 @@
     reason = "tests"
 )]
 
+mod account;
 mod browser;
+mod clients;
 mod command_line;
+mod configuration;
 mod crowd;
 mod curl;
+mod demo;
 mod descriptors;
+mod doctor;
+mod durable;
 mod environment;
+mod faults;
+mod ftp;
+mod ftp_settings;
 mod full;
 mod hostile;
+mod packaging;
+mod passwords;
+mod person;
 mod pipelines;
+mod ready;
+mod reload;
+mod service_manager;
 mod signals;
 mod stop_under_load;
 mod wget;

@@ -160,6 +160,7 @@ fn logs_that_nobody_reads_hold_nothing_up(kind: Kind) {
     let mut command = binary::command();
     command.arg("serve").arg("--site").arg(format!("/={}", folder.path().display()));
     command.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--access-log", "-"]);
+    command.args(["--accounts", "false"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
     let mut greeting = BufReader::new(child.stdout.take().expect("a pipe"));

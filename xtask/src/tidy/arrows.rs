@@ -12,7 +12,7 @@ pub(super) const RULE: &str = "arrows";
 const PREFIX: &str = "plimsoll-";
 
 /// Each crate, and those of ours that it may link.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("io", &[]),
     ("wire", &[]),
     ("engine", &["io"]),
@@ -20,8 +20,9 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("client", &["wire", "io"]),
     ("auth", &["client", "wire", "io"]),
     ("store", &["client", "wire", "io"]),
-    ("proto", &["client", "auth", "store", "wire", "io"]),
-    ("web", &["client", "auth", "store", "wire", "io"]),
+    ("operations", &["auth", "store", "io"]),
+    ("proto", &["client", "operations", "auth", "store", "wire", "io"]),
+    ("web", &["proto", "client", "operations", "auth", "store", "wire", "io"]),
     ("proxy", &["client", "auth", "store", "wire", "io"]),
     ("lab", &["client", "auth", "store", "wire", "io"]),
 ];

@@ -62,6 +62,8 @@ pub fn bind(address: &Address) -> io::Result<Bound> {
             sockopt::set_socket_reuseaddr(&fd, true)?;
             // Accepted sockets inherit it: no call per connection, and an answer never waits for an ack.
             sockopt::set_tcp_nodelay(&fd, true)?;
+            // Clients of FTP send the end of ABOR as urgent: that byte stays in its place.
+            sockopt::set_socket_oobinline(&fd, true)?;
             if at.is_ipv6() {
                 sockopt::set_ipv6_v6only(&fd, true)?;
             }

@@ -32,10 +32,12 @@ pub(super) struct Accepting {
     readable: Cell<bool>,
     accepted: Cell<(u64, u32)>,
     waker: RefCell<Option<Waker>>,
+    /// Whether the reactor tells when it is ready.
+    is_watched: Cell<bool>,
 }
 
 impl ReadyListener {
-    pub(crate) fn new(reactor: &Rc<Reactor>, bound: Bound) -> io::Result<ReadyListener> {
+    pub(crate) fn new(reactor: &Rc<Reactor>, bound: Bound) -> ReadyListener {
         let accepting = reactor.add_listener(|token| {
             Rc::new(Accepting {
                 bound,
@@ -44,9 +46,10 @@ impl ReadyListener {
                 readable: Cell::new(true),
                 accepted: Cell::default(),
                 waker: RefCell::default(),
+                is_watched: Cell::new(false),
             })
-        })?;
-        Ok(ReadyListener { accepting })
+        });
+        ReadyListener { accepting }
     }
 
     /// The next connection as a descriptor, for a dispatcher that hands it to another thread.
@@ -65,6 +68,10 @@ impl ReadyListener {
             }
         }
         *accepting.waker.borrow_mut() = Some(cx.waker().clone());
+        if !accepting.is_watched.get() {
+            accepting.reactor.watch_listener(accepting.token, accepting.as_fd())?;
+            accepting.is_watched.set(true);
+        }
         Poll::Pending
     }
 
@@ -112,7 +119,7 @@ impl Accept for ReadyListener {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Stream>> {
         self.poll_accept_fd(cx).map(|accepted| {
             let (fd, peer) = accepted?;
-            Ok(Stream::new(Socket::accepted(&self.accepting.reactor, fd, peer)?))
+            Ok(Stream::new(Socket::accepted(&self.accepting.reactor, fd, peer)))
         })
     }
 
@@ -129,6 +136,6 @@ impl AsFd for Accepting {
 
 impl Drop for Accepting {
     fn drop(&mut self) {
-        self.reactor.remove_listener(self.token, self.bound.fd.as_fd());
+        self.reactor.remove_listener(self.token, self.bound.fd.as_fd(), self.is_watched.get());
     }
 }

@@ -28,6 +28,6 @@ pub(crate) fn connect(reactor: &Rc<Reactor>, to: &Address) -> io::Result<Stream>
 
 /// Listens at `at` for streams of this thread.
 pub(crate) fn listen(reactor: &Rc<Reactor>, at: &Address) -> io::Result<Listener> {
-    let listener = ReadyListener::new(reactor, bind(at)?)?;
+    let listener = ReadyListener::new(reactor, bind(at)?);
     Ok(Listener::new(Box::new(listener)))
 }

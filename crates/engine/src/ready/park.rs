@@ -21,8 +21,9 @@ pub(super) struct Hint {
     pub(super) readable: bool,
     /// A send is worth trying.
     pub(super) writable: bool,
-    /// The peer has ended its sending, or the connection is broken: a short receive is not the last.
-    pub(super) hung_up: bool,
+    /// The peer has ended its sending or has sent an urgent byte, before which a receive ends, or the
+    /// connection is broken: a short receive is not the last.
+    pub(super) has_more: bool,
 }
 
 /// What a socket waits for; poll(2) asks.
@@ -58,7 +59,7 @@ impl EpollSet {
     /// Registers a stream socket for good; closing it takes it out.
     pub(super) fn add_stream(&self, fd: BorrowedFd<'_>, token: usize) -> io::Result<()> {
         use epoll::EventFlags as Flags;
-        let flags = Flags::IN | Flags::OUT | Flags::RDHUP | Flags::ET;
+        let flags = Flags::IN | Flags::OUT | Flags::PRI | Flags::RDHUP | Flags::ET;
         Ok(epoll::add(&self.fd, fd, epoll::EventData::new_u64(token as u64), flags)?)
     }
 
@@ -89,7 +90,7 @@ impl EpollSet {
                 token: usize::try_from(data.u64()).unwrap_or(usize::MAX),
                 readable: flags.intersects(Flags::IN | Flags::RDHUP) || broken,
                 writable: flags.contains(Flags::OUT) || broken,
-                hung_up: flags.contains(Flags::RDHUP) || broken,
+                has_more: flags.intersects(Flags::RDHUP | Flags::PRI) || broken,
             }
         }));
     }
@@ -124,7 +125,7 @@ pub(super) fn wait_in_poll<'a>(
                 token,
                 readable: flags.intersects(PollFlags::IN | PollFlags::RDHUP) || broken,
                 writable: flags.contains(PollFlags::OUT) || broken,
-                hung_up: flags.contains(PollFlags::RDHUP) || broken,
+                has_more: flags.contains(PollFlags::RDHUP) || broken,
             });
         }
     }

@@ -144,27 +144,38 @@ impl Reactor {
         }
     }
 
-    pub(super) fn add_socket(&self, make: impl FnOnce(usize) -> Rc<Socket>) -> io::Result<Rc<Socket>> {
+    /// Puts a socket into the table. It is [watched](Reactor::watch_stream) once it has to wait: a connection
+    /// that is served without a wait is never registered.
+    pub(super) fn add_socket(&self, make: impl FnOnce(usize) -> Rc<Socket>) -> Rc<Socket> {
         let token = self.claim();
         let socket = make(token);
         self.sources.borrow_mut()[token] = Source::Socket(Rc::downgrade(&socket));
-        if let Parked::Epoll(set) = &self.parked {
-            set.borrow().add_stream(socket.as_fd(), token)?;
-        }
-        Ok(socket)
+        socket
     }
 
-    pub(super) fn add_listener(
-        &self,
-        make: impl FnOnce(usize) -> Rc<Accepting>,
-    ) -> io::Result<Rc<Accepting>> {
+    /// As [`Reactor::add_socket`].
+    pub(super) fn add_listener(&self, make: impl FnOnce(usize) -> Rc<Accepting>) -> Rc<Accepting> {
         let token = self.claim();
         let listener = make(token);
         self.sources.borrow_mut()[token] = Source::Listener(Rc::downgrade(&listener));
-        if let Parked::Epoll(set) = &self.parked {
-            set.borrow().add_shared(listener.as_fd(), token)?;
+        listener
+    }
+
+    /// Has events of a socket told from now on; what is so already is told at once. Where poll(2) is asked,
+    /// that is done anew each time anyway.
+    pub(super) fn watch_stream(&self, token: usize, fd: BorrowedFd<'_>) -> io::Result<()> {
+        match &self.parked {
+            Parked::Epoll(set) => set.borrow().add_stream(fd, token),
+            Parked::Poll => Ok(()),
         }
-        Ok(listener)
+    }
+
+    /// As [`Reactor::watch_stream`], of a listener.
+    pub(super) fn watch_listener(&self, token: usize, fd: BorrowedFd<'_>) -> io::Result<()> {
+        match &self.parked {
+            Parked::Epoll(set) => set.borrow().add_shared(fd, token),
+            Parked::Poll => Ok(()),
+        }
     }
 
     /// Takes a socket out of the table; its descriptor is about to close.
@@ -174,8 +185,10 @@ impl Reactor {
     }
 
     /// Takes a listener out of the table; its descriptor may live on in other threads.
-    pub(super) fn remove_listener(&self, token: usize, fd: BorrowedFd<'_>) {
-        if let Parked::Epoll(set) = &self.parked {
+    pub(super) fn remove_listener(&self, token: usize, fd: BorrowedFd<'_>, is_watched: bool) {
+        if let Parked::Epoll(set) = &self.parked
+            && is_watched
+        {
             set.borrow().remove(fd);
         }
         self.remove(token);

@@ -38,9 +38,11 @@ pub(crate) struct Socket {
 #[derive(Default)]
 struct State {
     outbox: Outbox,
+    /// Whether the reactor tells when it is ready. Not before there is something to wait for.
+    is_watched: bool,
     readable: bool,
     writable: bool,
-    hung_up: bool,
+    has_more: bool,
     connecting: bool,
     finishing: bool,
     shut: bool,
@@ -76,17 +78,20 @@ impl Share {
 
 impl Socket {
     /// A socket that was accepted.
-    pub(crate) fn accepted(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer) -> io::Result<Rc<Socket>> {
+    pub(crate) fn accepted(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer) -> Rc<Socket> {
         // The request is often there already: a receive is worth trying at once.
         Socket::new(reactor, fd, peer, State { readable: true, writable: true, ..State::default() })
     }
 
     /// A socket that connects.
     pub(super) fn connecting(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer) -> io::Result<Rc<Socket>> {
-        Socket::new(reactor, fd, peer, State { connecting: true, ..State::default() })
+        let socket = Socket::new(reactor, fd, peer, State { connecting: true, ..State::default() });
+        reactor.watch_stream(socket.token, socket.as_fd())?;
+        socket.state.borrow_mut().is_watched = true;
+        Ok(socket)
     }
 
-    fn new(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer, state: State) -> io::Result<Rc<Socket>> {
+    fn new(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer, state: State) -> Rc<Socket> {
         reactor.add_socket(|token| {
             Rc::new_cyclic(|this| Socket {
                 fd,
@@ -109,7 +114,7 @@ impl Socket {
     /// Takes a hint: tries to send, and wakes who can go on.
     pub(super) fn on_ready(&self, hint: Hint) {
         let mut state = self.state.borrow_mut();
-        state.hung_up |= hint.hung_up;
+        state.has_more |= hint.has_more;
         if hint.writable {
             state.writable = true;
             if state.connecting {
@@ -138,6 +143,18 @@ impl Socket {
         state.queued
     }
 
+    /// Has the reactor tell when there is more to receive, or room for more to send.
+    fn watch(&self, state: &mut State) {
+        if state.is_watched || state.error.is_some() {
+            return;
+        }
+        match self.reactor.watch_stream(self.token, self.as_fd()) {
+            Ok(()) => state.is_watched = true,
+            // It would never be told of again.
+            Err(error) => state.fail(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)),
+        }
+    }
+
     fn queue_if_more(&self, state: &mut State) {
         if !state.queued && (state.can_send() || (state.finishing && !state.shut)) {
             state.queued = true;
@@ -157,6 +174,9 @@ impl Socket {
                 Err(Errno::INTR) => {}
                 Err(error) => state.fail(error),
             }
+        }
+        if !state.writable && state.outbox.unsent() > 0 {
+            self.watch(state);
         }
         if state.finishing && !state.shut && state.error.is_none() && state.outbox.unsent() == 0 {
             state.shut = true;
@@ -219,10 +239,11 @@ impl Socket {
         let mut lease = pool.lease();
         let room = rustix::buffer::spare_capacity(lease.block_mut());
         match recv(&self.fd, room, RecvFlags::empty()) {
-            Ok((0, _)) => Ok(Some(Received::End)),
+            // The system tells an error once, and an end after it: who has not taken it in is told again.
+            Ok((0, _)) => state.told_error().map_or(Ok(Some(Received::End)), Err),
             Ok((bytes, _)) => {
-                // A short receive has emptied the socket, unless the peer's end came with the bytes.
-                state.readable = bytes == pool.block_bytes() || state.hung_up;
+                // A short receive has emptied the socket, unless the peer's end or an urgent byte came too.
+                state.readable = bytes == pool.block_bytes() || state.has_more;
                 state.share.receives += 1;
                 state.share.bytes += bytes;
                 Ok(Some(Received::Bytes(lease)))
@@ -305,6 +326,7 @@ impl Transport for Socket {
                 None => {}
             }
         }
+        self.watch(&mut state);
         // Only now: what the peer sent before it broke off can still be read.
         if let Some(error) = state.told_error() {
             return Poll::Ready(Err(error));
@@ -319,6 +341,8 @@ impl Transport for Socket {
         if state.error.is_none() {
             state.outbox.push(segment);
             self.queue_if_more(&mut state);
+        } else {
+            state.outbox.lose(&segment);
         }
     }
 
@@ -341,6 +365,10 @@ impl Transport for Socket {
 
     fn unsent(&self) -> u64 {
         self.state.borrow().outbox.unsent()
+    }
+
+    fn lost(&self) -> u64 {
+        self.state.borrow().outbox.lost()
     }
 
     fn takes_files(&self) -> bool {

@@ -4,7 +4,6 @@
 //! accepting and never spins; who was in the queue when the order to stop came is still served.
 
 use std::future::{Future, poll_fn};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,10 +28,10 @@ pub(super) fn accept_all(
     bound: Bound,
     connections: &Arc<Connections>,
     serve: impl Fn(Accepted) + 'static,
-) -> io::Result<impl Future<Output = ()> + 'static> {
+) -> impl Future<Output = ()> + 'static {
     let (io, connections) = (driver.io(), Arc::clone(connections));
-    let listener = ReadyListener::new(driver.reactor(), bound)?;
-    Ok(async move {
+    let listener = ReadyListener::new(driver.reactor(), bound);
+    async move {
         while let Either::Left(accepted) = select(next(&listener, &io, &connections), io.stopping()).await {
             serve(accepted);
         }
@@ -43,7 +42,7 @@ pub(super) fn accept_all(
                 serve(Accepted { fd, peer, admitted });
             }
         }
-    })
+    }
 }
 
 async fn next(listener: &ReadyListener, io: &Io, connections: &Arc<Connections>) -> Accepted {

@@ -72,7 +72,7 @@ fn run_on(
         driver.spawn(handler.background());
         let (spawner, counted) = (Rc::clone(driver), Rc::clone(&open));
         let serve = move |accepted| serve_here(&spawner, &handler, accepted, &counted);
-        let accepts = accept_all(driver, bound, connections, serve)?;
+        let accepts = accept_all(driver, bound, connections, serve);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
     // An accepting task holds `open` too, until it ends at the order to stop.
@@ -83,14 +83,10 @@ fn run_on(
 
 fn serve_here(driver: &Rc<Driver>, handler: &Rc<dyn Handler>, accepted: Accepted, open: &Rc<()>) {
     let Accepted { fd, peer, admitted } = accepted;
-    match Socket::accepted(driver.reactor(), fd, peer) {
-        Ok(socket) => {
-            let (connection, open) = (handler.serve(Stream::new(socket)), Rc::clone(open));
-            driver.spawn(Box::pin(async move {
-                let _counted = (admitted, open);
-                connection.await;
-            }));
-        }
-        Err(error) => tracing::warn!(%error, "a connection could not be registered"),
-    }
+    let socket = Socket::accepted(driver.reactor(), fd, peer);
+    let (connection, open) = (handler.serve(Stream::new(socket)), Rc::clone(open));
+    driver.spawn(Box::pin(async move {
+        let _counted = (admitted, open);
+        connection.await;
+    }));
 }

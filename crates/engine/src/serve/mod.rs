@@ -39,15 +39,15 @@ impl Kind {
     /// Every kind.
     pub const ALL: [Kind; 2] = [Kind::Thread, Kind::Epoll];
 
-    /// How many connections may be open where `open_files` descriptors may: each can also open the file that
-    /// it asks for.
-    pub fn connections_max(self, open_files: u64) -> usize {
-        let each = match self {
-            // Its socket, its thread's bell, and a file.
-            Kind::Thread => 3,
-            Kind::Epoll => 2,
+    /// How many connections may be open where `open_files` descriptors may: each takes its socket, and can
+    /// have as many as `beside` more for what it does.
+    pub fn connections_max(self, open_files: u64, beside: u64) -> usize {
+        let own = match self {
+            // Its thread has a bell.
+            Kind::Thread => 2,
+            Kind::Epoll => 1,
         };
-        let left = open_files.saturating_sub(DESCRIPTORS_RESERVED);
+        let (each, left) = (own + beside, open_files.saturating_sub(DESCRIPTORS_RESERVED));
         usize::try_from(left / each).unwrap_or(usize::MAX).max(1)
     }
 
@@ -120,9 +120,9 @@ mod tests {
 
     #[test]
     fn a_small_limit_of_descriptors_still_allows_a_connection_and_a_large_one_its_share() {
-        assert_eq!(Kind::Epoll.connections_max(10), 1);
-        assert_eq!(Kind::Epoll.connections_max(20_000), 9_968);
-        assert_eq!(Kind::Thread.connections_max(20_000), 6_645);
+        assert_eq!(Kind::Epoll.connections_max(10, 1), 1);
+        assert_eq!(Kind::Epoll.connections_max(20_000, 1), 9_968);
+        assert_eq!(Kind::Thread.connections_max(20_000, 1), 6_645);
     }
 
     #[test]

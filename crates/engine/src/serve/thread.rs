@@ -29,7 +29,7 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
         let (stop, offload, connections_of) = (stop.clone(), offload.clone(), Arc::clone(&connections));
         let own = Own { setup, stop, offload, connections: connections_of, grace };
         let serve = move |accepted| serve_apart(accepted, own.clone());
-        let accepts = accept_all(&driver, bound, &connections, serve)?;
+        let accepts = accept_all(&driver, bound, &connections, serve);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
     driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)));
@@ -76,7 +76,7 @@ fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {
     let (Accepted { fd, peer, admitted }, Own { setup, stop, offload, connections, grace }) = (accepted, own);
     let driver = Driver::new(Kind::Thread.park(), offload, &stop, &connections)?;
     let _entered = driver.enter();
-    let socket = Socket::accepted(driver.reactor(), fd, peer)?;
+    let socket = Socket::accepted(driver.reactor(), fd, peer);
     let handler = setup(driver.io());
     driver.spawn(handler.background());
     let connection = driver.spawn(handler.serve(Stream::new(socket)));

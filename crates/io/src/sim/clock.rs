@@ -26,6 +26,11 @@ impl Clock {
         self.nanos.fetch_max(nanos, Ordering::Relaxed);
     }
 
+    /// Moves on to a time since 1970.
+    pub(super) fn move_to_1970(&self, time: Duration) {
+        self.move_to(Instant::from_start(time.saturating_sub(START)));
+    }
+
     pub(super) fn since_1970(&self) -> Duration {
         START + self.now().since_start()
     }

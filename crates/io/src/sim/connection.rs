@@ -1,6 +1,7 @@
 //! A connection between two hosts: two pipes, two ends, and everything that may happen to them.
 //!
-//! It is not what protocols hold ([`super::socket`] is). It behaves as TCP under Linux does where that hurts:
+//! It is not what protocols hold ([`super::socket`] is). A machine without power sends nothing: what it would
+//! send, or is sent, is answered with a reset. Else it behaves as TCP under Linux does where that hurts:
 //! closing on unread bytes, or bytes that come after the close, reset the peer, and a reset may take from
 //! the peer what it has not read. What must hold: an end that was closed without having sent everything is
 //! never seen by the peer as a clean end.
@@ -165,7 +166,7 @@ impl Connection {
         }
         if broken {
             self.fail_sending(side);
-        } else if most > 0 && self.world.chance(self.world.faults.resets) {
+        } else if self.machine(side).is_cut() || most > 0 && self.world.chance(self.world.faults.resets) {
             self.reset(side);
             self.reset(side.other());
         } else {
@@ -224,7 +225,7 @@ impl Connection {
     /// Bytes of `side` arrive at the other end, or its end does.
     fn arrive(self: &Rc<Self>, side: Side) {
         let (wire, carried, gone) = self.with(|state| {
-            let gone = state.half(side.other()).closed;
+            let gone = state.half(side.other()).closed || self.machine(side.other()).is_cut();
             let sends = &mut state.half(side).sends;
             sends.arriving = false;
             if gone {
@@ -235,7 +236,7 @@ impl Connection {
             (sends.on_the_wire(), sends.carried(), false)
         });
         match (gone, wire) {
-            (true, 0) => {}
+            (true, 0) if !self.machine(side.other()).is_cut() => {}
             (true, _) => self.send_reset(side),
             (false, 0) => self.end_arrives(side),
             (false, _) => self.bytes_arrive(side, self.arriving_portion(wire, carried)),
@@ -336,6 +337,9 @@ impl Connection {
         self.log(side, Happened::Closed, 0);
         if lost {
             return;
+        }
+        if self.machine(side).is_cut() {
+            return self.send_reset(side.other());
         }
         if most > 0 {
             self.take_up_to(side, most);

@@ -31,7 +31,7 @@ pub struct Faults {
     pub hold_back: u16,
     /// Chance that a question about files cannot be answered at hand. Of a thousand.
     pub not_at_hand: u16,
-    /// Chance that a read of a file returns less than was asked for. Of a thousand.
+    /// Chance that a read or a write of a file takes less than was asked for. Of a thousand.
     pub short_reads: u16,
     /// Random time until an offloaded job runs, at most.
     pub offload_delay_max: Duration,

@@ -12,10 +12,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::SystemTime;
 
-use super::disk::SimDisk;
+use super::disk::{Place, SimDisk, View};
 use super::network::ip_of;
 use super::trace::Happened;
-use super::view::View;
 use super::world::World;
 use crate::address::Address;
 use crate::engine::{Engine, Job, Work};
@@ -54,20 +53,18 @@ pub(super) struct Machine {
 }
 
 impl Host {
-    pub(super) fn new(world: &Rc<World>, name: &str) -> Host {
+    pub(super) fn new(world: &Rc<World>, name: &str, disk: &Arc<SimDisk>) -> Host {
         let number = u32::try_from(world.hosts.borrow().len()).unwrap_or(u32::MAX);
         world.hosts.borrow_mut().push(name.to_owned());
-        let disk = SimDisk::new(Arc::clone(&world.clock));
-        let view = |not_at_hand| {
-            View::new(&disk, world.draw(|chance| chance.fork()), not_at_hand, world.faults.short_reads)
-        };
+        let view =
+            |place| View::new(disk, world.draw(|chance| chance.fork()), place, world.faults.short_reads);
         let machine = Machine {
             world: Rc::clone(world),
             number,
             ip: ip_of(number),
-            at_hand: view(world.faults.not_at_hand),
-            blocking: view(0),
-            disk,
+            at_hand: view(Place::AtHand { not_at_hand: world.faults.not_at_hand }),
+            blocking: view(Place::Blocking),
+            disk: Arc::clone(disk),
             stop: Stop::new(),
             heads: Pool::new(HEAD_BLOCK_BYTES),
             bodies: Pool::new(BODY_BLOCK_BYTES),
@@ -104,6 +101,13 @@ impl Host {
         self.machine.stop.order();
     }
 
+    /// Cuts its power: its disk answers no more, and nothing that it sends leaves it. Its tasks go on, to
+    /// nobody's notice. Take what is left with [`SimDisk::after_power_cut`].
+    pub fn cut_power(&self) {
+        self.machine.world.log(self.machine.number, 0, Happened::PowerCut, 0);
+        self.machine.disk.cut_power();
+    }
+
     /// Memory of all leases that its protocols hold, in bytes.
     pub fn leased_bytes(&self) -> usize {
         self.machine.heads.leased_bytes() + self.machine.bodies.leased_bytes()
@@ -116,6 +120,11 @@ impl Machine {
             Want::Head => &self.heads,
             Want::Body => &self.bodies,
         }
+    }
+
+    /// Whether its power is cut.
+    pub(super) fn is_cut(&self) -> bool {
+        self.disk.is_cut()
     }
 
     fn run(&self, job: Job) {

@@ -29,17 +29,16 @@ mod run;
 mod serve;
 mod socket;
 mod trace;
-mod tree;
-mod view;
 mod world;
 
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 
 pub use chance::{Chance, PER_MILLE};
 pub use clock::START;
-pub use disk::SimDisk;
+pub use disk::{Call, Moment, SimDisk, Unsynced};
 pub use faults::{Faults, WINDOW_BYTES_MAX};
 pub use host::{Host, OFFLOAD_JOBS_MAX};
 pub use listening::BACKLOG_MAX;
@@ -75,7 +74,14 @@ impl Sim {
 
     /// Adds a machine with an empty disk.
     pub fn host(&self, name: &str) -> Host {
-        Host::new(&self.world, name)
+        Host::new(&self.world, name, &SimDisk::new(Arc::clone(&self.world.clock)))
+    }
+
+    /// Adds a machine with a disk that is there: what a power cut has left of another's. The clock moves on
+    /// to the time of that disk.
+    pub fn host_with_disk(&self, name: &str, disk: &Arc<SimDisk>) -> Host {
+        disk.join(&self.world.clock);
+        Host::new(&self.world, name, disk)
     }
 
     /// Runs `future` on `host` beside others, from the next [`Sim::run`] on.

@@ -127,7 +127,8 @@ impl Network {
 
     fn answer(&self, call: Call) {
         let found = self.listening.borrow().iter().find(|known| overlap(&known.address, &call.to)).cloned();
-        let Some(listening) = found else { return call.connection.refuse() };
+        let listening = found.filter(|listening| !listening.host.is_cut());
+        let Some(listening) = listening else { return call.connection.refuse() };
         if listening.has_room() {
             call.connection.connect(&listening.host);
             listening.offer(call.connection, call.seen_as);

@@ -129,6 +129,8 @@ impl Transport for Socket {
             }
             if half.send_error.is_none() {
                 half.sends.outbox.push(segment);
+            } else {
+                half.sends.outbox.lose(&segment);
             }
         });
         self.connection.plan_taking(self.side);
@@ -152,6 +154,10 @@ impl Transport for Socket {
 
     fn unsent(&self) -> u64 {
         self.connection.with(|state| state.half(self.side).sends.outbox.unsent())
+    }
+
+    fn lost(&self) -> u64 {
+        self.connection.with(|state| state.half(self.side).sends.outbox.lost())
     }
 
     fn takes_files(&self) -> bool {

@@ -46,6 +46,7 @@ pub(super) enum Happened {
     JobRuns,
     JobPanicked,
     Stopping,
+    PowerCut,
 }
 
 /// One event: small, and copied into the ring.

@@ -1,62 +1,163 @@
 //! What a server says when it starts: where it listens, what it serves, and what to type next.
 //!
 //! It prints nothing itself. What must hold: every line that is meant to be typed works as it stands, on
-//! this machine.
+//! this machine, in whichever folder it is typed.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 
-use plimsoll_engine::Kind;
 use plimsoll_io::Address;
 
-use super::SiteFlag;
+use crate::config::Config;
+use crate::listening::Addresses;
+
+/// A line to be typed, and what it does.
+type Step = (String, &'static str);
 
 /// The greeting of a server that runs.
-pub(crate) fn greeting(engine: Kind, sites: &[SiteFlag], addresses: &[Address], on_terminal: bool) -> String {
+pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool) -> String {
+    let (engine, sites) = (config.fixed.engine, &config.live.site);
     let mut text = format!("plimsoll {} serves, engine {engine}\n", env!("CARGO_PKG_VERSION"));
+    for key in config.lab() {
+        add(&mut text, format_args!("  {key} is on: for a laboratory, not for people's files"));
+    }
     for site in sites {
         add(&mut text, format_args!("  {:<24} {}", site.prefix, site.folder.display()));
     }
-    for address in addresses {
-        add(&mut text, format_args!("  {}", url(address)));
+    if config.fixed.accounts {
+        add(&mut text, format_args!("  {:<24} {}", "accounts and files", config.fixed.data.display()));
+        add(&mut text, format_args!("  {:<24} {}", "sign-up", sign_up(config)));
     }
-    if let (Some(address), Some(site)) = (addresses.first(), sites.first()) {
-        text += &next_steps(address, &site.prefix);
+    if config.live.ftp.ftp_guests && !config.fixed.ftp.is_empty() {
+        add(&mut text, format_args!("  {:<24} to read what is under /", "guests over FTP"));
     }
+    for url in addresses.urls() {
+        add(&mut text, format_args!("  {url}"));
+    }
+    text += &next_steps(config, addresses);
     text += if on_terminal { "To end: Ctrl-C, or q and Enter.\n" } else { "To end: SIGTERM.\n" };
     text
 }
 
-/// An address as a person gives it to a client.
-pub(crate) fn url(address: &Address) -> String {
-    match address {
-        Address::Ip(at) => format!("http://{at}"),
-        Address::Unix(_) => address.to_string(),
+fn sign_up(config: &Config) -> &'static str {
+    match config.sign_up_is_open() {
+        true => "open: whoever reaches the server can make an account",
+        false => "closed: accounts are added by plimsoll account add",
     }
 }
 
-fn next_steps(address: &Address, prefix: &str) -> String {
-    let (curl, base) = match address {
-        Address::Ip(at) => ("curl".to_owned(), format!("http://{}", reachable(*at))),
-        Address::Unix(path) => {
-            (format!("curl --unix-socket {}", path.display()), "http://localhost".to_owned())
+fn next_steps(config: &Config, addresses: &Addresses) -> String {
+    let Some(address) = addresses.http.first() else { return String::new() };
+    let mut steps = Vec::new();
+    if config.fixed.accounts {
+        steps.extend(with_an_account(config, address));
+    }
+    if let Some(Address::Ip(at)) = addresses.ftp.first() {
+        steps.extend(over_ftp(config, *at));
+    }
+    let mut text = "\nType in another terminal:\n".to_owned();
+    if let Some(site) = config.live.site.first() {
+        let (curl, base) = curl(address);
+        let folder = format!("{}/", site.prefix.trim_end_matches('/'));
+        if matches!(address, Address::Ip(_)) {
+            text = format!("\nOpen {base}{folder} in a browser, or type in another terminal:\n");
         }
-    };
-    let folder = format!("{}/", prefix.trim_end_matches('/'));
-    let steps = [
-        (format!("{curl} {base}{folder}"), "the index page, or the folder as JSON"),
-        (format!("{curl} -r 0-99 {base}{folder}"), "its first hundred bytes"),
-        (format!("{curl} {base}/api/status"), "what the server does"),
-    ];
-    let width = steps.iter().map(|(line, _)| line.len()).max().unwrap_or(0);
-    let mut text = match address {
-        Address::Ip(_) => format!("\nOpen {base}{folder} in a browser, or type in another terminal:\n"),
-        Address::Unix(_) => "\nType in another terminal:\n".to_owned(),
-    };
+        steps.push((format!("{curl} {base}{folder}"), "the index page, or the folder as JSON"));
+        steps.push((format!("{curl} -r 0-99 {base}{folder}"), "its first hundred bytes"));
+        steps.push((format!("{curl} {base}/api/status"), "what the server does"));
+    }
+    let width = steps.iter().map(|(line, _)| line.len()).filter(|len| *len <= ALIGNED_MAX).max();
     for (line, comment) in steps {
-        add(&mut text, format_args!("  {line:<width$}  # {comment}"));
+        add(&mut text, format_args!("  {line:<width$}  # {comment}", width = width.unwrap_or(0)));
     }
     text
+}
+
+/// A line that is longer stands out, so that the others need not.
+const ALIGNED_MAX: usize = 64;
+
+/// The first minute with an account.
+fn with_an_account(config: &Config, address: &Address) -> Vec<Step> {
+    let (curl, base) = curl(address);
+    let server = match address {
+        Address::Ip(_) => base.clone(),
+        Address::Unix(_) => address.to_string(),
+    };
+    let program = std::env::current_exe().unwrap_or_default();
+    let set_up = match folder_to_add(&program, std::env::var_os("PATH").as_deref()) {
+        Some(folder) => {
+            format!("export PLIMSOLL_SERVER={} PATH={}:\"$PATH\"", quoted(&server), quoted(&folder))
+        }
+        None => format!("export PLIMSOLL_SERVER={}", quoted(&server)),
+    };
+    let account = |name: &str| match config.sign_up_is_open() {
+        true => format!("plimsoll signup {name}"),
+        false => format!("plimsoll account add {name} {}", directory_of(config)),
+    };
+    vec![
+        (set_up, "so that the rest is short"),
+        (account("alice"), "make an account"),
+        ("plimsoll login alice".to_owned(), "begin a session"),
+        ("echo 'Hello, sea.' | plimsoll put - hello.txt".to_owned(), "upload; or: plimsoll put FILE..."),
+        ("plimsoll ls".to_owned(), "list"),
+        (account("bob"), "make another account"),
+        ("plimsoll share hello.txt bob".to_owned(), "bob may get it now"),
+        (format!("{curl} -u alice {base}/files/hello.txt"), "the same by any client of HTTP"),
+    ]
+}
+
+/// The same files by a client of FTP.
+fn over_ftp(config: &Config, at: SocketAddr) -> Vec<Step> {
+    let (base, mut steps) = (format!("ftp://{}", reachable(at)), Vec::new());
+    if config.fixed.accounts {
+        steps.push((format!("curl -u alice {base}/hello.txt"), "the same by any client of FTP"));
+    }
+    if config.live.ftp.ftp_guests {
+        steps.push((format!("curl {base}/"), "what guests see over FTP"));
+    }
+    steps
+}
+
+/// How curl is called, and what URLs begin with.
+fn curl(address: &Address) -> (String, String) {
+    match address {
+        Address::Ip(at) => ("curl".to_owned(), format!("http://{}", reachable(*at))),
+        Address::Unix(path) => {
+            let socket = quoted(&path.to_string_lossy());
+            (format!("curl --unix-socket {socket}"), "http://localhost".to_owned())
+        }
+    }
+}
+
+/// The folder of the program, unless it is what a shell finds under its name.
+fn folder_to_add(program: &Path, path: Option<&std::ffi::OsStr>) -> Option<String> {
+    let folders = std::env::split_paths(path.unwrap_or_default());
+    let found = folders.map(|folder| folder.join("plimsoll")).find(|found| found.is_file());
+    let same = |found: PathBuf| found.canonicalize().is_ok_and(|found| found == program);
+    if found.is_some_and(same) { None } else { program.parent().map(|at| at.to_string_lossy().into_owned()) }
+}
+
+/// The arguments by which an operator's command finds the directory that this server has.
+fn directory_of(config: &Config) -> String {
+    let (data, directory) = (&config.fixed.data, &config.fixed.directory);
+    match directory.split_once(':') {
+        Some((scheme, path)) if Path::new(path).parent() != Some(data.as_path()) => {
+            format!("--directory {}", quoted(&format!("{scheme}:{}", absolute(Path::new(path)))))
+        }
+        _ => format!("--data {}", quoted(&absolute(data))),
+    }
+}
+
+fn absolute(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.to_string_lossy().into_owned()
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@%+,=".contains(&byte);
+    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// Where a client of this machine reaches a server that listens at `at`: all addresses are none to go to.
@@ -78,22 +179,65 @@ fn add(text: &mut String, line: std::fmt::Arguments<'_>) {
 mod tests {
     use super::*;
 
-    fn greeted(address: &str, site: &str) -> String {
-        greeting(Kind::Epoll, &[site.parse().unwrap()], &[address.parse().unwrap()], true)
+    fn greeted(address: &str, args: &[&str]) -> String {
+        let config = Config::of(&[&["--engine", "epoll", "--http", address], args].concat());
+        greeting(&config, &Addresses::wanted(&config), true)
+    }
+
+    #[test]
+    fn where_ftp_is_on_its_address_and_a_first_command_are_told() {
+        let text = greeted(":8080", &["--ftp", "0.0.0.0:2121"]);
+        assert!(text.contains("\n  ftp://0.0.0.0:2121\n"), "{text}");
+        assert!(text.contains("  curl -u alice ftp://127.0.0.1:2121/hello.txt "), "{text}");
+        assert!(!text.contains("guests") && !greeted(":8080", &[]).contains("ftp"), "{text}");
+        let guests = ["--ftp", "[::]:21", "--ftp-guests", "true", "--site", "/=.", "--accounts", "false"];
+        let text = greeted(":8080", &guests);
+        assert!(text.contains("  curl ftp://[::1]:21/ ") && !text.contains("alice"), "{text}");
+        assert!(text.contains("\n  guests over FTP          to read what is under /\n"), "{text}");
     }
 
     #[test]
     fn the_comments_stand_below_each_other() {
-        let text = greeted(":8080", "/docs=./docs");
+        let text = greeted(":8080", &["--site", "/docs=./docs", "--accounts", "false"]);
         let columns: Vec<_> = text.lines().filter_map(|line| line.find("  # ")).collect();
         assert!(columns.len() == 3 && columns.iter().all(|column| *column == columns[0]), "{text}");
         assert!(text.contains("curl http://127.0.0.1:8080/docs/ "), "{text}");
+        assert!(!text.contains("plimsoll signup"), "{text}");
     }
 
     #[test]
     fn what_is_to_be_typed_names_an_address_that_can_be_reached() {
-        assert!(greeted("0.0.0.0:80", "/=.").contains("curl http://127.0.0.1:80/ "));
-        assert!(greeted("[::]:80", "/=.").contains("curl http://[::1]:80/ "));
-        assert!(greeted("unix:/run/p", "/=.").contains("curl --unix-socket /run/p http://localhost/ "));
+        let greeted = |address| greeted(address, &["--site", "/=."]);
+        assert!(greeted("0.0.0.0:80").contains("curl http://127.0.0.1:80/ "));
+        assert!(greeted("[::]:80").contains("curl http://[::1]:80/ "));
+        assert!(greeted("[::]:80").contains("export PLIMSOLL_SERVER='http://[::1]:80' "));
+        assert!(greeted("unix:/run/p").contains("curl --unix-socket /run/p http://localhost/ "));
+        assert!(greeted("unix:/run/p").contains("export PLIMSOLL_SERVER=unix:/run/p "));
+    }
+
+    #[test]
+    fn where_sign_up_is_closed_the_operator_is_told_how_to_add_an_account() {
+        let text = greeted(":80", &["--signup", "closed", "--data", "/srv/my files"]);
+        assert!(text.contains("plimsoll account add alice --data '/srv/my files' "), "{text}");
+        assert!(!text.contains("plimsoll signup"), "{text}");
+        let text = greeted(":80", &["--signup", "closed", "--directory", "sqlite:/db/a.sqlite"]);
+        assert!(text.contains("plimsoll account add alice --directory sqlite:/db/a.sqlite "), "{text}");
+    }
+
+    #[test]
+    fn a_program_that_a_shell_finds_by_its_name_needs_no_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, program) = (folder.path().canonicalize().unwrap(), folder.path().join("plimsoll"));
+        std::fs::write(&program, "").unwrap();
+        let to_add = |path: &Path| folder_to_add(&here.join("plimsoll"), Some(path.as_os_str()));
+        assert_eq!(to_add(&here), None);
+        assert_eq!(to_add(Path::new("/nowhere")), Some(here.to_string_lossy().into_owned()));
+    }
+
+    #[test]
+    fn a_word_is_one_word_to_a_shell() {
+        assert_eq!(quoted("/srv/a-b_c.d"), "/srv/a-b_c.d");
+        assert_eq!(quoted("/srv/my files"), "'/srv/my files'");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
     }
 }

@@ -18,6 +18,23 @@ pub struct Answer {
     /// Status line and fields so far, in the buffer that is sent.
     pub(super) head: Vec<u8>,
     pub(super) body: Body,
+    pub(super) when_sent: Option<WhenSent>,
+}
+
+/// What is to be done once an answer is sent.
+pub(super) struct WhenSent(Box<dyn FnOnce(u64, bool)>);
+
+impl WhenSent {
+    /// Tells how many bytes of the body went out, and whether they were all.
+    pub(super) fn tell(self, body_bytes: u64, whole: bool) {
+        (self.0)(body_bytes, whole);
+    }
+}
+
+impl std::fmt::Debug for WhenSent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WhenSent")
+    }
 }
 
 /// The body of an answer.
@@ -41,7 +58,7 @@ impl Answer {
     pub fn new(status: Status) -> Answer {
         let mut head = Vec::with_capacity(HEAD_BYTES_USUAL);
         let _unfinished = AnswerHead::begin(&mut head, status);
-        Answer { status, head, body: Body::Empty }
+        Answer { status, head, body: Body::Empty, when_sent: None }
     }
 
     /// Adds a field.
@@ -62,6 +79,14 @@ impl Answer {
     #[must_use]
     pub fn body(mut self, body: Body) -> Answer {
         self.body = body;
+        self
+    }
+
+    /// Calls `tell` once the answer is sent, with the bytes of its body that the network took and whether
+    /// those were all. It is dropped instead if the connection ends before.
+    #[must_use]
+    pub fn when_sent(mut self, tell: impl FnOnce(u64, bool) + 'static) -> Answer {
+        self.when_sent = Some(WhenSent(Box::new(tell)));
         self
     }
 

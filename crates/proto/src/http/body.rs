@@ -4,6 +4,7 @@
 //! was announced, or the limit, is never passed; a client that waits for leave to send gets it when the
 //! body is first asked for, and not before.
 
+use std::future::pending;
 use std::io;
 
 use plimsoll_io::{Deadline, Lease, Rx, Segment, Tx, Want};
@@ -107,6 +108,19 @@ impl RequestBody<'_> {
                 Err(refusal) => return Err(self.broken(BodyError::Refused(refusal))),
             }
         }
+    }
+
+    /// Ready when the peer has ended or broken off while its answer is being made: for an answer that takes
+    /// long, and that nobody may want any more (RFC 9112, section 9.5, has connections watched for their
+    /// end). A peer whose next request has come is watched no further. Dropping the future loses nothing.
+    pub async fn gone(&mut self) {
+        if self.state.has_ended() && self.state.unread.is_none() {
+            match self.rx.recv(Want::Head).await {
+                Ok(Some(lease)) => self.state.unread = Some(lease),
+                Ok(None) | Err(_) => return,
+            }
+        }
+        pending().await
     }
 
     /// Reads the rest and drops it; false if that is more than is worth it.

@@ -89,13 +89,13 @@ impl<S: Service> Conversation<'_, S> {
         if self.inbox.is_empty() {
             self.idle().await?;
         }
-        self.deadline.after(self.shared.limits.head_time);
-        self.inbox.head(&self.shared.limits.head, &self.deadline).await
+        self.deadline.after(self.shared.limits().head_time);
+        self.inbox.head(&self.shared.limits().head, &self.deadline).await
     }
 
     /// Waits for a request's first bytes, for the idle time at most, and no longer than the server runs.
     async fn idle(&mut self) -> Result<(), NoHead> {
-        self.deadline.after(self.shared.limits.idle_time);
+        self.deadline.after(self.shared.limits().idle_time);
         let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
         match self.deadline.within(first).await {
             Ok(Either::Left(received)) => received,
@@ -124,8 +124,8 @@ impl<S: Service> Conversation<'_, S> {
         }
         let ended = body.has_ended() || (keep && self.discard(&mut body).await);
         block.consume(head.len());
-        self.inbox.held =
-            if has_body { body.into_rest() } else { Some(block).filter(|rest| !rest.is_empty()) };
+        let rest = body.into_rest();
+        self.inbox.held = if has_body { rest } else { joined(block, rest) };
         // A client that did not ask for the end may be sending its next request: closing on that would reset
         // the connection, and could take the answer from it.
         let last = ended && self.inbox.is_empty() && !head.keeps_alive();
@@ -138,7 +138,7 @@ impl<S: Service> Conversation<'_, S> {
 
     /// Whether a body is announced that is longer than may be.
     fn is_too_long(&self, head: &Head) -> bool {
-        matches!(head.framing(), Framing::Length(bytes) if bytes > self.shared.limits.body_bytes_max)
+        matches!(head.framing(), Framing::Length(bytes) if bytes > self.shared.limits().body_bytes_max)
     }
 
     async fn ask(&mut self, block: &[u8], head: &Head, state: &mut BodyState) -> Answer {
@@ -146,16 +146,16 @@ impl<S: Service> Conversation<'_, S> {
             rx: &mut self.inbox.rx,
             tx: &mut self.tx,
             deadline: &self.deadline,
-            limits: &self.shared.limits,
+            limits: self.shared.limits(),
             state,
         };
         let mut request = Request { io: &self.shared.io, peer: &self.peer, head, block, body };
-        self.shared.service.answer(&mut request).await
+        self.shared.snapshot.service.answer(&mut request).await
     }
 
     async fn discard(&mut self, state: &mut BodyState) -> bool {
         let (rx, tx) = (&mut self.inbox.rx, &mut self.tx);
-        let (deadline, limits) = (&self.deadline, &*self.shared.limits);
+        let (deadline, limits) = (&self.deadline, self.shared.limits());
         matches!(RequestBody { rx, tx, deadline, limits, state }.discard().await, Ok(true))
     }
 
@@ -171,7 +171,12 @@ impl<S: Service> Conversation<'_, S> {
             .field_display("Retry-After", RETRY_AFTER_SECONDS);
         }
         self.complete(&mut answer, keep, head.version());
-        sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await
+        let when_sent = answer.when_sent.take();
+        let sent = sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await;
+        if let Some(when_sent) = when_sent {
+            when_sent.tell(sent.body_bytes, !sent.broken);
+        }
+        sent
     }
 
     /// Adds what every answer has.
@@ -214,7 +219,7 @@ impl<S: Service> Conversation<'_, S> {
 
     /// Ends a connection on which nothing more is to come: once the system has all, it delivers it.
     async fn close(&mut self) {
-        let sent = sending::drain(&mut self.tx, 0, &self.deadline, self.shared.limits.send_time).await;
+        let sent = sending::drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await;
         if sent.is_ok() {
             self.tx.finish();
         }
@@ -226,13 +231,21 @@ impl<S: Service> Conversation<'_, S> {
         let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
         loop {
             let before = stream.tx.unsent();
-            self.deadline.after(self.shared.limits.linger_time);
+            self.deadline.after(self.shared.limits().linger_time);
             match self.deadline.within(stream.finish()).await {
                 Err(Elapsed) if stream.tx.unsent() < before => {}
                 _ => return,
             }
         }
     }
+}
+
+/// What came behind a head, and what came after that.
+fn joined(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
+    if let Some(rest) = rest {
+        block.append(&rest);
+    }
+    Some(block).filter(|block| !block.is_empty())
 }
 
 #[cfg(test)]
@@ -244,8 +257,9 @@ mod tests {
     use plimsoll_io::{Segment, Setup, Want};
 
     use super::*;
+    use crate::Current;
     use crate::http::limits::MADE_BYTES_MAX;
-    use crate::http::{AccessLog, Body, Counters, Http, Limits};
+    use crate::http::{AccessLog, Body, Counters, Http, Limits, Snapshot};
 
     /// More than a simulated system takes before its peer reads.
     const LARGE_BYTES: usize = 1 << 20;
@@ -277,8 +291,8 @@ mod tests {
         let (server, client) = (sim.host("server"), sim.host("client"));
         let shared = Arc::clone(&counters);
         let setup: Setup = Arc::new(move |io| {
-            let limits = Arc::<Limits>::default();
-            Rc::new(Http::new(io, limits, Large, AccessLog::new(None), Arc::clone(&shared)))
+            let current = Current::new(Snapshot { limits: Limits::default(), service: Large });
+            Rc::new(Http::new(io, current, AccessLog::new(None), Arc::clone(&shared)))
         });
         let at = sim.serve(&server, &":80".parse().unwrap(), &setup).unwrap();
         let io = client.io();

@@ -18,7 +18,7 @@ pub struct Counters {
 }
 
 /// Bytes of a made body, counted while they are in memory.
-pub(super) struct Made<'a> {
+pub(crate) struct Made<'a> {
     counters: &'a Counters,
     bytes: u64,
 }
@@ -53,7 +53,7 @@ impl Counters {
     }
 
     /// Counts a made body of `bytes`; none if that is more than a server keeps in memory.
-    pub(super) fn made(&self, bytes: u64) -> Option<Made<'_>> {
+    pub(crate) fn made(&self, bytes: u64) -> Option<Made<'_>> {
         let made = Made { counters: self, bytes };
         // Most answers have none, and all loops share this count.
         let before = if bytes == 0 { 0 } else { self.made_bytes.fetch_add(bytes, Ordering::Relaxed) };

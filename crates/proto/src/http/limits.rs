@@ -61,6 +61,10 @@ pub const LOG_TIME: Duration = Duration::from_millis(200);
 pub const LOG_TARGET_BYTES_MAX: usize = 1024;
 /// Entries that a folder's listing has at most.
 pub const LISTING_ENTRIES_MAX: usize = 100_000;
+/// How long `/readyz` repeats what its checks said.
+pub const READY_TIME: Duration = Duration::from_secs(1);
+/// How long one of its checks may take.
+pub const READY_CHECK_TIME_MAX: Duration = Duration::from_secs(5);
 /// Seconds that a client is asked to wait when too much is going on.
 pub const RETRY_AFTER_SECONDS: u64 = 2;
 /// Bytes of a site's own page for what is not there.

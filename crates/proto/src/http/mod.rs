@@ -9,6 +9,7 @@
 
 mod access_log;
 mod answer;
+mod api;
 mod body;
 mod clock;
 mod conversation;
@@ -16,6 +17,7 @@ mod counters;
 mod inbox;
 pub mod limits;
 mod problem;
+mod readiness;
 mod request;
 mod routes;
 mod sending;
@@ -25,11 +27,13 @@ mod status_page;
 
 pub use access_log::{AccessLog, LogSink};
 pub use answer::{Answer, Body};
+pub use api::{Answering, Api, Called};
 pub use body::{BodyError, RequestBody};
 pub use counters::Counters;
 pub use limits::Limits;
 pub use problem::problem;
+pub use readiness::{Asked, Check, Readiness};
 pub use request::Request;
 pub use routes::{Routes, is_reserved};
-pub use service::{Http, Service};
+pub use service::{Http, Service, Snapshot};
 pub use status_page::{Load, StatusPage};

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::target::{decode_path, parse_target};
+use plimsoll_wire::http::target::BadTarget;
 
 use super::answer::Answer;
+use super::api::{Api, Called};
 use super::problem::problem;
 use super::request::Request;
 use super::service::Service;
@@ -20,72 +21,107 @@ use super::status_page::{StatusPage, healthy};
 const RESERVED: [&[u8]; 7] =
     [b"/api", b"/files", b"/shared", b"/uploads", b"/healthz", b"/readyz", b"/metrics"];
 
-/// Methods that every resource here answers; others read a body, which comes with accounts.
+/// Pages under those prefixes that are there also without accounts.
+const OWN_PAGES: [&[u8]; 3] = [b"/healthz", b"/readyz", b"/api/status"];
+
+/// Methods that every resource here answers; all others are the API's.
 const READS: &str = "GET, HEAD, OPTIONS";
 
 /// What a server serves.
 pub struct Routes {
     sites: Vec<Site>,
     status: StatusPage,
+    api: Option<Arc<dyn Api>>,
 }
 
 impl Routes {
-    /// Routes to `sites`, and to the server's own pages.
-    pub fn new(mut sites: Vec<Site>, status: StatusPage) -> Arc<Routes> {
-        sites.sort_by_key(|site| std::cmp::Reverse(site.prefix().len()));
-        Arc::new(Routes { sites, status })
+    /// Routes to `sites`, and to the server's own pages; there are no accounts.
+    pub fn new(sites: Vec<Site>, status: StatusPage) -> Arc<Routes> {
+        Routes::make(sites, status, None)
     }
 
-    async fn read(&self, request: &mut Request<'_>) -> Answer {
-        let target = match parse_target(request.target()) {
-            Ok(target) => target,
-            Err(bad) => return site::refused(request, bad.status(), bad.detail()),
-        };
-        let mut path = Vec::with_capacity(target.path.len());
-        if let Err(bad) = decode_path(target.path, &mut path) {
-            return site::refused(request, bad.status(), bad.detail());
-        }
-        if let Some(answer) = self.own(&path) {
+    /// As [`Routes::new`], and to `api`.
+    pub fn with_api(sites: Vec<Site>, status: StatusPage, api: Arc<dyn Api>) -> Arc<Routes> {
+        Routes::make(sites, status, Some(api))
+    }
+
+    fn make(mut sites: Vec<Site>, status: StatusPage, api: Option<Arc<dyn Api>>) -> Arc<Routes> {
+        sites.sort_by_key(|site| std::cmp::Reverse(site.prefix().len()));
+        Arc::new(Routes { sites, status, api })
+    }
+
+    async fn read(&self, request: &mut Request<'_>, called: Called<'_>) -> Answer {
+        if let Some(answer) = self.own(&called.path, request).await {
             return answer;
         }
+        let Called { path, query } = called;
         match self.sites.iter().find_map(|site| Some((site, site.strip(&path)?))) {
-            Some((site, name)) => {
-                let asked = Asked { query: target.query, name, path };
-                site::answer(site, request, asked).await
-            }
+            Some((site, name)) => site::answer(site, request, Asked { query, name, path, unshown: 0 }).await,
             None => site::refused(request, Status::NOT_FOUND, "Nothing is served under this path."),
         }
     }
 
-    fn own(&self, path: &[u8]) -> Option<Answer> {
+    /// The answer to a target that is none. `OPTIONS *` asks about the server as a whole.
+    fn misdirected(&self, request: &Request<'_>, bad: BadTarget) -> Answer {
+        match request.method() {
+            Method::Get | Method::Head => site::refused(request, bad.status(), bad.detail()),
+            other if self.api.is_none() || request.target() == b"*" => not_read(other),
+            _ => problem(bad.status(), bad.detail()),
+        }
+    }
+
+    async fn own(&self, path: &[u8], request: &Request<'_>) -> Option<Answer> {
         match path {
             b"/healthz" => Some(healthy()),
+            b"/readyz" => Some(self.status.readiness.answer(request.io).await),
             b"/api/status" => Some(self.status.answer()),
-            _ => RESERVED.iter().any(|prefix| is_below(path, prefix)).then(|| {
+            _ => is_below_any(path, &RESERVED).then(|| {
                 problem(Status::NOT_FOUND, "This path belongs to the server's API, which has nothing there.")
             }),
         }
+    }
+
+    /// What answers a path, if that is the API's.
+    fn api_of(&self, path: &[u8]) -> Option<&dyn Api> {
+        let is_ours = OWN_PAGES.contains(&path);
+        self.api.as_deref().filter(|_| !is_ours && is_below_any(path, &RESERVED))
     }
 }
 
 /// Whether a path belongs to the server's own API, so that no site can be there.
 pub fn is_reserved(path: &str) -> bool {
-    RESERVED.iter().any(|prefix| is_below(path.as_bytes(), prefix))
+    is_below_any(path.as_bytes(), &RESERVED)
 }
 
-/// Whether `path` is `prefix` or lies below it.
-fn is_below(path: &[u8], prefix: &[u8]) -> bool {
-    path.strip_prefix(prefix).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+/// Whether `path` is one of `prefixes` or lies below it.
+fn is_below_any(path: &[u8], prefixes: &[&[u8]]) -> bool {
+    let is_below =
+        |prefix: &&[u8]| path.strip_prefix(*prefix).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+    prefixes.iter().any(is_below)
 }
 
 impl Service for Arc<Routes> {
     async fn answer(&self, request: &mut Request<'_>) -> Answer {
-        match request.method() {
-            Method::Get | Method::Head => self.read(request).await,
-            Method::Options => Answer::new(Status::NO_CONTENT).field("Allow", READS),
-            Method::Other => problem(Status::NOT_IMPLEMENTED, "This server does not know the method."),
-            _ => problem(Status::METHOD_NOT_ALLOWED, "What is here can only be read: use GET or HEAD.")
-                .field("Allow", READS),
+        let called = match Called::read(request.target()) {
+            Ok(called) => called,
+            Err(bad) => return self.misdirected(request, bad),
+        };
+        if let Some(api) = self.api_of(&called.path) {
+            return api.answer(request, called, &self.status).await;
         }
+        match request.method() {
+            Method::Get | Method::Head => self.read(request, called).await,
+            other => not_read(other),
+        }
+    }
+}
+
+/// The answer to whoever wants something else of what can only be read.
+fn not_read(method: Method) -> Answer {
+    match method {
+        Method::Options => Answer::new(Status::NO_CONTENT).field("Allow", READS),
+        Method::Other => problem(Status::NOT_IMPLEMENTED, "This server does not know the method."),
+        _ => problem(Status::METHOD_NOT_ALLOWED, "What is here can only be read: use GET or HEAD.")
+            .field("Allow", READS),
     }
 }

@@ -32,26 +32,28 @@ pub(super) async fn send<S>(
 ) -> Sent {
     let status = answer.status();
     let body = if with_body { answer.body } else { Body::Empty };
-    let (length, before) = (body.len(), tx.unsent());
+    let length = body.len();
     // A file that waits to be sent is a descriptor, however short its range is, and a made body is whole in
     // memory until its last byte has gone: a connection has one of them.
     let below = if body.has_file() || body.made_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
-    let head_bytes = answer.head.len() as u64;
-    let pushed = push(answer.head, body, tx, deadline, shared).await;
-    let sent = match pushed {
-        Ok(()) => drain(tx, below, deadline, shared.limits.send_time).await,
+    let mut pushed = 0;
+    let sent = match push(answer.head, body, &mut pushed, tx, deadline, shared).await {
+        Ok(()) => drain(tx, below, deadline, shared.limits().send_time).await,
         Err(error) => Err(error),
     };
     let body_bytes = match sent {
         Ok(()) => length,
-        Err(_) => (before + head_bytes + length).saturating_sub(tx.unsent()).min(length),
+        // The body was pushed last: what did not go out is of it first.
+        Err(_) => pushed.saturating_sub(tx.unsent() + tx.lost()),
     };
     Sent { status, body_bytes, broken: sent.is_err() }
 }
 
+/// Pushes head and body; `pushed` counts the body's bytes.
 async fn push<S>(
     mut head: Vec<u8>,
     body: Body,
+    pushed: &mut u64,
     tx: &mut Tx,
     deadline: &Deadline,
     shared: &Shared<S>,
@@ -60,45 +62,54 @@ async fn push<S>(
         Body::Empty => tx.push(Segment::Owned(head)),
         Body::Bytes(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => {
             head.extend_from_slice(&bytes);
+            *pushed += bytes.len() as u64;
             tx.push(Segment::Owned(head));
         }
         Body::Bytes(bytes) => {
             tx.push(Segment::Owned(head));
-            tx.push(Segment::Owned(bytes));
+            push_made(bytes, pushed, tx);
         }
         Body::File(part) => {
             tx.push(Segment::Owned(head));
-            push_file(part, tx, deadline, shared).await?;
+            push_file(part, pushed, tx, deadline, shared).await?;
         }
         Body::Parts(parts, file, close) => {
             tx.push(Segment::Owned(head));
             for (part_head, range) in parts {
-                tx.push(Segment::Owned(part_head));
-                push_file(FileRange { file: file.clone(), range }, tx, deadline, shared).await?;
+                push_made(part_head, pushed, tx);
+                push_file(FileRange { file: file.clone(), range }, pushed, tx, deadline, shared).await?;
             }
-            tx.push(Segment::Owned(close));
+            push_made(close, pushed, tx);
         }
     }
     Ok(())
 }
 
+fn push_made(bytes: Vec<u8>, pushed: &mut u64, tx: &mut Tx) {
+    *pushed += bytes.len() as u64;
+    tx.push(Segment::Owned(bytes));
+}
+
 async fn push_file<S>(
     part: FileRange,
+    pushed: &mut u64,
     tx: &mut Tx,
     deadline: &Deadline,
     shared: &Shared<S>,
 ) -> io::Result<()> {
     if tx.takes_files() {
+        *pushed += part.range.end - part.range.start;
         tx.push(Segment::File(part));
         return Ok(());
     }
     // Apart, because plain connections never come here and need no room for it.
-    Box::pin(push_bytes_of(part, tx, deadline, shared)).await
+    Box::pin(push_bytes_of(part, pushed, tx, deadline, shared)).await
 }
 
 /// Reads a range of a file and pushes its bytes as fast as they are taken.
 async fn push_bytes_of<S>(
     mut part: FileRange,
+    pushed: &mut u64,
     tx: &mut Tx,
     deadline: &Deadline,
     shared: &Shared<S>,
@@ -118,8 +129,8 @@ async fn push_bytes_of<S>(
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         part.range.start += chunk.len() as u64;
-        tx.push(Segment::Owned(chunk));
-        drain(tx, UNSENT_BYTES_MAX, deadline, shared.limits.send_time).await?;
+        push_made(chunk, pushed, tx);
+        drain(tx, UNSENT_BYTES_MAX, deadline, shared.limits().send_time).await?;
     }
     Ok(())
 }

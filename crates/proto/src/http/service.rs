@@ -1,8 +1,10 @@
 //! What answers requests, and what a connection is served by.
 //!
 //! It is not routing ([`super::Routes`] is one service). What must hold: a service sees one request at a
-//! time and cannot touch the connection but through it.
+//! time and cannot touch the connection but through it; a connection is served by one [`Snapshot`] from its
+//! first byte to its last, whatever is reloaded meanwhile.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ use super::conversation;
 use super::counters::Counters;
 use super::limits::Limits;
 use super::request::Request;
+use crate::Current;
 
 /// Answers requests.
 pub trait Service {
@@ -22,34 +25,124 @@ pub trait Service {
     fn answer(&self, request: &mut Request<'_>) -> impl Future<Output = Answer>;
 }
 
-/// HTTP on one thread: what all its connections share.
-pub struct Http<S> {
-    shared: Rc<Shared<S>>,
+/// What a connection is served by. It never changes; [`Current`] may move on to another one.
+pub struct Snapshot<S> {
+    /// The operator's limits.
+    pub limits: Limits,
+    /// What answers.
+    pub service: S,
 }
 
+/// HTTP on one thread.
+pub struct Http<S> {
+    current: Arc<Current<Snapshot<S>>>,
+    /// For connections of the snapshot that the last one got.
+    latest: RefCell<Rc<Shared<S>>>,
+}
+
+/// What the connections of one thread and one snapshot share.
 pub(super) struct Shared<S> {
     pub(super) io: Io,
-    pub(super) limits: Arc<Limits>,
-    pub(super) service: S,
-    pub(super) log: AccessLog,
+    pub(super) snapshot: Arc<Snapshot<S>>,
+    pub(super) log: Rc<AccessLog>,
     pub(super) counters: Arc<Counters>,
-    pub(super) dates: DateCache,
+    pub(super) dates: Rc<DateCache>,
 }
 
 impl<S: Service + 'static> Http<S> {
-    /// Serves `service` on the thread that `io` is of.
-    pub fn new(io: Io, limits: Arc<Limits>, service: S, log: AccessLog, counters: Arc<Counters>) -> Http<S> {
-        Http { shared: Rc::new(Shared { io, limits, service, log, counters, dates: DateCache::new() }) }
+    /// Serves on the thread that `io` is of, each connection by the snapshot that is current when it comes.
+    pub fn new(
+        io: Io,
+        current: Arc<Current<Snapshot<S>>>,
+        log: AccessLog,
+        counters: Arc<Counters>,
+    ) -> Http<S> {
+        let (snapshot, log, dates) = (current.get(), Rc::new(log), Rc::new(DateCache::new()));
+        let latest = RefCell::new(Rc::new(Shared { io, snapshot, log, counters, dates }));
+        Http { current, latest }
+    }
+
+    fn shared(&self) -> Rc<Shared<S>> {
+        let (snapshot, mut latest) = (self.current.get(), self.latest.borrow_mut());
+        if !Arc::ptr_eq(&snapshot, &latest.snapshot) {
+            *latest = Rc::new(latest.with(snapshot));
+        }
+        Rc::clone(&latest)
+    }
+}
+
+impl<S> Shared<S> {
+    fn with(&self, snapshot: Arc<Snapshot<S>>) -> Shared<S> {
+        Shared {
+            io: self.io.clone(),
+            snapshot,
+            log: Rc::clone(&self.log),
+            counters: Arc::clone(&self.counters),
+            dates: Rc::clone(&self.dates),
+        }
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.snapshot.limits
     }
 }
 
 impl<S: Service + 'static> Handler for Http<S> {
     fn serve(&self, stream: Stream) -> LocalFuture {
-        Box::pin(conversation::hold(stream, Rc::clone(&self.shared)))
+        Box::pin(conversation::hold(stream, self.shared()))
     }
 
     fn background(&self) -> LocalFuture {
-        let shared = Rc::clone(&self.shared);
-        Box::pin(async move { shared.log.hand_over_for_ever(&shared.io).await })
+        let latest = self.latest.borrow();
+        let (io, log) = (latest.io.clone(), Rc::clone(&latest.log));
+        Box::pin(async move { log.hand_over_for_ever(&io).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_io::sim::{Faults, Sim};
+    use plimsoll_io::{Segment, Setup, Want};
+    use plimsoll_wire::http::status::Status;
+
+    use super::*;
+    use crate::http::Body;
+
+    /// Answers its own name.
+    struct Named(&'static str);
+
+    impl Service for Named {
+        async fn answer(&self, _: &mut Request<'_>) -> Answer {
+            Answer::new(Status::OK).body(Body::Bytes(self.0.as_bytes().to_vec()))
+        }
+    }
+
+    async fn asked(stream: &mut Stream) -> String {
+        stream.tx.push(Segment::Static(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
+        let answer = stream.rx.recv(Want::Body).await.unwrap().unwrap();
+        String::from_utf8_lossy(&answer).rsplit("\r\n").next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_connection_keeps_the_snapshot_that_it_began_with_and_the_next_one_gets_the_new_one() {
+        let sim = Sim::new(0, Faults::none());
+        let (server, client) = (sim.host("server"), sim.host("client"));
+        let current = Current::new(Snapshot { limits: Limits::default(), service: Named("old") });
+        let shared = Arc::clone(&current);
+        let setup: Setup = Arc::new(move |io| {
+            let log = AccessLog::new(None);
+            Rc::new(Http::new(io, Arc::clone(&shared), log, Arc::default()))
+        });
+        let at = sim.serve(&server, &":80".parse().unwrap(), &setup).unwrap();
+        let io = client.io();
+        sim.run(&client, async move {
+            let mut kept = io.connect(&at).await.unwrap();
+            assert_eq!(asked(&mut kept).await, "old");
+            current.replace(Snapshot { limits: Limits::default(), service: Named("new") });
+            let mut next = io.connect(&at).await.unwrap();
+            assert_eq!(asked(&mut next).await, "new");
+            assert_eq!(asked(&mut kept).await, "old");
+        });
+        assert!(sim.panics().is_empty(), "{:?}", sim.panics());
     }
 }

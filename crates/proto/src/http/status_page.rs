@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::answer::{Answer, Body};
 use super::counters::Counters;
+use super::readiness::Readiness;
 
 /// What a server knows of its own load at the moment.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -41,6 +42,10 @@ pub struct StatusPage {
     pub load: Box<dyn Fn() -> Load + Send + Sync>,
     /// The counts of answers.
     pub counters: Arc<Counters>,
+    /// Settings that only a laboratory wants and that are on, by their names in the configuration.
+    pub lab: Vec<&'static str>,
+    /// What must be well before the server takes work.
+    pub readiness: Readiness,
 }
 
 #[derive(Serialize)]
@@ -53,6 +58,7 @@ struct Written<'a> {
     answers: Answers,
     sent_bytes: u64,
     dropped_log_lines: u64,
+    lab: &'a [&'static str],
 }
 
 /// Where each tier is; so far there is a front alone.
@@ -90,6 +96,7 @@ impl StatusPage {
             },
             sent_bytes: self.counters.sent_bytes(),
             dropped_log_lines: self.counters.dropped_log_lines(),
+            lab: &self.lab,
         };
         // Numbers and plain names: there is nothing in them that could not be written.
         let body = serde_json::to_vec(&written).unwrap_or_default();

@@ -6,9 +6,10 @@
 use std::fmt::{self, Write as _};
 
 use super::date::DATE_BYTES;
-use super::grammar::{is_field_byte, is_tchar, write_decimal};
+use super::grammar::{is_field_byte, is_tchar};
 use super::head::Version;
 use super::status::Status;
+use crate::decimal::write_decimal;
 
 /// The interim answer that lets a client send its body (RFC 9110, section 15.2.1).
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

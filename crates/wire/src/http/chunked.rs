@@ -236,3 +236,36 @@ pub fn write_chunk_header(len: u64, out: &mut Vec<u8>) {
 
 /// What comes after a chunk's data.
 pub const CHUNK_END: &[u8] = b"\r\n";
+
+/// How much of some bytes was looked at, and how many bytes of data stand at their start now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unchunked {
+    /// Bytes looked at; what follows them belongs to the next message if the decoder has ended.
+    pub consumed: usize,
+    /// Bytes of data at the start.
+    pub len: usize,
+}
+
+/// Moves the data of all chunks in `bytes` to their start. Nothing is copied to other memory, and a chunk
+/// that fills them moves by its header's few bytes.
+///
+/// # Errors
+///
+/// As [`ChunkedDecoder::decode`].
+pub fn unchunk(decoder: &mut ChunkedDecoder, bytes: &mut [u8]) -> Result<Unchunked, Refusal> {
+    let mut done = Unchunked::default();
+    loop {
+        match decoder.decode(bytes.get(done.consumed..).unwrap_or_default())? {
+            Step::Data { skip, len } => {
+                let start = done.consumed + skip;
+                bytes.copy_within(start..start + len, done.len);
+                done.consumed = start + len;
+                done.len += len;
+            }
+            Step::More { consumed } | Step::End { consumed } => {
+                done.consumed += consumed;
+                return Ok(done);
+            }
+        }
+    }
+}

@@ -2,8 +2,7 @@
 //!
 //! Not here: any particular field. What must hold: each of these is total, and linear in its input.
 
-/// The digits of `u64::MAX`.
-const DECIMAL_DIGITS_MAX: usize = 20;
+use crate::decimal::decimal;
 
 /// `tchar`: what a method, a field name and most parameters are made of.
 pub(super) fn is_tchar(byte: u8) -> bool {
@@ -37,17 +36,6 @@ pub(super) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// `1*DIGIT` and nothing else. None is anything else, or more than a u64 holds.
-pub(super) fn decimal(bytes: &[u8]) -> Option<u64> {
-    if bytes.is_empty() {
-        return None;
-    }
-    bytes.iter().try_fold(0u64, |sum, byte| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        sum.checked_mul(10)?.checked_add(digit)
-    })
-}
-
 /// `1*DIGIT` where a number beyond a u64 means the largest.
 ///
 /// "recipients MUST anticipate potentially large decimal numerals and prevent parsing errors due to integer
@@ -55,23 +43,6 @@ pub(super) fn decimal(bytes: &[u8]) -> Option<u64> {
 pub(super) fn decimal_saturating(bytes: &[u8]) -> Option<u64> {
     let all_digits = !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
     all_digits.then(|| decimal(bytes).unwrap_or(u64::MAX))
-}
-
-/// Appends a number in decimal, without the machinery of `core::fmt`.
-pub(super) fn write_decimal(number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; DECIMAL_DIGITS_MAX];
-    let mut rest = number;
-    let mut start = DECIMAL_DIGITS_MAX;
-    for (at, digit) in digits.iter_mut().enumerate().rev() {
-        // The remainder of a division by ten fits a byte.
-        *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
-        rest /= 10;
-        start = at;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(digits.get(start..).unwrap_or_default());
 }
 
 /// How many digits a number has in decimal.
@@ -152,24 +123,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_are_digits_only_and_bounded() {
-        for (text, number) in [("0", Some(0)), ("007", Some(7)), ("18446744073709551615", Some(u64::MAX))] {
-            assert_eq!(decimal(text.as_bytes()), number, "{text}");
-        }
-        for text in ["", "+5", "-1", "0x5", " 5", "5 ", "5,5", "18446744073709551616", "1_0", "١"] {
-            assert_eq!(decimal(text.as_bytes()), None, "{text}");
-        }
+    fn a_decimal_too_large_is_the_largest() {
         assert_eq!(decimal_saturating(b"99999999999999999999"), Some(u64::MAX));
         assert_eq!(decimal_saturating(b"9x"), None);
     }
 
     #[test]
-    fn decimals_are_written_as_they_are_read() {
+    fn a_decimal_has_as_many_digits_as_are_written() {
         for number in [0, 1, 9, 10, 99, 100, 12345, u64::MAX] {
-            let mut out = Vec::new();
-            write_decimal(number, &mut out);
-            assert_eq!(out, number.to_string().as_bytes());
-            assert_eq!(decimal_len(number), out.len() as u64);
+            assert_eq!(decimal_len(number), number.to_string().len() as u64);
         }
     }
 

@@ -9,10 +9,10 @@ mod parse;
 
 pub use self::parse::{find_head_end, parse_head};
 pub use super::field::Field;
+pub use super::fields::Span;
 pub use super::refusal::Refusal;
 
-use super::field::FIELD_COUNT;
-use super::grammar::trim_ows;
+use super::fields::Fields;
 
 /// The most fields that any [`HeadLimits`] can allow; room for them lies on the stack while a head is parsed.
 pub const FIELDS_MAX: usize = 100;
@@ -132,24 +132,6 @@ pub enum Version {
     Http11,
 }
 
-/// Some bytes of a head, as offsets into its block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    start: u16,
-    end: u16,
-}
-
-impl Span {
-    /// The place that no field can have, since a request line comes first.
-    const ABSENT: Self = Self { start: 0, end: 0 };
-
-    /// The bytes of the block that this names; none of a block that is too short.
-    #[must_use]
-    pub fn of(self, block: &[u8]) -> &[u8] {
-        block.get(usize::from(self.start)..usize::from(self.end)).unwrap_or_default()
-    }
-}
-
 /// How a request's body is delimited (RFC 9112, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
@@ -165,14 +147,10 @@ pub enum Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     framing: Framing,
-    /// The first occurrence of each known field.
-    places: [Span; FIELD_COUNT],
-    /// The fields that came more than once, a bit each.
-    repeated: u32,
+    fields: Fields,
     method_span: Span,
     target: Span,
     authority: Span,
-    fields: Span,
     len: u16,
     method: Method,
     version: Version,
@@ -249,47 +227,29 @@ impl Head {
     /// The value of the first line of a field, trimmed.
     #[must_use]
     pub fn field<'a>(&self, block: &'a [u8], field: Field) -> Option<&'a [u8]> {
-        let place = self.places.get(field.index()).copied().unwrap_or(Span::ABSENT);
-        (place != Span::ABSENT).then(|| place.of(block))
+        self.fields.first(block, field)
     }
 
     /// Whether a field came on more than one line; [`Head::all`] has them all.
     #[must_use]
     pub fn repeated(&self, field: Field) -> bool {
-        self.repeated & field.bit() != 0
+        self.fields.repeated(field)
     }
 
     /// The value of every line of a field, in order. As cheap as [`Head::field`] unless the field is
     /// repeated.
     pub fn all<'a>(&self, block: &'a [u8], field: Field) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let repeated = self.repeated(field);
-        let first = if repeated { None } else { self.field(block, field) };
-        let rest = if repeated { self.fields.of(block) } else { &[] };
-        let same_name = move |&(name, _): &(&[u8], _)| Field::by_name(name) == Some(field);
-        first.into_iter().chain(lines(rest).filter(same_name).map(|(_, value)| value))
+        self.fields.all(block, field)
     }
 
     /// The value of the first line of a field by its name, known or not: the slow path.
     #[must_use]
     pub fn named<'a>(&self, block: &'a [u8], name: &str) -> Option<&'a [u8]> {
-        let mut fields = self.fields(block);
-        fields.find_map(|(other, value)| other.eq_ignore_ascii_case(name.as_bytes()).then_some(value))
+        self.fields.named(block, name)
     }
 
     /// Every field, name and trimmed value, in the order sent: the slow path.
     pub fn fields<'a>(&self, block: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
-        lines(self.fields.of(block))
+        self.fields.lines(block)
     }
-}
-
-/// The field lines of a section that was found good: each ends in CRLF and has a colon.
-fn lines(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    std::iter::from_fn(move || {
-        let end = section.iter().position(|&byte| byte == b'\n')?;
-        let line = section.get(..end)?;
-        section = section.get(end + 1..)?;
-        let colon = line.iter().position(|&byte| byte == b':')?;
-        let value = line.get(colon + 1..)?;
-        Some((line.get(..colon)?, trim_ows(value.strip_suffix(b"\r").unwrap_or(value))))
-    })
 }

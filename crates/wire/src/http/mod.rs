@@ -5,15 +5,22 @@
 //! where a message ends is how requests are smuggled past a proxy.
 
 pub mod answer;
+mod base64;
 pub mod chunked;
 pub mod conditional;
+pub mod credentials;
 pub mod date;
+pub mod dav;
+pub mod digest;
 mod field;
+mod fields;
 mod grammar;
 pub mod head;
 pub mod multipart;
 pub mod negotiate;
 pub mod range;
 pub mod refusal;
+pub mod response;
 pub mod status;
 pub mod target;
+pub mod tus;

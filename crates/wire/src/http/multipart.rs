@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use super::answer::write_value;
-use super::grammar::{decimal_len, write_decimal};
+use super::grammar::decimal_len;
+use crate::decimal::write_decimal;
 
 const DELIMITER: &[u8] = b"\r\n--";
 const TYPE: &[u8] = b"\r\nContent-Type: ";

@@ -8,7 +8,8 @@ use std::array;
 use std::fmt;
 use std::ops::Range;
 
-use super::grammar::{decimal, decimal_saturating, list};
+use super::grammar::{decimal_saturating, list};
+use crate::decimal::decimal;
 
 /// The most ranges of one request that are served; a request for more is sent the whole.
 pub const RANGES_MAX: usize = 16;

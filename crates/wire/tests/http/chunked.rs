@@ -2,7 +2,7 @@
 
 use plimsoll_wire::http::chunked::{
     CHUNK_END, CHUNK_EXT_BYTES_MAX, CHUNK_EXT_TOTAL_BYTES_MAX, ChunkedDecoder, LAST_CHUNK, Step,
-    TRAILER_BYTES_MAX, TRAILER_FIELDS_MAX, write_chunk_header,
+    TRAILER_BYTES_MAX, TRAILER_FIELDS_MAX, unchunk, write_chunk_header,
 };
 use plimsoll_wire::http::refusal::Refusal;
 use proptest::prelude::*;
@@ -226,4 +226,23 @@ proptest! {
         let bytes = text.as_bytes();
         prop_assert_eq!(whole(bytes), feed(bytes, 1..=bytes.len()));
     }
+}
+
+#[test]
+fn data_is_moved_to_the_start_of_what_it_came_in() {
+    for (text, data) in GOOD {
+        for cut in 0..=text.len() {
+            let (mut first, mut second) = (text.as_bytes()[..cut].to_vec(), text.as_bytes()[cut..].to_vec());
+            second.extend_from_slice(b"next");
+            let mut decoder = ChunkedDecoder::new();
+            let one = unchunk(&mut decoder, &mut first).unwrap();
+            let two = unchunk(&mut decoder, &mut second).unwrap();
+            let joined = [&first[..one.len], &second[..two.len]].concat();
+            assert_eq!(joined, data.as_bytes(), "{text:?} at {cut}");
+            assert!(decoder.is_ended());
+            assert_eq!(&second[two.consumed..], b"next", "{text:?} at {cut}");
+        }
+    }
+    let (mut decoder, mut broken) = (ChunkedDecoder::new(), b"1\r\nab".to_vec());
+    assert_eq!(unchunk(&mut decoder, &mut broken), Err(Refusal::ChunkLineEnd));
 }

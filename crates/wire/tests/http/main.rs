@@ -6,10 +6,15 @@
 mod answer;
 mod chunked;
 mod conditional;
+mod credentials;
 mod date;
+mod dav;
+mod digest;
 mod head;
 mod multipart;
 mod negotiate;
 mod range;
+mod response;
 mod smuggling;
 mod target;
+mod tus;

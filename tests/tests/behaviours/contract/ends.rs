@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_io::Want;
 use plimsoll_tests::{Client, Scene, behaviours};
 
 use super::acts::{command, scenario, sent, too_much};
@@ -49,6 +50,23 @@ async fn what_the_system_has_taken_is_delivered_after_finish_and_drop(scene: Sce
     assert!(all_of(&mut client).await == sent(2_000));
 }
 
+/// A system tells an error once. Whoever took the bytes that came before it must not take what follows for an
+/// end.
+async fn a_broken_stream_is_told_to_be_broken_by_every_later_receive(scene: Scene) {
+    for _ in 0..10 {
+        let mut client = ask(&scene, 'D', 3).await;
+        scene.io.sleep(Duration::from_millis(20)).await;
+        let rx = &mut client.stream.rx;
+        while let Ok(received) = rx.recv_at_hand(Want::Body, 1 << 20).await {
+            assert!(!received.is_empty(), "a clean end of a stream that was dropped");
+        }
+        for _ in 0..3 {
+            assert!(rx.recv(Want::Body).await.is_err());
+            assert!(rx.recv_at_hand(Want::Body, 1).await.is_err());
+        }
+    }
+}
+
 async fn an_aborted_client_leaves_nothing_behind(scene: Scene) {
     for name in ['e', 'E', 'p', 'f', 'r'] {
         let mut client = ask(&scene, name, 100_000).await;
@@ -66,5 +84,6 @@ behaviours!(
     a_dropped_stream_ends_in_an_error_also_if_all_was_sent,
     a_finished_stream_is_delivered_to_a_slow_reader,
     what_the_system_has_taken_is_delivered_after_finish_and_drop,
+    a_broken_stream_is_told_to_be_broken_by_every_later_receive,
     an_aborted_client_leaves_nothing_behind,
 );

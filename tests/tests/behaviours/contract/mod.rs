@@ -11,3 +11,4 @@ mod panics;
 mod sending;
 mod stopping;
 mod two_streams;
+mod writing;

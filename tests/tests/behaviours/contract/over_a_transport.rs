@@ -105,6 +105,10 @@ impl Transport for Scrambled {
         self.inner.unsent()
     }
 
+    fn lost(&self) -> u64 {
+        self.inner.lost()
+    }
+
     fn takes_files(&self) -> bool {
         false
     }

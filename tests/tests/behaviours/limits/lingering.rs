@@ -1,12 +1,15 @@
 //! The time and the bytes that a peer has after its last answer.
 
+use std::future::Future;
 use std::time::Duration;
 
 use plimsoll_io::limits::{BODY_BLOCK_BYTES, LINGER_BYTES_MAX};
-use plimsoll_io::sim::WINDOW_BYTES_MAX;
+use plimsoll_io::sim::{Faults, WINDOW_BYTES_MAX};
 use plimsoll_io::{Instant, Segment};
 use plimsoll_proto::http::Limits;
-use plimsoll_tests::{Client, Engine, Scenario, Scene, Tree, behaviours};
+use plimsoll_tests::accounts::settings;
+use plimsoll_tests::under::{every_seed, simulated};
+use plimsoll_tests::{Client, Engine, Scenario, Scene, Tree, behaviours, under};
 
 const LINGER_TIME: Duration = Duration::from_millis(500);
 
@@ -91,9 +94,42 @@ async fn whoever_sends_without_end_after_its_last_answer_is_cut_off(scene: Scene
     scene.until(|| scene.open() == 0).await;
 }
 
-mod by_bytes {
-    use super::{patient, whoever_sends_without_end_after_its_last_answer_is_cut_off};
-    use plimsoll_tests::behaviours;
+/// So much that a client which writes all of it before it reads is still writing when it is refused.
+const UPLOAD_BYTES: usize = 9_000_000;
 
-    behaviours!(patient; whoever_sends_without_end_after_its_last_answer_is_cut_off);
+fn with_accounts() -> Scenario {
+    Scenario { accounts: Some(settings()), ..Scenario::default() }
+}
+
+async fn a_large_upload_that_is_refused_hears_why(scene: Scene) {
+    let mut client = scene.connect().await;
+    let field = format!("Authorization: Bearer {}\r\nContent-Length: {UPLOAD_BYTES}\r\n", "0".repeat(32));
+    client.push(format!("PUT /files/large HTTP/1.1\r\nHost: test\r\n{field}\r\n"));
+    for _ in 0..UPLOAD_BYTES.div_ceil(PIECE.len()) {
+        client.stream.tx.push(Segment::Static(PIECE));
+        client.stream.tx.drain(0).await.expect("the server takes all of it");
+    }
+    assert!(!client.answer().await.problem(401).is_empty());
+    client.expect_end().await;
+}
+
+/// Megabytes take their time in the simulator: few seeds are enough.
+const FEW_SEEDS: usize = 3;
+
+fn under_each<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
+    under(Engine::Epoll, scenario, behaviour);
+    under(Engine::Thread, scenario, behaviour);
+    for seed in every_seed().take(FEW_SEEDS) {
+        simulated(seed, Faults::splits(), &scenario(), behaviour);
+    }
+}
+
+#[test]
+fn whoever_sends_without_end_is_cut_off() {
+    under_each(patient, whoever_sends_without_end_after_its_last_answer_is_cut_off);
+}
+
+#[test]
+fn a_refusal_is_heard() {
+    under_each(with_accounts, a_large_upload_that_is_refused_hears_why);
 }

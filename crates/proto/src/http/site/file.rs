@@ -19,7 +19,8 @@ use super::{etag, refused};
 use crate::http::answer::{Answer, Body};
 use crate::http::request::Request;
 
-pub(super) fn answer(request: &Request<'_>, found: FoundFile) -> Answer {
+/// The file, or what of it the request wants.
+pub fn send(request: &Request<'_>, found: FoundFile) -> Answer {
     let etag = etag(&found.stat);
     let validators = Validators { etag: etag.as_bytes(), modified: found.stat.modified_at() };
     match evaluate(request.head, request.block, Some(&validators), true) {
@@ -105,7 +106,8 @@ fn unsatisfiable(request: &Request<'_>, found: &FoundFile) -> Answer {
 /// What every answer that sends the file says of it.
 fn described(answer: Answer, found: &FoundFile, etag: &str) -> Answer {
     let answer = validated(answer, found, etag).field("Accept-Ranges", "bytes");
-    answer.field("X-Content-Type-Options", "nosniff")
+    let answer = answer.field("X-Content-Type-Options", "nosniff");
+    found.manner.of_files().iter().fold(answer, |answer, (name, value)| answer.field(name, value))
 }
 
 /// What 304 says too.
@@ -113,8 +115,7 @@ fn validated(answer: Answer, found: &FoundFile, etag: &str) -> Answer {
     let mut modified = [b' '; DATE_BYTES];
     write_date(found.stat.modified_at(), &mut modified);
     let answer = answer.field("ETag", etag).field("Last-Modified", modified);
-    // Always: a sibling may come later, and a cache must not give one client what another one asked for.
-    let answer = answer.field("Vary", "Accept-Encoding");
+    let answer = answer.field("Vary", found.manner.vary());
     match found.encoding {
         Some(encoding) => answer.field("Content-Encoding", encoding.name()),
         None => answer,

@@ -4,19 +4,19 @@
 
 use std::io;
 
-use plimsoll_io::Work;
+use plimsoll_io::{Entry, File, Work};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
 
 use super::listing::{Listing, Order};
-use super::{Asked, Site, etag, our_page, page, wants_page};
+use super::{Asked, Manner, etag, our_page, page, wants_page};
 use crate::http::answer::{Answer, Body};
 use crate::http::limits::LISTING_ENTRIES_MAX;
 use crate::http::request::Request;
 
 /// Where the folder is, with the slash at its end that makes relative links right. A decoded path never
 /// begins with two slashes, so this never names another host.
-pub(super) fn redirect(asked: &Asked<'_>) -> Answer {
+pub fn redirect(asked: &Asked<'_>) -> Answer {
     let mut location = Vec::new();
     encode_path(&asked.path, &mut location);
     location.push(b'/');
@@ -27,22 +27,59 @@ pub(super) fn redirect(asked: &Asked<'_>) -> Answer {
     Answer::new(Status::MOVED_PERMANENTLY).field("Location", location)
 }
 
-/// The folder as the request wants it, a page or JSON. Where it may take its time and few do so at once: a
-/// large folder takes long to read, to sort and to write, and memory too.
-pub(super) async fn show(site: &Site, request: &Request<'_>, asked: &Asked<'_>) -> io::Result<Vec<u8>> {
-    let (root, name, path) = (site.root.clone(), asked.name.clone(), asked.path.clone());
-    let (order, as_page) = (Order::from_query(asked.query), wants_page(request));
+/// A folder below `root` as the request wants it, a page or JSON; of its entries, those named `only`, if that
+/// is said. Where it may take its time and few do so at once: a large folder takes long to read, to sort and
+/// to write, and memory too.
+///
+/// # Errors
+/// What keeps the folder from being read; [`io::ErrorKind::QuotaExceeded`] if it has too many entries.
+pub async fn list(
+    request: &Request<'_>,
+    root: &File,
+    asked: &Asked<'_>,
+    manner: Manner,
+    only: Option<Vec<Vec<u8>>>,
+) -> io::Result<Answer> {
+    let (root, name, show) = (root.clone(), asked.name.clone(), Show::new(request, asked, manner));
     let shown = request.io.ask(Work::Listings, move |fs| {
-        let entries = fs.list(&root, &name, LISTING_ENTRIES_MAX)?;
-        let listing = Listing::new(&path, entries, order, etag);
-        Ok(if as_page { page::listing(&listing) } else { listing.to_json() })
+        let mut entries = fs.list(&root, &name, LISTING_ENTRIES_MAX)?;
+        if let Some(only) = only {
+            entries.retain(|entry| only.contains(&entry.name));
+        }
+        Ok(show.write(entries))
     });
-    shown.await
+    Ok(answer(request, manner, shown.await?))
 }
 
-/// What is in it, as [`show`] wrote it for the same request.
-pub(super) fn answer(request: &Request<'_>, shown: Vec<u8>) -> Answer {
-    let answer = Answer::new(Status::OK).field("Cache-Control", "no-cache");
+/// As [`list`], of entries that are in no folder.
+pub fn listed(request: &Request<'_>, asked: &Asked<'_>, entries: Vec<Entry>) -> Answer {
+    let manner = Manner::Private;
+    answer(request, manner, Show::new(request, asked, manner).write(entries))
+}
+
+/// How a request wants a listing.
+struct Show {
+    path: Vec<u8>,
+    order: Order,
+    as_page: bool,
+    manner: Manner,
+}
+
+impl Show {
+    fn new(request: &Request<'_>, asked: &Asked<'_>, manner: Manner) -> Show {
+        let path = asked.path.get(asked.unshown..).unwrap_or_default().to_vec();
+        Show { path, order: Order::from_query(asked.query), as_page: wants_page(request), manner }
+    }
+
+    fn write(self, entries: Vec<Entry>) -> Vec<u8> {
+        let listing = Listing::new(&self.path, entries, self.order, self.manner, etag);
+        if self.as_page { page::listing(&listing) } else { listing.to_json() }
+    }
+}
+
+/// What [`Show`] wrote for the same request.
+fn answer(request: &Request<'_>, manner: Manner, shown: Vec<u8>) -> Answer {
+    let answer = Answer::new(Status::OK).field("Cache-Control", manner.of_listings());
     if wants_page(request) {
         return our_page(answer, shown);
     }

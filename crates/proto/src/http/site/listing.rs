@@ -15,8 +15,10 @@ use plimsoll_io::{Entry, FileKind, Stat};
 use plimsoll_wire::http::target::encode_path;
 use serde::Serialize;
 
+use super::Manner;
+
 pub(crate) use order::{Column, Order};
-pub(crate) use utc::rfc3339;
+pub use utc::rfc3339;
 
 /// A folder, ready to be shown.
 pub(crate) struct Listing<'a> {
@@ -48,9 +50,10 @@ impl<'a> Listing<'a> {
         path: &'a [u8],
         entries: Vec<Entry>,
         order: Order,
+        manner: Manner,
         etag: fn(&Stat) -> String,
     ) -> Listing<'a> {
-        let shown = entries.into_iter().filter(is_shown);
+        let shown = entries.into_iter().filter(|entry| is_shown(entry, manner));
         let mut entries = shown.map(|entry| Row::new(entry, etag)).collect();
         order.sort(&mut entries);
         Listing { path, entries, order }
@@ -90,10 +93,10 @@ impl Row {
     }
 }
 
-/// Left out are hidden names, what is no file or folder, and names with control characters: no request can
-/// have one in its path, so the link would be dead.
-fn is_shown(entry: &Entry) -> bool {
-    let is_hidden = entry.name.starts_with(b".");
+/// Left out are a site's hidden names, what is no file or folder, and names with control characters: no
+/// request can have one in its path, so the link would be dead.
+fn is_shown(entry: &Entry, manner: Manner) -> bool {
+    let is_hidden = manner.is_site() && entry.name.starts_with(b".");
     let is_named = !entry.name.iter().any(u8::is_ascii_control);
     !is_hidden && is_named && entry.stat.kind != FileKind::Other
 }

@@ -10,12 +10,12 @@ use plimsoll_wire::http::head::Field;
 
 use super::encoding::{Encoding, Encodings};
 use super::media::media_type;
-use super::{Asked, Site};
+use super::{Manner, Site};
 use crate::http::limits::{COPIED_BODY_BYTES_MAX, NOT_FOUND_PAGE_BYTES_MAX};
 use crate::http::request::Request;
 
 /// What a name stands for.
-pub(super) enum Found {
+pub enum Found {
     /// A file to be sent.
     File(FoundFile),
     /// A folder without an index page.
@@ -25,41 +25,58 @@ pub(super) enum Found {
 }
 
 /// A file to be sent.
-pub(super) struct FoundFile {
-    pub(super) file: File,
-    pub(super) stat: Stat,
+pub struct FoundFile {
+    /// The file, open.
+    pub file: File,
+    /// What is known of it.
+    pub stat: Stat,
     pub(super) media: &'static str,
     /// How its bytes are encoded, if a precompressed sibling was taken.
     pub(super) encoding: Option<Encoding>,
     /// All of its bytes, if it is small: then head and body go in one send.
     pub(super) contents: Option<Vec<u8>>,
+    /// How it is served.
+    pub(super) manner: Manner,
 }
 
 const INDEX: &[u8] = b"index.html";
 
-pub(super) async fn look_up(site: &Site, request: &Request<'_>, asked: &Asked<'_>) -> io::Result<Found> {
-    let (root, name) = (site.root.clone(), asked.name.clone());
-    let encodings = Encodings::accepted(request.field(Field::AcceptEncoding));
-    request.io.files(move |fs| find(fs, &root, &name, encodings)).await
+/// What `name` stands for below `root`; a slash at its end says that a folder is meant.
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::NotFound`] also for what is not of the kind that is meant.
+pub async fn look_up(request: &Request<'_>, root: &File, name: Vec<u8>, manner: Manner) -> io::Result<Found> {
+    let root = root.clone();
+    let encodings = Encodings::accepted(request.field(Field::AcceptEncoding).filter(|_| manner.is_site()));
+    request.io.files(move |fs| find(fs, &root, &name, manner, encodings)).await
 }
 
-fn find(fs: &dyn Fs, root: &File, name: &[u8], encodings: Encodings) -> io::Result<Found> {
+fn find(fs: &dyn Fs, root: &File, name: &[u8], manner: Manner, encodings: Encodings) -> io::Result<Found> {
     let wants_folder = name.is_empty() || name.ends_with(b"/");
     let file = fs.open_beneath(root, name)?;
     let stat = fs.stat(&file)?;
     match (stat.kind, wants_folder) {
-        (FileKind::File, false) => with_encoding(fs, root, name, encodings, file, stat),
+        (FileKind::File, false) => {
+            let plain =
+                FoundFile { file, stat, media: media_type(name), encoding: None, contents: None, manner };
+            with_encoding(fs, root, name, encodings, plain)
+        }
         (FileKind::Folder, false) => Ok(Found::FolderWithoutSlash),
-        (FileKind::Folder, true) => in_folder(fs, root, name, encodings),
+        (FileKind::Folder, true) if manner.is_site() => in_folder(fs, root, name, encodings),
+        (FileKind::Folder, true) => Ok(Found::Folder),
         (FileKind::File, true) | (FileKind::Other, _) => Err(io::ErrorKind::NotFound.into()),
     }
 }
 
-/// A folder's index page, or what is in the folder.
+/// A site's folder: its index page, or what is in it.
 fn in_folder(fs: &dyn Fs, root: &File, name: &[u8], encodings: Encodings) -> io::Result<Found> {
     let index = [name, INDEX].concat();
     match open_file(fs, root, &index) {
-        Ok((file, stat)) => with_encoding(fs, root, &index, encodings, file, stat),
+        Ok((file, stat)) => {
+            let (media, manner) = (media_type(&index), Manner::Site);
+            let plain = FoundFile { file, stat, media, encoding: None, contents: None, manner };
+            with_encoding(fs, root, &index, encodings, plain)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Folder),
         Err(error) => Err(error),
     }
@@ -71,25 +88,25 @@ fn with_encoding(
     root: &File,
     name: &[u8],
     encodings: Encodings,
-    file: File,
-    stat: Stat,
+    plain: FoundFile,
 ) -> io::Result<Found> {
-    let media = media_type(name);
     for encoding in encodings.in_order() {
         let sibling = [name, encoding.suffix()].concat();
         match open_file(fs, root, &sibling) {
-            Ok((file, sibling)) if sibling.modified >= stat.modified => {
-                let contents = small_contents(fs, &file, &sibling)?;
-                let encoding = Some(encoding);
-                return Ok(Found::File(FoundFile { file, stat: sibling, media, encoding, contents }));
+            Ok((file, stat)) if stat.modified >= plain.stat.modified => {
+                return with_contents(fs, FoundFile { file, stat, encoding: Some(encoding), ..plain });
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
             // Older than what it was made from, or not there: the file itself is what is right.
             _ => {}
         }
     }
-    let contents = small_contents(fs, &file, &stat)?;
-    Ok(Found::File(FoundFile { file, stat, media, encoding: None, contents }))
+    with_contents(fs, plain)
+}
+
+fn with_contents(fs: &dyn Fs, found: FoundFile) -> io::Result<Found> {
+    let contents = small_contents(fs, &found.file, &found.stat)?;
+    Ok(Found::File(FoundFile { contents, ..found }))
 }
 
 /// The bytes of a small file; none if it is larger, or not as long as it was.

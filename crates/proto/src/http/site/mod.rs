@@ -1,13 +1,15 @@
-//! Sites: folders that are served to anyone, to be read.
+//! Sites: folders that are served to anyone, to be read; and how any folder's files are sent.
 //!
-//! It is not where accounts' files will be. What must hold: a name is opened only beneath the site's root;
-//! names that begin with a dot are not there (`.well-known` is); what is sent is what the head says.
+//! It does not know who may read what: accounts' files are sent by [`look_up`], [`send`] and [`list`] too,
+//! once somebody else has found that they may. What must hold: a name is opened only beneath its root; of a
+//! site, names that begin with a dot are not there (`.well-known` is); what is sent is what the head says.
 
 mod encoding;
 mod file;
 mod folder;
 mod listing;
 mod lookup;
+mod manner;
 mod media;
 mod page;
 
@@ -19,7 +21,11 @@ use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::negotiate::prefers_html;
 use plimsoll_wire::http::status::Status;
 
-use self::lookup::{Found, look_up};
+pub use self::file::send;
+pub use self::folder::{list, listed, redirect};
+pub use self::listing::rfc3339;
+pub use self::lookup::{Found, FoundFile, look_up};
+pub use self::manner::Manner;
 use super::answer::{Answer, Body};
 use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
@@ -32,13 +38,16 @@ pub struct Site {
     root: File,
 }
 
-/// What is asked of a site.
-pub(super) struct Asked<'a> {
-    pub(super) query: Option<&'a [u8]>,
-    /// The decoded path, from the site's root: relative, with a slash at its end where the path has one.
-    pub(super) name: Vec<u8>,
+/// What is asked of a folder that is served.
+pub struct Asked<'a> {
+    /// What follows the `?`.
+    pub query: Option<&'a [u8]>,
+    /// The decoded path, from the root: relative, with a slash at its end where the path has one.
+    pub name: Vec<u8>,
     /// The decoded path as a whole.
-    pub(super) path: Vec<u8>,
+    pub path: Vec<u8>,
+    /// Bytes at the path's start that a listing leaves out of what it shows.
+    pub unshown: usize,
 }
 
 impl Site {
@@ -50,8 +59,13 @@ impl Site {
         Ok(Site { prefix: prefix.trim_end_matches('/').as_bytes().to_vec(), root: fs.open_root(root)? })
     }
 
-    /// The prefix, without a slash at its end.
-    pub(super) fn prefix(&self) -> &[u8] {
+    /// The folder.
+    pub(crate) fn root(&self) -> &File {
+        &self.root
+    }
+
+    /// The prefix, without a slash at its end; that of the whole site is empty.
+    pub fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
@@ -66,7 +80,7 @@ impl Site {
 }
 
 /// The validator of a file: it changes whenever the file does, because nobody can set the time of change.
-fn etag(stat: &Stat) -> String {
+pub fn etag(stat: &Stat) -> String {
     format!("\"{:x}-{:x}-{:x}\"", stat.inode, stat.changed.as_nanos(), stat.size)
 }
 
@@ -76,21 +90,21 @@ pub(super) async fn answer(site: &Site, request: &mut Request<'_>, asked: Asked<
     }
     if asked.name.is_empty() && !asked.path.ends_with(b"/") {
         // The root of a site under a prefix, asked for without its slash.
-        return folder::redirect(&asked);
+        return redirect(&asked);
     }
-    match look_up(site, request, &asked).await {
-        Ok(Found::File(found)) => file::answer(request, found),
-        Ok(Found::Folder) => match folder::show(site, request, &asked).await {
-            Ok(shown) => folder::answer(request, shown),
+    match look_up(request, &site.root, asked.name.clone(), Manner::Site).await {
+        Ok(Found::File(found)) => send(request, found),
+        Ok(Found::Folder) => match list(request, &site.root, &asked, Manner::Site, None).await {
+            Ok(answer) => answer,
             Err(error) => failed(site, request, &error).await,
         },
-        Ok(Found::FolderWithoutSlash) => folder::redirect(&asked),
+        Ok(Found::FolderWithoutSlash) => redirect(&asked),
         Err(error) => failed(site, request, &error).await,
     }
 }
 
 /// Whether a name has a part that begins with a dot, which is how configuration and history are kept apart.
-fn is_hidden(name: &[u8]) -> bool {
+pub(crate) fn is_hidden(name: &[u8]) -> bool {
     name.split(|&byte| byte == b'/').any(|part| part.starts_with(b".") && part != b".well-known")
 }
 
@@ -112,6 +126,7 @@ async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer
         }
         Kind::QuotaExceeded => {
             refused(request, Status::SERVICE_UNAVAILABLE, "The folder has too many entries to be listed.")
+                .field_display("Retry-After", RETRY_AFTER_SECONDS)
         }
         _ => {
             tracing::error!(%error, "a site's file could not be read");
@@ -134,7 +149,7 @@ async fn not_there(site: &Site, request: &Request<'_>) -> Answer {
 }
 
 /// An error as a page for people and as a problem for programs.
-pub(super) fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
+pub fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
     if wants_page(request) {
         our_page(Answer::new(status), page::error(status, detail))
     } else {

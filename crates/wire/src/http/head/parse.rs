@@ -5,11 +5,11 @@
 
 use std::mem::MaybeUninit;
 
-use super::super::grammar::{decimal, is_host, trim_ows};
+use super::super::fields::{BadLineEnd, Gathered, Span, gather, has_bare_cr, narrow, span};
+use super::super::grammar::{is_host, trim_ows};
 use super::super::target::{BadTarget, strip_scheme};
-use super::{
-    FIELD_COUNT, FIELDS_MAX, Field, Framing, HEAD_BYTES_MAX, Head, HeadLimits, Method, Refusal, Span, Version,
-};
+use super::{FIELDS_MAX, Field, Framing, HEAD_BYTES_MAX, Head, HeadLimits, Method, Refusal, Version};
+use crate::decimal::decimal;
 
 /// Parses the head at the start of `bytes`; what follows it is not looked at.
 ///
@@ -123,16 +123,10 @@ fn has_folded_line(rest: &[u8]) -> bool {
     rest.windows(2).any(|pair| matches!(pair, b"\n " | b"\n\t"))
 }
 
-fn has_bare_cr(rest: &[u8]) -> bool {
-    rest.windows(2).any(|pair| matches!(pair, [b'\r', after] if *after != b'\n'))
-}
-
-/// What is gathered about the fields while passing over them.
-struct Gathered {
-    places: [Span; FIELD_COUNT],
-    repeated: u32,
-    closes: bool,
-    persists: bool,
+impl From<BadLineEnd> for Refusal {
+    fn from(_: BadLineEnd) -> Self {
+        Self::LineEnd
+    }
 }
 
 fn build(request: &httparse::Request<'_, '_>, block: &[u8]) -> Result<Head, Refusal> {
@@ -142,17 +136,13 @@ fn build(request: &httparse::Request<'_, '_>, block: &[u8]) -> Result<Head, Refu
     let target = request.path.unwrap_or_default().as_bytes();
     let framing = framing(&gathered, block, version)?;
     let has_body = !matches!(framing, Framing::None | Framing::Length(0));
-    let expect = gathered.value(block, Field::Expect).unwrap_or_default();
-    let fields_start =
-        request.headers.first().map_or(block.len(), |field| offset(block, field.name.as_bytes()));
+    let expect = gathered.fields.first(block, Field::Expect).unwrap_or_default();
     let mut head = Head {
         framing,
-        places: gathered.places,
-        repeated: gathered.repeated,
+        fields: gathered.fields,
         method_span: span(block, method),
         target: span(block, target),
         authority: Span::ABSENT,
-        fields: Span { start: narrow(fields_start), end: narrow(block.len()) },
         len: narrow(block.len()),
         method: Method::from_token(method),
         version,
@@ -165,88 +155,10 @@ fn build(request: &httparse::Request<'_, '_>, block: &[u8]) -> Result<Head, Refu
     Ok(head)
 }
 
-impl Gathered {
-    fn value<'a>(&self, block: &'a [u8], field: Field) -> Option<&'a [u8]> {
-        let place = self.places.get(field.index()).copied().unwrap_or(Span::ABSENT);
-        (place != Span::ABSENT).then(|| place.of(block))
-    }
-
-    fn repeated(&self, field: Field) -> bool {
-        self.repeated & field.bit() != 0
-    }
-
-    /// Remembers where a field's first line is, and that there was another.
-    fn place(&mut self, field: Field, at: Span) {
-        match self.places.get_mut(field.index()) {
-            Some(place) if *place == Span::ABSENT => *place = at,
-            _ => self.repeated |= field.bit(),
-        }
-    }
-
-    /// "Connection options are case-insensitive" (RFC 9110, section 7.6.1).
-    fn connection(&mut self, value: &[u8]) {
-        for option in value.split(|&byte| byte == b',').map(trim_ows) {
-            self.closes |= option.eq_ignore_ascii_case(b"close");
-            self.persists |= option.eq_ignore_ascii_case(b"keep-alive");
-        }
-    }
-}
-
-/// The single pass over the fields.
-///
-/// httparse takes a bare LF for the end of a line: "a recipient MAY recognize a single LF as a line
-/// terminator" (RFC 9112, section 2.2). We do not, since a program in front that does not either would see
-/// another message. Neither name nor value can have a line end in it, so that looking at what comes before
-/// each line finds all.
-fn gather(headers: &[httparse::Header<'_>], block: &[u8]) -> Result<Gathered, Refusal> {
-    let mut gathered =
-        Gathered { places: [Span::ABSENT; FIELD_COUNT], repeated: 0, closes: false, persists: false };
-    if !block.ends_with(b"\r\n\r\n") {
-        return Err(Refusal::LineEnd);
-    }
-    for header in headers {
-        let name = header.name.as_bytes();
-        let before = block.get(..offset(block, name)).unwrap_or_default();
-        if !before.ends_with(b"\r\n") {
-            return Err(Refusal::LineEnd);
-        }
-        let Some(field) = Field::by_name(name) else { continue };
-        gathered.place(field, value_span(block, name, header.value));
-        if field == Field::Connection {
-            gathered.connection(header.value);
-        }
-    }
-    Ok(gathered)
-}
-
-/// Where a value lies; an empty one lies at its colon, wherever httparse's empty slice points.
-fn value_span(block: &[u8], name: &[u8], value: &[u8]) -> Span {
-    if value.is_empty() {
-        let colon = narrow(offset(block, name) + name.len());
-        return Span { start: colon, end: colon };
-    }
-    span(block, value)
-}
-
-/// Where `part`, which was cut from `block`, begins in it.
-fn offset(block: &[u8], part: &[u8]) -> usize {
-    part.as_ptr().addr().saturating_sub(block.as_ptr().addr())
-}
-
-fn span(block: &[u8], part: &[u8]) -> Span {
-    let start = offset(block, part);
-    Span { start: narrow(start), end: narrow(start + part.len()) }
-}
-
-/// A head is never longer than [`HEAD_BYTES_MAX`], so that nothing is lost.
-fn narrow(offset: usize) -> u16 {
-    u16::try_from(offset).unwrap_or(u16::MAX)
-}
-
 /// How the body is delimited, by RFC 9112, section 6; every doubt is refused.
 fn framing(gathered: &Gathered, block: &[u8], version: Version) -> Result<Framing, Refusal> {
-    let length = gathered.value(block, Field::ContentLength);
-    let Some(coding) = gathered.value(block, Field::TransferEncoding) else {
+    let length = gathered.fields.first(block, Field::ContentLength);
+    let Some(coding) = gathered.fields.first(block, Field::TransferEncoding) else {
         return length.map_or(Ok(Framing::None), |value| content_length(gathered, value));
     };
     if version == Version::Http10 {
@@ -259,7 +171,7 @@ fn framing(gathered: &Gathered, block: &[u8], version: Version) -> Result<Framin
         // 6.1).
         return Err(Refusal::LengthAndCoding);
     }
-    if gathered.repeated(Field::TransferEncoding) {
+    if gathered.fields.repeated(Field::TransferEncoding) {
         return Err(Refusal::CodingRepeated);
     }
     transfer_coding(coding)
@@ -268,7 +180,7 @@ fn framing(gathered: &Gathered, block: &[u8], version: Version) -> Result<Framin
 /// Repeated lengths are refused even when equal, though RFC 9112, section 6.3 would let them be merged:
 /// whoever sends them merges something that we do not see.
 fn content_length(gathered: &Gathered, value: &[u8]) -> Result<Framing, Refusal> {
-    if gathered.repeated(Field::ContentLength) {
+    if gathered.fields.repeated(Field::ContentLength) {
         return Err(Refusal::LengthRepeated);
     }
     decimal(value).map(Framing::Length).ok_or(Refusal::LengthBad)
@@ -320,7 +232,7 @@ fn authority(head: &Head, block: &[u8]) -> Result<Span, Refusal> {
 /// would make an http URL with an empty host: "A recipient that processes such a URI reference MUST reject it
 /// as invalid" (RFC 9110, section 4.2.1).
 fn host_authority(head: &Head, host: &[u8], block: &[u8]) -> Result<Span, Refusal> {
-    let place = head.places.get(Field::Host.index()).copied().unwrap_or(Span::ABSENT);
+    let place = head.fields.place(Field::Host);
     match host {
         b"" if place == Span::ABSENT || head.target(block) == b"*" => Ok(Span::ABSENT),
         b"" => Err(Refusal::HostBad),

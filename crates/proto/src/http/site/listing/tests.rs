@@ -5,11 +5,11 @@ use std::time::Duration;
 use plimsoll_io::{Entry, FileKind, Stat};
 use serde_json::{Value, json};
 
-use super::{Listing, Order};
+use super::{Listing, Manner, Order};
 
 fn entry(name: &[u8], kind: FileKind, size: u64, modified: u64) -> Entry {
     let modified = Duration::from_secs(modified);
-    Entry { name: name.to_vec(), stat: Stat { kind, size, inode: 1, modified, changed: modified } }
+    Entry { name: name.to_vec(), stat: Stat { kind, size, device: 1, inode: 1, modified, changed: modified } }
 }
 
 fn file(name: &str) -> Entry {
@@ -21,7 +21,7 @@ fn folder(name: &str) -> Entry {
 }
 
 fn listing(entries: Vec<Entry>, query: &str) -> Listing<'static> {
-    Listing::new(b"/", entries, Order::from_query(Some(query.as_bytes())), |stat| {
+    Listing::new(b"/", entries, Order::from_query(Some(query.as_bytes())), Manner::Site, |stat| {
         format!("\"{}\"", stat.size)
     })
 }

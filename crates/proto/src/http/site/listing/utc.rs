@@ -11,7 +11,7 @@ const SECONDS_A_DAY: u64 = 86_400;
 
 /// Writes a time since 1970 in whole seconds: `2026-11-20T13:40:05Z`. What is after 9999 is written as its
 /// end.
-pub(crate) fn rfc3339(since_1970: Duration) -> String {
+pub fn rfc3339(since_1970: Duration) -> String {
     let seconds = since_1970.as_secs().min(SECONDS_MAX);
     let (year, month, day) = civil(seconds / SECONDS_A_DAY);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

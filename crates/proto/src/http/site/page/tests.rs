@@ -5,11 +5,12 @@ use std::time::Duration;
 use plimsoll_io::{Entry, FileKind, Stat};
 use plimsoll_wire::http::status::Status;
 
+use super::super::Manner;
 use super::super::listing::{Listing, Order};
 
 fn entry(name: &[u8], kind: FileKind, size: u64) -> Entry {
     let modified = Duration::from_secs(1_795_182_005);
-    Entry { name: name.to_vec(), stat: Stat { kind, size, inode: 1, modified, changed: modified } }
+    Entry { name: name.to_vec(), stat: Stat { kind, size, device: 1, inode: 1, modified, changed: modified } }
 }
 
 fn file(name: &str) -> Entry {
@@ -22,7 +23,7 @@ fn folder(name: &str) -> Entry {
 
 fn page(path: &str, entries: Vec<Entry>, query: &str) -> String {
     let order = Order::from_query(Some(query.as_bytes()));
-    let listing = Listing::new(path.as_bytes(), entries, order, |_| String::new());
+    let listing = Listing::new(path.as_bytes(), entries, order, Manner::Site, |_| String::new());
     String::from_utf8(super::listing(&listing)).unwrap()
 }
 

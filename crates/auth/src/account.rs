@@ -1,0 +1,86 @@
+//! What is known of an account, and what it may do.
+//!
+//! Its password's hash is not here: only the keeper and an export see that. What must hold: an account's
+//! number is never given to another one, also after it was removed.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+/// An account as every part of the server knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// Its number, which outlives a change of anything else.
+    pub id: i64,
+    /// Its name, in the one form of [`crate::names`].
+    pub name: String,
+    /// What it may store.
+    pub quota: Quota,
+    /// What it may do.
+    pub permissions: Permissions,
+    /// Whether it may log in, and whether its shares hold.
+    pub enabled: bool,
+    /// When it was made, in whole milliseconds.
+    pub created: SystemTime,
+}
+
+/// What an account may store; `None` is as much as there is room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// Bytes of all its files together.
+    pub bytes: Option<u64>,
+    /// Count of its files.
+    pub files: Option<u64>,
+}
+
+/// What an account may do with its own files. A new one may do everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permissions {
+    /// Download and list.
+    pub read: bool,
+    /// Upload, make folders, move and copy.
+    pub write: bool,
+    /// Delete and overwrite.
+    pub delete: bool,
+    /// Give shares to others.
+    pub share: bool,
+}
+
+impl Default for Permissions {
+    fn default() -> Permissions {
+        Permissions { read: true, write: true, delete: true, share: true }
+    }
+}
+
+/// What an operator changes of an account. A password is another question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// What it may store.
+    Quota(Quota),
+    /// What it may do.
+    Permissions(Permissions),
+    /// Whether it may log in. An account that is disabled loses its sessions.
+    Enabled(bool),
+}
+
+/// One account as data for a file: one line of JSON each. Sessions and shares are not part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exported {
+    /// Its name.
+    pub name: String,
+    /// The hash of its password, in PHC form (`$argon2id$…`).
+    pub password: String,
+    /// What it may store.
+    #[serde(default)]
+    pub quota: Quota,
+    /// What it may do.
+    #[serde(default)]
+    pub permissions: Permissions,
+    /// Whether it may log in.
+    #[serde(default = "enabled")]
+    pub enabled: bool,
+}
+
+fn enabled() -> bool {
+    true
+}

@@ -1,0 +1,480 @@
+//! The handle on the auth tier that protocols and operations hold: it asks, and it remembers.
+//!
+//! It decides nothing itself: the keeper answers. What must hold: every method may be dropped at any await
+//! and nothing is half done; what has changed is never believed for one request more in this process, and
+//! for `TRUST_TIME` at most after another process changed it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plimsoll_io::{Io, Peer};
+
+use crate::account::{Account, Change, Exported, Permissions, Quota};
+use crate::ask::{Answer, Order, Question};
+use crate::attempts::{Counts, Source};
+use crate::changes::Stamp;
+use crate::directory::Directory;
+use crate::error::Error;
+use crate::keeper::Keeper;
+use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, SEAT_WAIT_FIRST_TIME, SEAT_WAITS_MAX, TRUST_TIME};
+use crate::names::account_name;
+use crate::remembered::{Recall, Remembered, Verified};
+use crate::secret::Secret;
+use crate::sessions::{Credential, Identity, LogIn, SessionId};
+use crate::settings::{Attempts, Settings};
+use crate::shares::{Grant, NewShare, Share};
+use crate::table::Key;
+use crate::time::{self, Millis, millis};
+
+/// One per process; clones are the same one.
+#[derive(Clone)]
+pub struct Auth {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    keeper: Keeper,
+    remembered: Remembered,
+    /// Wrong passwords by address. Here because what is remembered is asked before the keeper is: nobody may
+    /// guess at that for as long as he likes.
+    misses: Counts,
+    /// When a look for changes made elsewhere was last asked for ahead of its time.
+    set_out: AtomicU64,
+}
+
+/// Something that was shown, and what was known of it before the keeper was asked.
+struct Shown {
+    key: Key,
+    recall: Recall,
+    asked: Moment,
+}
+
+/// Before the keeper is asked.
+#[derive(Clone, Copy)]
+struct Moment {
+    stamp: Stamp,
+    now: Millis,
+}
+
+/// Whether to look for changes made elsewhere before what is remembered is believed.
+enum Look {
+    /// Somebody did a short while ago.
+    No,
+    /// It is time, and until it is done, what is remembered holds.
+    Ahead,
+    /// Nothing is believed before.
+    Now,
+}
+
+impl Auth {
+    /// Answers in this process, from `directory`.
+    pub fn here(directory: Box<dyn Directory>, settings: Settings) -> Auth {
+        let keeper = Keeper::new(directory, settings);
+        let shared = Shared {
+            keeper,
+            remembered: Remembered::new(),
+            misses: Counts::new(),
+            set_out: AtomicU64::new(0),
+        };
+        Auth { shared: Arc::new(shared) }
+    }
+
+    /// Replaces the settings. What is remembered, and sessions that have begun, stay.
+    pub fn set(&self, settings: Settings) {
+        self.shared.keeper.set(settings);
+    }
+
+    /// How many passwords were hashed since the start.
+    pub fn hashes(&self) -> u64 {
+        self.shared.keeper.hashes()
+    }
+
+    /// Makes an account for whoever asks.
+    ///
+    /// # Errors
+    /// [`Error::SignUpClosed`], [`Error::BadName`], [`Error::BadPassword`], [`Error::NameTaken`],
+    /// [`Error::TooManyAttempts`]; and from this and every other method, [`Error::Busy`] and
+    /// [`Error::Unavailable`].
+    pub async fn sign_up(
+        &self,
+        io: &Io,
+        name: &str,
+        password: &Secret,
+        from: &Peer,
+    ) -> Result<Account, Error> {
+        let (name, password, from) = (name.to_owned(), password.clone(), Source::from(from));
+        self.ask(io, Question::SignUp { name, password, from }).await
+    }
+
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// [`Error::WrongCredentials`], [`Error::TooManyAttempts`].
+    pub async fn log_in(&self, io: &Io, name: &str, password: &Secret, from: &Peer) -> Result<LogIn, Error> {
+        let name = account_name(name.as_bytes()).map_err(|_| Error::WrongCredentials)?;
+        let (from, password) = (Source::from(from), password.clone());
+        let shown = self.shown(io, &name, &password, from).await?;
+        let is_known = !matches!(shown.recall, Recall::Nothing);
+        let begun = self.ask(io, Question::LogIn { name, password, from, is_known }).await;
+        let (begun, version): (LogIn, i64) = self.noting_misses(io, from, begun)?;
+        self.remember(&shown, shown.asked.password(begun.account.clone(), version));
+        Ok(begun)
+    }
+
+    /// Who shows this token: a bearer's or a cookie's.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`].
+    pub async fn by_token(&self, io: &Io, token: &[u8]) -> Result<Identity, Error> {
+        self.by_session(io, SessionId::of_token(token).ok_or(Error::NoSession)?).await
+    }
+
+    async fn by_session(&self, io: &Io, session: SessionId) -> Result<Identity, Error> {
+        let shown = self.recall(io, Remembered::session_key(session)).await?;
+        if let Recall::Holds(identity) = shown.recall {
+            return Ok(identity);
+        }
+        let (account, expires) = self.ask(io, Question::Session(session)).await?;
+        let identity = shown.asked.session(account, session, time::since_1970(expires));
+        Ok(self.remember(&shown, identity))
+    }
+
+    /// Who showed a token or a password before, as they are now, if it still opens the account. To be asked
+    /// at each request of a connection that shows them once; what it answers is to be asked of next.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`]: the session or the account has ended, the account is disabled, or it has another
+    /// password.
+    pub async fn renew(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
+        let (asked, keeper) = (self.moment(io).await?, &self.shared.keeper);
+        let life = keeper.settings().remembered_time;
+        if let Recall::Holds(identity) = who.recall(keeper.changes(), asked.now, life) {
+            return Ok(identity);
+        }
+        match who.credential {
+            Credential::Session(session) => self.by_session(io, session).await,
+            Credential::Password(version) => {
+                let question = Question::Renew { account: who.account.id, version };
+                Ok(asked.password(self.ask(io, question).await?, version))
+            }
+        }
+    }
+
+    /// Who shows this name and password, without a session: HTTP's Basic, FTP.
+    ///
+    /// # Errors
+    /// [`Error::WrongCredentials`], [`Error::TooManyAttempts`].
+    pub async fn by_password(
+        &self,
+        io: &Io,
+        name: &[u8],
+        password: &Secret,
+        from: &Peer,
+    ) -> Result<Identity, Error> {
+        let name = account_name(name).map_err(|_| Error::WrongCredentials)?;
+        let (from, mut wait) = (Source::from(from), SEAT_WAIT_FIRST_TIME);
+        for _ in 0..SEAT_WAITS_MAX {
+            match self.by_name(io, name.clone(), password.clone(), from).await {
+                // Whoever has the seats may show this very password: then it is remembered soon.
+                Err(Error::Busy { .. }) => io.sleep(wait).await,
+                shown => return shown,
+            }
+            wait *= 2;
+        }
+        self.by_name(io, name, password.clone(), from).await
+    }
+
+    async fn by_name(
+        &self,
+        io: &Io,
+        name: String,
+        password: Secret,
+        from: Source,
+    ) -> Result<Identity, Error> {
+        let shown = self.shown(io, &name, &password, from).await?;
+        let is_known = match shown.recall {
+            Recall::Holds(identity) => return Ok(identity),
+            Recall::Held => true,
+            Recall::Nothing => false,
+        };
+        let found = self.ask(io, Question::Password { name, password, from, is_known }).await;
+        let (account, version): (Account, i64) = self.noting_misses(io, from, found)?;
+        Ok(self.remember(&shown, shown.asked.password(account, version)))
+    }
+
+    /// Ends the session that the identity was shown by.
+    ///
+    /// # Errors
+    /// [`Error::NoSession`] if a password showed it, or if the session has ended already.
+    pub async fn log_out(&self, io: &Io, who: &Identity) -> Result<(), Error> {
+        self.ask(io, Question::LogOut(who.session().ok_or(Error::NoSession)?)).await
+    }
+
+    /// Sets the password, and ends all other sessions and whatever the old one showed, also this identity if
+    /// it did.
+    ///
+    /// # Errors
+    /// [`Error::WrongCredentials`] for the old one, [`Error::BadPassword`] for the new one,
+    /// [`Error::TooManyAttempts`].
+    pub async fn change_password(
+        &self,
+        io: &Io,
+        who: &Identity,
+        old: &Secret,
+        new: &Secret,
+        from: &Peer,
+    ) -> Result<(), Error> {
+        let (old, new, from) = (old.clone(), new.clone(), Source::from(from));
+        let (account, but) = (who.account.id, who.session());
+        self.ask(io, Question::ChangePassword { account, but, old, new, from }).await
+    }
+
+    /// Gives a share. One for the same path and account takes its permission and end, and keeps its id.
+    ///
+    /// # Errors
+    /// [`Error::NotAllowed`], [`Error::NotFound`] if there is no such account, [`Error::BadShare`].
+    pub async fn share(&self, io: &Io, owner: &Identity, new: NewShare) -> Result<Share, Error> {
+        self.ask(io, Question::Share { owner: owner.account.id, new }).await
+    }
+
+    /// Ends a share; it is gone at the next request.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if this account gives none of this id.
+    pub async fn unshare(&self, io: &Io, owner: &Identity, id: &str) -> Result<(), Error> {
+        self.ask(io, Question::Unshare { owner: owner.account.id, id: id.to_owned() }).await
+    }
+
+    /// What this account shares with others.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Unavailable`].
+    pub async fn shares_by(&self, io: &Io, owner: &Identity) -> Result<Vec<Share>, Error> {
+        self.ask(io, Question::SharesBy(owner.account.id)).await
+    }
+
+    /// What others share with this account.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Unavailable`].
+    pub async fn shared_with(&self, io: &Io, who: &Identity) -> Result<Vec<Share>, Error> {
+        self.ask(io, Question::SharedWith(who.account.id)).await
+    }
+
+    /// What of the home of `owner` this account may reach: the shares that cover `path`, or else the names
+    /// that lead to those below it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there are none, also if there is no such owner.
+    pub async fn granted(&self, io: &Io, who: &Identity, owner: &str, path: &[u8]) -> Result<Grant, Error> {
+        let (owner, path) = (owner.to_owned(), path.to_vec());
+        self.ask(io, Question::Granted { account: who.account.id, owner, path }).await
+    }
+
+    /// Ends the shares of `path` and of all below it, because what they name is going away.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Unavailable`].
+    pub async fn end_shares(&self, io: &Io, owner: i64, path: &[u8]) -> Result<(), Error> {
+        self.ask(io, Question::EndShares { owner, path: path.to_vec() }).await
+    }
+}
+
+/// The operator's side.
+impl Auth {
+    /// All accounts by name.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Unavailable`].
+    pub async fn accounts(&self, io: &Io) -> Result<Vec<Account>, Error> {
+        self.order(io, Order::Accounts).await
+    }
+
+    /// One account.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn account(&self, io: &Io, name: &str) -> Result<Account, Error> {
+        self.order(io, Order::Account(name.to_owned())).await
+    }
+
+    /// Makes an account.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::BadPassword`], [`Error::NameTaken`].
+    pub async fn add(
+        &self,
+        io: &Io,
+        name: &str,
+        password: &Secret,
+        quota: Quota,
+        permissions: Permissions,
+    ) -> Result<Account, Error> {
+        let (name, password) = (name.to_owned(), password.clone());
+        self.order(io, Order::Add { name, password, quota, permissions }).await
+    }
+
+    /// Sets a password and ends all sessions.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::BadPassword`].
+    pub async fn set_password(&self, io: &Io, name: &str, password: &Secret) -> Result<(), Error> {
+        self.order(io, Order::SetPassword { name: name.to_owned(), password: password.clone() }).await
+    }
+
+    /// Sets what an account may store.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn set_quota(&self, io: &Io, name: &str, quota: Quota) -> Result<Account, Error> {
+        self.order(io, Order::Change(name.to_owned(), Change::Quota(quota))).await
+    }
+
+    /// Sets what an account may do.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn set_permissions(&self, io: &Io, name: &str, may: Permissions) -> Result<Account, Error> {
+        self.order(io, Order::Change(name.to_owned(), Change::Permissions(may))).await
+    }
+
+    /// Lets an account log in, or no more; who may not loses the sessions.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn set_enabled(&self, io: &Io, name: &str, is_enabled: bool) -> Result<Account, Error> {
+        self.order(io, Order::Change(name.to_owned(), Change::Enabled(is_enabled))).await
+    }
+
+    /// Removes an account with its sessions and shares, and tells what it was. Its files are the caller's.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn remove(&self, io: &Io, name: &str) -> Result<Account, Error> {
+        self.order(io, Order::Remove(name.to_owned())).await
+    }
+
+    /// All accounts as data, with the hashes of their passwords.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Unavailable`].
+    pub async fn export(&self, io: &Io) -> Result<Vec<Exported>, Error> {
+        self.order(io, Order::Export).await
+    }
+
+    /// Makes an account from data.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::NameTaken`], [`Error::BadImport`] if the password is no hash.
+    pub async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
+        self.order(io, Order::Import(account)).await
+    }
+}
+
+impl Auth {
+    async fn order<T: TryFrom<Answer>>(&self, io: &Io, order: Order) -> Result<T, Error> {
+        self.ask(io, Question::Operator(order)).await
+    }
+
+    async fn ask<T: TryFrom<Answer>>(&self, io: &Io, question: Question) -> Result<T, Error> {
+        let answer = self.shared.keeper.answer(io, question).await?;
+        T::try_from(answer).map_err(|_| {
+            tracing::error!("the auth tier answered something else than it was asked");
+            Error::Unavailable
+        })
+    }
+
+    /// What is remembered of a name with a password; nothing, for an address that has guessed too often.
+    async fn shown(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Result<Shown, Error> {
+        let mut shown =
+            self.recall(io, self.shared.remembered.password_key(io, name, password, from)).await?;
+        if self.guarded(from).is_some_and(|limits| self.shared.misses.is_spent(io, limits, from)) {
+            shown.recall = Recall::Nothing;
+        }
+        Ok(shown)
+    }
+
+    fn noting_misses<T>(&self, io: &Io, from: Source, answer: Result<T, Error>) -> Result<T, Error> {
+        if let (Some(limits), Err(Error::WrongCredentials | Error::TooManyAttempts { .. })) =
+            (self.guarded(from), &answer)
+        {
+            self.shared.misses.note(io, limits, from);
+        }
+        answer
+    }
+
+    /// The limits on guessing that hold for this address.
+    fn guarded(&self, from: Source) -> Option<Attempts> {
+        self.shared.keeper.settings().attempts.filter(|limits| !(limits.exempt_local && from.is_local()))
+    }
+
+    /// Now, with changes that were made elsewhere looked for.
+    async fn moment(&self, io: &Io) -> Result<Moment, Error> {
+        let keeper = &self.shared.keeper;
+        match self.look(time::now(io)) {
+            Look::No => {}
+            Look::Ahead => keeper.look_ahead(io),
+            Look::Now => keeper.look(io).await?,
+        }
+        Ok(Moment { stamp: keeper.changes().stamp(), now: time::now(io) })
+    }
+
+    /// What is remembered under `key`, and nobody has changed since.
+    async fn recall(&self, io: &Io, key: Key) -> Result<Shown, Error> {
+        let (asked, keeper) = (self.moment(io).await?, &self.shared.keeper);
+        let life = keeper.settings().remembered_time;
+        let recall = self.shared.remembered.recall(&key, keeper.changes(), asked.now, life);
+        Ok(Shown { key, recall, asked })
+    }
+
+    /// Remembers what the keeper said of what was shown. If that changed meanwhile, it is not believed.
+    fn remember(&self, shown: &Shown, identity: Identity) -> Identity {
+        self.shared.remembered.remember(shown.key, identity.clone());
+        identity
+    }
+
+    /// Whether to look now. Of those who ask at a time, one has the look made early, so that nobody waits.
+    fn look(&self, now: Millis) -> Look {
+        let age = |then: Millis| {
+            if then > now + millis(CLOCK_SKEW_MAX) { Millis::MAX } else { now.saturating_sub(then) }
+        };
+        let looked = age(self.shared.keeper.looked());
+        if looked >= millis(TRUST_TIME) {
+            return Look::Now;
+        }
+        let set_out = self.shared.set_out.load(Ordering::SeqCst);
+        if looked < millis(LOOK_TIME) || age(set_out) < millis(LOOK_TIME) {
+            return Look::No;
+        }
+        let sent = self.shared.set_out.compare_exchange(set_out, now, Ordering::SeqCst, Ordering::SeqCst);
+        if sent.is_ok() { Look::Ahead } else { Look::No }
+    }
+}
+
+impl Moment {
+    /// Who shows a password, by an answer to what was asked then.
+    fn password(self, account: Account, version: i64) -> Identity {
+        self.identity(account, Credential::Password(version), Millis::MAX)
+    }
+
+    /// Who shows the token of a session that ends at `until`, by an answer to what was asked then.
+    fn session(self, account: Account, session: SessionId, until: Millis) -> Identity {
+        self.identity(account, Credential::Session(session), until)
+    }
+
+    fn identity(self, account: Account, credential: Credential, until: Millis) -> Identity {
+        let verified = Verified { stamp: self.stamp, since: self.now, until };
+        Identity { account: Arc::new(account), credential, verified }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_share_one() {
+        fn is_shared<T: Send + Sync + Clone>() {}
+        is_shared::<Auth>();
+    }
+}

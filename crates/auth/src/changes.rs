@@ -1,0 +1,109 @@
+//! What has changed since: how something that is remembered is known to be out of date.
+//!
+//! It is not the change itself. What must hold: whoever read the directory before a change was noted, at
+//! whatever time it writes down what it read, finds it out of date; to forget costs one store.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::limits::CHANGE_PLACES;
+use crate::sessions::SessionId;
+
+/// A moment in the order of changes. Take it before the directory is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp(u64);
+
+/// What a change is about. Two that share a place are forgotten together.
+#[derive(Clone, Copy)]
+pub(crate) enum Topic {
+    Account(i64),
+    Session(SessionId),
+}
+
+impl Topic {
+    fn place(self) -> usize {
+        let number = match self {
+            Topic::Account(id) => id.unsigned_abs(),
+            Topic::Session(SessionId(hash)) => {
+                u64::from(u32::from_le_bytes([hash[4], hash[5], hash[6], hash[7]]))
+            }
+        };
+        usize::try_from(number % CHANGE_PLACES as u64).unwrap_or(0)
+    }
+}
+
+/// The latest change of each topic.
+pub(crate) struct Changes {
+    count: AtomicU64,
+    everything: AtomicU64,
+    accounts: Box<[AtomicU64]>,
+    sessions: Box<[AtomicU64]>,
+}
+
+impl Changes {
+    pub(crate) fn new() -> Changes {
+        let places = || (0..CHANGE_PLACES).map(|_| AtomicU64::new(0)).collect();
+        Changes {
+            count: AtomicU64::new(0),
+            everything: AtomicU64::new(0),
+            accounts: places(),
+            sessions: places(),
+        }
+    }
+
+    /// The moment as of now.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp(self.count.load(Ordering::SeqCst))
+    }
+
+    /// Notes a change, after it was made and before anybody is told that it was.
+    pub(crate) fn note(&self, topic: Topic) {
+        self.latest(topic).fetch_max(self.next(), Ordering::SeqCst);
+    }
+
+    /// Notes that anything may have changed.
+    pub(crate) fn note_everything(&self) {
+        self.everything.fetch_max(self.next(), Ordering::SeqCst);
+    }
+
+    /// Whether nothing about `topic` was noted since `stamp`.
+    pub(crate) fn is_current(&self, topic: Topic, stamp: Stamp) -> bool {
+        let latest = self.latest(topic).load(Ordering::SeqCst);
+        latest.max(self.everything.load(Ordering::SeqCst)) <= stamp.0
+    }
+
+    fn next(&self) -> u64 {
+        self.count.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    fn latest(&self, topic: Topic) -> &AtomicU64 {
+        match topic {
+            Topic::Account(_) => &self.accounts[topic.place()],
+            Topic::Session(_) => &self.sessions[topic.place()],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_before_a_change_is_out_of_date_and_what_was_read_after_is_not() {
+        let changes = Changes::new();
+        let before = changes.stamp();
+        changes.note(Topic::Account(7));
+        assert!(!changes.is_current(Topic::Account(7), before));
+        assert!(changes.is_current(Topic::Account(7), changes.stamp()));
+        assert!(changes.is_current(Topic::Account(8), before));
+        assert!(changes.is_current(Topic::Session(SessionId([7; 32])), before));
+    }
+
+    #[test]
+    fn a_change_of_everything_is_one_of_each() {
+        let changes = Changes::new();
+        let before = changes.stamp();
+        changes.note_everything();
+        assert!(!changes.is_current(Topic::Account(1), before));
+        assert!(!changes.is_current(Topic::Session(SessionId([1; 32])), before));
+    }
+}

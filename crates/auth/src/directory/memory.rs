@@ -1,0 +1,234 @@
+//! A directory in memory: for the simulator and for tests.
+//!
+//! It is gone with its process. What must hold: it answers as the others do, and with the same bytes.
+
+use std::collections::BTreeMap;
+
+use super::around::around;
+use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use crate::account::{Account, Change};
+use crate::sessions::SessionId;
+use crate::shares::{Share, covers};
+use crate::time::{Millis, time};
+
+/// Accounts, sessions and shares in maps.
+#[derive(Default)]
+pub struct MemoryDirectory {
+    accounts: BTreeMap<i64, Record>,
+    sessions: BTreeMap<SessionId, NewSession>,
+    shares: Vec<GivenShare>,
+    last_id: i64,
+}
+
+impl MemoryDirectory {
+    /// One with nothing in it.
+    pub fn new() -> MemoryDirectory {
+        MemoryDirectory::default()
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.accounts.values().any(|record| record.account.name == name)
+    }
+
+    fn end_sessions(&mut self, account: i64, but: Option<SessionId>) {
+        self.sessions.retain(|id, session| session.account != account || Some(*id) == but);
+    }
+
+    /// The oldest sessions of an account beyond `max`.
+    fn beyond(&self, account: i64, max: usize) -> Vec<SessionId> {
+        let of_account = self.sessions.values().filter(|session| session.account == account);
+        let mut by_age: Vec<_> = of_account.map(|session| (session.created, session.id)).collect();
+        by_age.sort_unstable();
+        by_age.truncate(by_age.len().saturating_sub(max));
+        by_age.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn seen(&self, share: &GivenShare) -> Option<Share> {
+        Some(Share {
+            id: share.id.clone(),
+            owner: self.accounts.get(&share.owner)?.account.name.clone(),
+            path: share.path.clone(),
+            with: self.accounts.get(&share.with)?.account.name.clone(),
+            permission: share.permission,
+            created: time(share.created),
+            expires: share.expires.map(time),
+        })
+    }
+
+    fn is_given(&self, share: &GivenShare, given: Given) -> bool {
+        let is_enabled = |id| self.accounts.get(&id).is_some_and(|owner| owner.account.enabled);
+        match given {
+            Given::By(owner) => share.owner == owner,
+            Given::With(with) => share.with == with && is_enabled(share.owner),
+        }
+    }
+}
+
+fn holds(expires: Option<Millis>, now: Millis) -> bool {
+    expires.is_none_or(|expires| expires > now)
+}
+
+impl Directory for MemoryDirectory {
+    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+        Ok(false)
+    }
+
+    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        self.sessions.retain(|_, session| session.expires > now);
+        self.shares.retain(|share| holds(share.expires, now));
+        Ok(())
+    }
+
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+        if self.is_named(&new.name) {
+            return Ok(None);
+        }
+        self.last_id += 1;
+        let account = Account {
+            id: self.last_id,
+            name: new.name.clone(),
+            quota: new.quota,
+            permissions: new.permissions,
+            enabled: new.enabled,
+            created: time(new.created),
+        };
+        let record = Record { account: account.clone(), hash: new.hash.clone(), version: 1 };
+        self.accounts.insert(account.id, record);
+        Ok(Some(account))
+    }
+
+    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+        let mut all: Vec<Record> = self.accounts.values().cloned().collect();
+        all.sort_by(|one, other| one.account.name.cmp(&other.account.name));
+        Ok(all)
+    }
+
+    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+        Ok(self.accounts.values().find(|record| record.account.name == name).cloned())
+    }
+
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+        Ok(self.accounts.get(&id).cloned())
+    }
+
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+        let Some(record) = self.accounts.get_mut(&id) else { return Ok(None) };
+        match change {
+            Change::Quota(quota) => record.account.quota = quota,
+            Change::Permissions(permissions) => record.account.permissions = permissions,
+            Change::Enabled(enabled) => record.account.enabled = enabled,
+        }
+        let account = record.account.clone();
+        if !account.enabled {
+            self.end_sessions(id, None);
+        }
+        Ok(Some(account))
+    }
+
+    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+        self.end_sessions(id, None);
+        self.shares.retain(|share| share.owner != id && share.with != id);
+        Ok(self.accounts.remove(&id).is_some())
+    }
+
+    fn set_password(
+        &mut self,
+        id: i64,
+        version: i64,
+        hash: &str,
+        but: Option<SessionId>,
+    ) -> Result<bool, Trouble> {
+        let Some(record) = self.accounts.get_mut(&id).filter(|record| record.version == version) else {
+            return Ok(false);
+        };
+        record.version += 1;
+        hash.clone_into(&mut record.hash);
+        self.end_sessions(id, but);
+        Ok(true)
+    }
+
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+        if let Some(record) = self.accounts.get_mut(&id).filter(|record| record.version == version) {
+            hash.clone_into(&mut record.hash);
+        }
+        Ok(())
+    }
+
+    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+        let is_shown = |record: &Record| record.account.enabled && record.version == new.version;
+        if !self.accounts.get(&new.account).is_some_and(is_shown) {
+            return Ok(None);
+        }
+        self.sessions.insert(new.id, new.clone());
+        let ended = self.beyond(new.account, max);
+        for id in &ended {
+            self.sessions.remove(id);
+        }
+        Ok(Some(ended))
+    }
+
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+        let Some(session) = self.sessions.get(&id).filter(|session| session.expires > now) else {
+            return Ok(None);
+        };
+        let owner = self.accounts.get(&session.account).filter(|record| record.account.enabled);
+        Ok(owner.map(|record| (record.account.clone(), session.expires)))
+    }
+
+    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+        Ok(self.sessions.remove(&id).is_some())
+    }
+
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+        let is_same =
+            |share: &GivenShare| (share.owner, share.with, &share.path) == (new.owner, new.with, &new.path);
+        self.shares.retain(|share| share.owner != new.owner || holds(share.expires, new.created));
+        let others = self.shares.iter().filter(|share| share.owner == new.owner && !is_same(share));
+        let is_full = others.count() >= max;
+        let (false, Some(mut seen)) = (is_full, self.seen(new)) else { return Ok(None) };
+        if let Some(share) = self.shares.iter_mut().find(|share| is_same(share)) {
+            (share.permission, share.expires) = (new.permission, new.expires);
+            (seen.id, seen.created) = (share.id.clone(), time(share.created));
+        } else {
+            self.shares.push(new.clone());
+        }
+        Ok(Some(seen))
+    }
+
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+        let held =
+            self.shares.iter().filter(|share| holds(share.expires, now) && self.is_given(share, given));
+        let mut seen: Vec<Share> = held.filter_map(|share| self.seen(share)).collect();
+        seen.sort_by(|one, other| {
+            (&one.owner, &one.path, &one.with).cmp(&(&other.owner, &other.path, &other.with))
+        });
+        Ok(seen)
+    }
+
+    fn shares_around(
+        &mut self,
+        owner: i64,
+        with: i64,
+        path: &[u8],
+        now: Millis,
+    ) -> Result<Vec<Share>, Trouble> {
+        let between = self.shares.iter().filter(|share| share.owner == owner && share.with == with);
+        let mut held: Vec<_> = between.filter(|share| holds(share.expires, now)).collect();
+        held.sort_by(|one, other| one.path.cmp(&other.path));
+        around(path, |from| {
+            let at = held.partition_point(|share| share.path.as_slice() < from);
+            Ok(held.get(at).and_then(|share| self.seen(share)))
+        })
+    }
+
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+        let before = self.shares.len();
+        self.shares.retain(|share| share.owner != owner || share.id != id);
+        Ok(self.shares.len() < before)
+    }
+
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+        self.shares.retain(|share| share.owner != owner || !covers(path, &share.path));
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! The directory: accounts, sessions and shares, as they are stored.
+//!
+//! It decides nothing: who may do what is the keeper's. Its calls block, and run where the engine lets them.
+//! What must hold: a call that has answered is done for good, and one that failed has changed nothing; the
+//! same suite of tests passes over each of them.
+
+mod around;
+mod memory;
+mod sqlite;
+
+use crate::account::{Account, Change, Permissions, Quota};
+use crate::sessions::SessionId;
+use crate::shares::{Permission, Share};
+use crate::time::Millis;
+
+pub use memory::MemoryDirectory;
+pub use sqlite::SqliteDirectory;
+
+/// Why a directory cannot do as it was told: a text for the log, never for a peer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Trouble(pub String);
+
+/// An account with what is known of its password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The account.
+    pub account: Account,
+    /// The hash of its password, in PHC form.
+    pub hash: String,
+    /// How often the password was set; the same password hashed anew is the same version.
+    pub version: i64,
+}
+
+/// An account that is to be made.
+#[derive(Clone, Debug)]
+pub struct NewAccount {
+    /// Its name, in its one form.
+    pub name: String,
+    /// The hash of its password.
+    pub hash: String,
+    /// What it may store.
+    pub quota: Quota,
+    /// What it may do.
+    pub permissions: Permissions,
+    /// Whether it may log in.
+    pub enabled: bool,
+    /// When it is made.
+    pub created: Millis,
+}
+
+/// A session that is to be kept.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Its number.
+    pub id: SessionId,
+    /// Whose it is.
+    pub account: i64,
+    /// The version of the password that was shown: an older one opens nothing.
+    pub version: i64,
+    /// When it begins.
+    pub created: Millis,
+    /// When it ends.
+    pub expires: Millis,
+}
+
+/// A share that is to be kept. One for the same path and account is changed by it, and keeps its id.
+#[derive(Clone, Debug)]
+pub struct GivenShare {
+    /// Its name for unsharing.
+    pub id: String,
+    /// Whose home it is.
+    pub owner: i64,
+    /// Who gets it.
+    pub with: i64,
+    /// The path, in its one form.
+    pub path: Vec<u8>,
+    /// What it lets do.
+    pub permission: Permission,
+    /// When it is given.
+    pub created: Millis,
+    /// When it ends.
+    pub expires: Option<Millis>,
+}
+
+/// Whose shares are looked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Given {
+    /// All that an account gives.
+    By(i64),
+    /// All that an account has, of owners that are enabled.
+    With(i64),
+}
+
+/// Where accounts, sessions and shares are kept.
+pub trait Directory: Send {
+    /// Whether somebody else has changed it since this was asked last.
+    fn changed_elsewhere(&mut self) -> Result<bool, Trouble>;
+    /// Forgets sessions and shares that ended before `now`.
+    fn sweep(&mut self, now: Millis) -> Result<(), Trouble>;
+
+    /// Makes an account; `None` if the name is taken.
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble>;
+    /// All accounts by name.
+    fn accounts(&mut self) -> Result<Vec<Record>, Trouble>;
+    /// The account of this name.
+    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble>;
+    /// The account of this number.
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble>;
+    /// Changes an account, and ends its sessions if it is disabled; `None` if there is none of this number.
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble>;
+    /// Removes an account, its sessions, and the shares that it gave and had.
+    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble>;
+    /// Sets a password in place of `version` and ends all sessions but `but`; false if it is another version.
+    fn set_password(
+        &mut self,
+        id: i64,
+        version: i64,
+        hash: &str,
+        but: Option<SessionId>,
+    ) -> Result<bool, Trouble>;
+    /// Stores another hash of the same password, if that still is of `version`.
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble>;
+
+    /// Keeps a session if the account is enabled and its password is of that version (else `None`); tells
+    /// which of its oldest sessions ended so that it has at most `max`.
+    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble>;
+    /// The account of a session that has not ended, and when it will; none of a disabled account.
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble>;
+    /// Ends a session; false if there is none.
+    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble>;
+
+    /// Keeps a share; `None` if the owner has `max` others that have not ended, or one of the two accounts
+    /// is gone.
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble>;
+    /// Shares that have not ended, by owner, path and account.
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble>;
+    /// The shares that cover `path`, of those that one account gives to another and that have not ended. If
+    /// there are none, one for each name below `path`, for the first names in the order of bytes.
+    fn shares_around(
+        &mut self,
+        owner: i64,
+        with: i64,
+        path: &[u8],
+        now: Millis,
+    ) -> Result<Vec<Share>, Trouble>;
+    /// Ends a share of this owner's; false if there is none.
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble>;
+    /// Ends the shares of a path and of all below it.
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble>;
+}

@@ -1,0 +1,378 @@
+//! A directory in a SQLite file: the default.
+//!
+//! Other processes may have it open, too. What must hold: what has answered is on the disk (WAL, synchronous
+//! in full); only its owner can read the file, if it was made here.
+
+mod rows;
+mod schema;
+
+use std::path::Path;
+
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior,
+};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::around::around;
+use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use crate::account::{Account, Change};
+use crate::limits::{DIRECTORY_BUSY_TIME, OPEN_TRIES_MAX, STATEMENTS_KEPT};
+use crate::sessions::SessionId;
+use crate::shares::{Permission, Share};
+use crate::time::Millis;
+use rows::{RECORD, SHARE, permission_bits};
+
+/// One connection to the file.
+pub struct SqliteDirectory {
+    connection: Connection,
+    /// What SQLite counts up when another connection has changed the file.
+    data_version: i64,
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
+fn failed(error: rusqlite::Error) -> Trouble {
+    Trouble(format!("SQLite: {error}"))
+}
+
+/// SQLite has no larger numbers; nobody has so many bytes, nor lives so long.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+impl SqliteDirectory {
+    /// Opens the file at `path`, or makes it; its folder must be there. This blocks.
+    ///
+    /// # Errors
+    /// What the system or SQLite says, and if a newer plimsoll has made the file.
+    pub fn open(path: &Path) -> Result<SqliteDirectory, Trouble> {
+        let at = |trouble: Trouble| Trouble(format!("{}: {trouble}", path.display()));
+        make_private(path).map_err(at)?;
+        Self::connect(path).map_err(at)
+    }
+
+    fn connect(path: &Path) -> Result<SqliteDirectory, Trouble> {
+        let mut connection = Connection::open(path).map_err(failed)?;
+        connection.busy_timeout(DIRECTORY_BUSY_TIME).map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+        connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+        connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+        set_up(&mut connection)?;
+        let mut directory = SqliteDirectory { connection, data_version: 0 };
+        directory.changed_elsewhere()?;
+        Ok(directory)
+    }
+
+    fn begin(&mut self) -> Result<Transaction<'_>, Trouble> {
+        self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)
+    }
+}
+
+/// Makes the file with a mode of its own, before SQLite would with the process's. Never opens one that is
+/// there: closing it would let go of the locks that this process has on it.
+fn make_private(path: &Path) -> Result<(), Trouble> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(_) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(Trouble(format!("cannot be made: {error}"))),
+    }
+}
+
+/// Makes the tables, and turns the file to WAL. SQLite waits for another process that makes the tables, but
+/// not for one that turns the file at this moment: then we begin again, and wait for it with the tables.
+fn set_up(connection: &mut Connection) -> Result<(), Trouble> {
+    for _ in 1..OPEN_TRIES_MAX {
+        schema::bring_up_to_date(connection)?;
+        match turn_to_wal(connection) {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+            turned => return turned.map_err(failed),
+        }
+    }
+    turn_to_wal(connection).map_err(failed)
+}
+
+fn turn_to_wal(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
+}
+
+fn run(connection: &Connection, sql: &str, params: impl Params) -> Result<usize, Trouble> {
+    connection.prepare_cached(sql).and_then(|mut prepared| prepared.execute(params)).map_err(failed)
+}
+
+fn one<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Option<T>, Trouble> {
+    let mut prepared = connection.prepare_cached(sql).map_err(failed)?;
+    prepared.query_row(params, read).optional().map_err(failed)
+}
+
+fn all<T>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, Trouble> {
+    let mut prepared = connection.prepare_cached(sql).map_err(failed)?;
+    let rows = prepared.query_map(params, read).map_err(failed)?;
+    rows.collect::<rusqlite::Result<_>>().map_err(failed)
+}
+
+fn record_where(connection: &Connection, what: &str, value: impl Params) -> Result<Option<Record>, Trouble> {
+    one(connection, &format!("SELECT {RECORD} FROM accounts a WHERE {what} = ?1"), value, rows::record)
+}
+
+fn share_where(what: &str) -> String {
+    format!(
+        "SELECT {SHARE} FROM shares s JOIN accounts o ON o.id = s.owner JOIN accounts h ON h.id = s.holder
+        WHERE (s.expires IS NULL OR s.expires > ?1) AND {what}"
+    )
+}
+
+fn all_shares_where(what: &str) -> String {
+    format!("{} ORDER BY o.name, s.path, h.name", share_where(what))
+}
+
+/// The first share of an owner (`?2`) and a holder (`?3`) at or after a path (`?4`): one step in the index.
+fn first_share() -> String {
+    format!("{} ORDER BY s.path LIMIT 1", share_where("s.owner = ?2 AND s.holder = ?3 AND s.path >= ?4"))
+}
+
+impl Directory for SqliteDirectory {
+    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+        let version = one(&self.connection, "PRAGMA data_version", (), |row| row.get(0))?.unwrap_or(0);
+        Ok(std::mem::replace(&mut self.data_version, version) != version)
+    }
+
+    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        let transaction = self.begin()?;
+        run(&transaction, "DELETE FROM sessions WHERE expires <= ?1", [signed(now)])?;
+        run(&transaction, "DELETE FROM shares WHERE expires <= ?1", [signed(now)])?;
+        transaction.commit().map_err(failed)
+    }
+
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+        let transaction = self.begin()?;
+        let added = run(
+            &transaction,
+            "INSERT INTO accounts
+            (name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
+            VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (name) DO NOTHING",
+            (
+                &new.name,
+                &new.hash,
+                new.quota.bytes.map(signed),
+                new.quota.files.map(signed),
+                permission_bits(new.permissions),
+                new.enabled,
+                signed(new.created),
+            ),
+        )?;
+        let record = if added == 0 { None } else { record_where(&transaction, "a.name", [&new.name])? };
+        transaction.commit().map_err(failed)?;
+        Ok(record.map(|record| record.account))
+    }
+
+    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+        let sql = format!("SELECT {RECORD} FROM accounts a ORDER BY a.name");
+        all(&self.connection, &sql, (), rows::record)
+    }
+
+    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+        record_where(&self.connection, "a.name", [name])
+    }
+
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+        record_where(&self.connection, "a.id", [id])
+    }
+
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+        let transaction = self.begin()?;
+        match change {
+            Change::Quota(quota) => run(
+                &transaction,
+                "UPDATE accounts SET quota_bytes = ?2, quota_files = ?3 WHERE id = ?1",
+                (id, quota.bytes.map(signed), quota.files.map(signed)),
+            )?,
+            Change::Permissions(permissions) => run(
+                &transaction,
+                "UPDATE accounts SET permissions = ?2 WHERE id = ?1",
+                (id, permission_bits(permissions)),
+            )?,
+            Change::Enabled(enabled) => {
+                run(&transaction, "UPDATE accounts SET enabled = ?2 WHERE id = ?1", (id, enabled))?
+            }
+        };
+        run(
+            &transaction,
+            "DELETE FROM sessions WHERE account = (SELECT id FROM accounts WHERE id = ?1 AND NOT enabled)",
+            [id],
+        )?;
+        let record = record_where(&transaction, "a.id", [id])?;
+        transaction.commit().map_err(failed)?;
+        Ok(record.map(|record| record.account))
+    }
+
+    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+        Ok(run(&self.connection, "DELETE FROM accounts WHERE id = ?1", [id])? > 0)
+    }
+
+    fn set_password(
+        &mut self,
+        id: i64,
+        version: i64,
+        hash: &str,
+        but: Option<SessionId>,
+    ) -> Result<bool, Trouble> {
+        let transaction = self.begin()?;
+        let set = run(
+            &transaction,
+            "UPDATE accounts SET hash = ?3, version = version + 1 WHERE id = ?1 AND version = ?2",
+            (id, version, hash),
+        )?;
+        if set > 0 {
+            let but = but.map(|session| session.0);
+            run(&transaction, "DELETE FROM sessions WHERE account = ?1 AND id IS NOT ?2", (id, but))?;
+        }
+        transaction.commit().map_err(failed)?;
+        Ok(set > 0)
+    }
+
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+        let sql = "UPDATE accounts SET hash = ?3 WHERE id = ?1 AND version = ?2";
+        run(&self.connection, sql, (id, version, hash)).map(drop)
+    }
+
+    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+        let transaction = self.begin()?;
+        let added = run(
+            &transaction,
+            "INSERT INTO sessions (id, account, created, expires)
+            SELECT ?1, id, ?4, ?5 FROM accounts WHERE id = ?2 AND version = ?3 AND enabled",
+            (new.id.0, new.account, new.version, signed(new.created), signed(new.expires)),
+        )?;
+        let ended = all(
+            &transaction,
+            "DELETE FROM sessions WHERE id IN (
+                SELECT id FROM sessions WHERE account = ?1
+                ORDER BY created DESC, id DESC LIMIT -1 OFFSET ?2
+            ) RETURNING id",
+            (new.account, signed(max as u64)),
+            |row| row.get(0).map(SessionId),
+        )?;
+        transaction.commit().map_err(failed)?;
+        Ok((added > 0).then_some(ended))
+    }
+
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+        let sql = format!(
+            "SELECT {RECORD}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
+            WHERE s.id = ?1 AND s.expires > ?2 AND a.enabled"
+        );
+        let read = |row: &Row<'_>| Ok((rows::account(row)?, unsigned(row.get("expires")?)));
+        one(&self.connection, &sql, (id.0, signed(now)), read)
+    }
+
+    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+        Ok(run(&self.connection, "DELETE FROM sessions WHERE id = ?1", [id.0])? > 0)
+    }
+
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+        let transaction = self.begin()?;
+        let ended = "DELETE FROM shares WHERE owner = ?1 AND expires <= ?2";
+        run(&transaction, ended, (new.owner, signed(new.created)))?;
+        let others: i64 = one(
+            &transaction,
+            "SELECT count(*) FROM shares WHERE owner = ?1 AND NOT (holder = ?2 AND path = ?3)",
+            (new.owner, new.with, &new.path),
+            |row| row.get(0),
+        )?
+        .unwrap_or(0);
+        if others >= signed(max as u64) {
+            return Ok(None);
+        }
+        run(
+            &transaction,
+            "INSERT INTO shares (id, owner, holder, path, permission, created, expires)
+            SELECT ?1, o.id, h.id, ?4, ?5, ?6, ?7 FROM accounts o, accounts h WHERE o.id = ?2 AND h.id = ?3
+            ON CONFLICT (owner, holder, path)
+            DO UPDATE SET permission = excluded.permission, expires = excluded.expires",
+            (
+                &new.id,
+                new.owner,
+                new.with,
+                &new.path,
+                new.permission == Permission::Write,
+                signed(new.created),
+                new.expires.map(signed),
+            ),
+        )?;
+        let sql = share_where("s.owner = ?2 AND s.holder = ?3 AND s.path = ?4");
+        let at = (signed(new.created), new.owner, new.with, &new.path);
+        let share = one(&transaction, &sql, at, rows::share)?;
+        transaction.commit().map_err(failed)?;
+        Ok(share)
+    }
+
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+        let (connection, now) = (&self.connection, signed(now));
+        match given {
+            Given::By(owner) => all(connection, &all_shares_where("s.owner = ?2"), (now, owner), rows::share),
+            Given::With(holder) => {
+                let sql = all_shares_where("s.holder = ?2 AND o.enabled");
+                all(connection, &sql, (now, holder), rows::share)
+            }
+        }
+    }
+
+    fn shares_around(
+        &mut self,
+        owner: i64,
+        with: i64,
+        path: &[u8],
+        now: Millis,
+    ) -> Result<Vec<Share>, Trouble> {
+        let mut prepared = self.connection.prepare_cached(&first_share()).map_err(failed)?;
+        around(path, |from| {
+            prepared.query_row((signed(now), owner, with, from), rows::share).optional().map_err(failed)
+        })
+    }
+
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+        Ok(run(&self.connection, "DELETE FROM shares WHERE owner = ?1 AND id = ?2", (owner, id))? > 0)
+    }
+
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+        let below = [path, b"/"].concat();
+        run(
+            &self.connection,
+            "DELETE FROM shares WHERE owner = ?1
+            AND (length(?2) = 0 OR path = ?2 OR substr(path, 1, length(?3)) = ?3)",
+            (owner, path, below),
+        )
+        .map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_share_at_a_path_is_found_by_the_index_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = SqliteDirectory::open(&folder.path().join("d.sqlite")).unwrap();
+        let sql = format!("EXPLAIN QUERY PLAN {}", first_share());
+        let at = (0, 1, 2, b"a".as_slice());
+        let plan: Vec<String> = all(&directory.connection, &sql, at, |row| row.get(3)).unwrap();
+        let plan = plan.join("; ");
+        assert!(plan.contains("(owner=? AND holder=? AND path>?)"), "{plan}");
+        assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{plan}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Rows as values: what the columns of a query mean.
+//!
+//! It asks nothing. What must hold: the columns stand in the order of the constants beside them.
+
+use rusqlite::{Result, Row};
+
+use super::unsigned;
+use crate::account::{Account, Permissions, Quota};
+use crate::directory::Record;
+use crate::shares::{Permission, Share};
+use crate::time::time;
+
+/// The columns that [`account`] and [`record`] read.
+pub(super) const RECORD: &str =
+    "a.id, a.name, a.quota_bytes, a.quota_files, a.permissions, a.enabled, a.created, a.hash, a.version";
+
+/// The columns that [`share`] reads.
+pub(super) const SHARE: &str = "s.id, o.name, s.path, h.name, s.permission, s.created, s.expires";
+
+pub(super) fn account(row: &Row<'_>) -> Result<Account> {
+    let quota = |at| row.get::<_, Option<i64>>(at).map(|kept| kept.map(unsigned));
+    Ok(Account {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        quota: Quota { bytes: quota(2)?, files: quota(3)? },
+        permissions: permissions(row.get(4)?),
+        enabled: row.get(5)?,
+        created: time(unsigned(row.get(6)?)),
+    })
+}
+
+pub(super) fn record(row: &Row<'_>) -> Result<Record> {
+    Ok(Record { account: account(row)?, hash: row.get(7)?, version: row.get(8)? })
+}
+
+pub(super) fn share(row: &Row<'_>) -> Result<Share> {
+    Ok(Share {
+        id: row.get(0)?,
+        owner: row.get(1)?,
+        path: row.get(2)?,
+        with: row.get(3)?,
+        permission: if row.get(4)? { Permission::Write } else { Permission::Read },
+        created: time(unsigned(row.get(5)?)),
+        expires: row.get::<_, Option<i64>>(6)?.map(|end| time(unsigned(end))),
+    })
+}
+
+fn permissions(bits: i64) -> Permissions {
+    let may = |bit| bits & bit != 0;
+    Permissions { read: may(1), write: may(2), delete: may(4), share: may(8) }
+}
+
+pub(super) fn permission_bits(permissions: Permissions) -> i64 {
+    let Permissions { read, write, delete, share } = permissions;
+    i64::from(read) | i64::from(write) << 1 | i64::from(delete) << 2 | i64::from(share) << 3
+}

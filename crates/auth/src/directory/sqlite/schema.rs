@@ -1,0 +1,65 @@
+//! The tables, as the steps that made them.
+//!
+//! A step that was released is never changed; what is new is another one. What must hold: a file's
+//! `user_version` is the count of steps it has had; one that has had more than we know is left alone.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{failed, signed};
+use crate::directory::Trouble;
+
+/// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions` are
+/// the bits of `rows.rs`. A session's id is a hash, a path is bytes.
+const STEPS: [&str; 1] = ["
+    CREATE TABLE accounts (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        hash TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        quota_bytes INTEGER,
+        quota_files INTEGER,
+        permissions INTEGER NOT NULL,
+        enabled INTEGER NOT NULL,
+        created INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE sessions (
+        id BLOB NOT NULL PRIMARY KEY,
+        account INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        created INTEGER NOT NULL,
+        expires INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX sessions_by_age ON sessions (account, created, id);
+    CREATE INDEX sessions_by_end ON sessions (expires);
+    CREATE TABLE shares (
+        id TEXT NOT NULL PRIMARY KEY,
+        owner INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        holder INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        path BLOB NOT NULL,
+        permission INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        expires INTEGER,
+        UNIQUE (owner, holder, path)
+    ) STRICT;
+    CREATE INDEX shares_by_holder ON shares (holder);
+"];
+
+/// Takes the steps that the file has not had. Two processes that open it at once take them one after the
+/// other.
+pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Trouble> {
+    let step = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let had: i64 = step.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
+    let Some(left) = usize::try_from(had).ok().and_then(|had| STEPS.get(had..)) else {
+        let known = STEPS.len();
+        return Err(Trouble(format!(
+            "a newer plimsoll made the directory (version {had}, this one knows {known}): start that one"
+        )));
+    };
+    if left.is_empty() {
+        return Ok(());
+    }
+    for sql in left {
+        step.execute_batch(sql).map_err(failed)?;
+    }
+    step.pragma_update(None, "user_version", signed(STEPS.len() as u64)).map_err(failed)?;
+    step.commit().map_err(failed)
+}

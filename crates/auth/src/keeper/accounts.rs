@@ -1,0 +1,150 @@
+//! Answers about accounts and their sessions, to the accounts themselves.
+//!
+//! It is not the operator's side. What must hold: a log-out and a change of password are noted in the same
+//! work that makes them; a session never begins from a password that was replaced meanwhile.
+
+use std::borrow::Cow;
+
+use plimsoll_io::Io;
+
+use super::Keeper;
+use crate::account::{Account, Permissions};
+use crate::ask::Answer;
+use crate::attempts::{Source, Standing};
+use crate::changes::Topic;
+use crate::directory::{NewAccount, NewSession};
+use crate::error::Error;
+use crate::limits::{PASSWORD_BYTES_MAX, SESSIONS_PER_ACCOUNT_MAX};
+use crate::names::account_name;
+use crate::secret::Secret;
+use crate::sessions::{LogIn, SessionId, draw_token};
+use crate::settings::SignUp;
+use crate::time::{self, millis};
+
+impl Keeper {
+    pub(super) async fn sign_up(
+        &self,
+        io: &Io,
+        name: &str,
+        password: Secret,
+        from: Source,
+    ) -> Result<Answer, Error> {
+        let settings = self.settings();
+        if settings.sign_up == SignUp::Closed {
+            return Err(Error::SignUpClosed);
+        }
+        let name = account_name(name.as_bytes())?;
+        self.check_password(&password)?;
+        // Before it is counted: who comes back counts once. Not for the name: it has no account, or a
+        // stranger's.
+        let seat = self.seat(None, from)?;
+        if let Some(limits) = settings.attempts {
+            self.counts.sign_up(io, limits, from)?;
+        }
+        let wanted = name.clone();
+        if self.directory(io, move |directory, _| directory.account(&wanted)).await?.is_some() {
+            return Err(Error::NameTaken);
+        }
+        let (hash, created) = (self.hash(io, password, seat).await?, time::now(io));
+        let (quota, permissions) = (settings.quota, Permissions::default());
+        let new = NewAccount { name, hash, quota, permissions, enabled: true, created };
+        self.add_account(io, new).await.map(Answer::Account)
+    }
+
+    pub(super) async fn add_account(&self, io: &Io, new: NewAccount) -> Result<Account, Error> {
+        let added = self.directory(io, move |directory, _| directory.add_account(&new)).await?;
+        added.ok_or(Error::NameTaken)
+    }
+
+    pub(super) fn check_password(&self, password: &Secret) -> Result<(), Error> {
+        let min = self.settings().password_bytes_min;
+        if (min..=PASSWORD_BYTES_MAX).contains(&password.bytes().len()) {
+            return Ok(());
+        }
+        let rule = format!("A password has {min} to {PASSWORD_BYTES_MAX} bytes. Choose one that does.");
+        Err(Error::BadPassword(Cow::Owned(rule)))
+    }
+
+    pub(super) async fn log_in(
+        &self,
+        io: &Io,
+        name: &str,
+        password: Secret,
+        (from, is_known): (Source, bool),
+    ) -> Result<Answer, Error> {
+        let record = self.verify(io, name, password, (from, Standing::of(is_known))).await?;
+        let (token, id) = draw_token(io);
+        let created = time::now(io);
+        let expires = created.saturating_add(millis(self.settings().session_time));
+        let (account, version) = (record.account.id, record.version);
+        let new = NewSession { id, account, version, created, expires };
+        let kept = self.directory(io, move |directory, changes| {
+            let ended = directory.add_session(&new, SESSIONS_PER_ACCOUNT_MAX)?;
+            ended.iter().flatten().for_each(|session| changes.note(Topic::Session(*session)));
+            Ok(ended.is_some())
+        });
+        if !kept.await? {
+            return Err(Error::WrongCredentials);
+        }
+        let begun = LogIn { token, expires: time::time(expires), account: record.account };
+        Ok(Answer::LogIn((begun, version)))
+    }
+
+    pub(super) async fn session(&self, io: &Io, session: SessionId) -> Result<Answer, Error> {
+        let now = time::now(io);
+        let found = self.directory(io, move |directory, _| directory.session(session, now)).await?;
+        let (account, expires) = found.ok_or(Error::NoSession)?;
+        Ok(Answer::Session((account, time::time(expires))))
+    }
+
+    /// The account as it is now, if it may log in and its password is still of that version.
+    pub(super) async fn renew(&self, io: &Io, id: i64, version: i64) -> Result<Answer, Error> {
+        let record = self.directory(io, move |directory, _| directory.account_of(id)).await?;
+        let holds = record.filter(|record| record.account.enabled && record.version == version);
+        holds.map(|record| Answer::Account(record.account)).ok_or(Error::NoSession)
+    }
+
+    pub(super) async fn log_out(&self, io: &Io, session: SessionId) -> Result<Answer, Error> {
+        let ended = self.directory(io, move |directory, changes| {
+            let ended = directory.end_session(session);
+            changes.note(Topic::Session(session));
+            ended
+        });
+        if ended.await? { Ok(Answer::Done(())) } else { Err(Error::NoSession) }
+    }
+
+    pub(super) async fn change_password(
+        &self,
+        io: &Io,
+        (id, but): (i64, Option<SessionId>),
+        (old, new): (Secret, Secret),
+        from: Source,
+    ) -> Result<Answer, Error> {
+        self.check_password(&new)?;
+        let known = self.directory(io, move |directory, _| directory.account_of(id)).await?;
+        let name = known.ok_or(Error::NoSession)?.account.name;
+        let version = self.verify(io, &name, old, (from, Standing::Shown)).await?.version;
+        let hash = self.hash(io, new, self.seat(Some(&name), from)?).await?;
+        if self.replace_password(io, (id, version), hash, but).await? {
+            Ok(Answer::Done(()))
+        } else {
+            Err(Error::WrongCredentials)
+        }
+    }
+
+    /// False if it was replaced meanwhile.
+    pub(super) async fn replace_password(
+        &self,
+        io: &Io,
+        (id, version): (i64, i64),
+        hash: String,
+        but: Option<SessionId>,
+    ) -> Result<bool, Error> {
+        self.directory(io, move |directory, changes| {
+            let set = directory.set_password(id, version, &hash, but);
+            changes.note(Topic::Account(id));
+            set
+        })
+        .await
+    }
+}

@@ -1,0 +1,184 @@
+//! The keeper: answers the tier's questions from a directory, under an operator's settings.
+//!
+//! It does not remember who was verified (fronts do). What must hold: the directory is locked only inside
+//! work that the engine runs where it may block, never over an await; what a change concerns is noted in the
+//! same work, so that a question that nobody waits for any more is still answered whole.
+
+mod accounts;
+mod operator;
+mod rights;
+mod verify;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use plimsoll_io::{Io, NotDone, Work};
+
+use crate::ask::{Answer, Question};
+use crate::attempts::{Counts, Standing};
+use crate::changes::Changes;
+use crate::directory::{Directory, Trouble};
+use crate::error::Error;
+use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
+use crate::seats::Seats;
+use crate::settings::Settings;
+use crate::time::{self, Millis, millis};
+
+/// What is in trouble, for the log.
+const DIRECTORY: &str = "the directory";
+
+/// What answers.
+pub(crate) struct Keeper {
+    shelf: Arc<Shelf>,
+    settings: RwLock<Arc<Settings>>,
+    counts: Counts,
+    seats: Arc<Seats>,
+}
+
+/// What the work in other threads needs.
+struct Shelf {
+    directory: Mutex<Box<dyn Directory>>,
+    changes: Changes,
+    /// When the last look for changes made elsewhere began.
+    looked: AtomicU64,
+    /// When what has ended was last forgotten.
+    swept: AtomicU64,
+    /// Passwords that were hashed.
+    hashes: AtomicU64,
+}
+
+impl Keeper {
+    pub(crate) fn new(directory: Box<dyn Directory>, settings: Settings) -> Keeper {
+        let shelf = Shelf {
+            directory: Mutex::new(directory),
+            changes: Changes::new(),
+            looked: AtomicU64::new(0),
+            swept: AtomicU64::new(0),
+            hashes: AtomicU64::new(0),
+        };
+        Keeper {
+            shelf: Arc::new(shelf),
+            settings: RwLock::new(Arc::new(settings)),
+            counts: Counts::new(),
+            seats: Arc::default(),
+        }
+    }
+
+    pub(crate) fn set(&self, settings: Settings) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.shelf.changes
+    }
+
+    /// When the last look for changes made elsewhere began.
+    pub(crate) fn looked(&self) -> Millis {
+        self.shelf.looked.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn hashes(&self) -> u64 {
+        self.shelf.hashes.load(Ordering::Relaxed)
+    }
+
+    /// Answers a question.
+    pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
+        match question {
+            Question::SignUp { name, password, from } => self.sign_up(io, &name, password, from).await,
+            Question::LogIn { name, password, from, is_known } => {
+                self.log_in(io, &name, password, (from, is_known)).await
+            }
+            Question::Session(session) => self.session(io, session).await,
+            Question::Password { name, password, from, is_known } => {
+                let record = self.verify(io, &name, password, (from, Standing::of(is_known))).await?;
+                Ok(Answer::Password((record.account, record.version)))
+            }
+            Question::Renew { account, version } => self.renew(io, account, version).await,
+            Question::LogOut(session) => self.log_out(io, session).await,
+            Question::ChangePassword { account, but, old, new, from } => {
+                self.change_password(io, (account, but), (old, new), from).await
+            }
+            Question::Share { owner, new } => self.share(io, owner, new).await,
+            Question::Unshare { owner, id } => self.unshare(io, owner, id).await,
+            Question::SharesBy(account) => self.shares_by(io, account).await,
+            Question::SharedWith(account) => self.shared_with(io, account).await,
+            Question::Granted { account, owner, path } => self.granted(io, account, &owner, &path).await,
+            Question::EndShares { owner, path } => self.end_shares(io, owner, &path).await,
+            Question::Operator(order) => self.obey(io, order).await,
+        }
+    }
+
+    /// Looks whether another process has changed the directory, and waits for it.
+    pub(crate) async fn look(&self, io: &Io) -> Result<(), Error> {
+        let (now, shelf) = (time::now(io), Arc::clone(&self.shelf));
+        settle(io.offload(Work::Directory, move |_| shelf.look(now)).await, DIRECTORY)
+    }
+
+    /// Has the directory looked at without waiting for it. Where too much is waiting, the next one tries.
+    pub(crate) fn look_ahead(&self, io: &Io) {
+        let (now, shelf) = (time::now(io), Arc::clone(&self.shelf));
+        let handed = io.hand_off(Work::Directory, move |_| {
+            let _ = settle(Ok(shelf.look(now)), DIRECTORY);
+        });
+        if handed.is_err() {
+            tracing::debug!("too much waits for the directory to look for changes made elsewhere");
+        }
+    }
+
+    /// Runs `work` on the directory, where it may block. It is done whole, also if nobody waits any more.
+    async fn directory<T: Send + 'static>(
+        &self,
+        io: &Io,
+        work: impl FnOnce(&mut dyn Directory, &Changes) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, Error> {
+        let shelf = Arc::clone(&self.shelf);
+        let done = io.offload(Work::Directory, move |_| work(&mut **shelf.directory(), &shelf.changes));
+        settle(done.await, DIRECTORY)
+    }
+}
+
+impl Shelf {
+    fn directory(&self) -> MutexGuard<'_, Box<dyn Directory>> {
+        self.directory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks for what another process has changed, and forgets what has ended now and then.
+    fn look(&self, now: Millis) -> Result<(), Trouble> {
+        let mut directory = self.directory();
+        if directory.changed_elsewhere()? {
+            self.changes.note_everything();
+        }
+        // One that began later may have been quicker. If it is from far ahead, the clock was set back.
+        if !(now..=now + millis(CLOCK_SKEW_MAX)).contains(&self.looked.load(Ordering::SeqCst)) {
+            self.looked.store(now, Ordering::SeqCst);
+        }
+        if now.abs_diff(self.swept.load(Ordering::SeqCst)) >= millis(SWEEP_TIME) {
+            self.swept.store(now, Ordering::SeqCst);
+            // Nobody who asks need wait for it to go well; it is tried again in its time.
+            if let Err(trouble) = directory.sweep(now) {
+                tracing::warn!("expired sessions and shares were not removed: {trouble}");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What became of offloaded work. Its trouble is for the log, and the peer hears that there is some.
+fn settle<T>(done: Result<Result<T, Trouble>, NotDone>, of: &str) -> Result<T, Error> {
+    match done {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(trouble)) => {
+            tracing::error!("{of}: {trouble}");
+            Err(Error::Unavailable)
+        }
+        Err(NotDone::Busy) => Err(Error::Busy { retry_after: BUSY_RETRY_TIME }),
+        Err(NotDone::Lost) => {
+            tracing::error!("{of}: the work on it was lost");
+            Err(Error::Unavailable)
+        }
+    }
+}

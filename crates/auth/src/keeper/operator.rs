@@ -1,0 +1,96 @@
+//! Answers to whoever runs the server.
+//!
+//! Nobody is asked for a password here: who reaches the directory is its operator. What must hold: a change
+//! is noted in the same work that makes it, so that a server in this process sees it at the next request.
+
+use std::borrow::Cow;
+
+use plimsoll_io::Io;
+
+use super::Keeper;
+use crate::account::{Account, Change, Exported};
+use crate::ask::{Answer, Order};
+use crate::changes::Topic;
+use crate::directory::{NewAccount, Record};
+use crate::error::Error;
+use crate::names::account_name;
+use crate::passwords::is_hash;
+use crate::secret::Secret;
+use crate::time;
+
+impl Keeper {
+    pub(super) async fn obey(&self, io: &Io, order: Order) -> Result<Answer, Error> {
+        match order {
+            Order::Accounts => {
+                let records = self.records(io).await?;
+                Ok(Answer::Accounts(records.into_iter().map(|record| record.account).collect()))
+            }
+            Order::Account(name) => Ok(Answer::Account(self.named(io, &name).await?.account)),
+            Order::Add { name, password, quota, permissions } => {
+                let name = account_name(name.as_bytes())?;
+                self.check_password(&password)?;
+                let (hash, created) = (self.hash(io, password, None).await?, time::now(io));
+                let new = NewAccount { name, hash, quota, permissions, enabled: true, created };
+                self.add_account(io, new).await.map(Answer::Account)
+            }
+            Order::SetPassword { name, password } => self.set_password(io, &name, password).await,
+            Order::Change(name, change) => self.change(io, &name, change).await.map(Answer::Account),
+            Order::Remove(name) => self.remove(io, &name).await.map(Answer::Account),
+            Order::Export => {
+                let records = self.records(io).await?;
+                Ok(Answer::Exported(records.into_iter().map(exported).collect()))
+            }
+            Order::Import(account) => self.import(io, account).await.map(Answer::Account),
+        }
+    }
+
+    async fn records(&self, io: &Io) -> Result<Vec<Record>, Error> {
+        self.directory(io, |directory, _| directory.accounts()).await
+    }
+
+    async fn set_password(&self, io: &Io, name: &str, password: Secret) -> Result<Answer, Error> {
+        self.check_password(&password)?;
+        let hash = self.hash(io, password, None).await?;
+        let Record { account, version, .. } = self.named(io, name).await?;
+        let set = self.replace_password(io, (account.id, version), hash, None).await?;
+        // Only somebody who sets it at this very moment can have been quicker.
+        if set { Ok(Answer::Done(())) } else { Err(Error::NotFound) }
+    }
+
+    async fn change(&self, io: &Io, name: &str, change: Change) -> Result<Account, Error> {
+        let id = self.named(io, name).await?.account.id;
+        let changed = self.directory(io, move |directory, changes| {
+            let changed = directory.change(id, change);
+            changes.note(Topic::Account(id));
+            changed
+        });
+        changed.await?.ok_or(Error::NotFound)
+    }
+
+    async fn remove(&self, io: &Io, name: &str) -> Result<Account, Error> {
+        let account = self.named(io, name).await?.account;
+        let id = account.id;
+        let removed = self.directory(io, move |directory, changes| {
+            let removed = directory.remove_account(id);
+            changes.note(Topic::Account(id));
+            removed
+        });
+        if removed.await? { Ok(account) } else { Err(Error::NotFound) }
+    }
+
+    async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
+        let Exported { name, password: hash, quota, permissions, enabled } = account;
+        let name = account_name(name.as_bytes())?;
+        if !is_hash(&hash) {
+            let why = format!("The password of {name:?} is no Argon2id hash in PHC form. Export it again.");
+            return Err(Error::BadImport(Cow::Owned(why)));
+        }
+        let created = time::now(io);
+        self.add_account(io, NewAccount { name, hash, quota, permissions, enabled, created }).await
+    }
+}
+
+fn exported(record: Record) -> Exported {
+    let Account { name, quota, permissions, enabled, .. } = record.account;
+    Exported { name, password: record.hash, quota, permissions, enabled }
+}

@@ -1,0 +1,96 @@
+//! Answers about shares: who gives what to whom.
+//!
+//! It does not know whether a path exists. What must hold: nobody learns of a path or a share that is not
+//! theirs; what there is not and what may not be known are both not found.
+
+use std::borrow::Cow;
+
+use plimsoll_io::Io;
+
+use super::Keeper;
+use crate::ask::Answer;
+use crate::directory::{Given, GivenShare, Record};
+use crate::error::Error;
+use crate::limits::{SHARE_PARTS_MAX, SHARES_PER_ACCOUNT_MAX};
+use crate::names::account_name;
+use crate::shares::{Grant, NewShare, Share, draw_id, shared_path};
+use crate::time;
+
+fn bad_share<T>(why: &'static str) -> Result<T, Error> {
+    Err(Error::BadShare(Cow::Borrowed(why)))
+}
+
+impl Keeper {
+    pub(super) async fn share(&self, io: &Io, owner: i64, new: NewShare) -> Result<Answer, Error> {
+        let path = shared_path(&new.path)?;
+        if path.split(|byte| *byte == b'/').count() > SHARE_PARTS_MAX {
+            return bad_share("This path is too deep to be shared. Share a folder that it is in.");
+        }
+        let created = time::now(io);
+        let expires = new.expires.map(time::since_1970);
+        if expires.is_some_and(|expires| expires <= created) {
+            return bad_share("The share would have ended already. Give a time that is to come.");
+        }
+        let giver = self.directory(io, move |directory, _| directory.account_of(owner)).await?;
+        if !giver.is_some_and(|giver| giver.account.enabled && giver.account.permissions.share) {
+            return Err(Error::NotAllowed);
+        }
+        let with = self.named(io, &new.with).await?.account.id;
+        if with == owner {
+            return bad_share("An account has its own files already. Share with another one.");
+        }
+        let (id, permission) = (draw_id(io), new.permission);
+        let given = GivenShare { id, owner, with, path, permission, created, expires };
+        let kept =
+            self.directory(io, move |directory, _| directory.add_share(&given, SHARES_PER_ACCOUNT_MAX));
+        let Some(share) = kept.await? else {
+            return bad_share(
+                "This account gives as many shares as it may. End one that is no longer needed.",
+            );
+        };
+        Ok(Answer::Share(share))
+    }
+
+    /// The account of a name; whether one exists is told to accounts only.
+    pub(super) async fn named(&self, io: &Io, name: &str) -> Result<Record, Error> {
+        let name = account_name(name.as_bytes()).map_err(|_| Error::NotFound)?;
+        self.directory(io, move |directory, _| directory.account(&name)).await?.ok_or(Error::NotFound)
+    }
+
+    pub(super) async fn unshare(&self, io: &Io, owner: i64, id: String) -> Result<Answer, Error> {
+        let ended = self.directory(io, move |directory, _| directory.end_share(owner, &id)).await?;
+        if ended { Ok(Answer::Done(())) } else { Err(Error::NotFound) }
+    }
+
+    pub(super) async fn shares_by(&self, io: &Io, account: i64) -> Result<Answer, Error> {
+        self.shares(io, Given::By(account)).await.map(Answer::Shares)
+    }
+
+    pub(super) async fn shared_with(&self, io: &Io, account: i64) -> Result<Answer, Error> {
+        self.shares(io, Given::With(account)).await.map(Answer::Shares)
+    }
+
+    async fn shares(&self, io: &Io, given: Given) -> Result<Vec<Share>, Error> {
+        let now = time::now(io);
+        self.directory(io, move |directory, _| directory.shares(given, now)).await
+    }
+
+    pub(super) async fn granted(&self, io: &Io, who: i64, owner: &str, path: &[u8]) -> Result<Answer, Error> {
+        let path = shared_path(path).map_err(|_| Error::NotFound)?;
+        let name = account_name(owner.as_bytes()).map_err(|_| Error::NotFound)?;
+        let now = time::now(io);
+        let found = self.directory(io, move |directory, _| {
+            let owner = directory.account(&name)?.filter(|owner| owner.account.enabled);
+            let Some(owner) = owner.map(|owner| owner.account) else { return Ok(None) };
+            let shares = directory.shares_around(owner.id, who, &path, now)?;
+            Ok(Some((owner, shares)))
+        });
+        let (owner, shares) = found.await?.ok_or(Error::NotFound)?;
+        if shares.is_empty() { Err(Error::NotFound) } else { Ok(Answer::Grant(Grant { owner, shares })) }
+    }
+
+    pub(super) async fn end_shares(&self, io: &Io, owner: i64, path: &[u8]) -> Result<Answer, Error> {
+        let path = shared_path(path)?;
+        self.directory(io, move |directory, _| directory.end_shares(owner, &path)).await.map(Answer::Done)
+    }
+}

@@ -1,0 +1,46 @@
+//! The auth tier: accounts, sessions, rights, and the limits on guessing.
+//!
+//! [`Auth`] is the handle that protocols hold. Behind it, what is asked is data ([`ask`]), the keeper
+//! answers, and a [`directory`] stores. It is not a protocol and not an engine: it knows no request, and what
+//! blocks goes through [`plimsoll_io::Io`].
+//!
+//! What must hold:
+//!
+//! 1. A password is stored only as an Argon2id hash, a token only as a hash; neither is ever printed.
+//! 2. Unknown name, wrong password and disabled account get one answer, in one time.
+//! 3. What ends (a session, a share, a permission) has ended at the next request in this process, and within
+//!    a second where another process ended it.
+//! 4. Every table that a stranger can fill has a bounded size.
+//! 5. Every method may be dropped at any await: what changes the directory is one piece of work.
+#![forbid(unsafe_code)]
+
+mod account;
+pub mod ask;
+mod attempts;
+mod auth;
+mod changes;
+pub mod directory;
+mod error;
+mod hex;
+mod keeper;
+pub mod limits;
+pub mod names;
+mod passwords;
+mod remembered;
+mod seats;
+mod secret;
+mod sessions;
+mod settings;
+mod shares;
+mod table;
+mod time;
+
+pub use account::{Account, Change, Exported, Permissions, Quota};
+pub use attempts::Source;
+pub use auth::Auth;
+pub use directory::{Directory, MemoryDirectory, SqliteDirectory};
+pub use error::Error;
+pub use secret::Secret;
+pub use sessions::{Identity, LogIn, SessionId};
+pub use settings::{Argon2Settings, Attempts, Budget, Settings, SignUp};
+pub use shares::{Grant, NewShare, Permission, Share};

@@ -1,0 +1,61 @@
+//! Every bound of the auth tier that no operator sets, by name, with its unit last.
+//!
+//! What an operator sets is in `settings.rs`. What must hold: whatever a stranger or an account can make grow
+//! has a number here or there.
+
+use std::time::Duration;
+
+/// Bytes of an account's name: it is a folder's name too.
+pub const NAME_BYTES_MAX: usize = 64;
+/// Bytes of a password: more is no password that a person has.
+pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// Bytes of a shared path.
+pub const PATH_BYTES_MAX: usize = 4096;
+/// Sessions of one account; when there is one more, the oldest ends.
+pub const SESSIONS_PER_ACCOUNT_MAX: usize = 1000;
+/// Shares that one account gives.
+pub const SHARES_PER_ACCOUNT_MAX: usize = 10_000;
+/// Parts of a shared path: each is one look for a share that covers a path below it.
+pub const SHARE_PARTS_MAX: usize = 64;
+/// Names that are shown on the way to shares, where only what is below a folder is shared.
+pub const NAMES_BELOW_MAX: usize = 256;
+/// Memory that a stored hash may ask for, in KiB: one from elsewhere must not take the machine down.
+pub const ARGON2_MEMORY_KIB_MAX: u32 = 1024 * 1024;
+/// Passes over its memory that a stored hash may ask for.
+pub const ARGON2_PASSES_MAX: u32 = 64;
+/// Lanes that a stored hash may ask for.
+pub const ARGON2_LANES_MAX: u32 = 64;
+/// Passwords of one account's name that wait to be hashed or are being hashed; one more is refused at once.
+/// Cores enough are at work on them, and one account leaves the engine's queue to others.
+pub const HASHES_PER_NAME_MAX: usize = 4;
+/// The same for one address (an IPv6 address counts by its first 64 bits). It is a quarter of what the engine
+/// lets wait on two cores, not less: behind a proxy or a NAT, many people have one address.
+pub const HASHES_PER_ADDRESS_MAX: usize = 32;
+/// How long a request with a password waits the first time that it finds no seat, or the queue full; then it
+/// waits twice as long. Others that show the same password will have had it remembered by then.
+pub const SEAT_WAIT_FIRST_TIME: Duration = Duration::from_millis(50);
+/// How often such a request waits before it is refused.
+pub const SEAT_WAITS_MAX: u32 = 4;
+/// When to come back if the directory or the password hashing has too much to do.
+pub const BUSY_RETRY_TIME: Duration = Duration::from_secs(1);
+/// After this time, one request has somebody look whether another process has changed the directory. Nobody
+/// waits for it: the directory has what is left of [`TRUST_TIME`] to come to it.
+pub const LOOK_TIME: Duration = Duration::from_millis(250);
+/// After this time without such a look, nobody trusts what is remembered before looking.
+pub const TRUST_TIME: Duration = Duration::from_secs(1);
+/// How far the clocks of two threads may differ: each reads its own once per turn.
+pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(1);
+/// Time between two removals of expired sessions and shares.
+pub const SWEEP_TIME: Duration = Duration::from_secs(3600);
+/// Sets of a bounded table. A set is what one lock guards.
+pub const TABLE_SETS: usize = 4096;
+/// Entries of one set; when there is one more, the least worth goes.
+pub const TABLE_WAYS: usize = 8;
+/// Places where changes are noted; two accounts that share one cost each other a question, never more.
+pub const CHANGE_PLACES: usize = 4096;
+/// How long SQLite waits for another process to finish writing.
+pub const DIRECTORY_BUSY_TIME: Duration = Duration::from_secs(5);
+/// How often SQLite's file is tried to be set up while others set it up, too.
+pub const OPEN_TRIES_MAX: u32 = 100;
+/// Prepared statements that are kept: all that there are, and some.
+pub const STATEMENTS_KEPT: usize = 64;

@@ -1,0 +1,130 @@
+//! Password hashes: Argon2id (RFC 9106) in PHC form.
+//!
+//! It runs where the engine lets hashing run, never on a connection's thread by itself. What must hold: an
+//! unknown name costs what a wrong password costs; a stored hash cannot ask for more than the limits.
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
+use argon2::{Algorithm, Argon2, Params, Version};
+
+use crate::directory::Trouble;
+use crate::limits::{ARGON2_LANES_MAX, ARGON2_MEMORY_KIB_MAX, ARGON2_PASSES_MAX};
+use crate::secret::Secret;
+use crate::settings::Argon2Settings;
+
+/// Bytes of chance in each hash (RFC 9106, section 3.1).
+pub(crate) type Salt = [u8; 16];
+
+/// What came of weighing a password.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Weighed {
+    Wrong,
+    Right,
+    /// Right, and hashed at another cost than is set now: here is the hash to be stored from now on.
+    Outdated(String),
+}
+
+/// A new hash of `password`.
+pub(crate) fn hash(settings: Argon2Settings, password: &Secret, salt: &Salt) -> Result<String, Trouble> {
+    let hashed = hasher(settings)?.hash_password_with_salt(password.bytes(), salt);
+    hashed.map(|hash| hash.to_string()).map_err(|error| Trouble(format!("Argon2 made no hash: {error}")))
+}
+
+/// Weighs `password` against `stored`. Nobody's password (`None`) is as wrong, and takes as long.
+pub(crate) fn weigh(
+    settings: Argon2Settings,
+    stored: Option<&str>,
+    password: &Secret,
+    salt: &Salt,
+) -> Result<Weighed, Trouble> {
+    let Some(stored) = stored else {
+        return hash(settings, password, salt).map(|_| Weighed::Wrong);
+    };
+    let (parsed, params) = parse(stored).ok_or_else(|| Trouble("a stored hash cannot be read".to_owned()))?;
+    if Argon2::default().verify_password(password.bytes(), &parsed).is_err() {
+        return Ok(Weighed::Wrong);
+    }
+    if params == settings {
+        Ok(Weighed::Right)
+    } else {
+        hash(settings, password, salt).map(Weighed::Outdated)
+    }
+}
+
+/// Whether `stored` is a hash that can be verified here, at a cost within the limits.
+pub(crate) fn is_hash(stored: &str) -> bool {
+    parse(stored).is_some()
+}
+
+fn hasher(settings: Argon2Settings) -> Result<Argon2<'static>, Trouble> {
+    let Argon2Settings { memory_kib, passes, lanes } = settings;
+    let params = Params::new(memory_kib, passes, lanes, None);
+    let params =
+        params.map_err(|error| Trouble(format!("Argon2 cannot run with these settings: {error}")))?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+fn parse(stored: &str) -> Option<(PasswordHash, Argon2Settings)> {
+    let parsed = PasswordHash::new(stored).ok()?;
+    let params = Params::try_from(&parsed).ok()?;
+    let (memory_kib, passes, lanes) = (params.m_cost(), params.t_cost(), params.p_cost());
+    let is_within =
+        memory_kib <= ARGON2_MEMORY_KIB_MAX && passes <= ARGON2_PASSES_MAX && lanes <= ARGON2_LANES_MAX;
+    let is_whole = parsed.salt.is_some() && parsed.hash.is_some();
+    let is_argon2id = parsed.algorithm.as_str() == "argon2id";
+    (is_within && is_whole && is_argon2id).then_some((parsed, Argon2Settings { memory_kib, passes, lanes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
+    const SALT: Salt = [7; 16];
+
+    #[test]
+    fn only_the_password_itself_is_right() {
+        let stored = hash(TINY, &"open sesame".into(), &SALT).unwrap();
+        let weighed = |password: &str| weigh(TINY, Some(&stored), &password.into(), &SALT).unwrap();
+        assert_eq!(weighed("open sesame"), Weighed::Right);
+        for wrong in ["open sesam", "open sesame ", "Open sesame", ""] {
+            assert_eq!(weighed(wrong), Weighed::Wrong, "{wrong}");
+        }
+        assert_eq!(weigh(TINY, None, &"open sesame".into(), &SALT), Ok(Weighed::Wrong));
+    }
+
+    #[test]
+    fn a_hash_of_another_cost_is_made_anew_from_the_right_password_only() {
+        let now = Argon2Settings { passes: 2, ..TINY };
+        let stored = hash(TINY, &"open sesame".into(), &SALT).unwrap();
+        assert_eq!(weigh(now, Some(&stored), &"other".into(), &SALT), Ok(Weighed::Wrong));
+        let Ok(Weighed::Outdated(anew)) = weigh(now, Some(&stored), &"open sesame".into(), &SALT) else {
+            panic!("the hash was not made anew");
+        };
+        assert_eq!(weigh(now, Some(&anew), &"open sesame".into(), &SALT), Ok(Weighed::Right));
+    }
+
+    #[test]
+    fn a_hash_that_asks_for_too_much_or_is_of_another_kind_is_none() {
+        let good = hash(TINY, &"open sesame".into(), &SALT).unwrap();
+        assert!(is_hash(&good), "{good}");
+        let bad = [
+            good.replace("m=8", "m=4294967295"),
+            good.replace("t=1", "t=1000"),
+            good.replace("argon2id", "argon2i"),
+            good.replace("argon2id", "md5"),
+            good.rsplit_once('$').unwrap().0.to_owned(),
+            String::new(),
+        ];
+        for hash in bad {
+            assert!(!is_hash(&hash), "{hash}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_hashed_at_the_cost_that_is_set() {
+        // A clock would say little on a busy machine; that a cost which cannot be paid fails says it all.
+        let impossible = Argon2Settings { memory_kib: 0, ..TINY };
+        assert!(weigh(impossible, None, &"open sesame".into(), &SALT).is_err());
+    }
+}

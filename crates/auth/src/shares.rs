@@ -1,0 +1,141 @@
+//! Shares: the right that one account gives another to a path.
+//!
+//! It is not the path's file: whether that exists is for whoever asks to know. What must hold: a path has one
+//! form, and a share of `a` covers `a/b` but not `ab`.
+
+use std::borrow::Cow;
+use std::time::SystemTime;
+
+use plimsoll_io::Io;
+use serde::{Deserialize, Serialize};
+
+use crate::account::Account;
+use crate::error::Error;
+use crate::hex;
+use crate::limits::PATH_BYTES_MAX;
+
+/// What a share lets do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Permission {
+    /// List and download.
+    Read,
+    /// And upload, overwrite, delete.
+    Write,
+}
+
+/// A share that is to be given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewShare {
+    /// A path of the owner's home, with `/` between its parts; empty is the whole home.
+    pub path: Vec<u8>,
+    /// The name of the account that gets it.
+    pub with: String,
+    /// What it lets do.
+    pub permission: Permission,
+    /// When it ends by itself.
+    pub expires: Option<SystemTime>,
+}
+
+/// A share that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Its name for unsharing: random text.
+    pub id: String,
+    /// The name of the account that gave it.
+    pub owner: String,
+    /// The path in the owner's home: no `/` at either end; empty is the whole home.
+    pub path: Vec<u8>,
+    /// The name of the account that has it.
+    pub with: String,
+    /// What it lets do.
+    pub permission: Permission,
+    /// When it was first given, in whole milliseconds.
+    pub created: SystemTime,
+    /// When it ends by itself, in whole milliseconds.
+    pub expires: Option<SystemTime>,
+}
+
+impl Share {
+    /// Whether it gives `path`, which is in a share's own form.
+    pub fn covers(&self, path: &[u8]) -> bool {
+        covers(&self.path, path)
+    }
+}
+
+/// What of an owner's home somebody may reach at or around a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Whose home it is.
+    pub owner: Account,
+    /// The shares that cover the path. If there are none, one for each name below it that leads to a share,
+    /// for the first [`NAMES_BELOW_MAX`](crate::limits::NAMES_BELOW_MAX) names; never nothing at all.
+    pub shares: Vec<Share>,
+}
+
+impl Grant {
+    /// The most that is granted at `path` itself: `None` if shares only lie below it.
+    pub fn permission_at(&self, path: &[u8]) -> Option<Permission> {
+        let covering = self.shares.iter().filter(|share| share.covers(path));
+        covering.map(|share| share.permission).max()
+    }
+}
+
+/// Whether `path` is `folder` or below it. Both are in a share's form.
+pub(crate) fn covers(folder: &[u8], path: &[u8]) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}
+
+/// The form in which paths are kept: no `/` at either end, and no part that is empty, `.` or `..`.
+///
+/// # Errors
+/// [`Error::BadShare`].
+pub(crate) fn shared_path(path: &[u8]) -> Result<Vec<u8>, Error> {
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    let mut parts = path.split(|byte| *byte == b'/');
+    let is_whole_home = path.is_empty();
+    let is_good = is_whole_home || parts.all(|part| !part.is_empty() && part != b"." && part != b"..");
+    if is_good && path.len() <= PATH_BYTES_MAX && !path.contains(&0) {
+        return Ok(path.to_vec());
+    }
+    Err(Error::BadShare(Cow::Borrowed("This path cannot be shared. Give one without empty parts, . and ..")))
+}
+
+/// A new share's name.
+pub(crate) fn draw_id(io: &Io) -> String {
+    let mut drawn = [0; 16];
+    io.entropy(&mut drawn);
+    hex::text(&drawn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_covers_itself_and_what_is_below_it_by_whole_parts() {
+        let cases: [(&str, &str, bool); 7] = [
+            ("a", "a", true),
+            ("a", "a/b", true),
+            ("a", "ab", false),
+            ("a/b", "a", false),
+            ("a/b", "a/b/c/d", true),
+            ("", "a", true),
+            ("", "", true),
+        ];
+        for (folder, path, is_covered) in cases {
+            assert_eq!(covers(folder.as_bytes(), path.as_bytes()), is_covered, "{folder} {path}");
+        }
+    }
+
+    #[test]
+    fn a_path_has_one_form() {
+        for (given, kept) in [("/a/b/", "a/b"), ("a", "a"), ("/", ""), ("", ""), ("..a/b.", "..a/b.")] {
+            assert_eq!(shared_path(given.as_bytes()).unwrap(), kept.as_bytes(), "{given}");
+        }
+        for bad in ["a//b", "//a", "a/..", "./a", "a\0b", &"a".repeat(PATH_BYTES_MAX + 1)] {
+            assert!(shared_path(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}

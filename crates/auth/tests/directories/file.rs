@@ -1,0 +1,119 @@
+//! What only a directory in a file can show: its mode, its age, and other processes.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Barrier;
+
+use plimsoll_auth::{Directory as _, SqliteDirectory};
+
+use crate::{NOW, add, new_account, session, session_id};
+
+fn open(path: &Path) -> SqliteDirectory {
+    SqliteDirectory::open(path).unwrap()
+}
+
+#[test]
+fn nobody_but_its_owner_can_read_the_file_and_what_is_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut directory = open(&folder.path().join("d.sqlite"));
+    add(&mut directory, "alice");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let entry = entry.unwrap();
+        names.push(entry.file_name().into_string().unwrap());
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.path());
+    }
+    names.sort();
+    assert_eq!(names, ["d.sqlite", "d.sqlite-shm", "d.sqlite-wal"]);
+}
+
+#[test]
+fn what_was_stored_is_there_when_it_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.sqlite");
+    let mut directory = open(&path);
+    let alice = add(&mut directory, "alice");
+    directory.add_session(&session(1, &alice, 0), 9).unwrap().unwrap();
+    drop(directory);
+    let mut directory = open(&path);
+    assert_eq!(directory.account("alice").unwrap().unwrap().account, alice);
+    assert!(directory.session(session_id(1), NOW).unwrap().is_some());
+}
+
+#[test]
+fn a_change_is_seen_once_by_every_other_connection_and_not_by_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.sqlite");
+    let (mut one, mut other) = (open(&path), open(&path));
+    one.changed_elsewhere().unwrap();
+    other.changed_elsewhere().unwrap();
+    add(&mut one, "alice");
+    assert!(!one.changed_elsewhere().unwrap());
+    assert!(other.changed_elsewhere().unwrap());
+    assert!(!other.changed_elsewhere().unwrap());
+    assert!(other.account("alice").unwrap().is_some());
+    other.remove_account(1).unwrap();
+    assert!(one.changed_elsewhere().unwrap());
+}
+
+#[test]
+fn an_account_that_somebody_disables_in_the_file_itself_has_no_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.sqlite");
+    let mut directory = open(&path);
+    let alice = add(&mut directory, "alice");
+    directory.add_session(&session(1, &alice, 0), 9).unwrap().unwrap();
+    rusqlite::Connection::open(&path).unwrap().execute("UPDATE accounts SET enabled = 0", ()).unwrap();
+    assert_eq!(directory.session(session_id(1), NOW).unwrap(), None);
+}
+
+#[test]
+fn to_open_a_file_that_is_set_up_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.sqlite");
+    let mut one = open(&path);
+    drop(open(&path));
+    assert!(!one.changed_elsewhere().unwrap());
+}
+
+#[test]
+fn many_that_open_a_new_file_at_once_all_can_and_no_name_is_given_twice() {
+    for _ in 0..24 {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, start) = (folder.path().join("d.sqlite"), Barrier::new(8));
+        let made = std::thread::scope(|scope| {
+            let one = || {
+                start.wait();
+                open(&path).add_account(&new_account("alice")).unwrap().is_some()
+            };
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).filter(|made| *made).count()
+        });
+        assert_eq!(made, 1);
+    }
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.sqlite");
+    drop(open(&path));
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    newer.pragma_update(None, "user_version", 1000).unwrap();
+    let refused = SqliteDirectory::open(&path).err().unwrap().to_string();
+    assert!(refused.contains("newer plimsoll"), "{refused}");
+    let version: i64 = newer.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 1000);
+}
+
+#[test]
+fn a_file_that_is_none_and_a_folder_that_is_not_there_are_named_in_what_the_log_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.sqlite");
+    std::fs::write(&path, [b'x'; 4096]).unwrap();
+    let missing = folder.path().join("no/such/d.sqlite");
+    for bad in [path, missing] {
+        let refused = SqliteDirectory::open(&bad).err().unwrap().to_string();
+        assert!(refused.contains(bad.to_str().unwrap()), "{refused}");
+    }
+}

@@ -1,0 +1,73 @@
+//! The operator's side.
+
+use plimsoll_auth::{Error, Exported, Permissions, Quota};
+
+use crate::{PASSWORD, here, join_as, run, secret, settings, token};
+
+#[test]
+fn an_operator_adds_shows_and_removes_accounts() {
+    run(&settings(), async |io, auth| {
+        let quota = Quota { bytes: Some(9), files: Some(1) };
+        let may = Permissions { delete: false, ..Permissions::default() };
+        let added = auth.add(&io, "Zoe", &secret(PASSWORD), quota, may).await.unwrap();
+        assert_eq!((added.name.as_str(), added.quota, added.permissions), ("zoe", quota, may));
+        join_as(&io, &auth, "alice").await;
+        assert_eq!(auth.account(&io, "ZOE").await.unwrap(), added);
+        let names: Vec<_> = auth.accounts(&io).await.unwrap().into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["alice", "zoe"]);
+        let again = auth.add(&io, "zoe", &secret(PASSWORD), quota, may).await;
+        assert_eq!(again, Err(Error::NameTaken));
+        assert_eq!(auth.remove(&io, "zoe").await.unwrap(), added);
+        assert_eq!(auth.remove(&io, "zoe").await, Err(Error::NotFound));
+        assert_eq!(auth.account(&io, "zoe").await, Err(Error::NotFound));
+        assert_eq!(auth.set_quota(&io, "zoe", quota).await, Err(Error::NotFound));
+    });
+}
+
+#[test]
+fn a_password_that_an_operator_sets_ends_all_sessions() {
+    run(&settings(), async |io, auth| {
+        join_as(&io, &auth, "alice").await;
+        let token = token(&io, &auth, "alice").await;
+        auth.by_token(&io, token.as_bytes()).await.unwrap();
+        auth.set_password(&io, "alice", &secret("battery staple")).await.unwrap();
+        assert_eq!(auth.by_token(&io, token.as_bytes()).await.unwrap_err(), Error::NoSession);
+        let old = auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await;
+        assert_eq!(old.unwrap_err(), Error::WrongCredentials);
+        assert!(auth.by_password(&io, b"alice", &secret("battery staple"), &here()).await.is_ok());
+        let short = auth.set_password(&io, "alice", &secret("short")).await;
+        assert!(matches!(short, Err(Error::BadPassword(_))));
+    });
+}
+
+#[test]
+fn what_is_exported_as_lines_is_imported_with_its_password() {
+    run(&settings(), async |io, auth| {
+        join_as(&io, &auth, "alice").await;
+        let quota = Quota { bytes: Some(9), files: None };
+        auth.set_quota(&io, "alice", quota).await.unwrap();
+        let exported = auth.export(&io).await.unwrap();
+        let line = serde_json::to_string(&exported[0]).unwrap();
+        assert!(!line.contains('\n') && line.contains("$argon2id$"), "{line}");
+        assert_eq!(auth.import(&io, exported[0].clone()).await, Err(Error::NameTaken));
+        auth.remove(&io, "alice").await.unwrap();
+        let read: Exported = serde_json::from_str(&line).unwrap();
+        let account = auth.import(&io, read).await.unwrap();
+        assert_eq!((account.name.as_str(), account.quota), ("alice", quota));
+        assert!(auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.is_ok());
+    });
+}
+
+#[test]
+fn an_import_takes_no_password_in_clear_and_no_bad_name() {
+    run(&settings(), async |io, auth| {
+        let line = r#"{"name":"alice","password":"correct horse"}"#;
+        let clear: Exported = serde_json::from_str(line).unwrap();
+        assert!(clear.enabled && clear.permissions == Permissions::default());
+        let refused = auth.import(&io, clear.clone()).await.unwrap_err();
+        assert!(matches!(&refused, Error::BadImport(why) if why.contains("alice")), "{refused}");
+        let name = "../alice".to_owned();
+        assert!(matches!(auth.import(&io, Exported { name, ..clear }).await, Err(Error::BadName(_))));
+        assert_eq!(auth.accounts(&io).await.unwrap(), []);
+    });
+}

@@ -1,0 +1,133 @@
+//! A connection to a server: what goes out, and what came in and was not looked at.
+//!
+//! Not here: requests, and the bodies of answers. What must hold: bytes are taken once and in order;
+//! dropping a wait loses none; a head that never ends stops growing at its limit and costs linear time.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use plimsoll_io::{Deadline, Lease, Rx, Stream, Tx, Want};
+use plimsoll_wire::http::head::{Method, find_head_end};
+use plimsoll_wire::http::response::{ResponseHead, parse_response};
+use plimsoll_wire::http::status::Status;
+
+use super::error::{Error, When};
+use super::limits::{HEAD, INTERIM_ANSWERS_MAX};
+
+/// A connection to a server.
+pub(super) struct Connection {
+    pub(super) inbox: Inbox,
+    pub(super) tx: Tx,
+}
+
+/// What comes in.
+pub(super) struct Inbox {
+    pub(super) rx: Rx,
+    /// Bytes that came and were not looked at.
+    pub(super) held: Lease,
+    /// How much of them holds no end of a head.
+    searched: usize,
+    /// From which length on they are worth being parsed, end or not.
+    worth: usize,
+    /// Interim answers to the present request.
+    interim: u32,
+}
+
+/// How the wait for an answer is shared with whoever sends.
+pub(super) struct Await<'a> {
+    pub(super) method: Method,
+    pub(super) deadline: &'a Deadline,
+    pub(super) first_byte: Duration,
+    /// Set when a 100 (Continue) comes.
+    pub(super) leave: &'a Cell<bool>,
+}
+
+impl Connection {
+    pub(super) fn new(stream: Stream) -> Connection {
+        let (rx, tx) = stream.split();
+        let held = Lease::owned(Vec::new());
+        Connection { inbox: Inbox { rx, held, searched: 0, worth: 0, interim: 0 }, tx }
+    }
+
+    /// Whether a kept connection is still open, as far as is known here, and nothing came on it unasked.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let received = pin!(self.inbox.rx.recv(Want::Head));
+        received.poll(&mut Context::from_waker(Waker::noop())).is_pending()
+    }
+
+    /// Ends a connection on which all was said: dropping it alone would reset it.
+    pub(super) fn close(mut self) {
+        self.tx.finish();
+    }
+}
+
+impl Inbox {
+    /// Makes ready for the answer to another request.
+    pub(super) fn begin(&mut self) {
+        (self.searched, self.worth, self.interim) = (0, 0, 0);
+    }
+
+    /// Whether nothing of an answer to the present request has come.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.held.is_empty() && self.interim == 0
+    }
+
+    /// Waits for the head of the final answer, and passes over interim ones. Dropping the future loses
+    /// nothing.
+    pub(super) async fn final_head(&mut self, wait: &Await<'_>) -> Result<ResponseHead, Error> {
+        loop {
+            let head = self.head(wait.method).await?;
+            if head.status() == Status::SWITCHING_PROTOCOLS {
+                return Err(Error::Unasked);
+            }
+            if !head.is_interim() {
+                return Ok(head);
+            }
+            self.held.consume(head.len());
+            (self.searched, self.worth) = (0, 0);
+            self.interim += 1;
+            if self.interim > INTERIM_ANSWERS_MAX {
+                return Err(Error::Unasked);
+            }
+            // "A client MUST be able to parse one or more 1xx responses received prior to a final response,
+            // even if the client does not expect one" (RFC 9110, section 15.2).
+            wait.leave.set(wait.leave.get() || head.status() == Status::CONTINUE);
+            wait.deadline.after(wait.first_byte);
+        }
+    }
+
+    async fn head(&mut self, method: Method) -> Result<ResponseHead, Error> {
+        loop {
+            if let Some(head) = self.parse(method)? {
+                return Ok(head);
+            }
+            match self.rx.recv(Want::Head).await {
+                Ok(Some(lease)) if self.held.is_empty() => self.held = lease,
+                Ok(Some(lease)) => self.held.append(&lease),
+                Ok(None) => return Err(broken(io::ErrorKind::UnexpectedEof.into())),
+                Err(error) => return Err(broken(error)),
+            }
+        }
+    }
+
+    /// Parses when a head may be whole, or when there is twice as much as last time: what is no answer at
+    /// all is then seen soon, and what comes byte by byte is read in linear time.
+    fn parse(&mut self, method: Method) -> Result<Option<ResponseHead>, Error> {
+        let ended = find_head_end(&self.held, self.searched).is_some();
+        let come = self.held.len();
+        self.searched = come;
+        if come == 0 || (!ended && come < self.worth) {
+            return Ok(None);
+        }
+        self.worth = come.saturating_mul(2).min(HEAD.bytes_max);
+        Ok(parse_response(&self.held, method, &HEAD)?)
+    }
+}
+
+fn broken(source: io::Error) -> Error {
+    Error::Broken { when: When::Waiting, source }
+}

@@ -1,0 +1,226 @@
+//! A request on its way out: its bytes, and how much of it has gone.
+//!
+//! Not here: what comes back. What must hold: a streamed body is as long as was said, or the connection
+//! does not go on; a source is asked for nothing while the server may still say no, or has.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use plimsoll_io::{Deadline, Elapsed, Segment, Tx};
+use plimsoll_wire::http::answer::AnswerHead;
+use plimsoll_wire::http::chunked::{CHUNK_END, LAST_CHUNK, write_chunk_header};
+use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::target::parse_target;
+
+use super::error::{Error, When};
+use super::limits::{CONTINUE_TIME_MAX, EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
+use super::request::{Body, Request, Source};
+use super::url::Url;
+
+const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
+
+/// The fields that are the client's own to say.
+const OWN_FIELDS: [&str; 5] = ["Host", "Content-Length", "Transfer-Encoding", "Expect", "Connection"];
+
+/// A request, ready to be sent, once or again.
+pub(super) struct Outgoing<'a> {
+    pub(super) method: Method,
+    head: Vec<u8>,
+    payload: Payload<'a>,
+    /// The source was asked for something, and cannot give it again.
+    begun: bool,
+    /// Everything was handed over to be sent.
+    pushed: bool,
+}
+
+enum Payload<'a> {
+    None,
+    Bytes(Arc<[u8]>),
+    Stream { length: Option<u64>, source: &'a mut dyn Source, expects_continue: bool },
+}
+
+/// What the sending side is told by the receiving one, and how long it waits.
+pub(super) struct Leave<'a> {
+    pub(super) deadline: &'a Deadline,
+    pub(super) between_bytes: Duration,
+    /// A 100 (Continue) came.
+    pub(super) given: &'a Cell<bool>,
+}
+
+impl<'a> Outgoing<'a> {
+    /// Writes the head of a request to the server at `base`.
+    pub(super) fn new(base: &Url, request: Request<'a>) -> Result<Outgoing<'a>, Error> {
+        check(&request)?;
+        let method = Method::from_token(request.method.as_bytes());
+        let payload = match request.body {
+            Body::Empty => Payload::None,
+            Body::Bytes(bytes) => Payload::Bytes(bytes.into()),
+            Body::Stream { length, source } => {
+                let expects_continue = length.is_none_or(|bytes| bytes >= EXPECT_BYTES_MIN);
+                Payload::Stream { length, source, expects_continue }
+            }
+        };
+        // The same lines as those of an answer follow the request line.
+        let mut head =
+            format!("{} {} HTTP/1.1\r\n", request.method, base.path_of(request.target)).into_bytes();
+        let mut writer = AnswerHead::resume(&mut head).field("Host", &base.authority);
+        if !request.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("User-Agent")) {
+            writer = writer.field("User-Agent", USER_AGENT);
+        }
+        for (name, value) in &request.fields {
+            writer = writer.field(name, value);
+        }
+        framed(writer, method, &payload).finish();
+        Ok(Outgoing { method, head, payload, begun: false, pushed: false })
+    }
+
+    /// Whether sending it again, after nobody knows what became of it, is the same as sending it once.
+    ///
+    /// "A user agent MUST NOT automatically retry a request with a non-idempotent method unless it has some
+    /// means to know that the request semantics are actually idempotent [...] or some means to detect that
+    /// the original request was never applied" (RFC 9110, section 9.2.2): a body that was not begun is one.
+    pub(super) fn may_be_repeated(&self) -> bool {
+        let idempotent =
+            !matches!(self.method, Method::Post | Method::Patch | Method::Connect | Method::Other);
+        match self.payload {
+            Payload::Stream { .. } => !self.begun,
+            Payload::None | Payload::Bytes(_) => idempotent,
+        }
+    }
+
+    /// Whether all of it is gone from here, so that the connection can carry another request.
+    pub(super) fn is_gone(&self, tx: &Tx) -> bool {
+        self.pushed && tx.unsent() == 0
+    }
+
+    /// Sends it. Dropping the future leaves a request that is not whole: the connection cannot go on.
+    pub(super) async fn send(&mut self, tx: &mut Tx, leave: &Leave<'_>) -> Result<(), Error> {
+        self.pushed = false;
+        tx.push(Segment::Owned(self.head.clone()));
+        match &mut self.payload {
+            Payload::None => {}
+            Payload::Bytes(bytes) => tx.push(Segment::Shared(Arc::clone(bytes))),
+            Payload::Stream { length, source, expects_continue } => {
+                if *expects_continue {
+                    leave.wait().await;
+                }
+                self.begun = true;
+                stream(*length, &mut **source, tx, leave).await?;
+            }
+        }
+        self.pushed = true;
+        drain(tx, 0, leave).await
+    }
+}
+
+/// Refuses what would not be one request on the wire.
+fn check(request: &Request<'_>) -> Result<(), Error> {
+    let token = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    if !token(request.method) {
+        return Err(Error::Request("its method is no word"));
+    }
+    if !request.target.starts_with('/') || parse_target(request.target.as_bytes()).is_err() {
+        return Err(Error::Request("its target is no encoded path"));
+    }
+    let own = |name: &str| OWN_FIELDS.iter().any(|own| own.eq_ignore_ascii_case(name));
+    if request.fields.iter().any(|(name, _)| own(name) || !token(name)) {
+        return Err(Error::Request("one of its fields is not the caller's to set"));
+    }
+    Ok(())
+}
+
+/// Adds what says where the body ends. "A user agent SHOULD send Content-Length in a request when the method
+/// defines a meaning for enclosed content and it is not sending Transfer-Encoding" (RFC 9110, section 8.6).
+fn framed<'b>(head: AnswerHead<'b>, method: Method, payload: &Payload<'_>) -> AnswerHead<'b> {
+    match payload {
+        Payload::None if matches!(method, Method::Post | Method::Put | Method::Patch) => {
+            head.content_length(0)
+        }
+        Payload::None => head,
+        Payload::Bytes(bytes) => head.content_length(bytes.len() as u64),
+        Payload::Stream { length, expects_continue, .. } => {
+            let head = match length {
+                Some(length) => head.content_length(*length),
+                None => head.chunked(),
+            };
+            head.field_if("Expect", expects_continue.then_some("100-continue"))
+        }
+    }
+}
+
+impl Leave<'_> {
+    /// Waits for leave to send the body, for a while: a server that knows no expectations will not give it.
+    async fn wait(&self) {
+        self.deadline.after(CONTINUE_TIME_MAX);
+        // The receiving side is polled in the same turn, before this one: nobody need wake us.
+        let given = poll_fn(|_| if self.given.get() { Poll::Ready(()) } else { Poll::Pending });
+        let (Ok(()) | Err(Elapsed)) = self.deadline.within(given).await;
+    }
+}
+
+/// Sends what a source gives.
+async fn stream(
+    length: Option<u64>,
+    source: &mut dyn Source,
+    tx: &mut Tx,
+    leave: &Leave<'_>,
+) -> Result<(), Error> {
+    let mut sent = 0u64;
+    while let Some(piece) = source.next().await.map_err(Error::Source)? {
+        if matches!(piece, Segment::File(_)) && !tx.takes_files() {
+            return Err(Error::Source(io::ErrorKind::Unsupported.into()));
+        }
+        sent = sent.saturating_add(piece.len());
+        match length {
+            Some(length) if sent > length => return Err(changed("there is more of it than there was")),
+            Some(_) => tx.push(piece),
+            None => push_chunk(piece, tx),
+        }
+        drain(tx, SEND_AHEAD_BYTES_MAX, leave).await?;
+    }
+    match length {
+        Some(length) if sent < length => Err(changed("there is less of it than there was")),
+        Some(_) => Ok(()),
+        None => {
+            tx.push(Segment::Static(LAST_CHUNK));
+            Ok(())
+        }
+    }
+}
+
+fn changed(how: &'static str) -> Error {
+    Error::Source(io::Error::new(io::ErrorKind::InvalidData, how))
+}
+
+/// A chunk of nothing would be the last.
+fn push_chunk(piece: Segment, tx: &mut Tx) {
+    if piece.is_empty() {
+        return;
+    }
+    let mut header = Vec::new();
+    write_chunk_header(piece.len(), &mut header);
+    tx.push(Segment::Owned(header));
+    tx.push(piece);
+    tx.push(Segment::Static(CHUNK_END));
+}
+
+/// Waits until at most `below` bytes are unsent, for as long as the server takes some.
+async fn drain(tx: &mut Tx, below: u64, leave: &Leave<'_>) -> Result<(), Error> {
+    loop {
+        let before = tx.unsent();
+        leave.deadline.after(leave.between_bytes);
+        match leave.deadline.within(tx.drain(below)).await {
+            Ok(drained) => {
+                return drained.map_err(|source| Error::Broken { when: When::Sending, source });
+            }
+            Err(Elapsed) if tx.unsent() < before => {}
+            Err(Elapsed) => return Err(Error::Late(When::Sending)),
+        }
+    }
+}

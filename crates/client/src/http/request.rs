@@ -1,0 +1,82 @@
+//! Requests, as callers make them.
+//!
+//! Not here: their bytes. What must hold: what frames a request, and names its host, is the client's to say.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+
+use plimsoll_io::Segment;
+
+/// A request to be sent.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The method, in capital letters.
+    pub method: &'a str,
+    /// The target below the client's base, encoded already: a path that begins with `/`, and its query.
+    pub target: &'a str,
+    /// Fields beside those that the client adds itself: Host, User-Agent (unless it is among these) and what
+    /// frames the body.
+    pub fields: Vec<(&'a str, String)>,
+    /// The body.
+    pub body: Body<'a>,
+}
+
+/// The body of a request.
+pub enum Body<'a> {
+    /// None.
+    Empty,
+    /// Bytes at hand.
+    Bytes(Vec<u8>),
+    /// Bytes from elsewhere.
+    Stream {
+        /// How many bytes will come; None if nobody knows, and then they are sent as chunks.
+        length: Option<u64>,
+        /// Where they come from.
+        source: &'a mut dyn Source,
+    },
+}
+
+impl fmt::Debug for Body<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Body::Empty => f.write_str("Empty"),
+            Body::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Body::Stream { length, .. } => write!(f, "Stream({length:?})"),
+        }
+    }
+}
+
+/// The next piece of a body, in the making; None at its end.
+pub type Piece<'a> = Pin<Box<dyn Future<Output = io::Result<Option<Segment>>> + 'a>>;
+
+/// Where a streamed body comes from.
+///
+/// Files are read by the source itself, through `Io::offload`. A [`Segment::File`] may be given only where
+/// the connection takes files. A piece in the making is dropped when the server answers early.
+pub trait Source {
+    /// Makes the next piece: any number of bytes, none at all if it must be. Not asked again after the end.
+    fn next(&mut self) -> Piece<'_>;
+}
+
+impl<'a> Request<'a> {
+    /// A request without fields and body.
+    #[must_use]
+    pub fn new(method: &'a str, target: &'a str) -> Request<'a> {
+        Request { method, target, fields: Vec::new(), body: Body::Empty }
+    }
+
+    /// Adds a field.
+    #[must_use]
+    pub fn field(mut self, name: &'a str, value: impl Into<String>) -> Request<'a> {
+        self.fields.push((name, value.into()));
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: Body<'a>) -> Request<'a> {
+        self.body = body;
+        self
+    }
+}

@@ -1,0 +1,213 @@
+//! The answer to a request: its head, and its body one lease at a time.
+//!
+//! Not here: the next answer. What must hold: a body is handed out exactly as it was framed, and one that
+//! was cut short is an error; the connection goes back to the client when the body has ended, and not
+//! otherwise.
+
+use std::io;
+
+use plimsoll_io::{Elapsed, Lease, Want};
+use plimsoll_wire::http::chunked::{ChunkedDecoder, unchunk};
+use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead};
+use plimsoll_wire::http::status::Status;
+use serde::de::DeserializeOwned;
+
+use super::client::Client;
+use super::connection::Connection;
+use super::error::{Error, When};
+
+/// An answer, as far as it was not read.
+pub struct Response<'a> {
+    client: &'a mut Client,
+    /// None once the body has ended or broken off.
+    connection: Option<Connection>,
+    head: ResponseHead,
+    block: Vec<u8>,
+    progress: Progress,
+    /// Whether the connection can carry another request when the body has ended.
+    keeps: bool,
+}
+
+enum Progress {
+    Length(u64),
+    Chunked(ChunkedDecoder),
+    UntilClose,
+    Ended,
+    Broken,
+}
+
+impl<'a> Response<'a> {
+    /// The answer whose head is the first that the connection holds.
+    pub(super) fn new(
+        client: &'a mut Client,
+        mut connection: Connection,
+        head: ResponseHead,
+        keeps: bool,
+    ) -> Response<'a> {
+        let held = &mut connection.inbox.held;
+        let block = held.get(..head.len()).unwrap_or_default().to_vec();
+        held.consume(head.len());
+        let progress = match head.framing() {
+            Framing::None | Framing::Length(0) => Progress::Ended,
+            Framing::Length(bytes) => Progress::Length(bytes),
+            Framing::Chunked => Progress::Chunked(ChunkedDecoder::new()),
+            Framing::UntilClose => Progress::UntilClose,
+        };
+        let mut response = Response { client, connection: Some(connection), head, block, progress, keeps };
+        response.end_if_ended();
+        response
+    }
+
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.head.status()
+    }
+
+    /// The value of the first line of a field, in any case of its name; None also if it is no UTF-8.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.head.named(&self.block, name)?).ok()
+    }
+
+    /// Every field, name and value, in the order sent.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.head.fields(&self.block)
+    }
+
+    /// The length that the body was announced to have; None if it was not.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
+        match self.head.framing() {
+            Framing::None => Some(0),
+            Framing::Length(bytes) => Some(bytes),
+            Framing::Chunked | Framing::UntilClose => None,
+        }
+    }
+
+    /// The next bytes of the body, or `None` at its end. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// The body cannot be read to its end, and never will be.
+    pub async fn recv(&mut self) -> Result<Option<Lease>, Error> {
+        let received = self.next().await;
+        if received.is_err() {
+            self.progress = Progress::Broken;
+            self.connection = None;
+        }
+        received
+    }
+
+    /// The rest of the body, of at most `bytes_max`.
+    ///
+    /// # Errors
+    /// As [`Response::recv`]; [`Error::TooLong`].
+    pub async fn bytes(&mut self, bytes_max: usize) -> Result<Vec<u8>, Error> {
+        let mut whole = Vec::new();
+        while let Some(lease) = self.recv().await? {
+            if whole.len() + lease.len() > bytes_max {
+                return Err(Error::TooLong { bytes_max });
+            }
+            whole.extend_from_slice(&lease);
+        }
+        Ok(whole)
+    }
+
+    /// The rest of the body as text.
+    ///
+    /// # Errors
+    /// As [`Response::bytes`]; [`Error::Unreadable`] if it is no UTF-8.
+    pub async fn text(&mut self, bytes_max: usize) -> Result<String, Error> {
+        String::from_utf8(self.bytes(bytes_max).await?).map_err(|_| Error::Unreadable("text"))
+    }
+
+    /// The rest of the body as JSON.
+    ///
+    /// # Errors
+    /// As [`Response::bytes`]; [`Error::Unreadable`] if it is not the JSON that was expected.
+    pub async fn json<T: DeserializeOwned>(&mut self, bytes_max: usize) -> Result<T, Error> {
+        let bytes = self.bytes(bytes_max).await?;
+        serde_json::from_slice(&bytes).map_err(|_| Error::Unreadable("the JSON that was expected"))
+    }
+
+    async fn next(&mut self) -> Result<Option<Lease>, Error> {
+        loop {
+            let Some(connection) = &mut self.connection else {
+                // It was told once what it was; asking again must not look like an end.
+                return match self.progress {
+                    Progress::Ended => Ok(None),
+                    _ => Err(broken(io::ErrorKind::InvalidData.into())),
+                };
+            };
+            if connection.inbox.held.is_empty() {
+                self.client.deadline.after(self.client.times.between_bytes);
+                match self.client.deadline.within(connection.inbox.rx.recv(Want::Body)).await {
+                    Ok(Ok(Some(lease))) => connection.inbox.held = lease,
+                    Ok(Ok(None)) if matches!(self.progress, Progress::UntilClose) => {
+                        self.progress = Progress::Ended;
+                    }
+                    Ok(Ok(None)) => return Err(broken(io::ErrorKind::UnexpectedEof.into())),
+                    Ok(Err(error)) => return Err(broken(error)),
+                    Err(Elapsed) => return Err(Error::Late(When::Receiving)),
+                }
+            }
+            let taken = take_some(&mut self.progress, &mut connection.inbox.held)?;
+            self.end_if_ended();
+            if let Some(lease) = taken {
+                return Ok(Some(lease));
+            }
+        }
+    }
+
+    /// Gives the connection back, or ends it, once the body has ended. What came after the body was not asked
+    /// for: nobody knows which request would be answered by it.
+    fn end_if_ended(&mut self) {
+        if !matches!(self.progress, Progress::Ended) {
+            return;
+        }
+        match self.connection.take() {
+            Some(connection) if self.keeps && connection.inbox.held.is_empty() => {
+                self.client.kept = Some(connection);
+            }
+            Some(connection) => connection.close(),
+            None => {}
+        }
+    }
+}
+
+/// Takes body bytes out of what is held; `None` if there were none among it.
+fn take_some(progress: &mut Progress, held: &mut Lease) -> Result<Option<Lease>, Error> {
+    let mut lease = std::mem::replace(held, Lease::owned(Vec::new()));
+    match progress {
+        Progress::Length(left) => {
+            let bytes = usize::try_from(*left).unwrap_or(usize::MAX).min(lease.len());
+            *left -= bytes as u64;
+            if *left == 0 {
+                *progress = Progress::Ended;
+            }
+            *held = split_off(&mut lease, bytes);
+        }
+        Progress::Chunked(decoder) => {
+            let unchunked = unchunk(decoder, &mut lease).map_err(BadResponse::Chunk)?;
+            if decoder.is_ended() {
+                *progress = Progress::Ended;
+            }
+            *held = split_off(&mut lease, unchunked.consumed);
+            lease.truncate(unchunked.len);
+        }
+        Progress::UntilClose => {}
+        Progress::Ended | Progress::Broken => std::mem::swap(held, &mut lease),
+    }
+    Ok(Some(lease).filter(|lease| !lease.is_empty()))
+}
+
+/// Cuts `lease` after `bytes`; what followed, in memory of its own.
+fn split_off(lease: &mut Lease, bytes: usize) -> Lease {
+    let rest = Lease::owned(lease.get(bytes..).unwrap_or_default().to_vec());
+    lease.truncate(bytes);
+    rest
+}
+
+fn broken(source: io::Error) -> Error {
+    Error::Broken { when: When::Receiving, source }
+}

@@ -1,0 +1,182 @@
+//! Where a server is, as a person writes it: `http://HOST:PORT/BASE` or `unix:PATH`.
+//!
+//! Not here: looking a name up. What must hold: no part of it is passed over; a password in it is refused,
+//! since it would end up in logs.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use plimsoll_io::Address;
+use plimsoll_wire::http::target::parse_target;
+
+/// The port of a URL that names none.
+const HTTP_PORT: u16 = 80;
+
+/// A server's address, and the path below which its resources are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    pub(super) place: Place,
+    /// What the Host field says.
+    pub(super) authority: String,
+    /// What comes before every target; empty, or begins with a slash and does not end in one.
+    pub(super) base: String,
+}
+
+/// Where to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    At(Vec<Address>),
+    Named { host: String, port: u16 },
+}
+
+/// A URL that cannot be used, with what to write instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    /// `https://`
+    #[error("This build does not speak HTTPS yet. Write http://, and put TLS in front of it if it must be.")]
+    Https,
+    /// A name or a password before the host.
+    #[error("A server's URL must have no name or password in it. Log in instead.")]
+    Login,
+    /// Anything else.
+    #[error("A server's URL must be http://HOST, http://HOST:PORT, http://HOST:PORT/PATH or unix:PATH.")]
+    Form,
+}
+
+impl Url {
+    /// The path of a target below this server's base: for fields that name another resource (Destination).
+    #[must_use]
+    pub fn path_of(&self, target: &str) -> String {
+        format!("{}{target}", self.base)
+    }
+}
+
+impl FromStr for Url {
+    type Err = BadUrl;
+
+    fn from_str(text: &str) -> Result<Url, BadUrl> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return unix(path).ok_or(BadUrl::Form);
+        }
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        match scheme.as_deref() {
+            Some("http") => http(text),
+            Some("https") => Err(BadUrl::Https),
+            _ => Err(BadUrl::Form),
+        }
+    }
+}
+
+fn unix(path: &str) -> Option<Url> {
+    let place = Place::At(vec![Address::Unix(PathBuf::from(path))]);
+    (!path.is_empty()).then(|| Url { place, authority: "localhost".to_owned(), base: String::new() })
+}
+
+fn http(text: &str) -> Result<Url, BadUrl> {
+    let (_, rest) = text.split_once("://").ok_or(BadUrl::Form)?;
+    if rest.split('/').next().is_some_and(|authority| authority.contains('@')) {
+        return Err(BadUrl::Login);
+    }
+    let target = parse_target(text.as_bytes()).map_err(|_| BadUrl::Form)?;
+    let (Some(authority), None) = (target.authority, target.query) else { return Err(BadUrl::Form) };
+    let utf8 = |bytes| std::str::from_utf8(bytes).map_err(|_| BadUrl::Form);
+    let (authority, base) = (utf8(authority)?, utf8(target.path)?.trim_end_matches('/'));
+    Ok(Url {
+        place: place(authority).ok_or(BadUrl::Form)?,
+        authority: authority.to_owned(),
+        base: base.to_owned(),
+    })
+}
+
+/// Takes a host and its port apart: `[::1]:8080`, `127.0.0.1`, `files.example:80`.
+fn place(authority: &str) -> Option<Place> {
+    let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
+    let (host, port) = match authority.get(end..)?.rfind(':') {
+        Some(colon) => (authority.get(..end + colon)?, authority.get(end + colon + 1..)?),
+        None => (authority, ""),
+    };
+    let port = if port.is_empty() { HTTP_PORT } else { port.parse().ok()? };
+    let at =
+        |ips: &[IpAddr]| Place::At(ips.iter().map(|ip| Address::Ip(SocketAddr::new(*ip, port))).collect());
+    if let Some(literal) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return Some(at(&[literal.parse::<Ipv6Addr>().ok()?.into()]));
+    }
+    if host.eq_ignore_ascii_case("localhost") {
+        return Some(at(&[Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]));
+    }
+    Some(
+        host.parse::<Ipv4Addr>()
+            .map_or_else(|_| Place::Named { host: host.to_owned(), port }, |ip| at(&[ip.into()])),
+    )
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::At(addresses) if let [unix @ Address::Unix(_)] = addresses.as_slice() => unix.fmt(f),
+            _ => write!(f, "http://{}{}", self.authority, self.base),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Url, BadUrl> {
+        text.parse()
+    }
+
+    #[test]
+    fn a_url_names_a_place_and_a_base() {
+        for (text, addresses, base) in [
+            ("http://127.0.0.1:8080", &["127.0.0.1:8080"][..], ""),
+            ("http://127.0.0.1", &["127.0.0.1:80"], ""),
+            ("http://127.0.0.1:/", &["127.0.0.1:80"], ""),
+            ("HTTP://[::1]:8080/a/b/", &["[::1]:8080"], "/a/b"),
+            ("http://[::1]", &["[::1]:80"], ""),
+            ("http://localhost:81//", &["127.0.0.1:81", "[::1]:81"], ""),
+            ("unix:/run/plimsoll.sock", &["unix:/run/plimsoll.sock"], ""),
+        ] {
+            let url = parse(text).unwrap();
+            let Place::At(at) = &url.place else { panic!("{text}") };
+            assert_eq!(at.iter().map(Address::to_string).collect::<Vec<_>>(), addresses, "{text}");
+            assert_eq!(url.path_of("/x"), format!("{base}/x"), "{text}");
+        }
+        let named = Place::Named { host: "files.example".to_owned(), port: 8080 };
+        assert_eq!(parse("http://files.example:8080").unwrap().place, named);
+    }
+
+    #[test]
+    fn a_url_is_shown_as_it_was_written() {
+        for text in ["http://127.0.0.1:8080", "http://[::1]:80/a", "http://files.example", "unix:/a b"] {
+            assert_eq!(parse(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_what_to_write() {
+        for (text, bad) in [
+            ("https://files.example", BadUrl::Https),
+            ("http://me@files.example", BadUrl::Login),
+            ("http://me:secret@files.example/", BadUrl::Login),
+            ("", BadUrl::Form),
+            ("unix:", BadUrl::Form),
+            ("files.example:80", BadUrl::Form),
+            ("ftp://files.example", BadUrl::Form),
+            ("http://", BadUrl::Form),
+            ("http:///a", BadUrl::Form),
+            ("http://a:65536", BadUrl::Form),
+            ("http://[::1", BadUrl::Form),
+            ("http://[1.2.3.4]", BadUrl::Form),
+            ("http://a?b", BadUrl::Form),
+            ("http://a/#b", BadUrl::Form),
+            ("http://a b", BadUrl::Form),
+        ] {
+            assert_eq!(parse(text), Err(bad), "{text}");
+            assert!(bad.to_string().ends_with('.'));
+        }
+    }
+}

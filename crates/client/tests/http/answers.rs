@@ -1,0 +1,221 @@
+//! Answers of every shape, however they arrive.
+
+use plimsoll_client::http::limits::HEAD;
+use plimsoll_client::http::{Error, Request};
+use plimsoll_io::sim::{Faults, seeds};
+use plimsoll_wire::http::response::BadResponse;
+
+use crate::{MAX, answer_once, calm, get, run, told};
+
+/// An answer, whether it leaves the connection open, and what it says.
+const ANSWERS: &[(&str, bool, u16, &str)] = &[
+    ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", true, 200, "hello"),
+    ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true, 200, ""),
+    ("HTTP/1.1 204 No Content\r\n\r\n", true, 204, ""),
+    ("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", true, 304, ""),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nhel\r\n002\r\nlo\r\n0\r\nT: x\r\n\r\n",
+        true,
+        200,
+        "hello",
+    ),
+    ("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno", false, 404, "no"),
+    ("HTTP/1.1 200 OK\r\n\r\nuntil the end", false, 200, "until the end"),
+    ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nold", false, 200, "old"),
+    (
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n\
+         HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        true,
+        200,
+        "ok",
+    ),
+];
+
+/// Two requests, on one connection if it is left open.
+fn twice(world: (u64, Faults), (answer, stays, status, text): (&'static str, bool, u16, &'static str)) {
+    let expected = (status, text.to_owned());
+    run(
+        world,
+        async move |mut server| {
+            let mut peer = server.accept().await;
+            peer.head().await;
+            if !stays {
+                peer.end(answer).await;
+                peer = server.accept().await;
+            } else {
+                peer.say(answer);
+            }
+            peer.head().await;
+            peer.end(answer).await;
+        },
+        async move |mut client, _| {
+            assert_eq!(told(client.send(get("/one")).await).await.unwrap(), expected, "{answer:?}");
+            assert_eq!(told(client.send(get("/two")).await).await.unwrap(), expected, "{answer:?} again");
+        },
+    );
+}
+
+#[test]
+fn an_answer_is_the_same_wherever_it_is_cut() {
+    for shape in ANSWERS {
+        for bytes in 0..=shape.0.len() {
+            twice((0, Faults::split_at(bytes)), *shape);
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_the_same_however_it_arrives() {
+    for seed in seeds(200) {
+        for shape in ANSWERS {
+            twice((seed, Faults::splits()), *shape);
+        }
+    }
+}
+
+#[test]
+fn what_a_request_says_is_what_was_asked() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            let head = peer.head().await;
+            assert!(
+                head.starts_with("GET /base/a%20b?c HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: plimsoll/")
+            );
+            assert!(head.ends_with("\r\nAccept: a  b\r\n\r\n"), "{head:?}");
+            peer.end("HTTP/1.1 200 OK\r\nX-One: 1\r\nContent-Length: 9\r\n\r\n").await;
+        },
+        async |mut client, _| {
+            // A line end in a value does not get out.
+            let request = get("/a%20b?c").field("Accept", "a\r\nb");
+            let response = client.send(request).await.unwrap();
+            assert_eq!((response.field("x-one"), response.field("X-Two")), (Some("1"), None));
+            assert_eq!((response.length(), response.fields().count()), (Some(9), 2));
+        },
+    );
+}
+
+#[test]
+fn an_answer_to_head_has_no_body() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            for _ in 0..2 {
+                assert!(peer.head().await.starts_with("HEAD "));
+                peer.say("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+            }
+            peer.ended().await;
+        },
+        async |mut client, _| {
+            for _ in 0..2 {
+                let answer = told(client.send(Request::new("HEAD", "/")).await).await.unwrap();
+                assert_eq!(answer, (200, String::new()));
+            }
+        },
+    );
+}
+
+/// What becomes of an answer, in words that a test can compare.
+fn outcome(answer: impl Into<Vec<u8>>, check: impl Fn(Result<(u16, String), Error>) + 'static) {
+    let answer = answer.into();
+    run(
+        calm(),
+        async move |server| answer_once(server, answer).await,
+        async move |mut client, _| check(told(client.send(get("/")).await).await),
+    );
+}
+
+#[test]
+fn what_is_no_answer_is_an_error() {
+    for (answer, bad) in [
+        ("SSH-2.0-OpenSSH_9.6\r\n", BadResponse::StatusLine),
+        ("HTTP/1.1 200 OK\nContent-Length: 0\n\n", BadResponse::LineEnd),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\nx", BadResponse::Length),
+    ] {
+        outcome(answer, move |told| {
+            assert!(matches!(told, Err(Error::Malformed(found)) if found == bad), "{told:?}");
+        });
+    }
+    let broken = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx";
+    outcome(broken, |told| {
+        assert!(matches!(told, Err(Error::Malformed(BadResponse::Chunk(_)))), "{told:?}");
+    });
+    outcome("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", |told| {
+        assert!(matches!(told, Err(Error::Unasked)), "{told:?}");
+    });
+    outcome("HTTP/1.1 100 Continue\r\n\r\n".repeat(100), |told| {
+        assert!(matches!(told, Err(Error::Unasked)), "{told:?}");
+    });
+    let endless = format!("HTTP/1.1 200 OK\r\nA: {}", "a".repeat(100_000));
+    outcome(endless, |told| {
+        assert!(matches!(told, Err(Error::Malformed(BadResponse::HeadTooLong))), "{told:?}");
+    });
+}
+
+#[test]
+fn a_head_grows_to_its_limit_and_no_further() {
+    let endless = format!("HTTP/1.1 200 OK\r\nA: {}", "a".repeat(HEAD.bytes_max));
+    for split in 0..100 {
+        let answer = endless.as_bytes()[..HEAD.bytes_max].to_vec();
+        run(
+            (0, Faults::split_at(split)),
+            async move |server| answer_once(server, answer).await,
+            async |mut client, _| {
+                let error = told(client.send(get("/")).await).await.unwrap_err();
+                assert!(matches!(error, Error::Malformed(BadResponse::HeadTooLong)), "{error}");
+            },
+        );
+    }
+}
+
+#[test]
+fn what_is_no_http_is_told_before_its_end() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            peer.head().await;
+            for byte in b"220 ready\r\n" {
+                peer.say([*byte]);
+                let _ = peer.stream.tx.drain(0).await;
+                server.io.sleep(crate::SECOND).await;
+            }
+        },
+        async |mut client, io| {
+            let error = told(client.send(get("/")).await).await.unwrap_err();
+            assert!(matches!(error, Error::Malformed(BadResponse::StatusLine)), "{error}");
+            assert!(io.now().since_start() < crate::SECOND * 20);
+        },
+    );
+}
+
+#[test]
+fn a_body_is_no_longer_than_the_caller_takes() {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"a\": 10}";
+    run(
+        calm(),
+        async move |mut server| {
+            // After a body that was not read to its end, a connection does not go on.
+            for _ in 0..2 {
+                let mut peer = server.accept().await;
+                peer.head().await;
+                peer.end(answer).await;
+            }
+        },
+        async |mut client, _| {
+            let mut response = client.send(get("/")).await.unwrap();
+            let error = response.bytes(8).await.unwrap_err();
+            assert!(matches!(error, Error::TooLong { bytes_max: 8 }));
+            drop(response);
+            let mut response = client.send(get("/")).await.unwrap();
+            let map: std::collections::BTreeMap<String, u32> = response.json(9).await.unwrap();
+            assert_eq!(map["a"], 10);
+            assert_eq!(response.bytes(MAX).await.unwrap(), b"", "it has ended");
+        },
+    );
+    outcome(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\xff".to_vec(), |told| {
+        assert!(matches!(told, Err(Error::Unreadable(_))), "{told:?}");
+    });
+}

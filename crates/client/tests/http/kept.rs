@@ -1,0 +1,202 @@
+//! The connection that is kept: used again, and opened again where that does no harm.
+
+use plimsoll_client::http::{Body, Error, Request, When};
+
+use crate::{Pieces, SECOND, calm, get, run, told};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn ok() -> (u16, String) {
+    (200, "ok".to_owned())
+}
+
+#[test]
+fn one_connection_carries_many_requests_and_is_ended_cleanly() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            for _ in 0..10 {
+                peer.head().await;
+                peer.say(OK);
+            }
+            let end = peer.stream.rx.recv(plimsoll_io::Want::Head).await;
+            assert!(end.unwrap().is_none(), "an end, and no reset");
+        },
+        async |mut client, _| {
+            for _ in 0..10 {
+                assert_eq!(told(client.send(get("/")).await).await.unwrap(), ok());
+            }
+        },
+    );
+}
+
+#[test]
+fn a_connection_that_the_server_has_closed_meanwhile_is_opened_again() {
+    for method in ["GET", "POST"] {
+        run(
+            calm(),
+            async |mut server| {
+                for _ in 0..2 {
+                    let mut peer = server.accept().await;
+                    peer.head().await;
+                    peer.end(OK).await;
+                }
+            },
+            async move |mut client, io| {
+                for _ in 0..2 {
+                    assert_eq!(told(client.send(Request::new(method, "/")).await).await.unwrap(), ok());
+                    io.sleep(SECOND).await;
+                }
+            },
+        );
+    }
+}
+
+/// The server closes a kept connection on the second request, without a word; what becomes of that.
+fn closed_on(request: fn(&mut Pieces) -> Request<'_>, repeated: bool) {
+    run(
+        calm(),
+        async move |mut server| {
+            let mut peer = server.accept().await;
+            peer.head().await;
+            peer.say(OK);
+            peer.read_to("\r\n\r\n").await;
+            drop(peer);
+            if repeated {
+                let mut peer = server.accept().await;
+                peer.head().await;
+                peer.end(OK).await;
+            }
+        },
+        async move |mut client, _| {
+            assert_eq!(told(client.send(get("/")).await).await.unwrap(), ok());
+            let mut pieces = Pieces::of(&[b"hello"]);
+            match told(client.send(request(&mut pieces)).await).await {
+                Ok(answer) => assert!(repeated && answer == ok()),
+                Err(Error::Broken { when: When::Waiting | When::Sending, .. }) => assert!(!repeated),
+                Err(error) => panic!("{error}"),
+            }
+        },
+    );
+}
+
+#[test]
+fn a_request_is_repeated_only_where_that_is_the_same_as_once() {
+    closed_on(|_| get("/"), true);
+    closed_on(|_| Request::new("PUT", "/").body(Body::Bytes(b"hello".to_vec())), true);
+    closed_on(|_| Request::new("DELETE", "/"), true);
+    closed_on(|_| Request::new("POST", "/").body(Body::Bytes(b"hello".to_vec())), false);
+    closed_on(|_| Request::new("POST", "/"), false);
+    closed_on(|_| Request::new("SHRUG", "/"), false);
+    // Begun, it cannot be given again; while leave is waited for, it was not.
+    closed_on(|pieces| streamed(pieces, Some(5)), false);
+    closed_on(|pieces| streamed(pieces, None), true);
+}
+
+fn streamed(source: &mut Pieces, length: Option<u64>) -> Request<'_> {
+    Request::new("PUT", "/").body(Body::Stream { length, source })
+}
+
+#[test]
+fn a_fresh_connection_that_is_closed_at_once_is_not_tried_again() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            peer.head().await;
+        },
+        async |mut client, _| {
+            let error = told(client.send(get("/")).await).await.unwrap_err();
+            assert!(matches!(error, Error::Broken { .. }), "{error}");
+        },
+    );
+}
+
+#[test]
+fn an_answer_that_had_begun_is_not_asked_for_again() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            peer.head().await;
+            peer.say(OK);
+            peer.head().await;
+            peer.end("HTTP/1.1 200").await;
+        },
+        async |mut client, _| {
+            assert_eq!(told(client.send(get("/")).await).await.unwrap(), ok());
+            let error = told(client.send(get("/")).await).await.unwrap_err();
+            assert!(matches!(error, Error::Broken { when: When::Waiting, .. }), "{error}");
+        },
+    );
+}
+
+#[test]
+fn what_nobody_asked_for_ends_the_connection() {
+    for (at_once, later) in [(OK, ""), ("", OK)] {
+        run(
+            calm(),
+            async move |mut server| {
+                let mut peer = server.accept().await;
+                peer.head().await;
+                peer.say([OK, at_once].concat());
+                server.io.sleep(SECOND / 2).await;
+                peer.say(later);
+                peer.ended().await;
+                let mut peer = server.accept().await;
+                assert!(peer.head().await.starts_with("GET /base/two "));
+                peer.end("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n").await;
+            },
+            async |mut client, io| {
+                assert_eq!(told(client.send(get("/one")).await).await.unwrap(), ok());
+                io.sleep(SECOND).await;
+                assert_eq!(told(client.send(get("/two")).await).await.unwrap().0, 201);
+            },
+        );
+    }
+}
+
+#[test]
+fn an_answer_dropped_before_its_end_takes_its_connection_along() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            peer.head().await;
+            peer.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+            peer.ended().await;
+            let mut peer = server.accept().await;
+            peer.head().await;
+            peer.end(OK).await;
+        },
+        async |mut client, _| {
+            assert_eq!(client.send(get("/")).await.unwrap().status().code(), 200);
+            assert_eq!(told(client.send(get("/")).await).await.unwrap(), ok());
+        },
+    );
+}
+
+#[test]
+fn a_request_given_up_is_not_answered_to_the_next() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            peer.head().await;
+            peer.say(OK);
+            peer.head().await;
+            peer.ended().await;
+            let mut peer = server.accept().await;
+            assert!(peer.head().await.starts_with("GET /base/three "));
+            peer.end(OK).await;
+        },
+        async |mut client, io| {
+            assert_eq!(told(client.send(get("/one")).await).await.unwrap(), ok());
+            let deadline = io.deadline();
+            deadline.after(SECOND);
+            assert!(deadline.within(client.send(get("/two"))).await.is_err());
+            assert_eq!(told(client.send(get("/three")).await).await.unwrap(), ok());
+        },
+    );
+}

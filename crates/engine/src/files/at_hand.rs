@@ -1,0 +1,106 @@
+//! The system's files as far as they are in memory.
+//!
+//! It is not a cache: the kernel's are asked. What must hold: nothing here waits for a disk, and what may is
+//! `WouldBlock`.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll_io::{Entry, Existing, File, Fs, Space, Stat};
+use rustix::fs::ResolveFlags;
+use rustix::io::ReadWriteFlags;
+
+use super::reading::{BENEATH, READ, open_beneath, read_at, stat};
+
+/// Files of this system, as far as they are in memory: everything else is `WouldBlock`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AtHand;
+
+impl Fs for AtHand {
+    fn open_root(&self, _: &Path) -> io::Result<File> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
+        let opened = open_beneath(root, name, READ, BENEATH | ResolveFlags::CACHED);
+        // Linux before 5.12 does not know the flag: then nothing is at hand.
+        opened.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => io::ErrorKind::WouldBlock.into(),
+            _ => error,
+        })
+    }
+
+    fn stat(&self, file: &File) -> io::Result<Stat> {
+        // An open file's inode is in memory.
+        stat(file)
+    }
+
+    fn list(&self, _: &File, _: &[u8], _: usize) -> io::Result<Vec<Entry>> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        read_at(file, into, offset, ReadWriteFlags::NOWAIT).map_err(|error| match error.kind() {
+            // A file system that cannot say whether it would wait.
+            io::ErrorKind::Unsupported => io::ErrorKind::WouldBlock.into(),
+            _ => error,
+        })
+    }
+
+    fn names(&self, _: &File, _: usize) -> io::Result<Vec<Entry>> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn stat_name(&self, _: &File, _: &[u8]) -> io::Result<Stat> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn create(&self, _: &File, _: &[u8]) -> io::Result<File> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn open_to_write(&self, _: &File, _: &[u8]) -> io::Result<File> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn write_at(&self, _: &File, _: &[u8], _: u64) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn set_len(&self, _: &File, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn set_modified(&self, _: &File, _: Duration) -> io::Result<()> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn sync(&self, _: &File) -> io::Result<()> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn make_folder(&self, _: &File, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn rename(&self, _: &File, _: &[u8], _: &File, _: &[u8], _: Existing) -> io::Result<()> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn remove_file(&self, _: &File, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn remove_folder(&self, _: &File, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn copy(&self, _: &File, _: &File, _: u64) -> io::Result<u64> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn space(&self, _: &File) -> io::Result<Space> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+}

@@ -1,0 +1,145 @@
+//! The system's files: the blocking view, and the view that never waits.
+//!
+//! It is not a cache and follows no path outside its root. What must hold: every operation is one that the
+//! contract describes, errors and all; the kernel's own differences end here.
+
+mod at_hand;
+mod copying;
+mod reading;
+#[cfg(test)]
+mod tests;
+mod writing;
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) use at_hand::AtHand;
+use plimsoll_io::{Entry, Existing, File, Fs, Handle, Space, Stat, check_name};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use crate::limits::LOOKUP_TRIES_MAX;
+
+/// Files of this system, waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemFs;
+
+/// Whether this kernel can open files beneath a folder, which nothing here goes without.
+///
+/// # Errors
+/// A sentence for the operator.
+pub fn check_kernel() -> io::Result<()> {
+    match openat2(rustix::fs::CWD, c".", reading::READ, Mode::empty(), ResolveFlags::BENEATH) {
+        Err(Errno::NOSYS | Errno::PERM) => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this system lacks openat2, without which no file is served safely: it needs Linux 5.6 or later, \
+             and a container whose seccomp profile allows it",
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl Fs for SystemFs {
+    fn open_root(&self, path: &Path) -> io::Result<File> {
+        let flags = reading::READ | OFlags::DIRECTORY;
+        let fd = openat(rustix::fs::CWD, path, flags, Mode::empty()).map_err(reading::error_of)?;
+        Ok(File::new(Handle::Descriptor(fd)))
+    }
+
+    fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
+        let mut tries = 1;
+        loop {
+            // EAGAIN: a folder on the way was renamed meanwhile, and the kernel could not be sure.
+            match reading::open_beneath(root, name, reading::READ, reading::BENEATH) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < LOOKUP_TRIES_MAX => {
+                    tries += 1
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::ResourceBusy,
+                        "folders on the way keep changing",
+                    ));
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    fn stat(&self, file: &File) -> io::Result<Stat> {
+        reading::stat(file)
+    }
+
+    fn list(&self, root: &File, name: &[u8], entries_max: usize) -> io::Result<Vec<Entry>> {
+        let folder = self.open_beneath(root, name)?;
+        reading::entries(&folder, entries_max, |found| reading::stat_beneath(root, name, &folder, found))
+    }
+
+    fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        reading::read_at(file, into, offset, ReadWriteFlags::empty())
+    }
+
+    fn names(&self, folder: &File, entries_max: usize) -> io::Result<Vec<Entry>> {
+        reading::entries(folder, entries_max, |found| reading::stat_entry(folder, found))
+    }
+
+    fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat> {
+        check_name(name)?;
+        reading::stat_name(folder, name)
+    }
+
+    fn create(&self, folder: &File, name: &[u8]) -> io::Result<File> {
+        writing::create(folder, name)
+    }
+
+    fn open_to_write(&self, folder: &File, name: &[u8]) -> io::Result<File> {
+        writing::open_to_write(folder, name)
+    }
+
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        writing::write_at(file, bytes, offset)
+    }
+
+    fn set_len(&self, file: &File, len: u64) -> io::Result<()> {
+        writing::set_len(file, len)
+    }
+
+    fn set_modified(&self, file: &File, modified: Duration) -> io::Result<()> {
+        writing::set_modified(file, modified)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        writing::sync(file)
+    }
+
+    fn make_folder(&self, folder: &File, name: &[u8]) -> io::Result<()> {
+        writing::make_folder(folder, name)
+    }
+
+    fn rename(
+        &self,
+        from_folder: &File,
+        from: &[u8],
+        to_folder: &File,
+        to: &[u8],
+        existing: Existing,
+    ) -> io::Result<()> {
+        writing::rename((from_folder, from), (to_folder, to), existing)
+    }
+
+    fn remove_file(&self, folder: &File, name: &[u8]) -> io::Result<()> {
+        writing::remove_file(folder, name)
+    }
+
+    fn remove_folder(&self, folder: &File, name: &[u8]) -> io::Result<()> {
+        writing::remove_folder(folder, name)
+    }
+
+    fn copy(&self, from: &File, to: &File, bytes_max: u64) -> io::Result<u64> {
+        copying::copy(from, to, bytes_max)
+    }
+
+    fn space(&self, file: &File) -> io::Result<Space> {
+        writing::space(file)
+    }
+}

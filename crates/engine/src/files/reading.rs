@@ -1,0 +1,133 @@
+//! What is asked of the system's files: opening beneath a root, statuses, folders, contents.
+//!
+//! It changes nothing. What must hold: a stranger's path is opened by openat2 with RESOLVE_BENEATH and no
+//! magic links, here and nowhere else.
+
+use std::io::{self, IoSliceMut};
+use std::time::Duration;
+
+use plimsoll_io::{Entry, File, FileKind, Handle, Stat};
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, statat};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::path::Arg;
+
+/// NONBLOCK so that a pipe in a served folder cannot hold anybody; NOCTTY so that a terminal takes nobody.
+pub(super) const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+pub(super) const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+
+pub(super) fn open_beneath(
+    root: &File,
+    name: &[u8],
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> io::Result<File> {
+    let Some(root) = root.descriptor() else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let name = if name.is_empty() { b"." } else { name };
+    let fd = openat2(root, name, flags, Mode::empty(), resolve).map_err(|errno| match errno {
+        // Outside the root, a loop of links, a socket, a name too long for any file: for who asks, not there.
+        Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NAMETOOLONG | Errno::NODEV => {
+            io::ErrorKind::NotFound.into()
+        }
+        other => error_of(other),
+    })?;
+    Ok(File::new(Handle::Descriptor(fd)))
+}
+
+fn stat_of(stat: &rustix::fs::Stat) -> Stat {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Folder,
+        _ => FileKind::Other,
+    };
+    let time = |seconds: i64, nanos: u64| match u64::try_from(seconds) {
+        Ok(seconds) => Duration::new(seconds, u32::try_from(nanos).unwrap_or(0)),
+        Err(_) => Duration::ZERO,
+    };
+    Stat {
+        kind,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        modified: time(stat.st_mtime, stat.st_mtime_nsec),
+        changed: time(stat.st_ctime, stat.st_ctime_nsec),
+    }
+}
+
+pub(super) fn stat(file: &File) -> io::Result<Stat> {
+    let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(stat_of(&fstat(fd)?))
+}
+
+pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64, flags: ReadWriteFlags) -> io::Result<usize> {
+    let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(rustix::io::retry_on_intr(|| preadv2(fd, &mut [IoSliceMut::new(into)], offset, flags))?)
+}
+
+/// What the system said, with those told apart that stand for "later".
+pub(super) fn error_of(errno: Errno) -> io::Error {
+    match errno {
+        Errno::MFILE | Errno::NFILE => {
+            io::Error::new(io::ErrorKind::ResourceBusy, "as many files are open as may be")
+        }
+        other => other.into(),
+    }
+}
+
+/// The entries of a folder, at most `entries_max`, those left out that `stat_entry` knows nothing of.
+pub(super) fn entries(
+    folder: &File,
+    entries_max: usize,
+    stat_entry: impl Fn(&DirEntry) -> io::Result<Option<Stat>>,
+) -> io::Result<Vec<Entry>> {
+    let fd = folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut entries = Vec::new();
+    for found in Dir::read_from(fd).map_err(error_of)? {
+        let found = found?;
+        let name = found.file_name().to_bytes();
+        if matches!(name, b"." | b"..") {
+            continue;
+        }
+        let Some(stat) = stat_entry(&found)? else { continue };
+        if entries.len() == entries_max {
+            return Err(io::Error::new(
+                io::ErrorKind::QuotaExceeded,
+                "the folder has too many entries to list",
+            ));
+        }
+        entries.push(Entry { name: name.to_owned(), stat });
+    }
+    Ok(entries)
+}
+
+/// What one name in a folder stands for, a link for itself.
+pub(super) fn stat_name(folder: &File, name: impl Arg) -> io::Result<Stat> {
+    let fd = folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(stat_of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?))
+}
+
+/// As [`stat_name`], of what was found in the folder; `None` if it has gone.
+pub(super) fn stat_entry(folder: &File, found: &DirEntry) -> io::Result<Option<Stat>> {
+    match stat_name(folder, found.file_name()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        stat => stat.map(Some),
+    }
+}
+
+/// What an entry stands for, links followed within `root`, below which `way` leads to `folder`; `None` if it
+/// leads nowhere.
+pub(super) fn stat_beneath(
+    root: &File,
+    way: &[u8],
+    folder: &File,
+    found: &DirEntry,
+) -> io::Result<Option<Stat>> {
+    if found.file_type() != FileType::Symlink {
+        return stat_entry(folder, found);
+    }
+    let whole = [way, b"/", found.file_name().to_bytes()].concat();
+    let whole = if way.is_empty() { &whole[1..] } else { &whole[..] };
+    // Named and not opened: a pipe behind a link has a writer that would notice.
+    Ok(open_beneath(root, whole, OFlags::PATH | OFlags::CLOEXEC, BENEATH).and_then(|file| stat(&file)).ok())
+}

@@ -1,0 +1,132 @@
+//! What the suite for every engine cannot see: rights, what never waits, and what old file systems lack.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use plimsoll_io::{Existing, File, FileKind, Fs};
+
+use rustix::io::Errno;
+
+use super::copying::copy_by_hand;
+use super::reading::error_of;
+use super::writing::rename_without_flags;
+use super::{AtHand, SystemFs};
+
+/// A folder with a file, a folder and an empty folder in it.
+fn folder() -> (tempfile::TempDir, File) {
+    let held = tempfile::tempdir().unwrap();
+    std::fs::write(held.path().join("file"), "text").unwrap();
+    std::fs::create_dir_all(held.path().join("folder/inner")).unwrap();
+    std::fs::create_dir(held.path().join("empty")).unwrap();
+    let root = SystemFs.open_root(held.path()).unwrap();
+    (held, root)
+}
+
+#[test]
+fn only_the_servers_account_may_read_what_is_made() {
+    let (held, root) = folder();
+    SystemFs.create(&root, b"new").unwrap();
+    SystemFs.make_folder(&root, b"sub").unwrap();
+    let rights = |name| std::fs::metadata(held.path().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((rights("new"), rights("sub")), (0o600, 0o700));
+}
+
+#[test]
+fn nothing_that_changes_a_file_is_at_hand() {
+    let (held, root) = folder();
+    let file = SystemFs.open_to_write(&root, b"file").unwrap();
+    let answers: [io::Result<()>; 13] = [
+        AtHand.names(&root, 9).map(drop),
+        AtHand.stat_name(&root, b"file").map(drop),
+        AtHand.create(&root, b"new").map(drop),
+        AtHand.open_to_write(&root, b"file").map(drop),
+        AtHand.write_at(&file, b"x", 0).map(drop),
+        AtHand.set_len(&file, 0),
+        AtHand.set_modified(&file, Duration::ZERO),
+        AtHand.sync(&file),
+        AtHand.make_folder(&root, b"new"),
+        AtHand.rename(&root, b"file", &root, b"new", Existing::Kept),
+        AtHand.remove_file(&root, b"file"),
+        AtHand.remove_folder(&root, b"empty"),
+        AtHand.copy(&file, &file, u64::MAX).map(drop),
+    ];
+    for answer in answers {
+        assert_eq!(answer.unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+    assert_eq!(AtHand.space(&root).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(std::fs::read(held.path().join("file")).unwrap(), b"text");
+}
+
+/// A rename on a file system that knows no flags.
+fn rename(root: &File, from: &str, to: &str) -> Result<(), ErrorKind> {
+    let fd = root.descriptor().unwrap();
+    rename_without_flags((fd, from.as_bytes()), (fd, to.as_bytes())).map_err(|error| error.kind())
+}
+
+#[test]
+fn without_flags_a_rename_replaces_nothing_either() {
+    let (held, root) = folder();
+    assert_eq!(rename(&root, "file", "folder"), Err(ErrorKind::AlreadyExists));
+    assert_eq!(rename(&root, "folder", "file"), Err(ErrorKind::AlreadyExists));
+    assert_eq!(rename(&root, "folder", "empty"), Err(ErrorKind::AlreadyExists));
+    assert_eq!(rename(&root, "none", "new"), Err(ErrorKind::NotFound));
+    let inner = SystemFs.open_beneath(&root, b"folder/inner").unwrap();
+    let (from, to) = (root.descriptor().unwrap(), inner.descriptor().unwrap());
+    let into_itself = rename_without_flags((from, b"folder"), (to, b"self")).unwrap_err();
+    assert_eq!(into_itself.kind(), ErrorKind::InvalidInput);
+    assert_eq!(rename(&root, "file", "new"), Ok(()));
+    assert_eq!(rename(&root, "folder", "moved"), Ok(()));
+    let mut names: Vec<_> = SystemFs.names(&root, 9).unwrap().into_iter().map(|entry| entry.name).collect();
+    names.sort();
+    assert_eq!(names, [b"empty".as_slice(), b"moved", b"new"]);
+    assert_eq!(std::fs::read(held.path().join("new")).unwrap(), b"text");
+}
+
+#[test]
+fn a_copy_by_hand_is_whole() {
+    let (held, root) = folder();
+    let bytes: Vec<u8> = (0..300_000_u32).map(|at| at.to_le_bytes()[1]).collect();
+    std::fs::write(held.path().join("file"), &bytes).unwrap();
+    let from = SystemFs.open_beneath(&root, b"file").unwrap();
+    let to = SystemFs.create(&root, b"to").unwrap();
+    // The kernel has copied some, and then it cannot go on.
+    SystemFs.write_at(&to, &bytes[..1000], 0).unwrap();
+    assert_eq!(copy_by_hand(&from, &to, 1000, 300_000).unwrap(), 300_000);
+    assert!(std::fs::read(held.path().join("to")).unwrap() == bytes);
+    assert_eq!(copy_by_hand(&from, &to, 0, 400_000).unwrap(), 300_000, "the file became shorter");
+}
+
+#[test]
+fn a_copy_to_another_file_system_is_whole() {
+    let (_held, root) = folder();
+    // Where there is no such place, this is a copy on one file system.
+    let elsewhere = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let target = SystemFs.open_root(elsewhere.path()).unwrap();
+    let from = SystemFs.open_beneath(&root, b"file").unwrap();
+    let to = SystemFs.create(&target, b"to").unwrap();
+    assert_eq!(SystemFs.copy(&from, &to, u64::MAX).unwrap(), 4);
+    assert_eq!(std::fs::read(elsewhere.path().join("to")).unwrap(), b"text");
+    let moved = SystemFs.rename(&root, b"file", &target, b"moved", Existing::Kept);
+    assert!(moved.is_ok() || moved.unwrap_err().kind() == ErrorKind::CrossesDevices);
+}
+
+#[test]
+fn a_device_is_nothing_to_be_written() {
+    let devices = SystemFs.open_root(std::path::Path::new("/dev")).unwrap();
+    assert_eq!(SystemFs.stat_name(&devices, b"null").unwrap().kind, FileKind::Other);
+    assert_eq!(SystemFs.open_to_write(&devices, b"null").unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn what_there_is_not_enough_of_is_told_by_its_kind() {
+    let kinds = [
+        (Errno::NOSPC, ErrorKind::StorageFull),
+        (Errno::DQUOT, ErrorKind::QuotaExceeded),
+        (Errno::MFILE, ErrorKind::ResourceBusy),
+        (Errno::NFILE, ErrorKind::ResourceBusy),
+    ];
+    for (errno, kind) in kinds {
+        assert_eq!(error_of(errno).kind(), kind);
+    }
+}

@@ -1,0 +1,142 @@
+//! What a test makes go wrong on a disk: the power, single calls, the room.
+//!
+//! It changes no file. What must hold: every call that changes or syncs something is counted, so that a test
+//! can let each of them be the last.
+
+use std::io;
+
+/// Bytes that an ordinary disk has room for.
+const ROOM_BYTES: u64 = 1 << 40;
+
+/// A call that changes or syncs something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// [`crate::Fs::create`].
+    Create,
+    /// [`crate::Fs::write_at`].
+    Write,
+    /// [`crate::Fs::set_len`].
+    SetLen,
+    /// [`crate::Fs::set_modified`].
+    SetModified,
+    /// [`crate::Fs::sync`].
+    Sync,
+    /// [`crate::Fs::make_folder`].
+    MakeFolder,
+    /// [`crate::Fs::rename`].
+    Rename,
+    /// [`crate::Fs::remove_file`].
+    RemoveFile,
+    /// [`crate::Fs::remove_folder`].
+    RemoveFolder,
+    /// [`crate::Fs::copy`].
+    Copy,
+}
+
+/// Whether the power is cut before a call has its effect or after it. The caller is told of neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Nothing of the call has happened.
+    Before,
+    /// All of it has.
+    After,
+}
+
+/// What is to go wrong, and what has been counted.
+pub(super) struct Mishaps {
+    calls: u64,
+    cut: bool,
+    cut_at: Option<(u64, Moment)>,
+    fail_at: Vec<(u64, io::ErrorKind)>,
+    fail_next: Vec<(Call, io::ErrorKind)>,
+    room: u64,
+}
+
+impl Mishaps {
+    pub(super) fn none() -> Mishaps {
+        Mishaps {
+            calls: 0,
+            cut: false,
+            cut_at: None,
+            fail_at: Vec::new(),
+            fail_next: Vec::new(),
+            room: ROOM_BYTES,
+        }
+    }
+
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    pub(super) fn cut(&mut self) {
+        self.cut = true;
+    }
+
+    pub(super) fn cut_at(&mut self, call: u64, moment: Moment) {
+        self.cut_at = Some((call, moment));
+    }
+
+    pub(super) fn fail_at(&mut self, call: u64, kind: io::ErrorKind) {
+        self.fail_at.push((call, kind));
+    }
+
+    pub(super) fn fail_next(&mut self, call: Call, kind: io::ErrorKind) {
+        self.fail_next.push((call, kind));
+    }
+
+    /// # Errors
+    /// What every call gets when the power is cut.
+    pub(super) fn power(&self) -> io::Result<()> {
+        if self.cut { Err(io::Error::other("the power is cut")) } else { Ok(()) }
+    }
+
+    /// Counts a call that is about to happen.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(super) fn begin(&mut self, call: Call) -> io::Result<()> {
+        self.power()?;
+        self.calls += 1;
+        self.cut |= self.cut_at == Some((self.calls, Moment::Before));
+        self.power()?;
+        let number = self.calls;
+        if let Some(found) = self.fail_at.iter().position(|(at, _)| *at == number) {
+            return Err(self.fail_at.swap_remove(found).1.into());
+        }
+        if let Some(found) = self.fail_next.iter().position(|(next, _)| *next == call) {
+            return Err(self.fail_next.remove(found).1.into());
+        }
+        Ok(())
+    }
+
+    /// The call that was counted last has happened.
+    ///
+    /// # Errors
+    /// That nobody is told so.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.cut |= self.cut_at == Some((self.calls, Moment::After));
+        self.power()
+    }
+
+    pub(super) fn set_room(&mut self, bytes: u64) {
+        self.room = bytes;
+    }
+
+    pub(super) fn room(&self) -> u64 {
+        self.room
+    }
+
+    /// A file is to go from `old` bytes to `new`: takes the room, or gives it back.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::StorageFull`].
+    pub(super) fn resize(&mut self, old: u64, new: u64) -> io::Result<()> {
+        let after = self.room.saturating_add(old).checked_sub(new);
+        self.room = after.ok_or(io::ErrorKind::StorageFull)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,221 @@
+//! A disk in memory: what tests put on it, and the [`crate::Fs`] that protocols and stores use it through.
+//!
+//! It is lossy, as a real one is: what was not synced may be lost when the power is cut, contents and names
+//! alike. What must hold: `changed` grows with every change; what is removed stays readable for whoever has
+//! it open; what a test itself puts on the disk is durable at once.
+
+mod files;
+mod journal;
+mod mishaps;
+mod planted;
+mod power;
+mod tree;
+mod view;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub use mishaps::{Call, Moment};
+pub use power::Unsynced;
+pub(super) use view::{Place, View};
+
+use super::clock::Clock;
+use crate::file::{File, Handle};
+use journal::{Change, Journal};
+use mishaps::Mishaps;
+use tree::{Body, Tree, Walk};
+
+/// A tree of files, shared by a test, a host's engine and its offloaded jobs. Paths start at `/`.
+pub struct SimDisk {
+    state: Mutex<State>,
+}
+
+struct State {
+    clock: Arc<Clock>,
+    last_change: Duration,
+    /// Power cuts that the disk has been through: what was open at one is not open any more.
+    cuts: u32,
+    tree: Tree,
+    journal: Journal,
+    mishaps: Mishaps,
+}
+
+impl SimDisk {
+    pub(super) fn new(clock: Arc<Clock>) -> Arc<SimDisk> {
+        let now = clock.since_1970();
+        let state = State {
+            clock,
+            last_change: now,
+            cuts: 0,
+            tree: Tree::new(now),
+            journal: Journal::default(),
+            mishaps: Mishaps::none(),
+        };
+        Arc::new(SimDisk { state: Mutex::new(state) })
+    }
+
+    /// What a machine would find on this disk if its power had been cut just now: a disk of its own, with the
+    /// same numbers of files. Nothing happens to this one.
+    pub fn after_power_cut(&self, unsynced: Unsynced) -> Arc<SimDisk> {
+        let state = self.lock();
+        let (tree, journal) = power::after_cut(&state.tree, &state.journal, unsynced);
+        let found = State {
+            clock: Arc::clone(&state.clock),
+            last_change: state.last_change,
+            cuts: state.cuts + 1,
+            tree,
+            journal,
+            mishaps: Mishaps::none(),
+        };
+        Arc::new(SimDisk { state: Mutex::new(found) })
+    }
+
+    /// Cuts the power now: every call fails from now on, and what its machine sends goes nowhere.
+    pub fn cut_power(&self) {
+        self.lock().mishaps.cut();
+    }
+
+    /// Cuts the power at a call, counted as [`SimDisk::calls`] does: the next is `calls() + 1`.
+    pub fn cut_at(&self, call: u64, moment: Moment) {
+        self.lock().mishaps.cut_at(call, moment);
+    }
+
+    /// Whether the power is cut.
+    pub fn is_cut(&self) -> bool {
+        self.lock().mishaps.is_cut()
+    }
+
+    /// How many calls have been made that change or sync something, those that failed among them. What a test
+    /// does to the disk itself is not counted.
+    pub fn calls(&self) -> u64 {
+        self.lock().mishaps.calls()
+    }
+
+    /// Lets one call fail, counted as [`SimDisk::calls`] does, without any effect.
+    pub fn fail_at(&self, call: u64, kind: io::ErrorKind) {
+        self.lock().mishaps.fail_at(call, kind);
+    }
+
+    /// Lets the next call of one kind fail, without any effect; said twice, the next two. After a sync that
+    /// failed, no other makes the same things durable, though it succeeds.
+    pub fn fail_next(&self, call: Call, kind: io::ErrorKind) {
+        self.lock().mishaps.fail_next(call, kind);
+    }
+
+    /// Leaves room for so many more bytes of contents; without any, nothing new is made either. What is
+    /// removed or cut gives room back.
+    pub fn full_after(&self, bytes: u64) {
+        self.lock().mishaps.set_room(bytes);
+    }
+
+    /// Joins the machine whose clock this is, and moves that on to the disk's time: no time goes back.
+    pub(super) fn join(&self, clock: &Arc<Clock>) {
+        let mut state = self.lock();
+        clock.move_to_1970(state.last_change.max(state.clock.since_1970()));
+        state.clock = Arc::clone(clock);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, while there is power.
+    fn powered(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.lock();
+        state.mishaps.power()?;
+        Ok(state)
+    }
+}
+
+impl State {
+    /// The time of a change: the clock's, and later than that of every other change.
+    fn tick(&mut self) -> Duration {
+        self.last_change = self.clock.since_1970().max(self.last_change + Duration::from_nanos(1));
+        self.last_change
+    }
+
+    /// The number of an open file.
+    fn inode_of(&self, file: &File) -> io::Result<u64> {
+        match *file.handle() {
+            Handle::Simulated { inode, cuts, .. } if cuts == self.cuts => Ok(inode),
+            Handle::Simulated { .. } => Err(io::Error::other("the file was open when the power was cut")),
+            Handle::Descriptor(_) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    /// The number of a file that was opened for writing.
+    fn written(&self, file: &File) -> io::Result<u64> {
+        match file.handle() {
+            Handle::Simulated { writes: false, .. } => {
+                Err(io::Error::other("the file was not opened to be written"))
+            }
+            _ => self.inode_of(file),
+        }
+    }
+
+    fn opened(&self, inode: u64, writes: bool) -> File {
+        File::new(Handle::Simulated { inode, cuts: self.cuts, writes })
+    }
+
+    fn follow(&self, way: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<u64> {
+        self.tree.walk(way, name, walk)?.pop().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn open(&self, way: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<File> {
+        let inode = self.follow(way, name, walk)?;
+        if self.tree.node(inode)?.forbidden {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(self.opened(inode, false))
+    }
+
+    /// Changes names, as a whole.
+    fn change_names(&mut self, change: Change, now: Duration) -> io::Result<()> {
+        for edit in &change.edits {
+            self.tree.edit(edit, now)?;
+        }
+        self.journal.add(change);
+        Ok(())
+    }
+
+    /// Changes what a file holds.
+    fn change_bytes(
+        &mut self,
+        inode: u64,
+        len: u64,
+        now: Duration,
+        change: impl FnOnce(&mut Vec<u8>),
+    ) -> io::Result<()> {
+        let node = self.tree.node_mut(inode)?;
+        let old = node.bytes()?.len() as u64;
+        let new_len = usize::try_from(len).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        self.mishaps.resize(old, len)?;
+        if let Body::File(bytes) = &mut node.body {
+            let bytes = Arc::make_mut(bytes);
+            bytes.resize(new_len, 0);
+            change(bytes);
+        }
+        (node.modified, node.changed) = (now, now);
+        Ok(())
+    }
+
+    /// Makes durable what a file holds, or the names in a folder.
+    fn sync(&mut self, inode: u64) -> io::Result<()> {
+        let node = self.tree.node_mut(inode)?;
+        node.sync();
+        if matches!(node.body, Body::Folder(_)) {
+            self.journal.sync(inode);
+        }
+        Ok(())
+    }
+
+    /// A sync has failed: what it was to make durable never will be.
+    fn lose_unsynced(&mut self, file: &File) {
+        let Ok(inode) = self.inode_of(file) else { return };
+        self.journal.lose(inode);
+        if let Ok(node) = self.tree.node_mut(inode) {
+            node.sync_failed = true;
+        }
+    }
+}

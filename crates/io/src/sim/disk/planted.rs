@@ -1,0 +1,171 @@
+//! What a test does to a disk from outside, by paths: all of it durable at once.
+//!
+//! It is not what protocols and stores do ([`super::files`] is), and it is not counted. What must hold:
+//! nothing of it is lost at a power cut.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::journal::{Change, Edit};
+use super::tree::{Body, Node, ROOT, Walk};
+use super::{SimDisk, State};
+
+impl SimDisk {
+    /// Makes `path` a file of `bytes`, with the folders on the way; a file that is there keeps its number.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::IsADirectory`], or [`io::ErrorKind::NotADirectory`] on the way.
+    pub fn write(&self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) -> io::Result<()> {
+        let (path, bytes) = (path.as_ref(), bytes.into());
+        let mut state = self.powered()?;
+        match state.find(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                state.plant(path, Body::File(Arc::new(bytes)))
+            }
+            Err(error) => Err(error),
+            Ok(inode) => state.replant(inode, bytes.len(), |file| *file = bytes),
+        }
+    }
+
+    /// Makes `path` a folder, with those on the way. One that is there stays.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotADirectory`] if a file is in the way.
+    pub fn mkdir(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        self.powered()?.folders_to(path.as_ref()).map(drop)
+    }
+
+    /// Makes `path` a link to `target`, which need not exist.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotADirectory`] if a file is in the way.
+    pub fn symlink(&self, path: impl AsRef<Path>, target: impl AsRef<OsStr>) -> io::Result<()> {
+        self.powered()?.plant(path.as_ref(), Body::Link(target.as_ref().as_bytes().to_vec()))
+    }
+
+    /// Makes `path` something that is neither file nor folder: a pipe, a device.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotADirectory`] if a file is in the way.
+    pub fn special(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        self.powered()?.plant(path.as_ref(), Body::Special)
+    }
+
+    /// Cuts or lengthens the file at `path`; new bytes are zero.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::IsADirectory`].
+    pub fn truncate(&self, path: impl AsRef<Path>, len: usize) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let inode = state.find(path.as_ref())?;
+        state.replant(inode, len, |_| ())
+    }
+
+    /// Takes the name `path` away, a folder with all that is in it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`].
+    pub fn remove(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let (folder, name) = split(path.as_ref())?;
+        let mut state = self.powered()?;
+        let folder = state.find(folder)?;
+        state.tree.child(folder, name)?;
+        state.name(Edit::new(folder, name, None))
+    }
+
+    /// Sets when `path` was last modified, as time since 1970.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`].
+    pub fn set_modified(&self, path: impl AsRef<Path>, modified: Duration) -> io::Result<()> {
+        self.touch(path.as_ref(), |node| node.modified = modified)
+    }
+
+    /// Refuses to open `path` from now on: [`io::ErrorKind::PermissionDenied`].
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`].
+    pub fn forbid(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        self.touch(path.as_ref(), |node| node.forbidden = true)
+    }
+
+    /// What the file at `path` holds.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::IsADirectory`].
+    pub fn read(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+        let state = self.powered()?;
+        let inode = state.find(path.as_ref())?;
+        Ok(state.tree.node(inode)?.bytes()?.to_vec())
+    }
+
+    fn touch(&self, path: &Path, touch: impl FnOnce(&mut Node)) -> io::Result<()> {
+        let mut state = self.powered()?;
+        let now = state.tick();
+        let inode = state.find(path)?;
+        let node = state.tree.node_mut(inode)?;
+        touch(node);
+        node.changed = now;
+        state.sync(inode)
+    }
+}
+
+impl State {
+    fn find(&self, path: &Path) -> io::Result<u64> {
+        self.follow(vec![ROOT], path.as_os_str().as_bytes(), Walk::Anywhere)
+    }
+
+    fn plant(&mut self, path: &Path, body: Body) -> io::Result<()> {
+        let (folder, name) = split(path)?;
+        let folder = self.folders_to(folder)?;
+        self.plant_in(folder, name, body).map(drop)
+    }
+
+    fn plant_in(&mut self, folder: u64, name: &[u8], body: Body) -> io::Result<u64> {
+        self.tree.folder(folder)?;
+        let now = self.tick();
+        let inode = self.tree.add(body, now);
+        self.name(Edit::new(folder, name, Some(inode)))?;
+        self.sync(inode)?;
+        Ok(inode)
+    }
+
+    fn replant(&mut self, inode: u64, len: usize, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        let now = self.tick();
+        self.change_bytes(inode, len as u64, now, change)?;
+        self.sync(inode)
+    }
+
+    fn name(&mut self, edit: Edit) -> io::Result<()> {
+        let (folder, now) = (edit.folder, self.tick());
+        self.change_names(Change { edits: vec![edit], ends: None, moves_folder: false }, now)?;
+        self.sync(folder)
+    }
+
+    /// The folder at `path`, made with those on the way where there is none.
+    fn folders_to(&mut self, path: &Path) -> io::Result<u64> {
+        let mut way = vec![ROOT];
+        for step in path.as_os_str().as_bytes().split(|byte| *byte == b'/').filter(|step| !step.is_empty()) {
+            way = match self.tree.walk(way.clone(), step, Walk::Anywhere) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let folder = way.last().copied().unwrap_or(ROOT);
+                    way.push(self.plant_in(folder, step, Body::Folder(Default::default()))?);
+                    way
+                }
+                walked => walked?,
+            };
+        }
+        let folder = way.last().copied().unwrap_or(ROOT);
+        self.tree.folder(folder).map(|_| folder)
+    }
+}
+
+/// A path's folder and its last name.
+fn split(path: &Path) -> io::Result<(&Path, &[u8])> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok((path.parent().unwrap_or(Path::new("/")), name.as_bytes()))
+}

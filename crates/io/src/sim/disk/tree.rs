@@ -1,0 +1,274 @@
+//! The nodes of a simulated disk and how a name is followed through them.
+//!
+//! It is not a file system for callers ([`super::SimDisk`] is): no locks, no clock, no power to be cut. What
+//! must hold: a walk beneath a folder never leaves it, whatever links and `..` are on the way.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::journal::Edit;
+use crate::file::{FileKind, Stat};
+use crate::limits::NAME_BYTES_MAX;
+
+/// Links that one walk follows, as Linux's.
+const LINKS_MAX: usize = 40;
+/// The number of the root folder.
+pub(super) const ROOT: u64 = 2;
+
+/// A file's contents: shared with those of its last sync until one of the two changes.
+pub(super) type Bytes = Arc<Vec<u8>>;
+
+/// What a node is and holds.
+#[derive(Clone)]
+pub(super) enum Body {
+    File(Bytes),
+    Folder(BTreeMap<Vec<u8>, u64>),
+    Link(Vec<u8>),
+    Special,
+}
+
+#[derive(Clone)]
+pub(super) struct Node {
+    pub(super) body: Body,
+    pub(super) modified: Duration,
+    pub(super) changed: Duration,
+    /// Opening it is refused, as without the right to read.
+    pub(super) forbidden: bool,
+    /// It has a name: nothing is made in a folder without one.
+    pub(super) named: bool,
+    pub(super) synced: Synced,
+    /// A sync of it has failed: no later one makes anything durable.
+    pub(super) sync_failed: bool,
+}
+
+/// What a power cut leaves of a file for sure.
+#[derive(Clone)]
+pub(super) struct Synced {
+    pub(super) bytes: Bytes,
+    pub(super) modified: Duration,
+}
+
+impl Node {
+    fn new(body: Body, now: Duration) -> Node {
+        Node {
+            body,
+            modified: now,
+            changed: now,
+            forbidden: false,
+            named: false,
+            synced: Synced { bytes: Bytes::default(), modified: now },
+            sync_failed: false,
+        }
+    }
+
+    pub(super) fn kind(&self) -> FileKind {
+        match &self.body {
+            Body::File(_) => FileKind::File,
+            Body::Folder(_) => FileKind::Folder,
+            Body::Link(_) | Body::Special => FileKind::Other,
+        }
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        match &self.body {
+            Body::File(bytes) => bytes.len() as u64,
+            _ => 0,
+        }
+    }
+
+    /// A file's bytes.
+    pub(super) fn bytes(&self) -> io::Result<&Bytes> {
+        match &self.body {
+            Body::File(bytes) => Ok(bytes),
+            Body::Folder(_) => Err(io::ErrorKind::IsADirectory.into()),
+            Body::Link(_) | Body::Special => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    /// Makes durable what a file holds.
+    pub(super) fn sync(&mut self) {
+        if let (Body::File(bytes), false) = (&self.body, self.sync_failed) {
+            self.synced = Synced { bytes: Arc::clone(bytes), modified: self.modified };
+        }
+    }
+}
+
+/// All nodes there have ever been: one without a name lives on, for whoever has it open.
+pub(super) struct Tree {
+    nodes: BTreeMap<u64, Node>,
+    inode_next: u64,
+}
+
+/// Whether a walk may leave the folder it starts in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Walk {
+    Anywhere,
+    Beneath,
+}
+
+impl Tree {
+    pub(super) fn new(now: Duration) -> Tree {
+        let root = Node { named: true, ..Node::new(Body::Folder(BTreeMap::new()), now) };
+        Tree { nodes: BTreeMap::from([(ROOT, root)]), inode_next: ROOT + 1 }
+    }
+
+    /// What a power cut has left: nodes, whose folders are empty until their names are
+    /// [restored](Tree::restore).
+    pub(super) fn of(nodes: impl IntoIterator<Item = (u64, Node)>, inode_next: u64) -> Tree {
+        Tree { nodes: nodes.into_iter().collect(), inode_next }
+    }
+
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (u64, &Node)> {
+        self.nodes.iter().map(|(inode, node)| (*inode, node))
+    }
+
+    /// The number that the next node gets; none is given twice, also after a power cut.
+    pub(super) fn inode_next(&self) -> u64 {
+        self.inode_next
+    }
+
+    pub(super) fn node(&self, inode: u64) -> io::Result<&Node> {
+        self.nodes.get(&inode).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+
+    pub(super) fn node_mut(&mut self, inode: u64) -> io::Result<&mut Node> {
+        self.nodes.get_mut(&inode).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+
+    pub(super) fn folder(&self, inode: u64) -> io::Result<&BTreeMap<Vec<u8>, u64>> {
+        match &self.node(inode)?.body {
+            Body::Folder(names) => Ok(names),
+            _ => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    /// What has `name` in `folder`.
+    pub(super) fn child(&self, folder: u64, name: &[u8]) -> io::Result<u64> {
+        self.folder(folder)?.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Whether `folder` is `above` or somewhere below it.
+    pub(super) fn is_below(&self, folder: u64, above: u64) -> bool {
+        let below =
+            |names: &BTreeMap<Vec<u8>, u64>| names.values().any(|child| self.is_below(folder, *child));
+        folder == above || self.folder(above).is_ok_and(below)
+    }
+
+    /// A new node, without a name yet.
+    pub(super) fn add(&mut self, body: Body, now: Duration) -> u64 {
+        let inode = self.inode_next;
+        self.nodes.insert(inode, Node::new(body, now));
+        self.inode_next += 1;
+        inode
+    }
+
+    /// Gives a name to a node or takes it away.
+    pub(super) fn edit(&mut self, edit: &Edit, now: Duration) -> io::Result<()> {
+        let parent = self.node_mut(edit.folder)?;
+        let Body::Folder(names) = &mut parent.body else { return Err(io::ErrorKind::NotADirectory.into()) };
+        let before = match edit.inode {
+            Some(inode) => names.insert(edit.name.clone(), inode),
+            None => names.remove(&edit.name),
+        };
+        (parent.modified, parent.changed) = (now, now);
+        for (inode, named) in before.map(|it| (it, false)).into_iter().chain(edit.inode.map(|it| (it, true)))
+        {
+            let node = self.node_mut(inode)?;
+            (node.named, node.changed) = (named, now);
+        }
+        Ok(())
+    }
+
+    /// Gives a name back after a power cut; false if its folder or what it named is lost.
+    pub(super) fn restore(&mut self, folder: u64, name: &[u8], inode: u64) -> bool {
+        if !self.nodes.contains_key(&inode) {
+            return false;
+        }
+        match self.nodes.get_mut(&folder).map(|node| &mut node.body) {
+            Some(Body::Folder(names)) => names.insert(name.to_owned(), inode).is_none(),
+            _ => false,
+        }
+    }
+
+    /// Follows `name` from the last of `way`, the folders from the start of the walk to where it stands;
+    /// returns the way to what `name` stands for.
+    pub(super) fn walk(&self, mut way: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<Vec<u64>> {
+        let mut ahead: Vec<Vec<u8>> = Vec::new();
+        self.enter_path(&mut way, &mut ahead, name, walk)?;
+        let mut links = 0;
+        while let Some(step) = ahead.pop() {
+            let here = *way.last().ok_or(io::ErrorKind::NotFound)?;
+            let names = self.folder(here)?;
+            match &step[..] {
+                b"" | b"." => continue,
+                b".." => step_back(&mut way, walk)?,
+                long if long.len() > NAME_BYTES_MAX => return Err(io::ErrorKind::NotFound.into()),
+                name => way.push(*names.get(name).ok_or(io::ErrorKind::NotFound)?),
+            }
+            let Some(target) = self.link_at(&way)? else { continue };
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            way.pop();
+            self.enter_path(&mut way, &mut ahead, target, walk)?;
+        }
+        Ok(way)
+    }
+
+    /// Puts the steps of `path` before those that are ahead; an absolute one starts over.
+    fn enter_path(
+        &self,
+        way: &mut Vec<u64>,
+        ahead: &mut Vec<Vec<u8>>,
+        path: &[u8],
+        walk: Walk,
+    ) -> io::Result<()> {
+        if path.contains(&0) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if path.starts_with(b"/") {
+            if walk == Walk::Beneath {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            way.clear();
+            way.push(ROOT);
+        }
+        ahead.extend(path.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
+        Ok(())
+    }
+
+    fn link_at(&self, way: &[u64]) -> io::Result<Option<&[u8]>> {
+        let here = way.last().ok_or(io::ErrorKind::NotFound)?;
+        Ok(match &self.node(*here)?.body {
+            Body::Link(target) => Some(target),
+            _ => None,
+        })
+    }
+
+    pub(super) fn stat(&self, inode: u64) -> io::Result<Stat> {
+        let node = self.node(inode)?;
+        Ok(Stat {
+            kind: node.kind(),
+            size: node.size(),
+            device: 1,
+            inode,
+            modified: node.modified,
+            changed: node.changed,
+        })
+    }
+}
+
+fn step_back(way: &mut Vec<u64>, walk: Walk) -> io::Result<()> {
+    if way.len() > 1 {
+        way.pop();
+        return Ok(());
+    }
+    match walk {
+        // The parent of the root is the root.
+        Walk::Anywhere => Ok(()),
+        Walk::Beneath => Err(io::ErrorKind::NotFound.into()),
+    }
+}

@@ -1,0 +1,155 @@
+//! A host's disk as its engine shows it: at hand, where some answers would block, or where it may block.
+//!
+//! It is not another disk: every answer is the disk's own. What must hold: it draws its own chance, since
+//! an [`Fs`] is shared and must be `Sync`.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::SimDisk;
+use crate::file::{Entry, Existing, File, Fs, Space, Stat};
+use crate::sim::chance::Chance;
+
+/// Where an answer is given.
+pub(in crate::sim) enum Place {
+    /// In a task's own turn: what is a question would block with this chance of a thousand, all else always.
+    AtHand { not_at_hand: u16 },
+    /// Where blocking holds up nobody.
+    Blocking,
+}
+
+pub(in crate::sim) struct View {
+    disk: Arc<SimDisk>,
+    chance: Mutex<Chance>,
+    place: Place,
+    /// Chance that a read or a write is short, of a thousand.
+    short: u16,
+}
+
+impl View {
+    pub(in crate::sim) fn new(disk: &Arc<SimDisk>, chance: Chance, place: Place, short: u16) -> View {
+        View { disk: Arc::clone(disk), chance: Mutex::new(chance), place, short }
+    }
+
+    fn draw<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
+        draw(&mut self.chance.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_at_hand(&self) -> io::Result<&SimDisk> {
+        let not_at_hand = match self.place {
+            Place::AtHand { not_at_hand } => not_at_hand,
+            Place::Blocking => 0,
+        };
+        if self.draw(|chance| chance.chance(not_at_hand)) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(&self.disk)
+    }
+
+    /// The disk for what changes it, or asks what is never at hand.
+    fn may_block(&self) -> io::Result<&SimDisk> {
+        match self.place {
+            Place::AtHand { .. } => Err(io::ErrorKind::WouldBlock.into()),
+            Place::Blocking => Ok(&self.disk),
+        }
+    }
+
+    /// How many of `most` bytes one read or write takes.
+    fn portion(&self, most: usize) -> usize {
+        self.draw(|chance| {
+            let short = most > 1 && chance.chance(self.short);
+            if short { 1 + chance.index(most - 1) } else { most }
+        })
+    }
+}
+
+impl Fs for View {
+    fn open_root(&self, path: &Path) -> io::Result<File> {
+        self.is_at_hand()?.open_root(path)
+    }
+
+    fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
+        self.is_at_hand()?.open_beneath(root, name)
+    }
+
+    fn stat(&self, file: &File) -> io::Result<Stat> {
+        self.is_at_hand()?.stat(file)
+    }
+
+    fn list(&self, root: &File, name: &[u8], entries_max: usize) -> io::Result<Vec<Entry>> {
+        self.is_at_hand()?.list(root, name, entries_max)
+    }
+
+    fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let disk = self.is_at_hand()?;
+        let count = self.portion(into.len());
+        disk.read_at(file, &mut into[..count], offset)
+    }
+
+    fn names(&self, folder: &File, entries_max: usize) -> io::Result<Vec<Entry>> {
+        self.may_block()?.names(folder, entries_max)
+    }
+
+    fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat> {
+        self.may_block()?.stat_name(folder, name)
+    }
+
+    fn create(&self, folder: &File, name: &[u8]) -> io::Result<File> {
+        self.may_block()?.create(folder, name)
+    }
+
+    fn open_to_write(&self, folder: &File, name: &[u8]) -> io::Result<File> {
+        self.may_block()?.open_to_write(folder, name)
+    }
+
+    fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let disk = self.may_block()?;
+        let count = self.portion(bytes.len());
+        disk.write_at(file, &bytes[..count], offset)
+    }
+
+    fn set_len(&self, file: &File, len: u64) -> io::Result<()> {
+        self.may_block()?.set_len(file, len)
+    }
+
+    fn set_modified(&self, file: &File, modified: Duration) -> io::Result<()> {
+        Fs::set_modified(self.may_block()?, file, modified)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        self.may_block()?.sync(file)
+    }
+
+    fn make_folder(&self, folder: &File, name: &[u8]) -> io::Result<()> {
+        self.may_block()?.make_folder(folder, name)
+    }
+
+    fn rename(
+        &self,
+        from_folder: &File,
+        from: &[u8],
+        to_folder: &File,
+        to: &[u8],
+        existing: Existing,
+    ) -> io::Result<()> {
+        self.may_block()?.rename(from_folder, from, to_folder, to, existing)
+    }
+
+    fn remove_file(&self, folder: &File, name: &[u8]) -> io::Result<()> {
+        self.may_block()?.remove_file(folder, name)
+    }
+
+    fn remove_folder(&self, folder: &File, name: &[u8]) -> io::Result<()> {
+        self.may_block()?.remove_folder(folder, name)
+    }
+
+    fn copy(&self, from: &File, to: &File, bytes_max: u64) -> io::Result<u64> {
+        self.may_block()?.copy(from, to, bytes_max)
+    }
+
+    fn space(&self, file: &File) -> io::Result<Space> {
+        self.may_block()?.space(file)
+    }
+}

@@ -1,0 +1,54 @@
+//! Who asks, from where, and in which protocol.
+//!
+//! It proves nothing: [`crate::Operations`] makes a [`Caller`] of a [`Visitor`] who shows a credential.
+
+use plimsoll_auth::Identity;
+use plimsoll_io::{Io, Peer};
+
+/// The protocols that operations are asked for in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP.
+    Http,
+    /// FTP.
+    Ftp,
+}
+
+impl Protocol {
+    /// All of them, in their order.
+    pub const ALL: [Protocol; 2] = [Protocol::Http, Protocol::Ftp];
+
+    /// Its name in logs and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Http => "http",
+            Protocol::Ftp => "ftp",
+        }
+    }
+}
+
+/// Somebody at the other end of a connection.
+#[derive(Clone)]
+pub struct Visitor {
+    /// The engine that the connection is on.
+    pub io: Io,
+    /// Where they are.
+    pub peer: Peer,
+    /// What they speak.
+    pub protocol: Protocol,
+}
+
+/// A visitor whose account is known.
+#[derive(Clone)]
+pub struct Caller {
+    /// Who they are at the other end.
+    pub visitor: Visitor,
+    /// Who they are to us.
+    pub identity: Identity,
+}
+
+impl Caller {
+    pub(crate) fn io(&self) -> &Io {
+        &self.visitor.io
+    }
+}

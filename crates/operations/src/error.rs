@@ -1,0 +1,74 @@
+//! Why an operation was not done.
+//!
+//! It has no texts for peers: each protocol says it in its own. What must hold: what somebody may not know of
+//! is [`store::Error::NotFound`], as if it were not there.
+
+use plimsoll_auth as auth;
+use plimsoll_store as store;
+
+/// Why an operation was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// About accounts, sessions and shares.
+    #[error(transparent)]
+    Auth(#[from] auth::Error),
+    /// About files.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The account has no such permission.
+    #[error("the account may not {0}")]
+    NotPermitted(&'static str),
+    /// The share is for reading only.
+    #[error("the share is for reading only")]
+    ReadOnlyShare,
+    /// There are only names here that lead to shares: nothing can be changed here.
+    #[error("nothing is shared here but what lies below")]
+    NotShared,
+}
+
+impl Error {
+    /// Not there, or nothing that the caller may know of.
+    pub const NOT_FOUND: Error = Error::Store(store::Error::NotFound);
+
+    /// The word for it in the transfer log.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Error::Auth(error) => auth_word(error),
+            Error::Store(error) => store_word(error),
+            Error::NotPermitted(_) | Error::ReadOnlyShare | Error::NotShared => "not allowed",
+        }
+    }
+}
+
+fn auth_word(error: &auth::Error) -> &'static str {
+    match error {
+        auth::Error::NameTaken => "name taken",
+        auth::Error::BadName(_)
+        | auth::Error::BadPassword(_)
+        | auth::Error::BadShare(_)
+        | auth::Error::BadImport(_) => "bad request",
+        auth::Error::WrongCredentials | auth::Error::NoSession => "not authenticated",
+        auth::Error::NotAllowed | auth::Error::SignUpClosed => "not allowed",
+        auth::Error::NotFound => "not found",
+        auth::Error::TooManyAttempts { .. } => "too many attempts",
+        auth::Error::Busy { .. } => "busy",
+        auth::Error::Unavailable => "failed",
+    }
+}
+
+fn store_word(error: &store::Error) -> &'static str {
+    match error {
+        store::Error::NotFound | store::Error::NoFolder => "not found",
+        store::Error::AlreadyExists => "exists",
+        store::Error::IsFolder | store::Error::NotFolder | store::Error::OtherDisk => "wrong kind",
+        store::Error::NotEmpty => "not empty",
+        store::Error::Home | store::Error::IntoItself | store::Error::Path(_) => "bad request",
+        store::Error::Precondition | store::Error::Offset(_) => "precondition",
+        store::Error::Digest | store::Error::Length => "digest mismatch",
+        store::Error::Quota => "quota",
+        store::Error::Full => "disk full",
+        store::Error::TooManyUploads => "too many uploads",
+        store::Error::InUse | store::Error::Busy => "busy",
+        store::Error::Denied(_) | store::Error::Failed(_) => "failed",
+    }
+}

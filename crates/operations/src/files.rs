@@ -1,0 +1,269 @@
+//! Files and folders: read, made, removed, moved and copied.
+//!
+//! Uploads are [`crate::uploads`]'s. What must hold: a share of what goes away ends before that goes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_auth::Permissions;
+use plimsoll_io::{Existing, File};
+use plimsoll_store::{Condition, Copied, Depth, Moved, Path, Removed, What};
+
+use crate::Operations;
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::permit::Right;
+use crate::place::Place;
+use crate::record::Transfer;
+use crate::sharing::{is_free, is_there};
+
+/// What may be read, to be opened beneath its root.
+pub struct Reading {
+    /// The folder that the path begins at.
+    pub root: File,
+    /// The path.
+    pub path: Path,
+    /// What of a folder is shown.
+    pub shown: Shown,
+    /// What the caller may do there.
+    pub may: Permissions,
+    /// Its record, to be ended by whoever sends it.
+    pub transfer: Transfer,
+}
+
+/// As [`Reading`], where nothing is recorded.
+pub struct Looked {
+    /// The folder that the path begins at.
+    pub root: File,
+    /// The path.
+    pub path: Path,
+    /// What of a folder is shown.
+    pub shown: Shown,
+    /// What the caller may do there.
+    pub may: Permissions,
+}
+
+/// What of a folder is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All.
+    All,
+    /// The names that lead to something shared; files are not read here.
+    Only(Vec<Vec<u8>>),
+}
+
+impl Operations {
+    /// What is at a place, for reading it: a download, or a list if it is a folder.
+    ///
+    /// # Errors
+    /// [`Error::NOT_FOUND`] if the caller may not know of it. That it is there is for the reader to see.
+    pub async fn read(&self, caller: &Caller, place: &Place, operation: Operation) -> Result<Reading, Error> {
+        let transfer = self.begin_at(caller, operation, place);
+        match self.look(caller, place).await {
+            Ok(Looked { root, path, shown, may }) => Ok(Reading { root, path, shown, may, transfer }),
+            Err(error) => transfer.end(Err(error)),
+        }
+    }
+
+    /// As [`Operations::read`], for a question about a file that is no operation of its own.
+    ///
+    /// # Errors
+    /// As [`Operations::read`].
+    pub async fn look(&self, caller: &Caller, place: &Place) -> Result<Looked, Error> {
+        let permitted = self.permit(caller, place, &[Right::Read]).await?;
+        let shown = permitted.only.map_or(Shown::All, Shown::Only);
+        let (root, path, may) = (permitted.home.files().clone(), permitted.path, permitted.may);
+        Ok(Looked { root, path, shown, may })
+    }
+
+    /// Makes a folder.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::make_folder`].
+    pub async fn make_folder(&self, caller: &Caller, place: &Place) -> Result<(), Error> {
+        let transfer = self.begin_at(caller, Operation::MakeFolder, place);
+        transfer.end(self.make(caller, place).await)
+    }
+
+    async fn make(&self, caller: &Caller, place: &Place) -> Result<(), Error> {
+        let at = self.permit(caller, place, &[Right::Write]).await?;
+        Ok(at.home.make_folder(caller.io(), at.path, at.quota).await?)
+    }
+
+    /// Removes a file, or a folder with all that is in it.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::remove`].
+    pub async fn remove(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        condition: Condition,
+    ) -> Result<Removed, Error> {
+        self.remove_what(caller, place, What::Any, condition).await
+    }
+
+    /// Removes a file, and nothing else.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::remove`].
+    pub async fn remove_file(&self, caller: &Caller, place: &Place) -> Result<Removed, Error> {
+        self.remove_what(caller, place, What::File, Arc::new(|_| true)).await
+    }
+
+    /// Removes a folder that nothing is in.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::remove`].
+    pub async fn remove_folder(&self, caller: &Caller, place: &Place) -> Result<Removed, Error> {
+        self.remove_what(caller, place, What::EmptyFolder, Arc::new(|_| true)).await
+    }
+
+    async fn remove_what(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        what: What,
+        condition: Condition,
+    ) -> Result<Removed, Error> {
+        let mut transfer = self.begin_at(caller, Operation::Delete, place);
+        let removed = self.take_away(caller, place, what, condition).await;
+        if let Ok(removed) = &removed {
+            transfer.moved(removed.usage.bytes);
+        }
+        transfer.end(removed)
+    }
+
+    async fn take_away(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        what: What,
+        condition: Condition,
+    ) -> Result<Removed, Error> {
+        let at = self.permit(caller, place, &[Right::Delete]).await?;
+        let io = caller.io();
+        // What would fail fails before its shares end.
+        at.home.check_removal(io, at.path.clone(), what, condition.clone()).await?;
+        self.end_shares(io, &at).await?;
+        let removed = at.home.remove(io, at.path.clone(), what, condition).await?;
+        // And those that were given meanwhile.
+        self.end_shares(io, &at).await?;
+        Ok(removed)
+    }
+
+    /// Sets when a file or folder was last changed: `modified` after 1970.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::set_modified`].
+    pub async fn set_modified(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        modified: Duration,
+    ) -> Result<(), Error> {
+        let transfer = self.begin_at(caller, Operation::SetTime, place);
+        transfer.end(self.set_time(caller, place, modified).await)
+    }
+
+    async fn set_time(&self, caller: &Caller, place: &Place, modified: Duration) -> Result<(), Error> {
+        let at = self.permit(caller, place, &[Right::Write]).await?;
+        at.home.set_modified(caller.io(), at.path, modified).await?;
+        Ok(())
+    }
+
+    /// Gives what is at `from` the name `to`.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::End::rename`].
+    pub async fn rename(
+        &self,
+        caller: &Caller,
+        from: &Place,
+        to: &Place,
+        existing: Existing,
+    ) -> Result<Moved, Error> {
+        let transfer = self.begin_at(caller, Operation::Move, from).to(to);
+        transfer.end(self.give_name(caller, from, to, existing).await)
+    }
+
+    async fn give_name(
+        &self,
+        caller: &Caller,
+        from: &Place,
+        to: &Place,
+        existing: Existing,
+    ) -> Result<Moved, Error> {
+        let io = caller.io();
+        let source = self.permit(caller, from, &[Right::Read, Right::Delete]).await?;
+        let target = self.permit(caller, to, &[Right::Write]).await?;
+        is_there(io, &source).await?;
+        // What would fail fails before any share ends.
+        source.end().check_rename(io, &target.end(), existing).await?;
+        self.end_shares_of_replaced(caller, &target, existing).await?;
+        self.end_shares(io, &source).await?;
+        let moved = source.end().rename(io, target.end(), existing).await?;
+        // And those that were given meanwhile.
+        self.end_shares(io, &source).await?;
+        Ok(moved)
+    }
+
+    /// Copies what is at `from` to `to`.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::End::copy`].
+    pub async fn copy(
+        &self,
+        caller: &Caller,
+        from: &Place,
+        to: &Place,
+        existing: Existing,
+        depth: Depth,
+    ) -> Result<Copied, Error> {
+        let mut transfer = self.begin_at(caller, Operation::Copy, from).to(to);
+        let copied = self.duplicate(caller, from, to, existing, depth).await;
+        if let Ok(copied) = &copied {
+            transfer.moved(copied.usage.bytes);
+        }
+        transfer.end(copied)
+    }
+
+    async fn duplicate(
+        &self,
+        caller: &Caller,
+        from: &Place,
+        to: &Place,
+        existing: Existing,
+        depth: Depth,
+    ) -> Result<Copied, Error> {
+        let io = caller.io();
+        let source = self.permit(caller, from, &[Right::Read]).await?;
+        if source.only.is_some() {
+            return Err(Error::NotShared);
+        }
+        let target = self.permit(caller, to, &[Right::Write]).await?;
+        // What would fail fails before any share ends.
+        source.end().check_copy(io, &target.end(), existing).await?;
+        self.end_shares_of_replaced(caller, &target, existing).await?;
+        Ok(source.end().copy(io, target.end(), existing, depth).await?)
+    }
+
+    /// "the server MUST perform a DELETE with "Depth: infinity" on the destination resource" (RFC 4918,
+    /// section 9.9.3): its shares end as with any other.
+    async fn end_shares_of_replaced(
+        &self,
+        caller: &Caller,
+        target: &crate::permit::Permitted,
+        existing: Existing,
+    ) -> Result<(), Error> {
+        if !caller.identity.account.permissions.delete {
+            return is_free(caller.io(), target).await;
+        }
+        if existing == Existing::Kept {
+            // Nothing is replaced: what is there makes the store refuse.
+            return Ok(());
+        }
+        self.end_shares(caller.io(), target).await
+    }
+}

@@ -1,0 +1,326 @@
+//! One line and one count for each operation.
+//!
+//! It does not write files: lines go to a [`LineSink`], which must not wait. What must hold: whatever ends an
+//! operation, also a dropped future, ends its record; nothing that a peer sends can end a line.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use plimsoll_io::Io;
+use serde::Serialize;
+
+use crate::Operations;
+use crate::caller::{Caller, Protocol, Visitor};
+use crate::error::Error;
+use crate::limits::{LOG_NAME_BYTES_MAX, LOG_PATH_BYTES_MAX};
+use crate::meter::Meter;
+use crate::operation::Operation;
+use crate::xferlog::{self, Entry};
+
+/// The name that whoever has no account has in records.
+pub const GUEST: &str = "anonymous";
+
+/// Where lines of a log go.
+pub trait LineSink: Send + Sync {
+    /// Takes a whole line, at once; drops it if it cannot.
+    fn take(&self, line: Vec<u8>);
+}
+
+/// Where operations are counted and written down. Clones are the same.
+#[derive(Clone)]
+pub struct Recorder(Arc<Records>);
+
+struct Records {
+    meter: Arc<Meter>,
+    log: Option<Arc<dyn LineSink>>,
+    xferlog: Option<Arc<dyn LineSink>>,
+}
+
+/// An operation under way. If it is dropped before it has ended, it was broken off.
+pub struct Transfer {
+    recorder: Recorder,
+    io: Io,
+    protocol: Protocol,
+    operation: Operation,
+    peer: String,
+    account: String,
+    path: String,
+    to: Option<String>,
+    start: SystemTime,
+    bytes: u64,
+    in_ascii: bool,
+    ended: bool,
+}
+
+/// A line of the transfer log. Times are microseconds since 1970.
+#[derive(Serialize)]
+struct Line<'a> {
+    start: u64,
+    end: u64,
+    protocol: &'a str,
+    operation: &'a str,
+    peer: &'a str,
+    account: &'a str,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    bytes: u64,
+    result: &'a str,
+}
+
+impl Recorder {
+    /// `log` gets the transfer log's lines; `xferlog` those of files that came, went and were removed, in the
+    /// form of xferlog(5), with times in UTC.
+    pub fn new(
+        meter: Arc<Meter>,
+        log: Option<Arc<dyn LineSink>>,
+        xferlog: Option<Arc<dyn LineSink>>,
+    ) -> Recorder {
+        Recorder(Arc::new(Records { meter, log, xferlog }))
+    }
+
+    /// What was counted.
+    pub fn meter(&self) -> &Arc<Meter> {
+        &self.0.meter
+    }
+
+    /// Begins the record of an operation of `account`, which may not be known yet, or of a [`GUEST`]'s.
+    pub fn begin(
+        &self,
+        visitor: &Visitor,
+        operation: Operation,
+        account: &str,
+        place: &dyn std::fmt::Display,
+    ) -> Transfer {
+        Transfer {
+            recorder: self.clone(),
+            io: visitor.io.clone(),
+            protocol: visitor.protocol,
+            operation,
+            peer: visitor.peer.to_string(),
+            account: cut(account, LOG_NAME_BYTES_MAX),
+            path: cut(&place.to_string(), LOG_PATH_BYTES_MAX),
+            to: None,
+            start: visitor.io.wall(),
+            bytes: 0,
+            in_ascii: false,
+            ended: false,
+        }
+    }
+}
+
+impl Operations {
+    /// Begins the record of an operation of `account`, which may not be known yet.
+    pub(crate) fn begin(&self, visitor: &Visitor, operation: Operation, account: &str) -> Transfer {
+        self.0.recorder.begin(visitor, operation, account, &"")
+    }
+
+    /// Begins the record of an operation on a file or folder.
+    pub(crate) fn begin_at(
+        &self,
+        caller: &Caller,
+        operation: Operation,
+        place: &dyn std::fmt::Display,
+    ) -> Transfer {
+        self.0.recorder.begin(&caller.visitor, operation, &caller.identity.account.name, place)
+    }
+}
+
+impl Transfer {
+    /// Where something goes, if the operation has two places.
+    pub(crate) fn to(mut self, place: &dyn std::fmt::Display) -> Transfer {
+        self.to = Some(cut(&place.to_string(), LOG_PATH_BYTES_MAX));
+        self
+    }
+
+    /// Bytes of file contents that have gone through so far.
+    pub fn moved(&mut self, bytes: u64) {
+        self.bytes = bytes;
+    }
+
+    /// The file goes over the network as text, its lines ended as the network has them.
+    pub fn in_ascii(&mut self) {
+        self.in_ascii = true;
+    }
+
+    /// It turned out to be another operation: a download that finds a folder lists it.
+    pub fn becomes(&mut self, operation: Operation) {
+        self.operation = operation;
+    }
+
+    /// Ends the record with the operation's result, and passes that on.
+    pub fn end<T, E: Into<Error>>(mut self, result: Result<T, E>) -> Result<T, Error> {
+        let result = result.map_err(Into::into);
+        self.write(result.as_ref().err().map(Error::word));
+        result
+    }
+
+    /// Ends the record of what was done.
+    pub fn done(mut self) {
+        self.write(None);
+    }
+
+    /// Ends the record of what was not done, with the word for why.
+    pub fn failed(mut self, why: &'static str) {
+        self.write(Some(why));
+    }
+
+    fn write(&mut self, failed: Option<&str>) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let records = &self.recorder.0;
+        let end = self.io.wall();
+        let time = end.duration_since(self.start).unwrap_or(Duration::ZERO);
+        records.meter.count(self.protocol, self.operation, time, self.bytes, failed.is_some());
+        if let Some(log) = &records.log {
+            log.take(self.line(end, failed));
+        }
+        if let Some(xferlog) = &records.xferlog
+            && let Some(entry) = self.entry(end, time, failed.is_none())
+        {
+            xferlog.take(entry.line().into_bytes());
+        }
+    }
+
+    /// Its line of the transfer log.
+    fn line(&self, end: SystemTime, failed: Option<&str>) -> Vec<u8> {
+        let line = Line {
+            start: micros(self.start),
+            end: micros(end),
+            protocol: self.protocol.name(),
+            operation: self.operation.name(),
+            peer: &self.peer,
+            account: &self.account,
+            path: &self.path,
+            to: self.to.as_deref(),
+            bytes: self.bytes,
+            result: failed.unwrap_or("ok"),
+        };
+        // Strings and numbers into memory: there is nothing here that could fail.
+        let mut line = serde_json::to_vec(&line).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+
+    /// What xferlog(5) has of it. What failed before a byte has moved was no transfer.
+    fn entry(&self, end: SystemTime, time: Duration, is_complete: bool) -> Option<Entry<'_>> {
+        let direction = xferlog::direction(self.operation).filter(|_| is_complete || self.bytes > 0)?;
+        Some(Entry {
+            direction,
+            end,
+            time,
+            peer: &self.peer,
+            bytes: self.bytes,
+            path: &self.path,
+            in_ascii: self.in_ascii,
+            account: &self.account,
+            protocol: self.protocol.name(),
+            is_complete,
+        })
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        self.write(Some("broken off"));
+    }
+}
+
+fn micros(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The start of a text, cut where a character ends.
+fn cut(text: &str, bytes_max: usize) -> String {
+    text[..text.floor_char_boundary(bytes_max)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use plimsoll_io::Peer;
+    use plimsoll_io::sim::{Faults, Sim};
+
+    use super::*;
+    use crate::caller::Protocol;
+
+    #[derive(Default)]
+    struct Lines(Mutex<Vec<String>>);
+
+    impl LineSink for Lines {
+        fn take(&self, line: Vec<u8>) {
+            self.0.lock().unwrap().push(String::from_utf8(line).unwrap());
+        }
+    }
+
+    /// What the two logs have of `test`: the transfer log, and xferlog.
+    fn logged(test: impl FnOnce(&Recorder, &Visitor) + 'static) -> (Vec<String>, Vec<String>) {
+        let (log, xferlog) = (Arc::<Lines>::default(), Arc::<Lines>::default());
+        let recorder = Recorder::new(Arc::default(), Some(log.clone()), Some(xferlog.clone()));
+        let sim = Sim::new(1, Faults::none());
+        let host = sim.host("one");
+        let peer = Peer::Ip("192.0.2.7".parse().unwrap(), 40_000);
+        let visitor = Visitor { io: host.io(), peer, protocol: Protocol::Ftp };
+        sim.run(&host, async move { test(&recorder, &visitor) });
+        let taken = |lines: &Lines| std::mem::take(&mut *lines.0.lock().unwrap());
+        (taken(&log), taken(&xferlog))
+    }
+
+    #[test]
+    fn what_moves_files_and_moved_something_or_succeeded_has_a_line_in_xferlog() {
+        let (log, xferlog) = logged(|recorder, visitor| {
+            let begin = |operation| recorder.begin(visitor, operation, "alice", &"/f");
+            for operation in Operation::ALL {
+                begin(operation).done();
+                begin(operation).failed("not found");
+            }
+            for end in [Transfer::done, |transfer: Transfer| transfer.failed("quota"), drop] {
+                let mut transfer = begin(Operation::Upload);
+                transfer.in_ascii();
+                transfer.moved(7);
+                end(transfer);
+            }
+            let mut listed = begin(Operation::Download);
+            listed.becomes(Operation::List);
+            listed.done();
+        });
+        assert_eq!(log.len(), 2 * Operation::ALL.len() + 4);
+        let ends: Vec<&str> = xferlog.iter().map(|line| line.split_once(" 192.0.2.7 ").unwrap().1).collect();
+        assert_eq!(
+            ends,
+            [
+                "0 /f b _ o r alice ftp 0 * c\n",
+                "0 /f b _ i r alice ftp 0 * c\n",
+                "0 /f b _ d r alice ftp 0 * c\n",
+                "7 /f a _ i r alice ftp 0 * c\n",
+                "7 /f a _ i r alice ftp 0 * i\n",
+                "7 /f a _ i r alice ftp 0 * i\n",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_guest_has_a_name_in_both_logs() {
+        let (log, xferlog) = logged(|recorder, visitor| {
+            recorder.begin(visitor, Operation::Download, GUEST, &"/a b").done();
+        });
+        let line: serde_json::Value = serde_json::from_str(&log[0]).unwrap();
+        assert_eq!((&line["account"], &line["path"]), (&"anonymous".into(), &"/a b".into()));
+        assert!(xferlog[0].ends_with(" 0 /a_b b _ o a anonymous ftp 0 * c\n"), "{xferlog:?}");
+    }
+
+    #[test]
+    fn no_name_is_longer_in_a_line_than_a_name_may_be() {
+        let (log, _) = logged(|recorder, visitor| {
+            let (name, path) = ("ä".repeat(100), "ä\n".repeat(5_000));
+            recorder.begin(visitor, Operation::LogIn, &name, &path).done();
+        });
+        let line: serde_json::Value = serde_json::from_str(&log[0]).unwrap();
+        assert_eq!(line["account"].as_str().unwrap().len(), LOG_NAME_BYTES_MAX);
+        assert_eq!(line["path"].as_str().unwrap().len(), LOG_PATH_BYTES_MAX - 1);
+        assert_eq!(log[0].find('\n'), Some(log[0].len() - 1));
+    }
+}

@@ -1,0 +1,302 @@
+//! Uploads: bytes that come to a place, at once or in parts.
+//!
+//! How they are written is the store's. To announce a kept upload, to look at it and to discard it are no
+//! operations: each part of it is one. What must hold: an upload that is broken off has its line, with the
+//! bytes that came.
+
+use std::sync::Arc;
+
+use plimsoll_io::Detached;
+use plimsoll_store::{
+    Algorithm, Begin, Committed, Condition, Expected, KeptUpload, NewUpload, Path, Terms, Upload, UploadId,
+};
+
+use crate::Operations;
+use crate::caller::Caller;
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::permit::{Permitted, Right};
+use crate::place::Place;
+use crate::record::Transfer;
+use crate::sharing::is_free;
+
+/// An upload under way, with its record.
+pub struct Arriving {
+    upload: Upload,
+    transfer: Transfer,
+}
+
+/// A condition that outlives the request that it came with.
+pub struct Kept {
+    /// The condition.
+    pub condition: Condition,
+    /// The same in the protocol's own words.
+    pub words: String,
+}
+
+/// Where a part of a kept upload has led.
+#[derive(Clone, Copy, Debug)]
+pub enum Landed {
+    /// More is to come, from this offset.
+    Paused(u64),
+    /// It is complete and in its place.
+    Complete(Committed),
+}
+
+impl Operations {
+    /// Begins an upload.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::upload`].
+    pub async fn upload(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        condition: Condition,
+        expected: Expected,
+    ) -> Result<Arriving, Error> {
+        let transfer = self.begin_at(caller, Operation::Upload, place);
+        Arriving::new(transfer, self.begin_upload(caller, place, condition, expected).await)
+    }
+
+    async fn begin_upload(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        condition: Condition,
+        expected: Expected,
+    ) -> Result<Upload, Error> {
+        let at = self.permit(caller, place, &[Right::Write]).await?;
+        let terms = terms(caller, &at, condition);
+        Ok(at.home.upload(caller.io(), terms, expected).await?)
+    }
+
+    /// Begins an upload of unknown length at `from`. One into the caller's own home is kept when it is broken
+    /// off. Who may not delete may go on with a kept upload, and not with a file that is there.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::upload_from`].
+    pub async fn upload_from(&self, caller: &Caller, place: &Place, from: Begin) -> Result<Arriving, Error> {
+        let transfer = self.begin_at(caller, Operation::Upload, place);
+        Arriving::new(transfer, self.begin_upload_from(caller, place, from).await)
+    }
+
+    async fn begin_upload_from(&self, caller: &Caller, place: &Place, from: Begin) -> Result<Upload, Error> {
+        let at = self.permit(caller, place, &[Right::Write]).await?;
+        if !caller.identity.account.permissions.delete {
+            // To be told why: under the home's lock, the terms say it again.
+            is_free(caller.io(), &at).await?;
+        }
+        let keep = place.is_own(&caller.identity.account.name);
+        let terms = terms(caller, &at, Arc::new(|_| true));
+        Ok(at.home.upload_from(caller.io(), terms, from, keep).await?)
+    }
+
+    /// How many bytes have come of the caller's kept upload to a place that [`Operations::upload_from`] would
+    /// go on with, if no file is there: that is for whoever asks to see.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::pending_at`].
+    pub async fn pending_size(&self, caller: &Caller, place: &Place) -> Result<Option<u64>, Error> {
+        if !place.is_own(&caller.identity.account.name) {
+            return Ok(None);
+        }
+        let at = self.permit(caller, place, &[Right::Write]).await?;
+        let pending = at.home.pending_at(caller.io(), &at.path).await?;
+        Ok(pending.map(|kept| kept.offset))
+    }
+
+    /// Throws away the kept upload that [`Operations::pending_size`] tells of; whether there was one.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::discard`].
+    pub async fn discard_pending(&self, caller: &Caller, place: &Place) -> Result<bool, Error> {
+        if !place.is_own(&caller.identity.account.name) {
+            return Ok(false);
+        }
+        let at = self.permit(caller, place, &[Right::Write]).await?;
+        let Some(kept) = at.home.pending_at(caller.io(), &at.path).await? else { return Ok(false) };
+        at.home.discard(caller.io(), kept.id).await?;
+        Ok(true)
+    }
+
+    /// Begins an upload that is kept when it is broken off. It is the caller's own: kept uploads go to one's
+    /// own home.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::keep`].
+    pub async fn keep_upload(
+        &self,
+        caller: &Caller,
+        path: Path,
+        condition: Kept,
+        bytes: Option<u64>,
+    ) -> Result<KeptUpload, Error> {
+        let at = self.permit(caller, &Place::own(path), &[Right::Write]).await?;
+        let terms = terms(caller, &at, condition.condition);
+        Ok(at.home.keep(caller.io(), NewUpload { terms, bytes, condition: condition.words }).await?)
+    }
+
+    /// The caller's kept uploads.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::all_kept`].
+    pub async fn kept_uploads(&self, caller: &Caller) -> Result<Vec<KeptUpload>, Error> {
+        let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
+        Ok(at.home.all_kept(caller.io()).await?)
+    }
+
+    /// One of the caller's kept uploads.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::kept`].
+    pub async fn kept_upload(&self, caller: &Caller, id: UploadId) -> Result<KeptUpload, Error> {
+        let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
+        Ok(at.home.kept(caller.io(), id).await?)
+    }
+
+    /// Throws one of the caller's kept uploads away.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::discard`].
+    pub async fn discard_upload(&self, caller: &Caller, id: UploadId) -> Result<(), Error> {
+        let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
+        Ok(at.home.discard(caller.io(), id).await?)
+    }
+
+    /// Goes on with one of the caller's kept uploads. `again` makes of the words that it was kept with the
+    /// condition for its commit.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::go_on`].
+    pub async fn go_on(
+        &self,
+        caller: &Caller,
+        id: UploadId,
+        offset: u64,
+        digests: Vec<(Algorithm, Vec<u8>)>,
+        again: fn(&str) -> Condition,
+    ) -> Result<Arriving, Error> {
+        let kept = self.kept_upload(caller, id).await?;
+        let place = Place::own(kept.to);
+        let transfer = self.begin_at(caller, Operation::Upload, &place);
+        Arriving::new(transfer, self.begin_part(caller, &place, id, offset, digests, again).await)
+    }
+
+    async fn begin_part(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        id: UploadId,
+        offset: u64,
+        digests: Vec<(Algorithm, Vec<u8>)>,
+        again: fn(&str) -> Condition,
+    ) -> Result<Upload, Error> {
+        let at = self.permit(caller, place, &[Right::Write]).await?;
+        let terms = |to, words: &str| Terms { to, ..terms(caller, &at, again(words)) };
+        Ok(at.home.go_on(caller.io(), id, offset, digests, terms).await?)
+    }
+}
+
+/// Who may not delete may add, and not replace.
+fn terms(caller: &Caller, at: &Permitted, condition: Condition) -> Terms {
+    let condition = if caller.identity.account.permissions.delete {
+        condition
+    } else {
+        Arc::new(move |now: Option<&_>| now.is_none() && condition(now))
+    };
+    Terms { to: at.path.clone(), condition, quota: at.quota }
+}
+
+impl Arriving {
+    fn new(transfer: Transfer, begun: Result<Upload, Error>) -> Result<Arriving, Error> {
+        match begun {
+            Ok(upload) => Ok(Arriving { upload, transfer }),
+            Err(error) => transfer.end(Err(error)),
+        }
+    }
+
+    /// The offset that it began at: how many bytes it had before the first that came this time.
+    pub fn begun_at(&self) -> u64 {
+        self.upload.begun_at()
+    }
+
+    /// As [`Transfer::in_ascii`].
+    pub fn in_ascii(&mut self) {
+        self.transfer.in_ascii();
+    }
+
+    /// Bytes that came so far, with those of earlier times.
+    pub fn bytes(&self) -> u64 {
+        self.upload.bytes()
+    }
+
+    /// The path that it is to have, in the home that it goes to.
+    pub fn to(&self) -> &Path {
+        self.upload.to()
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// As [`Upload::write`]; end it then with [`Arriving::fail`].
+    pub async fn write(&mut self, piece: Detached) -> Result<(), Error> {
+        self.write_all([piece]).await
+    }
+
+    /// As [`Arriving::write`], for several pieces at once.
+    ///
+    /// # Errors
+    /// As [`Arriving::write`].
+    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<(), Error> {
+        let written = self.upload.write_all(pieces).await;
+        self.transfer.moved(self.upload.bytes() - self.upload.begun_at());
+        Ok(written?)
+    }
+
+    /// As [`Upload::prepare`].
+    ///
+    /// # Errors
+    /// As [`Upload::prepare`]; end it then with [`Arriving::fail`].
+    pub async fn prepare(&mut self) -> Result<(), Error> {
+        Ok(self.upload.prepare().await?)
+    }
+
+    /// Ends the record of an upload that cannot go on, and passes the error on.
+    pub fn fail(self, error: Error) -> Error {
+        match self.transfer.end::<(), _>(Err(error)) {
+            Err(error) => error,
+            Ok(()) => Error::NOT_FOUND,
+        }
+    }
+
+    /// Ends an upload that is broken off, and waits until what is kept of it is.
+    pub async fn break_off(self) {
+        let Arriving { upload, transfer } = self;
+        upload.give_up().await;
+        drop(transfer);
+    }
+
+    /// All has come: puts it in its place.
+    ///
+    /// # Errors
+    /// As [`Upload::commit`].
+    pub async fn commit(self) -> Result<Committed, Error> {
+        self.transfer.end(self.upload.commit().await)
+    }
+
+    /// The part has come: puts the upload in its place if it was the last part, whose digests of the
+    /// whole are `whole`; else leaves it for later.
+    ///
+    /// # Errors
+    /// As [`Upload::commit_whole`] and [`Upload::pause`].
+    pub async fn end_part(self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Landed, Error> {
+        let is_last = self.upload.announced() == Some(self.upload.bytes());
+        let ended = if is_last {
+            self.upload.commit_whole(whole).await.map(Landed::Complete)
+        } else {
+            self.upload.pause().await.map(Landed::Paused)
+        };
+        self.transfer.end(ended)
+    }
+}

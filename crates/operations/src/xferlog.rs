@@ -1,0 +1,163 @@
+//! Transfers as lines in the form of xferlog(5), which programs that read FTP servers' logs know.
+//!
+//! It is not the transfer log, which says more. Times are in UTC, and a transfer has taken one second at
+//! least: whoever reads this divides by it. What must hold: whatever a name is, a line has its fields and
+//! one end.
+
+use std::time::{Duration, SystemTime};
+
+use crate::operation::Operation;
+use crate::record::GUEST;
+
+/// The last second that has a text: a year has four digits.
+const SECONDS_MAX: u64 = 253_402_300_799;
+
+/// A transfer that has ended.
+pub(crate) struct Entry<'a> {
+    /// One of which `direction` knows.
+    pub(crate) direction: char,
+    pub(crate) end: SystemTime,
+    pub(crate) time: Duration,
+    pub(crate) peer: &'a str,
+    pub(crate) bytes: u64,
+    pub(crate) path: &'a str,
+    /// Whether it went over the network as text.
+    pub(crate) in_ascii: bool,
+    pub(crate) account: &'a str,
+    pub(crate) protocol: &'a str,
+    pub(crate) is_complete: bool,
+}
+
+/// The letter for an operation that has a line here.
+pub(crate) fn direction(operation: Operation) -> Option<char> {
+    match operation {
+        Operation::Download => Some('o'),
+        Operation::Upload => Some('i'),
+        Operation::Delete => Some('d'),
+        _ => None,
+    }
+}
+
+impl Entry<'_> {
+    /// Its line, with the end.
+    pub(crate) fn line(&self) -> String {
+        let transfer_type = if self.in_ascii { 'a' } else { 'b' };
+        let access_mode = if self.account == GUEST { 'a' } else { 'r' };
+        let completion = if self.is_complete { 'c' } else { 'i' };
+        format!(
+            "{} {} {} {} {} {transfer_type} _ {} {access_mode} {} {} 0 * {completion}\n",
+            current_time(self.end),
+            whole_seconds(self.time),
+            field(self.peer),
+            self.bytes,
+            field(self.path),
+            self.direction,
+            field(self.account),
+            field(self.protocol),
+        )
+    }
+}
+
+/// A text that is one field: ProFTPD writes `_` for a space or a control character, too.
+fn field(text: &str) -> String {
+    if text.is_empty() {
+        return "_".to_owned();
+    }
+    text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+}
+
+/// `Fri Nov  6 19:21:39 2026`, of `Fri, 06 Nov 2026 19:21:39 GMT`.
+fn current_time(time: SystemTime) -> String {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let told = SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs().min(SECONDS_MAX));
+    let date = httpdate::fmt_http_date(told);
+    let (weekday, day, month) = (&date[..3], date[5..7].trim_start_matches('0'), &date[8..11]);
+    format!("{weekday} {month} {day:>2} {} {}", &date[17..25], &date[12..16])
+}
+
+/// Rounded up, and one at least.
+fn whole_seconds(time: Duration) -> u64 {
+    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry<'static> {
+        Entry {
+            direction: 'i',
+            end: SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_202_499),
+            time: Duration::from_millis(1_001),
+            peer: "192.0.2.7",
+            bytes: 1_048_576,
+            path: "/file.bin",
+            in_ascii: false,
+            account: "alice",
+            protocol: "ftp",
+            is_complete: true,
+        }
+    }
+
+    #[test]
+    fn lines_are_as_the_manual_page_has_them() {
+        let e = entry();
+        assert_eq!(
+            e.line(),
+            "Fri Nov 20 19:21:39 2026 2 192.0.2.7 1048576 /file.bin b _ i r alice ftp 0 * c\n"
+        );
+        let guest = Entry { direction: 'o', account: GUEST, in_ascii: true, is_complete: false, ..e };
+        assert_eq!(
+            guest.line(),
+            "Fri Nov 20 19:21:39 2026 2 192.0.2.7 1048576 /file.bin a _ o a anonymous ftp 0 * i\n"
+        );
+        let (time, peer) = (Duration::ZERO, "2001:db8::7");
+        let removed = Entry { direction: 'd', time, peer, bytes: 0, protocol: "http", ..entry() };
+        assert_eq!(
+            removed.line(),
+            "Fri Nov 20 19:21:39 2026 1 2001:db8::7 0 /file.bin b _ d r alice http 0 * c\n"
+        );
+    }
+
+    #[test]
+    fn whatever_is_in_a_name_a_line_has_eighteen_fields_and_one_end() {
+        let bad = [
+            "/a b",
+            "/a\nFri",
+            "/a\r\n/b",
+            "/\t\u{b}\u{c}\0\u{1b}[2J\u{7f}",
+            "/a\u{85}b\u{a0}c\u{2028}d\u{3000}e",
+            "",
+            " ",
+        ];
+        for text in bad {
+            for line in [
+                Entry { path: text, ..entry() }.line(),
+                Entry { account: text, ..entry() }.line(),
+                Entry { peer: text, ..entry() }.line(),
+            ] {
+                assert_eq!(line.split_whitespace().count(), 18, "{line:?}");
+                assert_eq!(line.split(' ').count(), 18, "{line:?}");
+                assert_eq!(line.find(char::is_control), Some(line.len() - 1), "{line:?}");
+            }
+        }
+        let named = Entry { path: "/Ümläut 日本/x", ..entry() }.line();
+        assert!(named.contains(" /Ümläut_日本/x "), "{named}");
+    }
+
+    #[test]
+    fn a_day_of_one_digit_is_as_wide_as_one_of_two() {
+        let at = |seconds| current_time(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(at(0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(at(1_709_210_096), "Thu Feb 29 12:34:56 2024");
+        assert_eq!(at(1_741_564_800), "Mon Mar 10 00:00:00 2025");
+        assert_eq!(at(u64::MAX / 4), "Fri Dec 31 23:59:59 9999");
+        assert_eq!(current_time(SystemTime::UNIX_EPOCH - Duration::from_secs(9)), at(0));
+    }
+
+    #[test]
+    fn a_begun_second_counts_whole() {
+        let told = |millis| whole_seconds(Duration::from_millis(millis));
+        assert_eq!([0, 1, 999, 1_000, 1_001, 61_000].map(told), [1, 1, 1, 1, 2, 61]);
+    }
+}

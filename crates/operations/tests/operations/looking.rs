@@ -1,0 +1,66 @@
+//! Looking at a place: it is read by the same right, and leaves no line.
+
+use plimsoll_auth::{Permission, Permissions};
+use plimsoll_operations::{Caller, Operation, Place, Shown};
+
+use crate::{NOTHING, Scene, of, own, run};
+
+/// What a look at a place says, after seeing that a read says the same, with a line that the look has not.
+async fn seen(scene: &Scene, caller: &Caller, place: &Place) -> Result<(String, Shown), &'static str> {
+    let before = scene.log.count();
+    let looked = scene.operations.look(caller, place).await;
+    assert_eq!(scene.log.count(), before, "a look has no line");
+    let read = scene.operations.read(caller, place, Operation::Download).await;
+    let read = read.map(|reading| (reading.path, reading.shown)).map_err(|error| error.word());
+    assert_eq!(scene.log.count(), before + 1);
+    let looked = looked.map(|looked| (looked.path, looked.shown)).map_err(|error| error.word());
+    assert_eq!(looked, read, "{place}");
+    looked.map(|(path, shown)| (path.to_string(), shown))
+}
+
+#[test]
+fn it_refuses_nothing_more_and_nothing_less_than_reading() {
+    run(async |scene| {
+        let (alice, bob) = (scene.person("alice").await, scene.person("bob").await);
+        for folder in ["a", "a/b"] {
+            scene.operations.make_folder(&alice, &own(folder)).await.unwrap();
+        }
+        scene.put(&alice, &own("a/b/f"), b"f").await.unwrap();
+        scene.share(&alice, "a/b", "bob", Permission::Read).await;
+        let at = |path: &str, shown| Ok((path.to_owned(), shown));
+        let names = |name: &str| Shown::Only(vec![name.as_bytes().to_vec()]);
+        for (place, expected) in [
+            (own("any"), at("any", Shown::All)),
+            (of("bob", "any"), at("any", Shown::All)),
+            (of("alice", "a/b"), at("a/b", Shown::All)),
+            (of("alice", "a/b/f"), at("a/b/f", Shown::All)),
+            (of("alice", ""), at("", names("a"))),
+            (of("alice", "a"), at("a", names("b"))),
+            (of("alice", "ab"), Err("not found")),
+            (of("nobody", "a"), Err("not found")),
+            (of("../alice", "a"), Err("not found")),
+        ] {
+            assert_eq!(seen(&scene, &bob, &place).await, expected, "{place}");
+        }
+        let bob = scene.who_now_may(&bob, NOTHING).await;
+        for place in [own("any"), of("alice", "a/b")] {
+            assert_eq!(seen(&scene, &bob, &place).await, Err("not allowed"));
+        }
+    });
+}
+
+#[test]
+fn a_renewed_caller_may_do_what_the_account_may_now_and_an_ended_one_nothing() {
+    run(async |scene| {
+        let alice = scene.person("alice").await;
+        let lines = scene.log.count();
+        let may = Permissions { read: true, ..NOTHING };
+        let now = scene.who_now_may(&alice, may).await;
+        assert_eq!(now.identity.account.permissions, may);
+        assert_eq!(now.visitor.protocol, alice.visitor.protocol);
+        scene.auth.set_enabled(&scene.io, "alice", false).await.unwrap();
+        let ended = scene.operations.renew(&now).await.err().unwrap();
+        assert_eq!(ended.word(), "not authenticated");
+        assert_eq!(scene.log.count(), lines, "what follows is the operation");
+    });
+}

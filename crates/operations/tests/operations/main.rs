@@ -1,0 +1,141 @@
+//! Operations in the simulator, over accounts in memory: what each protocol relies on.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    missing_docs,
+    reason = "tests"
+)]
+
+mod files;
+mod looking;
+mod resuming;
+
+use std::path::Path as Folder;
+use std::sync::{Arc, Mutex};
+
+use plimsoll_auth::{
+    Argon2Settings, Auth, MemoryDirectory, Permission, Permissions, Quota, Secret, Settings,
+};
+use plimsoll_io::sim::{Faults, Host, Sim, seeds};
+use plimsoll_io::{Fs as _, Io, Lease, Peer};
+use plimsoll_operations::{
+    Arriving, Caller, Error, LineSink, Meter, Operations, Place, Protocol, Recorder, Visitor,
+};
+use plimsoll_store::{Expected, Path, Store};
+
+const PASSWORD: &str = "correct horse";
+
+/// A server's operations, without a server.
+struct Scene {
+    io: Io,
+    host: Host,
+    auth: Auth,
+    operations: Operations,
+    log: Arc<Lines>,
+    xferlog: Arc<Lines>,
+}
+
+/// The lines of a log.
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl LineSink for Lines {
+    fn take(&self, line: Vec<u8>) {
+        self.0.lock().unwrap().push(String::from_utf8(line).unwrap());
+    }
+}
+
+impl Lines {
+    fn last(&self) -> String {
+        self.0.lock().unwrap().last().cloned().unwrap_or_default()
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+}
+
+/// Runs `test` with a few seeds.
+fn run(test: impl AsyncFn(Scene) + Copy + 'static) {
+    for seed in seeds(10) {
+        let sim = Sim::new(seed, Faults::splits());
+        let host = sim.host("one");
+        host.disk().mkdir("/data").unwrap();
+        let store = Store::open(&**host.disk(), Folder::new("/data"), Default::default()).unwrap();
+        let argon2 = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
+        let settings = Settings { argon2, attempts: None, ..Settings::default() };
+        let auth = Auth::here(Box::new(MemoryDirectory::new()), settings);
+        let (log, xferlog) = (Arc::<Lines>::default(), Arc::<Lines>::default());
+        let meter = Arc::<Meter>::default();
+        let recorder = Recorder::new(meter, Some(log.clone()), Some(xferlog.clone()));
+        let operations = Operations::new(auth.clone(), store, recorder);
+        let scene = Scene { io: host.io(), host: host.clone(), auth, operations, log, xferlog };
+        sim.run(&host, async move { test(scene).await });
+        assert_eq!(sim.panics(), Vec::<String>::new());
+    }
+}
+
+impl Scene {
+    /// Somebody with a new account, who has shown its password.
+    async fn person(&self, name: &str) -> Caller {
+        self.person_who_may(name, Permissions::default()).await
+    }
+
+    async fn person_who_may(&self, name: &str, may: Permissions) -> Caller {
+        let password = Secret::from(PASSWORD);
+        self.auth.add(&self.io, name, &password, Quota::default(), may).await.unwrap();
+        let visitor = Visitor { io: self.io.clone(), peer: Peer::Unix, protocol: Protocol::Ftp };
+        self.operations.by_password(&visitor, name.as_bytes(), &password).await.unwrap()
+    }
+
+    /// The same person after an operator has set what they may do.
+    async fn who_now_may(&self, caller: &Caller, may: Permissions) -> Caller {
+        self.auth.set_permissions(&self.io, &caller.identity.account.name, may).await.unwrap();
+        self.operations.renew(caller).await.unwrap()
+    }
+
+    async fn put(&self, caller: &Caller, place: &Place, bytes: &[u8]) -> Result<(), Error> {
+        let free = Arc::new(|_: Option<&_>| true);
+        let mut arriving = self.operations.upload(caller, place, free, Expected::default()).await?;
+        send(&mut arriving, bytes).await?;
+        arriving.commit().await.map(drop)
+    }
+
+    async fn share(&self, caller: &Caller, path: &str, with: &str, permission: Permission) {
+        let path = Path::parse(path.as_bytes()).unwrap();
+        self.operations.share(caller, path, with, permission, None).await.unwrap();
+    }
+
+    /// What is in a file, read from the disk itself.
+    fn contents(&self, owner: &str, path: &str) -> Option<String> {
+        let disk = self.host.disk();
+        let root = disk.open_root(Folder::new(&format!("/data/accounts/{owner}/files"))).unwrap();
+        let file = disk.open_beneath(&root, path.as_bytes()).ok()?;
+        let mut bytes = vec![0; usize::try_from(disk.stat(&file).unwrap().size).unwrap()];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            filled += disk.read_at(&file, &mut bytes[filled..], filled as u64).unwrap();
+        }
+        Some(String::from_utf8(bytes).unwrap())
+    }
+}
+
+async fn send(arriving: &mut Arriving, bytes: &[u8]) -> Result<(), Error> {
+    arriving.write(Lease::owned(bytes.to_vec()).detach()).await
+}
+
+fn own(path: &str) -> Place {
+    Place::own(Path::parse(path.as_bytes()).unwrap())
+}
+
+fn of(owner: &str, path: &str) -> Place {
+    Place::shared(owner, Path::parse(path.as_bytes()).unwrap())
+}
+
+/// Nothing that an account may do by default, but what is set after.
+const NOTHING: Permissions = Permissions { read: false, write: false, delete: false, share: false };
+
+/// Everything but to delete.
+const NO_DELETE: Permissions = Permissions { read: true, write: true, delete: false, share: true };

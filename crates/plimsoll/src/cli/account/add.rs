@@ -1,0 +1,68 @@
+//! `plimsoll account add`: makes an account.
+//!
+//! Sign-up may be closed: this is how accounts come then. What must hold: without a bound of its own, it gets
+//! the one that the server gives to new accounts.
+
+use anyhow::anyhow;
+use clap::Args;
+use plimsoll_auth::{Error, Permissions, Quota, Secret};
+
+use super::at::{At, unanswered};
+use super::told::print_done;
+use crate::config::AtMost;
+use crate::person::password::PasswordFrom;
+
+/// Add an account
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account add alice
+  plimsoll account add alice --quota-bytes 10GiB --quota-files 100000
+  plimsoll account add alice --password-file ./password --json
+
+The data folder is made if it is not there.
+JSON: {\"name\":\"alice\",\"enabled\":true,\"quota\":{\"bytes\":10737418240,\"files\":null},
+       \"permissions\":{\"read\":true,\"write\":true,\"delete\":true,\"share\":true},\"created\":\"...\"}")]
+pub(crate) struct Add {
+    /// The name of the account
+    name: String,
+    /// Bytes that it may store, such as 10GiB, or none for no bound; else as the settings say
+    #[arg(long, value_name = "SIZE")]
+    quota_bytes: Option<AtMost>,
+    /// Files that it may store, or none for no bound; else as the settings say
+    #[arg(long, value_name = "COUNT")]
+    quota_files: Option<AtMost>,
+    #[command(flatten)]
+    password: PasswordFrom,
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Add {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let password = Secret::from(self.password.choose(&self.name)?.as_str());
+        let (name, bytes, files) = (self.name, self.quota_bytes, self.quota_files);
+        let account = self.at.run_making(async move |at| {
+            let live = &at.config.live;
+            let quota = Quota {
+                bytes: bytes.unwrap_or(live.quota_bytes).0,
+                files: files.unwrap_or(live.quota_files).0,
+            };
+            let added = at.auth.add(&at.io, &name, &password, quota, Permissions::default()).await;
+            added.map_err(|error| match error {
+                Error::NameTaken => taken(&name),
+                other => unanswered(other),
+            })
+        })?;
+        print_done(self.json, &account, &format!("{0} has an account: plimsoll login {0}", account.name))
+    }
+}
+
+/// What to do where there is an account of this name.
+pub(super) fn taken(name: &str) -> anyhow::Error {
+    anyhow!(
+        "There is an account {name:?} already. Choose another name, or see it: plimsoll account show {name}"
+    )
+}

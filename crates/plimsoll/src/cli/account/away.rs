@@ -1,0 +1,73 @@
+//! Where homes are on the disk, and how one that nobody has any more is put out of the way.
+//!
+//! It does not look into homes. What must hold: a home that was put away is never found by an account of the
+//! same name, also after a power cut.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::Context as _;
+use plimsoll_proto::http::site::rfc3339;
+
+/// The folder of an account in the data folder.
+pub(super) fn home_of(data: &Path, name: &str) -> PathBuf {
+    data.join("accounts").join(name)
+}
+
+/// Moves the home of `name` to a place of its own below `removed`; tells where it is, if there was one.
+pub(super) fn put_away(data: &Path, name: &str) -> anyhow::Result<Option<PathBuf>> {
+    let (home, removed) = (home_of(data, name), data.join("removed"));
+    if !home.exists() {
+        return Ok(None);
+    }
+    let away = removed.join(format!("{name}.{}", now()));
+    let moved = make_private(&removed).and_then(|()| std::fs::rename(&home, &away));
+    moved.with_context(|| format!("cannot move {} to {}", home.display(), away.display()))?;
+    for folder in [&removed, &data.join("accounts")] {
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .with_context(|| format!("cannot sync {}", folder.display()))?;
+    }
+    Ok(Some(away))
+}
+
+/// Deletes a home that was put away.
+pub(super) fn delete(away: &Path) -> anyhow::Result<()> {
+    // A folder is held open at each level of the deepest one.
+    crate::open_files::raise();
+    std::fs::remove_dir_all(away).with_context(|| format!("cannot delete {}", away.display()))
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// The time as part of a name: `20261120T134005Z`.
+fn now() -> String {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    rfc3339(since_1970).replace(['-', ':'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_that_was_put_away_is_whole_and_in_nobodys_way() {
+        let data = tempfile::tempdir().unwrap();
+        let home = home_of(data.path(), "alice");
+        std::fs::create_dir_all(home.join("files/deep")).unwrap();
+        std::fs::write(home.join("files/deep/a.txt"), "a").unwrap();
+        let away = put_away(data.path(), "alice").unwrap().unwrap();
+        assert!(!home.exists());
+        assert!(away.starts_with(data.path().join("removed")), "{}", away.display());
+        assert!(away.file_name().unwrap().to_str().unwrap().starts_with("alice.20"), "{}", away.display());
+        assert_eq!(std::fs::read(away.join("files/deep/a.txt")).unwrap(), b"a");
+        assert_eq!(put_away(data.path(), "alice").unwrap(), None);
+        delete(&away).unwrap();
+        assert!(!away.exists());
+    }
+}

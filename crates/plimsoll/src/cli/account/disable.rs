@@ -1,0 +1,39 @@
+//! `plimsoll account disable`: lets an account log in no more.
+//!
+//! It removes nothing. What must hold: its sessions have ended, and its shares hold no more.
+
+use clap::Args;
+
+use super::at::{At, refused};
+use super::told::print_done;
+
+/// Let an account log in no more; its sessions end, and its shares do not hold
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account disable alice
+  plimsoll account disable alice --json
+
+JSON: as that of plimsoll account add")]
+pub(crate) struct Disable {
+    /// The name of the account
+    name: String,
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Disable {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let name = self.name;
+        let account = self
+            .at
+            .run(async move |at| at.auth.set_enabled(&at.io, &name, false).await.map_err(refused(&name)))?;
+        let text = format!(
+            "{} cannot log in any more. Its sessions have ended, and its shares do not hold.",
+            account.name
+        );
+        print_done(self.json, &account, &text)
+    }
+}

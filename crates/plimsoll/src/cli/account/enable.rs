@@ -1,0 +1,36 @@
+//! `plimsoll account enable`: lets an account log in again.
+//!
+//! It brings no session back. What must hold: its password and shares are those that it had.
+
+use clap::Args;
+
+use super::at::{At, refused};
+use super::told::print_done;
+
+/// Let an account log in again
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account enable alice
+  plimsoll account enable alice --json
+
+JSON: as that of plimsoll account add")]
+pub(crate) struct Enable {
+    /// The name of the account
+    name: String,
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Enable {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let name = self.name;
+        let account = self
+            .at
+            .run(async move |at| at.auth.set_enabled(&at.io, &name, true).await.map_err(refused(&name)))?;
+        let text = format!("{} can log in again, with the password that it had.", account.name);
+        print_done(self.json, &account, &text)
+    }
+}

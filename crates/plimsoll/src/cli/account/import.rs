@@ -1,0 +1,128 @@
+//! `plimsoll account import`: makes accounts from what `export` wrote.
+//!
+//! It changes no account that is there. What must hold: all of the lines are imported, or none.
+
+use std::collections::HashSet;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use plimsoll_auth::names::account_name;
+use plimsoll_auth::{Account, Exported};
+
+use super::at::{At, Opened, unanswered};
+use super::told::Told;
+use crate::person::shown::{print, print_json};
+
+/// Make accounts from lines that were exported
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account import accounts.jsonl
+  plimsoll account import - < accounts.jsonl
+
+All of them are imported or none: a line that is wrong or a name that is taken stops it. Passwords stay
+as they were. A home that is in the data folder already becomes the account's. The data folder is made
+if it is not there.
+JSON: as that of plimsoll account list, of the accounts that were made")]
+pub(crate) struct Import {
+    /// The file, or - for standard input
+    file: PathBuf,
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Import {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let told = self.file.display().to_string();
+        let text = read(&self.file).with_context(|| format!("cannot read {told}"))?;
+        let accounts = parse(&text).with_context(|| told.clone())?;
+        let made = self.at.run_making(async move |at| {
+            refuse_taken(&at, &accounts).await?;
+            import(&at, accounts).await.context("No account was imported")
+        })?;
+        if self.json {
+            return print_json(&made.iter().map(Told::from).collect::<Vec<_>>());
+        }
+        print(format!("Accounts from {told}: {}\n", made.len()))
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    if path.as_os_str() != "-" {
+        return std::fs::read_to_string(path);
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The accounts of all lines but empty ones, each name once.
+fn parse(text: &str) -> anyhow::Result<Vec<Exported>> {
+    let mut accounts = Vec::new();
+    let mut names = HashSet::new();
+    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+        let account: Exported =
+            serde_json::from_str(line).map_err(|error| anyhow!("line {number} is no account: {error}"))?;
+        let name = account_name(account.name.as_bytes()).with_context(|| format!("line {number}"))?;
+        if !names.insert(name) {
+            bail!("line {number}: the account {:?} is in it twice. Remove one of the two.", account.name);
+        }
+        accounts.push(account);
+    }
+    Ok(accounts)
+}
+
+async fn refuse_taken(at: &Opened, accounts: &[Exported]) -> anyhow::Result<()> {
+    let there = at.auth.accounts(&at.io).await.map_err(unanswered)?;
+    let there: HashSet<&str> = there.iter().map(|account| account.name.as_str()).collect();
+    let is_taken = |name: &&str| there.contains(name.to_ascii_lowercase().as_str());
+    let taken: Vec<&str> = accounts.iter().map(|account| account.name.as_str()).filter(is_taken).collect();
+    if !taken.is_empty() {
+        bail!(
+            "No account was imported, because these are there already: {}. Remove their lines.",
+            taken.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Makes the accounts one after the other; where one cannot be made, those before it are removed again.
+async fn import(at: &Opened, accounts: Vec<Exported>) -> anyhow::Result<Vec<Account>> {
+    let mut made: Vec<Account> = Vec::new();
+    for account in accounts {
+        match at.auth.import(&at.io, account).await {
+            Ok(account) => made.push(account),
+            Err(error) => {
+                for account in &made {
+                    at.auth.remove(&at.io, &account.name).await.map_err(unanswered)?;
+                }
+                return Err(unanswered(error));
+            }
+        }
+    }
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_wrong_is_named() {
+        let line = |name: &str| format!("{{\"name\":\"{name}\",\"password\":\"$argon2id$\"}}\n");
+        assert_eq!(parse(&format!("{}\n{}", line("alice"), line("bob"))).unwrap().len(), 2);
+        assert_eq!(parse("").unwrap(), []);
+        for (text, said) in [
+            (line("alice") + "{\"name\":", "line 2 "),
+            (line("../alice"), "line 1"),
+            (line("alice") + "\n" + &line("Alice"), "line 3"),
+        ] {
+            let error = format!("{:#}", parse(&text).unwrap_err());
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

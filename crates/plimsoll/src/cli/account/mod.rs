@@ -1,0 +1,69 @@
+//! `plimsoll account`: the operator's side of accounts, on the directory itself.
+//!
+//! It asks no server: one that runs on the same directory sees a change within a second. What must hold: only
+//! the commands that make accounts make a directory; a password is never an argument.
+
+mod add;
+mod at;
+mod away;
+mod disable;
+mod enable;
+mod export;
+mod import;
+mod list;
+mod passwd;
+mod permit;
+mod quota;
+mod rm;
+mod show;
+mod told;
+
+use clap::{Args, Subcommand};
+
+/// Add, show, change and remove accounts, where a server keeps them
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account add alice --quota-bytes 10GiB
+  plimsoll account list
+  plimsoll account list --data /srv/plimsoll
+
+They work on the data itself, whether or not a server runs: whoever may write there is the operator.
+A running server sees each change within a second. Each command has --help, with examples.")]
+pub(crate) struct Account {
+    #[command(subcommand)]
+    order: Order,
+}
+
+#[derive(Subcommand)]
+enum Order {
+    Add(add::Add),
+    List(list::List),
+    Show(show::Show),
+    Passwd(passwd::Passwd),
+    Quota(quota::Quota),
+    Permit(permit::Permit),
+    Disable(disable::Disable),
+    Enable(enable::Enable),
+    Rm(rm::Rm),
+    Export(export::Export),
+    Import(import::Import),
+}
+
+impl Account {
+    /// Does what was typed.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.order {
+            Order::Add(add) => add.run(),
+            Order::List(list) => list.run(),
+            Order::Show(show) => show.run(),
+            Order::Passwd(passwd) => passwd.run(),
+            Order::Quota(quota) => quota.run(),
+            Order::Permit(permit) => permit.run(),
+            Order::Disable(disable) => disable.run(),
+            Order::Enable(enable) => enable.run(),
+            Order::Rm(rm) => rm.run(),
+            Order::Export(export) => export.run(),
+            Order::Import(import) => import.run(),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! `plimsoll account passwd`: sets a password that was forgotten.
+//!
+//! It asks for no old one. What must hold: every session of the account has ended.
+
+use clap::Args;
+use plimsoll_auth::Secret;
+
+use super::at::{At, refused};
+use super::told::print_done;
+use crate::person::password::PasswordFrom;
+
+/// Set the password of an account; all its sessions end
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account passwd alice
+  plimsoll account passwd alice --password-file ./password
+
+JSON: as that of plimsoll account add")]
+pub(crate) struct Passwd {
+    /// The name of the account
+    name: String,
+    #[command(flatten)]
+    password: PasswordFrom,
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Passwd {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let password = Secret::from(self.password.choose(&self.name)?.as_str());
+        let name = self.name;
+        let account = self.at.run(async move |at| {
+            at.auth.set_password(&at.io, &name, &password).await.map_err(refused(&name))?;
+            at.auth.account(&at.io, &name).await.map_err(refused(&name))
+        })?;
+        let text = format!("The password of {} is set. All its sessions have ended.", account.name);
+        print_done(self.json, &account, &text)
+    }
+}

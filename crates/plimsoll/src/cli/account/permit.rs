@@ -1,0 +1,120 @@
+//! `plimsoll account permit`: says what an account may do with its own files.
+//!
+//! It is not a share. What must hold: words without a sign are all that it may do; with signs, the others
+//! stay.
+
+use clap::Args;
+use plimsoll_auth::Permissions;
+
+use super::at::{At, refused};
+use super::told::{permissions, print_done};
+use crate::cli::WrongUsage;
+
+/// Set what an account may do
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account permit alice read,write
+  plimsoll account permit alice +share,-delete
+  plimsoll account permit alice all
+
+read is to download and list; write to upload, make folders, move and copy; delete to delete and
+overwrite; share to give shares. all and none stand alone. JSON: as that of plimsoll account add")]
+pub(crate) struct Permit {
+    /// The name of the account
+    name: String,
+    /// Of read, write, delete and share, with commas: all that it may; or + or - before each that changes
+    #[arg(value_name = "PERMISSIONS", allow_hyphen_values = true)]
+    words: String,
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What of all permissions a word is about.
+type Which = fn(&mut Permissions) -> &mut bool;
+
+const WORDS: [(&str, Which); 4] = [
+    ("read", |may| &mut may.read),
+    ("write", |may| &mut may.write),
+    ("delete", |may| &mut may.delete),
+    ("share", |may| &mut may.share),
+];
+
+const NONE: Permissions = Permissions { read: false, write: false, delete: false, share: false };
+
+impl Permit {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        // Before anything is opened: wrong words are wrong whoever they are about.
+        changed(NONE, &self.words)?;
+        let (name, words) = (self.name, self.words);
+        let account = self.at.run(async move |at| {
+            let before = at.auth.account(&at.io, &name).await.map_err(refused(&name))?.permissions;
+            let may = changed(before, &words)?;
+            at.auth.set_permissions(&at.io, &name, may).await.map_err(refused(&name))
+        })?;
+        let text = format!("{} may: {}.", account.name, permissions(account.permissions));
+        print_done(self.json, &account, &text)
+    }
+}
+
+/// What `words` make of the permissions `before`.
+fn changed(before: Permissions, words: &str) -> Result<Permissions, WrongUsage> {
+    match words {
+        "all" => return Ok(Permissions::default()),
+        "none" => return Ok(NONE),
+        _ => {}
+    }
+    let is_signed = |word: &str| word.starts_with(['+', '-']);
+    let all_signed = words.split(',').all(is_signed);
+    if !all_signed && words.split(',').any(is_signed) {
+        return Err(WrongUsage("write + or - before every permission, or before none of them".to_owned()));
+    }
+    let mut may = if all_signed { before } else { NONE };
+    for word in words.split(',') {
+        *which(word.trim_start_matches(['+', '-']))?(&mut may) = !word.starts_with('-');
+    }
+    Ok(may)
+}
+
+fn which(word: &str) -> Result<Which, WrongUsage> {
+    let found = WORDS.iter().find(|(name, _)| *name == word);
+    found.map(|(_, which)| *which).ok_or_else(|| {
+        WrongUsage(format!(
+            "{word:?} is no permission; they are read, write, delete and share, or all, or none"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(before: Permissions, typed: &str) -> Option<Permissions> {
+        changed(before, typed).ok()
+    }
+
+    #[test]
+    fn words_without_a_sign_are_all_that_is_allowed() {
+        let all = Permissions::default();
+        assert_eq!(after(all, "read,write"), Some(Permissions { delete: false, share: false, ..all }));
+        assert_eq!(after(NONE, "read,write,delete,share"), Some(all));
+        assert_eq!((after(NONE, "all"), after(all, "none")), (Some(all), Some(NONE)));
+    }
+
+    #[test]
+    fn words_with_a_sign_leave_the_others() {
+        let all = Permissions::default();
+        assert_eq!(after(all, "-delete"), Some(Permissions { delete: false, ..all }));
+        let before = Permissions { write: false, ..all };
+        assert_eq!(after(before, "+write,-share"), Some(Permissions { share: false, ..all }));
+    }
+
+    #[test]
+    fn other_words_and_a_mixture_are_refused() {
+        for typed in ["fly", "+fly", "", "read,+write", "all,read", "read,", "+all"] {
+            assert_eq!(after(NONE, typed), None, "{typed}");
+        }
+    }
+}

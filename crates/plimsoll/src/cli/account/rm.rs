@@ -1,0 +1,103 @@
+//! `plimsoll account rm`: removes an account, and puts its files away or deletes them.
+//!
+//! It ends no connection: what was begun before goes on in the old home, which nobody else has. What must
+//! hold: the name is free only when the old home is out of the way; who is cut short types the same again.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use plimsoll_auth::Account;
+use plimsoll_auth::limits::{LOOK_TIME, TRUST_TIME};
+use serde_json::json;
+
+use super::at::{At, Opened, refused};
+use super::away::{delete, put_away};
+use super::told::Told;
+use crate::cli::WrongUsage;
+use crate::person::shown::{print, print_json};
+
+/// Remove an account with its sessions and shares; its files are put away, or deleted
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account rm alice
+  plimsoll account rm alice --yes
+  plimsoll account rm alice --with-files
+
+The files are moved to DATA/removed/NAME.TIME, where no later account of that name finds them.
+It takes a second or two, in which a running server comes to know that the account is disabled.
+JSON: {\"removed\":{\"name\":\"alice\",...},\"files\":\"./plimsoll-data/removed/alice.20261120T134005Z\"};
+       files is null if there were none, or if they were deleted")]
+pub(crate) struct Rm {
+    /// The name of the account
+    name: String,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Delete its files, too
+    #[arg(long)]
+    with_files: bool,
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Rm {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        if !self.yes && !std::io::stdin().is_terminal() {
+            let text = "there is no terminal to ask on; add --yes if it is meant";
+            return Err(WrongUsage(text.to_owned()).into());
+        }
+        let (name, yes, with_files) = (self.name, self.yes, self.with_files);
+        let (account, away) = self.at.run(async move |at| {
+            let account = at.auth.account(&at.io, &name).await.map_err(refused(&name))?;
+            if !yes {
+                ask(&account.name, with_files)?;
+            }
+            let away = remove(&at, &account).await?;
+            Ok((account, away))
+        })?;
+        let kept = if with_files { None } else { away.as_ref() };
+        if let Some(away) = away.as_ref().filter(|_| with_files) {
+            delete(away).context("The account is removed, but not all of its files")?;
+        }
+        if self.json {
+            return print_json(&json!({"removed": Told::from(&account), "files": kept}));
+        }
+        let files = match (kept, &away) {
+            (Some(kept), _) => format!("Its files are in {}.", kept.display()),
+            (None, Some(_)) => "Its files are deleted.".to_owned(),
+            (None, None) => "It had no files.".to_owned(),
+        };
+        print(format!("The account {} is removed. {files}\n", account.name))
+    }
+}
+
+/// Asks whether it is meant.
+fn ask(name: &str, with_files: bool) -> anyhow::Result<()> {
+    let files = if with_files { "and delete all of its files" } else { "and put its files away" };
+    let mut out = std::io::stderr().lock();
+    write!(out, "Remove the account {name} with its shares, {files}? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        bail!("Nothing was removed.");
+    }
+    Ok(())
+}
+
+/// The name stays taken until the home is away: nobody signs up into it.
+async fn remove(at: &Opened, account: &Account) -> anyhow::Result<Option<PathBuf>> {
+    let name = account.name.as_str();
+    at.auth.set_enabled(&at.io, name, false).await.map_err(refused(name))?;
+    // A server that believes what it knew a moment ago would make the home again.
+    at.io.sleep(TRUST_TIME + LOOK_TIME).await;
+    let away = put_away(&at.config.fixed.data, name)
+        .with_context(|| format!("The account {name} is disabled, but still there"))?;
+    at.auth.remove(&at.io, name).await.map_err(refused(name))?;
+    Ok(away)
+}

@@ -1,0 +1,49 @@
+//! `plimsoll account show`: all that is known of one account, but for its password.
+//!
+//! It changes nothing. What must hold: the folder that is shown is the account's own.
+
+use clap::Args;
+
+use super::at::{At, refused};
+use super::away::home_of;
+use super::told::{Told, bounds, created, log_in, permissions};
+use crate::person::shown::{columns, print, print_json, time};
+
+/// Show an account
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll account show alice
+  plimsoll account show alice --json
+
+JSON: as that of plimsoll account add")]
+pub(crate) struct Show {
+    /// The name of the account
+    name: String,
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let name = self.name;
+        let (account, data) = self.at.run(async move |at| {
+            let account = at.auth.account(&at.io, &name).await.map_err(refused(&name))?;
+            Ok((account, at.config.fixed.data))
+        })?;
+        if self.json {
+            return print_json(&Told::from(&account));
+        }
+        let rows = [
+            ("account", account.name.clone()),
+            ("log-in", log_in(&account).to_owned()),
+            ("may", permissions(account.permissions)),
+            ("quota", bounds(account.quota)),
+            ("created", time(&created(&account))),
+            ("files", home_of(&data, &account.name).join("files").display().to_string()),
+        ];
+        print(columns(&rows.map(|(what, value)| vec![what.to_owned(), value]), &[]))
+    }
+}

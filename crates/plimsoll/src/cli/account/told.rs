@@ -1,0 +1,86 @@
+//! How an operator is told of accounts: as a table, as lines, as JSON.
+//!
+//! It does not look them up. What must hold: what is shown of permissions and bounds can be typed again.
+
+use std::time::UNIX_EPOCH;
+
+use plimsoll_auth::{Account, Permissions, Quota};
+use plimsoll_proto::http::site::rfc3339;
+use serde::Serialize;
+
+use crate::person::shown::{columns, files as files_of, print, print_json, size, time};
+
+/// An account, for programs. Its number is nobody's business.
+#[derive(Serialize)]
+pub(super) struct Told {
+    name: String,
+    enabled: bool,
+    quota: Quota,
+    permissions: Permissions,
+    created: String,
+}
+
+impl From<&Account> for Told {
+    fn from(account: &Account) -> Told {
+        Told {
+            name: account.name.clone(),
+            enabled: account.enabled,
+            quota: account.quota,
+            permissions: account.permissions,
+            created: created(account),
+        }
+    }
+}
+
+/// Prints what was done to an account: the account itself as JSON, or `text`.
+pub(super) fn print_done(json: bool, account: &Account, text: &str) -> anyhow::Result<()> {
+    if json { print_json(&Told::from(account)) } else { print(format!("{text}\n")) }
+}
+
+/// Prints all of `accounts`.
+pub(super) fn print_all(json: bool, accounts: &[Account]) -> anyhow::Result<()> {
+    if json {
+        return print_json(&accounts.iter().map(Told::from).collect::<Vec<_>>());
+    }
+    if accounts.is_empty() {
+        return print("There are no accounts yet. Add one: plimsoll account add NAME\n");
+    }
+    let head = ["name", "bytes", "files", "may", "log-in", "created"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(accounts.iter().map(row)).collect();
+    print(columns(&rows, &[1, 2]))
+}
+
+fn row(account: &Account) -> Vec<String> {
+    vec![
+        account.name.clone(),
+        account.quota.bytes.map_or_else(|| "none".to_owned(), size),
+        account.quota.files.map_or_else(|| "none".to_owned(), |files| files.to_string()),
+        permissions(account.permissions),
+        log_in(account).to_owned(),
+        time(&created(account)),
+    ]
+}
+
+/// What an account may do, as it is typed for `permit`.
+pub(super) fn permissions(may: Permissions) -> String {
+    let words = [("read", may.read), ("write", may.write), ("delete", may.delete), ("share", may.share)];
+    let words: Vec<&str> = words.into_iter().filter(|(_, may)| *may).map(|(word, _)| word).collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(",") }
+}
+
+/// A bound in words.
+pub(super) fn bounds(quota: Quota) -> String {
+    let bytes = quota.bytes.map_or_else(|| "no bound of bytes".to_owned(), size);
+    let files = quota.files.map_or_else(|| "no bound of files".to_owned(), files_of);
+    format!("{bytes}, {files}")
+}
+
+/// Whether it may log in.
+pub(super) fn log_in(account: &Account) -> &'static str {
+    if account.enabled { "enabled" } else { "disabled" }
+}
+
+/// When it was made, in UTC.
+pub(super) fn created(account: &Account) -> String {
+    rfc3339(account.created.duration_since(UNIX_EPOCH).unwrap_or_default())
+}

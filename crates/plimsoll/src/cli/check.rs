@@ -1,0 +1,89 @@
+//! What `plimsoll serve --check` says: what would be done, a line for each thing.
+//!
+//! It checks nothing itself. What must hold: it says what holds after flags, environment, file and defaults
+//! have been weighed.
+
+use plimsoll_engine::Kind;
+
+use crate::config::{Config, unknown_variables};
+use crate::listening::Addresses;
+
+/// The lines, aligned.
+pub(super) fn what_would_be_done(config: &Config) -> String {
+    let (fixed, live) = (&config.fixed, &config.live);
+    let mut lines = Vec::new();
+    for site in &live.site {
+        lines.push(("serve", format!("{} under {}", site.folder.display(), site.prefix)));
+    }
+    lines.extend(Addresses::wanted(config).urls().into_iter().map(|url| ("listen", url)));
+    if !fixed.ftp.is_empty() {
+        lines.extend(of_ftp(config));
+    }
+    if fixed.accounts {
+        lines.extend(of_accounts(config));
+    }
+    let threads = match fixed.engine {
+        Kind::Thread => "a thread per connection".to_owned(),
+        Kind::Epoll => format!("loops: {}", fixed.threads.number()),
+    };
+    lines.push(("run", format!("engine {}, {threads}, grace {}", fixed.engine, fixed.grace)));
+    if fixed.has_operations() {
+        lines.push(("log", format!("transfers {}, xferlog {}", fixed.transfer_log, fixed.xferlog)));
+    }
+    lines.push(("log", format!("requests {}", fixed.access_log)));
+    lines.push(("log", format!("itself on standard error, {} from {}", fixed.log_format, live.log_level)));
+    let lab = config.lab().into_iter().map(|key| ("pretend", format!("{key}, for a laboratory only")));
+    lines.extend(lab);
+    lines.extend(unknown_variables().into_iter().map(|told| ("ignore", told)));
+    lines.into_iter().map(|(verb, what)| format!("would {verb:<8}{what}\n")).collect()
+}
+
+fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
+    let (fixed, live) = (&config.fixed, &config.live);
+    let admitted =
+        if config.sign_up_is_open() { "anyone" } else { "nobody; accounts are the operator's to add" };
+    [
+        ("keep", format!("files in {}, durability {}", fixed.data.display(), fixed.durability)),
+        (
+            "keep",
+            format!("accounts in {}, sessions for {}", without_password(&fixed.directory), live.session_time),
+        ),
+        ("admit", admitted.to_owned()),
+    ]
+}
+
+fn of_ftp(config: &Config) -> [(&'static str, String); 2] {
+    let settings = &config.live.ftp;
+    let told = settings.ftp_announce.0.map_or("that it reached".to_owned(), |ip| ip.to_string());
+    let guests = if settings.ftp_guests { "to read the site under /" } else { "none" };
+    [
+        (
+            "listen",
+            format!("for data of FTP at ports {}; a client is told the address {told}", settings.ftp_ports),
+        ),
+        ("admit", format!("guests over FTP: {guests}")),
+    ]
+}
+
+/// A URL as it may be shown.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((who, place)) => {
+            format!("{scheme}://{}@{place}", who.split_once(':').map_or(who, |(name, _)| name))
+        }
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_not_shown() {
+        assert_eq!(without_password("postgres://me:secret@db/files"), "postgres://me@db/files");
+        assert_eq!(without_password("mysql://me:p@ss@db/files"), "mysql://me@db/files");
+        assert_eq!(without_password("sqlite:./a@b.sqlite"), "sqlite:./a@b.sqlite");
+    }
+}

@@ -1,0 +1,29 @@
+//! `plimsoll completions`: a script that lets a shell complete what is typed.
+//!
+//! It installs nothing. What must hold: it is made from the commands as they are.
+
+use std::io::Write as _;
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use super::Plimsoll;
+
+/// Print a script that lets a shell complete commands and flags
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll
+  plimsoll completions zsh > ~/.zfunc/_plimsoll
+  plimsoll completions fish > ~/.config/fish/completions/plimsoll.fish")]
+pub(crate) struct Completions {
+    /// The shell that is to complete
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Plimsoll::command(), "plimsoll", &mut script);
+        Ok(std::io::stdout().lock().write_all(&script)?)
+    }
+}

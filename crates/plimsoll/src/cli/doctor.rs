@@ -1,0 +1,40 @@
+//! `plimsoll doctor`: the arguments, and what is printed.
+//!
+//! It looks at nothing itself ([`crate::doctor`] does). What must hold: exit code 0 if nothing fails, else 1;
+//! what is printed to mend something can be typed.
+
+use std::io::Write as _;
+
+use clap::Args;
+use clap::builder::Resettable;
+
+use crate::config::Configured;
+use crate::doctor::{self, Verdict};
+
+/// Check the set-up of this machine, and say what mends it
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll doctor
+  plimsoll doctor --config /etc/plimsoll/plimsoll.toml
+  plimsoll doctor --data /srv/plimsoll --http :80 --json
+
+It takes what `plimsoll serve` takes. What it writes to measure the disk, it removes.")]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    configured: Configured,
+
+    /// Print JSON, an array with an object for each check
+    #[arg(long, help_heading = Resettable::Reset)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let findings = doctor::examine(&self.configured.load()?.config);
+        let text = if self.json { doctor::as_json(&findings)? } else { doctor::as_text(&findings) };
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        let failed = findings.iter().filter(|finding| finding.verdict == Verdict::Fail).count();
+        anyhow::ensure!(failed == 0, "checks that failed: {failed}; the lines above say what mends them");
+        Ok(())
+    }
+}

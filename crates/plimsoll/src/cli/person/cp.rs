@@ -1,0 +1,36 @@
+//! `plimsoll cp`: copies files and folders on the server.
+//!
+//! No bytes come here for it. What must hold: a file may be replaced, a folder never is.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use super::at::At;
+use super::mv::{from_and_to, rename_all};
+
+/// Copy files, and folders with -r, on the server
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll cp draft.txt copy.txt
+  plimsoll cp -r photos bob:report.pdf backup/
+
+The last PATH is the copy's name. If it is a folder or ends with a slash, it is the folder to copy to.")]
+pub(crate) struct Cp {
+    /// What is copied, OWNER:PATH for another's, and then where to
+    #[arg(value_name = "PATH", required = true, num_args = 2..)]
+    paths: Vec<OsString>,
+    /// Copy folders too, with all that is in them
+    #[arg(short)]
+    recursive: bool,
+    #[command(flatten)]
+    at: At,
+}
+
+impl Cp {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let (from, to) = from_and_to(&self.paths)?;
+        let recursive = self.recursive;
+        self.at.run(async move |mut server| rename_all(&mut server, "COPY", &from, &to, recursive).await)
+    }
+}

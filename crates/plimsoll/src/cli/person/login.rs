@@ -1,0 +1,61 @@
+//! `plimsoll login`: begins a session, and remembers it.
+//!
+//! It prints no token. What must hold: the token is kept where only the person can read it.
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::at::AtServer;
+use crate::person::Session;
+use crate::person::password::PasswordFrom;
+use crate::person::shown::{print, print_json, text, time};
+
+/// Log in to a server; what follows is done as this account, there
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll login alice
+  plimsoll login alice --server http://files.example:8080
+  PLIMSOLL_PASSWORD=... plimsoll login alice --json
+
+The session is kept in $XDG_STATE_HOME/plimsoll, else in ~/.local/state/plimsoll, for you alone.
+JSON: {\"account\":\"alice\",\"server\":\"http://127.0.0.1:8080\",\"expires\":\"2026-12-20T13:40:05Z\"}")]
+pub(crate) struct Login {
+    /// The name of the account
+    name: String,
+    #[command(flatten)]
+    at: AtServer,
+    #[command(flatten)]
+    password: PasswordFrom,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A session, as the server tells it.
+#[derive(Deserialize)]
+struct Begun {
+    token: String,
+    expires: String,
+    account: String,
+}
+
+impl Login {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let body = json!({"name": self.name, "password": self.password.get(&self.name)?});
+        let session = self.at.run(async move |mut server| {
+            let Begun { token, expires, account } = server.post("/api/sessions", &body).await?;
+            Ok(Session::begun(server.url.to_string(), account, token, expires))
+        })?;
+        session.save()?;
+        let Session { server, account, expires, .. } = &session;
+        if self.json {
+            return print_json(&json!({"account": account, "server": server, "expires": expires}));
+        }
+        print(format!(
+            "Logged in as {} at {server}, until {} UTC.\n",
+            text(account.as_bytes()),
+            time(expires)
+        ))
+    }
+}

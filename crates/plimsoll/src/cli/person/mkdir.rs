@@ -1,0 +1,94 @@
+//! `plimsoll mkdir`: makes folders.
+//!
+//! It changes none that is there. What must hold: with -p, a folder that is there already is no error.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use plimsoll_client::http::Request;
+use plimsoll_wire::http::status::Status;
+
+use super::at::At;
+use crate::person::listing::Kind;
+use crate::person::{Failure, Place, Progress, Server, Tried};
+
+/// Make folders
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll mkdir photos
+  plimsoll mkdir -p photos/2026/november bob:inbox/new")]
+pub(crate) struct Mkdir {
+    /// The folders, OWNER:PATH for another's
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<OsString>,
+    /// Make the folders above too, and mind none that is there
+    #[arg(short)]
+    parents: bool,
+    #[command(flatten)]
+    at: At,
+}
+
+impl Mkdir {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let places: Vec<Place> =
+            self.paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+        let parents = self.parents;
+        self.at.run(async move |mut server| {
+            let (mut tried, progress) = (Tried::default(), Progress::none());
+            for place in places {
+                let made = match parents {
+                    true => make_all(&mut server, &place).await,
+                    false => make(&mut server, &place).await,
+                };
+                if let Err(failure) = made {
+                    tried.failed(&progress, place.to_string(), failure)?;
+                }
+            }
+            tried.end()
+        })
+    }
+}
+
+async fn make(server: &mut Server, place: &Place) -> Result<(), Failure> {
+    server.tell(Request::new("MKCOL", &place.folder_target())).await
+}
+
+/// Makes a folder and those above, where they are not there.
+pub(super) async fn make_all(server: &mut Server, place: &Place) -> Result<(), Failure> {
+    let mut missing = Vec::new();
+    let mut next = Some(place.clone()).filter(|place| !place.is_home());
+    while let Some(place) = next {
+        match make_one(server, &place).await {
+            // The folder above is missing.
+            Err(failure) if is_conflict(&failure) => {
+                next = place.parent().filter(|parent| !parent.is_home());
+                let is_top = next.is_none();
+                missing.push(place);
+                if is_top {
+                    return Err(failure);
+                }
+            }
+            Err(failure) => return Err(failure),
+            Ok(()) => break,
+        }
+    }
+    for place in missing.iter().rev() {
+        make_one(server, place).await?;
+    }
+    Ok(())
+}
+
+/// Makes a folder unless it is there.
+pub(super) async fn make_one(server: &mut Server, place: &Place) -> Result<(), Failure> {
+    match make(server, place).await {
+        Err(failure) if failure.status() == Some(Status::METHOD_NOT_ALLOWED) || is_conflict(&failure) => {
+            let about = server.look(place).await?;
+            if about.is_some_and(|about| about.kind == Kind::Folder) { Ok(()) } else { Err(failure) }
+        }
+        made => made,
+    }
+}
+
+fn is_conflict(failure: &Failure) -> bool {
+    failure.status() == Some(Status::CONFLICT)
+}

@@ -1,0 +1,111 @@
+//! `plimsoll mv`: gives files and folders other names.
+//!
+//! No bytes come here for it. What must hold: a file may be replaced, a folder never is.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use plimsoll_client::http::Request;
+
+use super::at::At;
+use crate::cli::WrongUsage;
+use crate::person::listing::{Kind, nothing};
+use crate::person::{Failure, Place, Progress, Server, Tried};
+
+/// Move or rename files and folders on the server
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll mv draft.txt final.txt
+  plimsoll mv a.jpg b.jpg photos/
+  plimsoll mv photos old-photos
+
+The last PATH is the new name. If it is a folder or ends with a slash, it is the folder to move to.")]
+pub(crate) struct Mv {
+    /// What is moved, and then where to
+    #[arg(value_name = "PATH", required = true, num_args = 2..)]
+    paths: Vec<OsString>,
+    #[command(flatten)]
+    at: At,
+}
+
+impl Mv {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let (from, to) = from_and_to(&self.paths)?;
+        self.at.run(async move |mut server| rename_all(&mut server, "MOVE", &from, &to, true).await)
+    }
+}
+
+/// Everything but the last, and the last.
+pub(super) fn from_and_to(paths: &[OsString]) -> Result<(Vec<Place>, Place), WrongUsage> {
+    let mut places: Vec<Place> = paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+    let to = places.pop().ok_or_else(|| WrongUsage("say what, and where to; see --help".to_owned()))?;
+    Ok((places, to))
+}
+
+/// Moves or copies each of `from` to, or into, `to`.
+pub(super) async fn rename_all(
+    server: &mut Server,
+    method: &str,
+    from: &[Place],
+    to: &Place,
+    folders: bool,
+) -> anyhow::Result<()> {
+    let is_folder = to.is_folder || is_folder(server, to).await?;
+    if from.len() > 1 && !is_folder {
+        return Err(
+            WrongUsage(format!("{to} is no folder to put several things into; end it with a slash")).into()
+        );
+    }
+    let (mut tried, progress) = (Tried::default(), Progress::none());
+    for place in from {
+        let to = match place.name() {
+            Some(name) if is_folder => to.join(name),
+            _ => to.clone(),
+        };
+        if let Err(failure) = rename(server, method, place, &to, folders).await {
+            tried.failed(&progress, place.to_string(), failure)?;
+        }
+    }
+    tried.end()
+}
+
+async fn rename(
+    server: &mut Server,
+    method: &str,
+    from: &Place,
+    to: &Place,
+    folders: bool,
+) -> Result<(), Failure> {
+    let about = server.look(from).await?.ok_or_else(|| nothing(from))?;
+    let target = match about.kind {
+        Kind::File => from.target(),
+        Kind::Folder if folders => from.folder_target(),
+        Kind::Folder => {
+            return Err(Failure::Here(
+                "It is a folder. Copy it with all that is in it: plimsoll cp -r".to_owned(),
+            ));
+        }
+    };
+    // What is not there must not be replaced either, if it comes meanwhile: it might be a folder.
+    let overwrite = match server.look(to).await? {
+        Some(there) if there.kind == Kind::Folder => {
+            return Err(Failure::Here(format!(
+                "{to} is a folder that is there already. Choose another name."
+            )));
+        }
+        Some(_) if about.kind == Kind::Folder => {
+            return Err(Failure::Here(format!("{to} is a file that is there already. Choose another name.")));
+        }
+        Some(_) => "T",
+        None => "F",
+    };
+    let destination = server.url.path_of(&to.target());
+    let request =
+        Request::new(method, &target).field("Destination", destination).field("Overwrite", overwrite);
+    let moved = server.tell(request).await;
+    moved.map_err(|failure| failure.for_a_file_at(to))
+}
+
+async fn is_folder(server: &mut Server, place: &Place) -> Result<bool, Failure> {
+    Ok(server.look(place).await?.is_some_and(|about| about.kind == Kind::Folder))
+}

@@ -1,0 +1,50 @@
+//! `plimsoll passwd`: changes the account's password.
+//!
+//! It does not end the session that it is done in; the server ends the others. What must hold: neither
+//! password is an argument.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::at::At;
+use crate::person::password::{PasswordFrom, choose_new};
+use crate::person::server::json as request;
+use crate::person::shown::{print, print_json};
+
+/// Change the password; every other session of the account ends
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll passwd
+  plimsoll passwd --password-file ./old --new-password-file ./new
+
+JSON: {\"account\":\"alice\"}")]
+pub(crate) struct Passwd {
+    #[command(flatten)]
+    at: At,
+    #[command(flatten)]
+    password: PasswordFrom,
+    /// The file whose first line is the new password; else $PLIMSOLL_NEW_PASSWORD, else it is asked for
+    #[arg(long, value_name = "FILE")]
+    new_password_file: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Passwd {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let account = self.at.session()?.account;
+        let old = self.password.get(&account)?;
+        let new = choose_new(self.new_password_file.as_deref())?;
+        self.at.run(async move |mut server| {
+            let change = request("PUT", "/api/password", &json!({"old": old, "new": new}))?;
+            Ok(server.tell(change).await?)
+        })?;
+        if self.json {
+            return print_json(&json!({"account": account}));
+        }
+        print("The password is changed. Every other session of the account has ended.\n")
+    }
+}

@@ -1,0 +1,67 @@
+//! `plimsoll rm`: deletes files, and folders with all that is in them.
+//!
+//! It asks no second time. What must hold: without -r no folder goes, also if one comes in a file's place
+//! meanwhile.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use plimsoll_client::http::Request;
+
+use super::at::At;
+use crate::person::listing::{Kind, nothing};
+use crate::person::{Failure, Place, Progress, Server, Tried};
+
+/// Delete files, and folders with -r
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll rm notes.txt photos/a.jpg
+  plimsoll rm -r photos
+  plimsoll rm bob:inbox/a.txt")]
+pub(crate) struct Rm {
+    /// The files and folders, OWNER:PATH for another's
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<OsString>,
+    /// Delete folders too, with all that is in them
+    #[arg(short)]
+    recursive: bool,
+    #[command(flatten)]
+    at: At,
+}
+
+impl Rm {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let places: Vec<Place> =
+            self.paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+        let recursive = self.recursive;
+        self.at.run(async move |mut server| {
+            let (mut tried, progress) = (Tried::default(), Progress::none());
+            for place in places {
+                if let Err(failure) = remove(&mut server, &place, recursive).await {
+                    tried.failed(&progress, place.to_string(), failure)?;
+                }
+            }
+            tried.end()
+        })
+    }
+}
+
+async fn remove(server: &mut Server, place: &Place, recursive: bool) -> Result<(), Failure> {
+    let about = server.look(place).await?.ok_or_else(|| nothing(place))?;
+    if about.kind == Kind::Folder {
+        if !recursive {
+            return Err(Failure::Here(
+                "It is a folder. Delete it with all that is in it: plimsoll rm -r".to_owned(),
+            ));
+        }
+        return server.tell(Request::new("DELETE", &place.folder_target())).await;
+    }
+    let target = place.target();
+    let request = Request::new("DELETE", &target);
+    server
+        .tell(match about.etag {
+            Some(etag) => request.field("If-Match", etag),
+            None => request,
+        })
+        .await
+}

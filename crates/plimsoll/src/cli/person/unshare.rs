@@ -1,0 +1,76 @@
+//! `plimsoll unshare`: takes shares back.
+//!
+//! It deletes no file. What must hold: a path and a name end every share of that path with that account.
+
+use std::ffi::OsString;
+
+use anyhow::bail;
+use clap::Args;
+use plimsoll_client::http::Request;
+
+use super::at::At;
+use super::shares::{Told, all};
+use crate::cli::WrongUsage;
+use crate::person::{Place, Server};
+
+/// Take a share back; it ends at once
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll unshare report.pdf bob
+  plimsoll unshare 5f3a...            the id that plimsoll shares shows")]
+pub(crate) struct Unshare {
+    /// What is shared, or the id of the share
+    #[arg(value_name = "PATH|ID")]
+    what: OsString,
+    /// The account that it is shared with
+    #[arg(value_name = "NAME")]
+    with: Option<String>,
+    #[command(flatten)]
+    at: At,
+}
+
+impl Unshare {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.with {
+            Some(with) => {
+                let place = Place::parse(&self.what)?;
+                self.at.run(async move |mut server| end_all(&mut server, &place, &with).await)
+            }
+            None => {
+                let id = self
+                    .what
+                    .into_string()
+                    .ok()
+                    .filter(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+                let id = id.ok_or_else(|| {
+                    WrongUsage("give PATH and NAME, or the id that plimsoll shares shows".to_owned())
+                })?;
+                self.at.run(async move |mut server| end(&mut server, &id).await)
+            }
+        }
+    }
+}
+
+async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Result<()> {
+    let shares = all(server, "/api/shares").await?.told()?;
+    let is_meant = |share: &Told| share.with == with && is_at(share, place);
+    let meant: Vec<Told> = shares.into_iter().filter(is_meant).collect();
+    if meant.is_empty() {
+        bail!("{place} is not shared with {with}. See what is shared: plimsoll shares");
+    }
+    for share in meant {
+        end(server, &share.id).await?;
+    }
+    Ok(())
+}
+
+/// Whether a share is of a place: its URL has any name, exact to the byte.
+fn is_at(share: &Told, place: &Place) -> bool {
+    let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
+    let own = place.target().split_off("/files".len());
+    path.is_some_and(|(_, path)| path.trim_end_matches('/') == own.trim_start_matches('/'))
+}
+
+async fn end(server: &mut Server, id: &str) -> anyhow::Result<()> {
+    Ok(server.tell(Request::new("DELETE", &format!("/api/shares/{id}"))).await?)
+}

@@ -1,0 +1,52 @@
+//! `plimsoll whoami`: the account, and how much of its quota is used.
+//!
+//! It changes nothing. What must hold: a quota that is none is told as such.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::at::At;
+use crate::person::shown::{columns, files as files_of, print, print_json, size, text};
+
+/// Show which account is logged in where, and how much it stores
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll whoami
+  plimsoll whoami --json
+
+JSON: {\"account\":\"alice\",\"quota\":{\"bytes\":...,\"files\":...},
+       \"usage\":{\"bytes\":...,\"files\":...,\"folders\":...},\"permissions\":{...}}")]
+pub(crate) struct Whoami {
+    #[command(flatten)]
+    at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Whoami {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let (server, known): (String, Value) = self.at.run(async |mut server| {
+            let known = server.get("/api/whoami").await?;
+            Ok((server.url.to_string(), known))
+        })?;
+        if self.json {
+            return print_json(&known);
+        }
+        let number = |of: &str, what: &str| known[of][what].as_u64();
+        let told = |of: &str| {
+            let files = number(of, "files").map(files_of);
+            let parts: Vec<String> = number(of, "bytes").map(size).into_iter().chain(files).collect();
+            if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+        };
+        let row = |name: &str, value: String| vec![name.to_owned(), value];
+        let account = text(known["account"].as_str().unwrap_or_default().as_bytes());
+        let rows = [
+            row("account", account),
+            row("server", server),
+            row("usage", told("usage")),
+            row("quota", told("quota")),
+        ];
+        print(columns(&rows, &[]))
+    }
+}

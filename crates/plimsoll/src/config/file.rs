@@ -1,0 +1,205 @@
+//! A configuration file: TOML whose keys are the names of the flags.
+//!
+//! It has no list of keys of its own: each is looked up among the arguments, and its value is judged by the
+//! argument's own parser, so that file and command line cannot disagree. `limits.head_time` is
+//! `--limits-head-time`. What must hold: a key that is unknown, or a value that is none, is an error with its
+//! line; nothing in a file is left out silently.
+
+use std::fmt;
+use std::ops::Range;
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{Arg, Args as _, Command};
+use toml::de::{DeTable, DeValue};
+
+use super::Config;
+use super::nearest::nearest;
+
+/// Keys that begin with one of these are in its table.
+const TABLES: [&str; 5] = ["lab", "limits", "log", "quota", "session"];
+
+/// A key of a file and its values, as one argument.
+pub(super) struct Setting {
+    /// The name of the argument for clap.
+    pub(super) id: String,
+    /// As it would be typed, once for each value.
+    pub(super) typed: Vec<String>,
+}
+
+/// What is wrong with a file, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    line: usize,
+    what: String,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// The settings that the text of a file makes.
+pub(super) fn settings(text: &str) -> Result<Vec<Setting>, Wrong> {
+    let root = DeTable::parse(text).map_err(|error| {
+        wrong(text, &error.span().unwrap_or_default(), format!("it is no TOML: {}", error.message()))
+    })?;
+    let command = Config::augment_args(Command::new("file").no_binary_name(true));
+    let mut reader = Reader { text, command, settings: Vec::new() };
+    reader.read(root.get_ref(), "")?;
+    Ok(reader.settings)
+}
+
+/// The key of an argument.
+fn key_of(arg: &Arg) -> String {
+    let id = arg.get_id().as_str();
+    let in_table = id.split_once('_').filter(|(table, _)| TABLES.contains(table));
+    in_table.map_or_else(|| id.to_owned(), |(table, rest)| format!("{table}.{rest}"))
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    command: Command,
+    settings: Vec<Setting>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, table: &DeTable<'_>, prefix: &str) -> Result<(), Wrong> {
+        for (name, value) in table {
+            let key = format!("{prefix}{}", name.get_ref());
+            match value.get_ref() {
+                DeValue::Table(inner) if self.arg(&key).is_none() => self.read(inner, &format!("{key}."))?,
+                value => self.set(&key, &name.span(), value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn arg(&self, key: &str) -> Option<&Arg> {
+        self.command.get_arguments().find(|arg| key_of(arg) == key)
+    }
+
+    fn set(&mut self, key: &str, at: &Range<usize>, value: &DeValue<'_>) -> Result<(), Wrong> {
+        let arg = self.arg(key).ok_or_else(|| wrong(self.text, at, self.unknown(key)))?;
+        let values = texts(value).ok_or_else(|| {
+            wrong(self.text, at, format!("{key} cannot be a {}: write a string", value.type_str()))
+        })?;
+        if values.is_empty() && !arg.get_default_values().is_empty() {
+            let what = format!("{key} has no value: give it one, or leave the key out for the default");
+            return Err(wrong(self.text, at, what));
+        }
+        if values.len() > 1 && arg.get_action().takes_values() && !is_list(arg) {
+            return Err(wrong(self.text, at, format!("{key} takes one value, not a list")));
+        }
+        let (id, long) = (arg.get_id().to_string(), arg.get_long().unwrap_or_default());
+        let typed: Vec<String> = values.iter().map(|value| format!("--{long}={value}")).collect();
+        self.judge(&typed).map_err(|what| wrong(self.text, at, format!("{key}: {what}")))?;
+        self.settings.push(Setting { id, typed });
+        Ok(())
+    }
+
+    fn unknown(&self, key: &str) -> String {
+        let keys: Vec<String> = self.command.get_arguments().map(key_of).collect();
+        match nearest(key, keys.iter().map(String::as_str)) {
+            Some(near) => format!("there is no key {key:?}; did you mean {near:?}?"),
+            None => format!("there is no key {key:?}; `plimsoll serve --help` has them all, as flags"),
+        }
+    }
+
+    /// What the arguments' own parsers say.
+    fn judge(&self, typed: &[String]) -> Result<(), String> {
+        let judged = self.command.clone().try_get_matches_from(typed);
+        judged.map(drop).map_err(|error| said_by(&error))
+    }
+}
+
+/// Whether an argument may be given several times.
+fn is_list(arg: &Arg) -> bool {
+    matches!(arg.get_action(), clap::ArgAction::Append)
+}
+
+/// The texts of a value or of a list of values; none if it is neither.
+fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
+    match value {
+        DeValue::Array(values) => values.iter().map(|value| text_of(value.get_ref())).collect(),
+        value => text_of(value).map(|text| vec![text]),
+    }
+}
+
+fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        // Digits with underscores are for eyes.
+        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
+        DeValue::Boolean(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// The reason in an error of clap's, without its advice for a command line.
+fn said_by(error: &clap::Error) -> String {
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => format!("{value:?} will not do; "),
+        _ => String::new(),
+    };
+    let reason = match (std::error::Error::source(error), error.get(ContextKind::ValidValue)) {
+        (Some(reason), _) => reason.to_string(),
+        (None, Some(ContextValue::Strings(valid))) => format!("write one of: {}", valid.join(", ")),
+        (None, _) => error.kind().to_string(),
+    };
+    format!("{value}{reason}")
+}
+
+fn wrong(text: &str, at: &Range<usize>, what: String) -> Wrong {
+    let before = &text.as_bytes()[..at.start.min(text.len())];
+    Wrong { line: before.iter().filter(|&&byte| byte == b'\n').count() + 1, what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        settings(text).map(|_| ()).unwrap_err().to_string()
+    }
+
+    fn typed(text: &str) -> Vec<String> {
+        settings(text).unwrap().into_iter().flat_map(|setting| setting.typed).collect()
+    }
+
+    #[test]
+    fn keys_and_tables_become_the_flags_of_the_same_names() {
+        assert_eq!(typed("data = \"/srv\"\nthreads = 1_000"), ["--data=/srv", "--threads=1000"]);
+        assert_eq!(typed("[limits]\nhead_time = \"5s\""), ["--limits-head-time=5s"]);
+        assert_eq!(typed("log.format = \"json\""), ["--log-format=json"]);
+        assert_eq!(typed("http = [\":1\", \":2\"]"), ["--http=:1", "--http=:2"]);
+        assert_eq!(typed("accounts = false\n[lab]\nfast_passwords = true").len(), 2);
+        assert!(typed("site = []").is_empty());
+    }
+
+    #[test]
+    fn a_key_that_is_unknown_is_named_with_its_line_and_the_nearest() {
+        assert_eq!(refused("\nhtpp = \":1\""), "line 2: there is no key \"htpp\"; did you mean \"http\"?");
+        assert!(refused("access-log = \"-\"").contains("\"access_log\""));
+        assert!(
+            refused("[limits]\n\nheadtime = 5").starts_with("line 3: there is no key \"limits.headtime\"")
+        );
+        assert!(refused("[limit]\nhead_time = 5").contains("\"limits.head_time\""));
+        assert!(refused("colour = 1").contains("--help"));
+        assert!(refused("config = \"x\"").contains("no key"), "a file names no other file");
+    }
+
+    #[test]
+    fn a_value_that_is_none_is_named_with_its_line_and_what_to_write() {
+        assert!(refused("\n\nengine = \"steam\"").starts_with("line 3: engine: "));
+        assert!(refused("http = \"8080\"").contains("IP:PORT"));
+        assert!(refused("accounts = \"maybe\"").contains("true"));
+        assert!(refused("threads = 0").contains("from 1 to"));
+        assert!(refused("data = 1.5").contains("write a string"));
+        assert!(refused("http = []").contains("no value"));
+        assert!(refused("data = [\"a\", \"b\"]").contains("takes one value"));
+        assert!(refused("[data]\nx = 1").contains("data cannot be a table"));
+        assert!(refused("data = ").starts_with("line 1: it is no TOML: "));
+        assert!(refused("data = \"a\"\ndata = \"b\"").starts_with("line 2: it is no TOML: "));
+    }
+}

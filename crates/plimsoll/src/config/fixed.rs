@@ -1,0 +1,119 @@
+//! Settings that hold until the server ends: where it listens, what runs it, where its data is.
+//!
+//! It is not what a reload may replace ([`super::live`] is). What must hold: a reload keeps all of these and
+//! says which ones were to change.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgAction, Args};
+use plimsoll_engine::Kind;
+use plimsoll_io::Address;
+
+use super::ftp::ftp_address;
+use super::units::{DAY, Time, time_within};
+use super::values::{Durability, LogFormat, Threads};
+use crate::log_file::Destination;
+
+/// Stands for the data folder in the defaults below it.
+const DATA: &str = "DATA";
+const DIRECTORY: &str = "sqlite:DATA/directory.sqlite";
+const TRANSFER_LOG: &str = "DATA/transfers.jsonl";
+
+/// What holds until the server ends.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct Fixed {
+    /// Where to listen: IP:PORT, :PORT or localhost:PORT for loopback, or unix:PATH; several may be given
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_HTTP", default_value = "127.0.0.1:8080")]
+    #[arg(value_delimiter = ',')]
+    pub(crate) http: Vec<Address>,
+
+    /// Where to listen for FTP, such as :2121 or 0.0.0.0:21; several may be given
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_FTP", value_delimiter = ',')]
+    #[arg(value_parser = ftp_address)]
+    pub(crate) ftp: Vec<SocketAddr>,
+
+    /// The folder that everything of the accounts is kept in
+    #[arg(long, value_name = "DIR", env = "PLIMSOLL_DATA", default_value = "./plimsoll-data")]
+    pub(crate) data: PathBuf,
+
+    /// Whether people have accounts; false serves sites and nothing else
+    #[arg(long, value_name = "true|false", env = "PLIMSOLL_ACCOUNTS", default_value = "true")]
+    #[arg(action = ArgAction::Set, hide_possible_values = true)]
+    pub(crate) accounts: bool,
+
+    /// Where accounts, sessions and shares are kept
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_DIRECTORY", default_value = DIRECTORY)]
+    pub(crate) directory: String,
+
+    /// What an upload waits for: full (until it survives a power cut) or none
+    #[arg(long, value_name = "full|none", env = "PLIMSOLL_DURABILITY", default_value = "full")]
+    pub(crate) durability: Durability,
+
+    /// What runs connections: auto, epoll (a loop per core) or thread (a thread per connection)
+    #[arg(long, env = "PLIMSOLL_ENGINE", default_value = "auto")]
+    pub(crate) engine: Kind,
+
+    /// Loops of an engine that has loops; auto is one per core
+    #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS", default_value = "auto")]
+    pub(crate) threads: Threads,
+
+    /// How long connections may go on after the first signal, such as 30s or 5m
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_GRACE", default_value = "30s")]
+    #[arg(value_parser = time_within("0s", DAY), allow_hyphen_values = true)]
+    pub(crate) grace: Time,
+
+    /// Where requests are logged, in the common log format: - for standard output, off, or a file
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_ACCESS_LOG", default_value = "-")]
+    pub(crate) access_log: Destination,
+
+    /// Where transfers of files are logged, an object a line: - for standard output, off, or a file
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_TRANSFER_LOG", default_value = TRANSFER_LOG)]
+    pub(crate) transfer_log: Destination,
+
+    /// Where files that come and go are logged in xferlog's form: - for standard output, off, or a file
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_XFERLOG", default_value = "off")]
+    pub(crate) xferlog: Destination,
+
+    /// How the server's own log on standard error is written: text, or json (an object a line)
+    #[arg(long, value_name = "text|json", env = "PLIMSOLL_LOG_FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+
+    /// Sync each file and folder by itself, to measure what groups are worth: for a laboratory only
+    #[arg(long, env = "PLIMSOLL_LAB_SYNC_EACH", default_value = "false", hide = true)]
+    #[arg(action = ArgAction::Set)]
+    pub(crate) lab_sync_each: bool,
+
+    /// Hold transfers over FTP until there are so many, and begin them together: for a laboratory only
+    #[arg(long, value_name = "COUNT", env = "PLIMSOLL_LAB_HOLD_TRANSFERS", default_value = "0", hide = true)]
+    pub(crate) lab_hold_transfers: usize,
+}
+
+impl Fixed {
+    /// Puts the data folder where the defaults name it.
+    pub(super) fn settle(&mut self) {
+        if self.directory == DIRECTORY {
+            self.directory = DIRECTORY.replace(DATA, &self.data.to_string_lossy());
+        }
+        if self.transfer_log == Destination::File(TRANSFER_LOG.into()) {
+            let name = Path::new(TRANSFER_LOG).file_name().unwrap_or_default();
+            let in_data = Destination::File(self.data.join(name));
+            // Without accounts there is no such folder, and none is made for a log alone.
+            self.transfer_log = if self.accounts { in_data } else { Destination::Off };
+        }
+    }
+
+    /// Whether people do what is recorded: with an account, or as guests over FTP.
+    pub(crate) fn has_operations(&self) -> bool {
+        self.accounts || !self.ftp.is_empty()
+    }
+
+    /// Whether only programs of this machine can come.
+    pub(super) fn is_local(&self) -> bool {
+        let is_local = |at: &Address| match at {
+            Address::Ip(at) => at.ip().is_loopback(),
+            Address::Unix(_) => true,
+        };
+        self.http.iter().all(is_local) && self.ftp.iter().all(|at| at.ip().is_loopback())
+    }
+}

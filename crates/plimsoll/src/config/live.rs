@@ -1,0 +1,172 @@
+//! Settings that a reload replaces, for the connections that come after it.
+//!
+//! It is not what needs a restart ([`super::fixed`] is). What must hold: no limit is zero or without an end.
+
+use clap::{ArgAction, Args};
+use plimsoll_proto::{ftp, http};
+use plimsoll_wire::http::head::{FIELDS_MAX, HeadLimits};
+
+use super::ftp::FtpSettings;
+use super::sites::SiteFlag;
+use super::units::{DAY, Size, Time, YEAR, size_within, time_within};
+use super::values::{AtMost, LogLevel, SignUp};
+
+/// The shortest time that a limit may be.
+const SHORT: &str = "10ms";
+
+/// What a reload replaces.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct Live {
+    /// A folder to serve to anyone, read-only, under a prefix; several may be given
+    #[arg(long, value_name = "PREFIX=DIR", env = "PLIMSOLL_SITE", display_order = 0)]
+    pub(crate) site: Vec<SiteFlag>,
+
+    /// Who may make an account: open (anyone), closed (nobody), auto (open while all listeners are local)
+    #[arg(long, value_name = "auto|open|closed", env = "PLIMSOLL_SIGNUP", default_value = "auto")]
+    pub(crate) signup: SignUp,
+
+    /// Bytes that a new account may store, such as 10GiB, or none for no bound
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_QUOTA_BYTES", default_value = "none")]
+    pub(crate) quota_bytes: AtMost,
+
+    /// Files that a new account may store, or none for no bound
+    #[arg(long, value_name = "COUNT", env = "PLIMSOLL_QUOTA_FILES", default_value = "none")]
+    pub(crate) quota_files: AtMost,
+
+    /// How long a log-in lasts
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_SESSION_TIME", default_value = "30d")]
+    #[arg(value_parser = time_within("1s", YEAR))]
+    pub(crate) session_time: Time,
+
+    /// What the server's own log has: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", env = "PLIMSOLL_LOG_LEVEL", default_value = "info")]
+    pub(crate) log_level: LogLevel,
+
+    #[command(flatten)]
+    pub(crate) ftp: FtpSettings,
+
+    #[command(flatten)]
+    limits: LimitSettings,
+
+    #[command(flatten)]
+    pub(crate) lab: LabSettings,
+}
+
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "What a client may send, and how long it may take")]
+struct LimitSettings {
+    /// Bytes of a request's head
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_LIMITS_HEAD_BYTES", default_value = "16KiB")]
+    #[arg(value_parser = size_within("1KiB", "63KiB"), hide_short_help = true)]
+    limits_head_bytes: Size,
+
+    /// Fields of a request's head
+    #[arg(long, value_name = "COUNT", env = "PLIMSOLL_LIMITS_FIELDS", default_value = "64")]
+    #[arg(value_parser = fields, hide_short_help = true)]
+    limits_fields: usize,
+
+    /// Bytes of a request's target
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_LIMITS_TARGET_BYTES", default_value = "8KiB")]
+    #[arg(value_parser = size_within("256", "63KiB"), hide_short_help = true)]
+    limits_target_bytes: Size,
+
+    /// Bytes of a request's body: the largest file that can be uploaded
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_LIMITS_BODY_BYTES", default_value = "1TiB")]
+    #[arg(value_parser = size_within("1KiB", "8388607TiB"), hide_short_help = true)]
+    limits_body_bytes: Size,
+
+    /// From a head's first byte to its last
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_HEAD_TIME", default_value = "15s")]
+    #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
+    limits_head_time: Time,
+
+    /// Between two receives of a body
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_RECEIVE_TIME", default_value = "30s")]
+    #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
+    limits_receive_time: Time,
+
+    /// In which a client must take at least a byte of what is sent to it
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_SEND_TIME", default_value = "30s")]
+    #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
+    limits_send_time: Time,
+
+    /// Without a request on a kept connection
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_IDLE_TIME", default_value = "75s")]
+    #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
+    limits_idle_time: Time,
+
+    /// In which a client must end its side after the server has ended its own
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_LINGER_TIME", default_value = "5s")]
+    #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
+    limits_linger_time: Time,
+}
+
+/// Settings that only a laboratory wants. They are not in the help, and a server that has one on says so
+/// ([`super::Config::lab`]). Two more are fixed.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(crate) struct LabSettings {
+    /// Hash passwords so fast that the hashes protect nobody
+    #[arg(long, env = "PLIMSOLL_LAB_FAST_PASSWORDS", default_value = "false", hide = true)]
+    #[arg(action = ArgAction::Set)]
+    pub(crate) lab_fast_passwords: bool,
+
+    /// Let anyone try any number of passwords
+    #[arg(long, env = "PLIMSOLL_LAB_NO_ATTEMPT_LIMITS", default_value = "false", hide = true)]
+    #[arg(action = ArgAction::Set)]
+    pub(crate) lab_no_attempt_limits: bool,
+}
+
+impl Live {
+    /// The limits of connections, as HTTP has them.
+    pub(crate) fn limits(&self) -> http::Limits {
+        let limits = &self.limits;
+        http::Limits {
+            head: HeadLimits {
+                bytes_max: limits.limits_head_bytes.in_memory(),
+                fields_max: limits.limits_fields,
+                target_bytes_max: limits.limits_target_bytes.in_memory(),
+            },
+            body_bytes_max: limits.limits_body_bytes.0,
+            head_time: limits.limits_head_time.0,
+            receive_time: limits.limits_receive_time.0,
+            send_time: limits.limits_send_time.0,
+            idle_time: limits.limits_idle_time.0,
+            linger_time: limits.limits_linger_time.0,
+        }
+    }
+
+    /// The limits of connections, as FTP has them. A command's line is what a head is to HTTP.
+    pub(crate) fn ftp_limits(&self) -> ftp::Limits {
+        let limits = &self.limits;
+        ftp::Limits {
+            line_time: limits.limits_head_time.0,
+            idle_time: self.ftp.ftp_idle_time.0,
+            receive_time: limits.limits_receive_time.0,
+            send_time: limits.limits_send_time.0,
+            linger_time: limits.limits_linger_time.0,
+            file_bytes_max: limits.limits_body_bytes.0,
+            ..ftp::Limits::default()
+        }
+    }
+}
+
+fn fields(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=FIELDS_MAX).contains(number));
+    number.ok_or_else(|| format!("write a whole number from 1 to {FIELDS_MAX}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn the_default_limits_are_those_of_the_protocol() {
+        let command = Live::augment_args(Command::new("test"));
+        let live = Live::from_arg_matches(&command.get_matches_from(["test"])).unwrap();
+        assert_eq!(format!("{:?}", live.limits()), format!("{:?}", http::Limits::default()));
+        assert_eq!(format!("{:?}", live.ftp_limits()), format!("{:?}", ftp::Limits::default()));
+        assert_eq!(live.ftp.ftp_ports.0, ftp::Ports::default());
+    }
+}

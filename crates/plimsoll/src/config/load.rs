@@ -1,0 +1,160 @@
+//! From what was typed, and a file if that names one, to the configuration.
+//!
+//! It changes nothing: whoever asks again is answered again, which is what a reload does. What must hold: a
+//! value of the file counts only where neither a flag nor the environment gave one.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as _, Command, CommandFactory as _, FromArgMatches as _};
+
+use super::{Config, Configured, Fixed, file};
+use crate::cli::Plimsoll;
+
+/// Where the file's settings are put among the arguments: behind the program and its command.
+const BEHIND_COMMAND: usize = 2;
+
+/// A configuration and where it came from.
+#[derive(Clone)]
+pub(crate) struct Loaded {
+    pub(crate) config: Config,
+    typed: Vec<OsString>,
+    file: Option<PathBuf>,
+    /// Each of the fixed settings as it was written, to tell what a reload would change.
+    fixed: BTreeMap<String, Vec<OsString>>,
+}
+
+impl Configured {
+    /// The configuration of this process: what was typed and set, and what the file has, if one was named.
+    pub(crate) fn load(self) -> anyhow::Result<Loaded> {
+        load(std::env::args_os().collect(), self.config)
+    }
+}
+
+pub(super) fn load(typed: Vec<OsString>, file: Option<PathBuf>) -> anyhow::Result<Loaded> {
+    let mut all = typed.clone();
+    if let Some(path) = &file {
+        let given = command_of(typed.clone())?;
+        let missing = settings(path)?.into_iter().filter(|setting| !is_given(&given, &setting.id));
+        let missing: Vec<OsString> = missing.flat_map(|setting| setting.typed).map(OsString::from).collect();
+        all.splice(BEHIND_COMMAND..BEHIND_COMMAND, missing);
+    }
+    let matches = command_of(all)?;
+    let Configured { settings: mut config, .. } = Configured::from_arg_matches(&matches)?;
+    config.fixed.settle();
+    Ok(Loaded { config, typed, file, fixed: fixed_of(&matches) })
+}
+
+fn settings(path: &Path) -> anyhow::Result<Vec<file::Setting>> {
+    let told = path.display();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the configuration {told}; --config names a TOML file"))?;
+    file::settings(&text).map_err(|wrong| anyhow::anyhow!("{told}, {wrong}"))
+}
+
+/// The arguments of the command that was typed.
+fn command_of(typed: Vec<OsString>) -> anyhow::Result<ArgMatches> {
+    let matches = Plimsoll::command().try_get_matches_from(typed)?;
+    let (_, of_command) = matches.subcommand().context("no command was typed")?;
+    Ok(of_command.clone())
+}
+
+fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches!(matches.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable))
+}
+
+fn fixed_of(matches: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
+    let command = Fixed::augment_args(Command::new("fixed"));
+    let written = |arg: &clap::Arg| {
+        let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+        (arg.get_id().to_string(), values.map(ToOwned::to_owned).collect())
+    };
+    command.get_arguments().map(written).collect()
+}
+
+impl Loaded {
+    /// The same again, with what the file has now.
+    pub(crate) fn again(&self) -> anyhow::Result<Loaded> {
+        load(self.typed.clone(), self.file.clone())
+    }
+
+    /// The fixed settings that are not the same in `other`, by name.
+    pub(crate) fn changes_of_fixed(&self, other: &Loaded) -> Vec<&str> {
+        let differs = |(id, values): &(&String, &Vec<OsString>)| other.fixed.get(*id) != Some(*values);
+        self.fixed.iter().filter(differs).map(|(id, _)| id.as_str()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn serve(args: &[&str]) -> Loaded {
+        let typed: Vec<OsString> = ["plimsoll", "serve"].iter().chain(args).map(OsString::from).collect();
+        let file = args.iter().skip_while(|arg| **arg != "--config").nth(1).map(PathBuf::from);
+        load(typed, file).unwrap()
+    }
+
+    fn packaged() -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/plimsoll.toml");
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn the_packaged_file_has_every_key_and_its_default() {
+        let lines = packaged();
+        let setting = |line: &'_ str| -> Option<String> {
+            let text = line.strip_prefix('#').unwrap_or(line);
+            (!text.starts_with(' ') && !text.is_empty()).then(|| text.to_owned())
+        };
+        let text: String = lines.lines().filter_map(setting).map(|line| line + "\n").collect();
+        let path = std::env::temp_dir().join(format!("plimsoll-defaults-{}.toml", std::process::id()));
+        std::fs::write(&path, &text).unwrap();
+        let from_file = serve(&["--config", path.to_str().unwrap()]);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(from_file.config, serve(&[]).config);
+        let mut written: Vec<String> = file::settings(&text).unwrap().into_iter().map(|s| s.id).collect();
+        let known = Config::augment_args(Command::new("known"));
+        let mut known: Vec<String> = known.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        written.sort();
+        known.sort();
+        assert_eq!(written, known);
+    }
+
+    #[test]
+    fn every_setting_can_be_a_flag_and_a_variable_of_its_name() {
+        for arg in Config::augment_args(Command::new("known")).get_arguments() {
+            let id = arg.get_id().as_str();
+            assert_eq!(arg.get_long(), Some(id.replace('_', "-").as_str()));
+            let variable = format!("PLIMSOLL_{}", id.to_uppercase());
+            assert_eq!(arg.get_env(), Some(std::ffi::OsStr::new(&variable)));
+        }
+    }
+
+    #[test]
+    fn the_folder_of_data_is_where_the_rest_is_kept_unless_it_is_put_elsewhere() {
+        let moved = serve(&["--data", "/srv/files"]).config.fixed;
+        assert_eq!(moved.directory, "sqlite:/srv/files/directory.sqlite");
+        assert_eq!(moved.transfer_log.to_string(), "/srv/files/transfers.jsonl");
+        let apart = serve(&["--directory", "sqlite:/db/a.sqlite", "--transfer-log", "off"]).config.fixed;
+        assert_eq!(apart.directory, "sqlite:/db/a.sqlite");
+        assert_eq!(apart.transfer_log.to_string(), "off");
+    }
+
+    #[test]
+    fn who_has_no_accounts_has_no_folder_of_data_to_log_into() {
+        let guests = serve(&["--accounts", "false", "--ftp", ":2121"]).config.fixed;
+        assert_eq!(guests.transfer_log.to_string(), "off");
+        let named = serve(&["--accounts", "false", "--transfer-log", "/log/transfers"]).config.fixed;
+        assert_eq!(named.transfer_log.to_string(), "/log/transfers");
+    }
+
+    #[test]
+    fn a_change_of_what_is_fixed_is_told_by_name() {
+        let (old, new) = (serve(&["--grace", "5"]), serve(&["--grace", "6", "--signup", "closed"]));
+        assert_eq!(old.changes_of_fixed(&new), ["grace"]);
+    }
+}

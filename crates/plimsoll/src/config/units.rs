@@ -1,0 +1,167 @@
+//! Sizes and times as an operator writes them: `10MiB`, `30s`, `5m`.
+//!
+//! It knows no fractions and no sums: `90s`, not `1m30s` or `1.5m`. What must hold: what has no unit is
+//! bytes or seconds; nothing overflows.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Size(pub(crate) u64);
+
+/// A length of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Time(pub(crate) Duration);
+
+/// Who wants longer wants no end.
+pub(super) const DAY: &str = "1d";
+pub(super) const YEAR: &str = "365d";
+
+/// Each unit and how many bytes it is; the largest comes first.
+const SIZES: [(&str, u64); 9] = [
+    ("TiB", 1 << 40),
+    ("TB", 1_000_000_000_000),
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("KiB", 1 << 10),
+    ("kB", 1_000),
+    ("B", 1),
+];
+
+/// Each unit and how many milliseconds it is; the largest comes first.
+const TIMES: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// A whole number and its unit, in ones of the smallest unit.
+fn parse(text: &str, units: &[(&str, u64)], without: u64) -> Option<u64> {
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = (text[..digits].parse::<u64>().ok()?, text[digits..].trim_start());
+    let ones = match unit {
+        "" => without,
+        _ => units.iter().find(|(name, _)| *name == unit)?.1,
+    };
+    number.checked_mul(ones)
+}
+
+/// In the largest unit that leaves no rest.
+fn write(f: &mut fmt::Formatter<'_>, number: u64, units: &[(&str, u64)]) -> fmt::Result {
+    let whole = units.iter().find(|(_, ones)| number >= *ones && number.is_multiple_of(*ones));
+    match whole {
+        Some((name, ones)) => write!(f, "{}{name}", number / ones),
+        None => write!(f, "0"),
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        parse(text, &SIZES, 1)
+            .map(Size)
+            .ok_or_else(|| "write a whole number of bytes with a unit, such as 10MiB".to_owned())
+    }
+}
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Time, String> {
+        parse(text, &TIMES, 1_000)
+            .map(|milliseconds| Time(Duration::from_millis(milliseconds)))
+            .ok_or_else(|| "write a whole number with a unit, such as 30s, 5m, 12h or 30d".to_owned())
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(f, self.0, &SIZES)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write(f, u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX), &TIMES)
+    }
+}
+
+impl Size {
+    /// As a length of something in memory.
+    pub(crate) fn in_memory(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// Reads a time from `min` to `max`, both included.
+pub(super) fn time_within(
+    min: &'static str,
+    max: &'static str,
+) -> impl Fn(&str) -> Result<Time, String> + Clone + Send + Sync + 'static {
+    move |text| within(text, min, max)
+}
+
+/// Reads a size from `min` to `max`, both included.
+pub(super) fn size_within(
+    min: &'static str,
+    max: &'static str,
+) -> impl Fn(&str) -> Result<Size, String> + Clone + Send + Sync + 'static {
+    move |text| within(text, min, max)
+}
+
+fn within<T: FromStr<Err = String> + PartialOrd>(text: &str, min: &str, max: &str) -> Result<T, String> {
+    let value: T = text.parse()?;
+    match (min.parse::<T>(), max.parse::<T>()) {
+        (Ok(least), Ok(most)) if value < least || value > most => {
+            Err(format!("it must be from {min} to {max}"))
+        }
+        _ => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_whole_numbers_with_a_unit() {
+        let size = |text: &str| text.parse::<Size>().map(|size| size.0);
+        let time = |text: &str| text.parse::<Time>().map(|time| time.0.as_millis());
+        assert_eq!(size("10MiB"), Ok(10 << 20));
+        assert_eq!(size("10 MB"), Ok(10_000_000));
+        assert_eq!((size("0"), size("77"), size("77B")), (Ok(0), Ok(77), Ok(77)));
+        assert_eq!((time("30"), time("30s"), time("5m")), (Ok(30_000), Ok(30_000), Ok(300_000)));
+        assert_eq!((time("250ms"), time("12h"), time("1d")), (Ok(250), Ok(43_200_000), Ok(86_400_000)));
+    }
+
+    #[test]
+    fn what_is_neither_is_refused_with_an_example() {
+        for bad in ["", "MiB", "-1", "+1", "1.5GiB", "10mib", "1m30s", "10 M iB", "99999999TiB", "é", "1é"]
+        {
+            assert!(bad.parse::<Size>().unwrap_err().contains("10MiB"), "{bad:?}");
+        }
+        for bad in ["", "soon", "-1", "1.5h", "1m30s", "1 fortnight", "999999999999999d"] {
+            assert!(bad.parse::<Time>().unwrap_err().contains("30s"), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in ["1TiB", "10MiB", "8KiB", "3MB", "77B"] {
+            assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+        }
+        for text in ["30d", "12h", "75s", "1ms"] {
+            assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
+        }
+        assert_eq!(Time(Duration::ZERO).to_string().parse(), Ok(Time(Duration::ZERO)));
+    }
+
+    #[test]
+    fn a_value_beyond_its_bounds_is_refused_and_the_bounds_are_allowed() {
+        let time = time_within("10ms", DAY);
+        assert!(time("10ms").is_ok() && time("24h").is_ok());
+        assert_eq!(time("9ms"), Err("it must be from 10ms to 1d".to_owned()));
+        assert!(time("86401").is_err());
+    }
+}

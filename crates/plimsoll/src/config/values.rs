@@ -1,0 +1,174 @@
+//! Values of settings that are a choice between a few words.
+//!
+//! It has no defaults. What must hold: a word that is none of them is refused with those that are.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+
+use super::units::Size;
+
+/// More loops than any machine has cores for.
+const THREADS_MAX: usize = 1024;
+
+/// What an upload waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Until it survives a power cut.
+    Full,
+    /// Until the system has it.
+    None,
+}
+
+/// Who may make an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SignUp {
+    /// Anyone, while all listeners are on this machine.
+    Auto,
+    Open,
+    Closed,
+}
+
+/// How the operator's log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+/// What the operator's log has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogLevel(pub(crate) tracing::Level);
+
+/// Loops of an engine that has loops; none is one per core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Threads(Option<usize>);
+
+/// A bound, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AtMost(pub(crate) Option<u64>);
+
+const DURABILITIES: [(&str, Durability); 2] = [("full", Durability::Full), ("none", Durability::None)];
+const SIGN_UPS: [(&str, SignUp); 3] =
+    [("auto", SignUp::Auto), ("open", SignUp::Open), ("closed", SignUp::Closed)];
+const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+const LEVELS: [(&str, LogLevel); 5] = [
+    ("error", LogLevel(tracing::Level::ERROR)),
+    ("warn", LogLevel(tracing::Level::WARN)),
+    ("info", LogLevel(tracing::Level::INFO)),
+    ("debug", LogLevel(tracing::Level::DEBUG)),
+    ("trace", LogLevel(tracing::Level::TRACE)),
+];
+
+fn one_of<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let found = words.iter().find(|(word, _)| *word == text);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        format!("write one of: {}", words.join(", "))
+    })
+}
+
+fn word_of<T: PartialEq>(value: &T, words: &[(&'static str, T)]) -> &'static str {
+    words.iter().find(|(_, of)| of == value).map_or("", |(word, _)| word)
+}
+
+/// Makes a type of words read and written.
+macro_rules! words {
+    ($($kind:ty: $words:ident),* $(,)?) => { $(
+        impl FromStr for $kind {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<$kind, String> {
+                one_of(text, &$words)
+            }
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(word_of(self, &$words))
+            }
+        }
+    )* };
+}
+
+words!(Durability: DURABILITIES, SignUp: SIGN_UPS, LogFormat: FORMATS, LogLevel: LEVELS);
+
+impl SignUp {
+    /// Whether anyone may, where `is_local` says that only programs of this machine can come.
+    pub(super) fn is_open(self, is_local: bool) -> bool {
+        match self {
+            SignUp::Auto => is_local,
+            SignUp::Open => true,
+            SignUp::Closed => false,
+        }
+    }
+}
+
+impl Threads {
+    pub(crate) fn number(self) -> usize {
+        self.0.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get))
+    }
+}
+
+impl FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Threads, String> {
+        if text == "auto" {
+            return Ok(Threads(None));
+        }
+        let number = text.parse().ok().filter(|number| (1..=THREADS_MAX).contains(number));
+        number
+            .map(|number| Threads(Some(number)))
+            .ok_or_else(|| format!("write auto, or a whole number from 1 to {THREADS_MAX}"))
+    }
+}
+
+impl FromStr for AtMost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AtMost, String> {
+        match text {
+            "none" => Ok(AtMost(None)),
+            _ => text
+                .parse()
+                .map(|size: Size| AtMost(Some(size.0)))
+                .map_err(|wrong| format!("{wrong}, or none for no bound")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_read_back_as_it_was_written() {
+        for word in ["auto", "open", "closed"] {
+            assert_eq!(word.parse::<SignUp>().unwrap().to_string(), word);
+        }
+        for word in ["error", "warn", "info", "debug", "trace"] {
+            assert_eq!(word.parse::<LogLevel>().unwrap().to_string(), word);
+        }
+    }
+
+    #[test]
+    fn another_word_is_refused_with_those_that_are() {
+        let refused = "maybe".parse::<Durability>().unwrap_err();
+        assert_eq!(refused, "write one of: full, none");
+    }
+
+    #[test]
+    fn sign_up_is_open_by_itself_only_where_all_listeners_are_local() {
+        let is_open = |word: &str, is_local| word.parse::<SignUp>().unwrap().is_open(is_local);
+        assert!(is_open("auto", true) && !is_open("auto", false));
+        assert!(is_open("open", false) && !is_open("closed", true));
+    }
+
+    #[test]
+    fn a_bound_is_a_size_or_none() {
+        assert_eq!("none".parse(), Ok(AtMost(None)));
+        assert_eq!("2KiB".parse(), Ok(AtMost(Some(2048))));
+        assert!("much".parse::<AtMost>().unwrap_err().contains("none"));
+    }
+}

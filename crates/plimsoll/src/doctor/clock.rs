@@ -1,0 +1,63 @@
+//! The clock: whether the year can be true, and whether somebody keeps the clock right.
+//!
+//! It measures no drift. What must hold: a clock that nobody visibly keeps right is not said to be kept.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::Finding;
+use crate::config::Config;
+
+const CHECK: &str = "clock";
+/// 2026 and 2100: this program is not older, and will not be as old.
+const EARLIEST: Duration = Duration::from_secs(1_767_225_600);
+const LATEST: Duration = Duration::from_secs(4_102_444_800);
+/// Programs that keep a clock right, as the kernel shortens their names.
+const KEEPERS: [&str; 6] = ["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ptp4l", "ntp-daemon"];
+
+pub(super) fn check(_: &Config) -> Vec<Finding> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    vec![judge(now, keeper().as_deref())]
+}
+
+fn judge(now: Duration, keeper: Option<&str>) -> Finding {
+    match keeper {
+        _ if !(EARLIEST..LATEST).contains(&now) => {
+            Finding::fail(CHECK, format!("it says {} s since 1970, which cannot be", now.as_secs()))
+                .mend("sudo date --set '2026-01-31 12:00', with the time of now", KEEP)
+        }
+        Some(keeper) => Finding::ok(CHECK, format!("{keeper} keeps it right")),
+        None => Finding::warn(CHECK, "nothing here keeps it right; sessions and shares end by it")
+            .mend("date --utc, and compare; in a container the host keeps it", KEEP),
+    }
+}
+
+const KEEP: &str = "sudo apt-get install systemd-timesyncd  # or chrony";
+
+/// Who keeps the clock right, as far as can be seen.
+fn keeper() -> Option<String> {
+    if Path::new("/run/systemd/timesync/synchronized").exists() {
+        return Some("systemd-timesyncd".to_owned());
+    }
+    let processes = std::fs::read_dir("/proc").ok()?;
+    let names = processes.flatten().filter_map(|entry| {
+        let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        Some(name.trim().to_owned())
+    });
+    names.into_iter().find(|name| KEEPERS.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn an_impossible_year_is_a_failure_and_a_clock_that_nobody_keeps_a_warning() {
+        let year = |years: u64| Duration::from_secs(years * 31_557_600);
+        assert_eq!(judge(year(0), Some("chronyd")).verdict, Verdict::Fail);
+        assert_eq!(judge(year(200), Some("chronyd")).verdict, Verdict::Fail);
+        assert_eq!(judge(year(57), None).verdict, Verdict::Warn);
+        assert_eq!(judge(year(57), Some("chronyd")).verdict, Verdict::Ok);
+    }
+}

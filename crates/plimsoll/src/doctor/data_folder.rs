@@ -1,0 +1,100 @@
+//! The data folder: whether it is there, can be written, and is nobody else's to read.
+//!
+//! It makes no folder. What must hold: a folder that is not there yet is judged by where it will be made.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::Finding;
+use crate::config::Config;
+
+const CHECK: &str = "data folder";
+/// What people other than the server's own account may do.
+const OTHERS: u32 = 0o077;
+
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    if !config.fixed.accounts {
+        return Vec::new();
+    }
+    let folder = &config.fixed.data;
+    vec![if folder.is_dir() { judge(folder) } else { judge_place_of(folder) }]
+}
+
+fn judge(folder: &Path) -> Finding {
+    let told = folder.display();
+    if let Err(error) = write_into(folder) {
+        return cannot_write(folder, &error);
+    }
+    let mode = folder.metadata().map_or(0, |found| found.permissions().mode());
+    match mode & OTHERS {
+        0 => Finding::ok(CHECK, format!("{told} can be written, and only by us")),
+        _ => Finding::warn(CHECK, format!("{told} is open to other people (mode {:o})", mode & 0o7777))
+            .mend(format!("chmod 700 {told}"), "the same: it stays"),
+    }
+}
+
+fn judge_place_of(folder: &Path) -> Finding {
+    let place = existing(folder);
+    match write_into(&place) {
+        Ok(()) => Finding::ok(CHECK, format!("{} will be made", folder.display())),
+        Err(error) => cannot_write(&place, &error),
+    }
+}
+
+fn cannot_write(folder: &Path, error: &io::Error) -> Finding {
+    let told = folder.display();
+    Finding::fail(CHECK, format!("{told} cannot be written: {error}")).mend(
+        format!("sudo chown \"$(id -un)\" {told}  # or name another folder with --data"),
+        "StateDirectory=plimsoll in the service's unit, and a data folder below /var/lib/plimsoll",
+    )
+}
+
+/// The folder itself, or the nearest above it that is there.
+pub(super) fn existing(folder: &Path) -> PathBuf {
+    let found = folder.ancestors().find(|above| above.is_dir());
+    // A relative path ends in nothing, which is here.
+    found.map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+/// Makes a file and takes it away.
+fn write_into(folder: &Path) -> io::Result<()> {
+    let probe = probe_in(folder);
+    std::fs::File::create_new(&probe)?;
+    std::fs::remove_file(probe)
+}
+
+/// The file that a check makes and takes away.
+pub(super) fn probe_in(folder: &Path) -> PathBuf {
+    folder.join(format!(".plimsoll-doctor-{}", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn a_folder_that_others_can_read_is_a_warning_until_it_is_ours_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let set = |mode| std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+        set(0o755);
+        let open = judge(folder.path());
+        assert_eq!(open.verdict, Verdict::Warn);
+        assert!(open.now.unwrap().starts_with("chmod 700 "));
+        set(0o700);
+        assert_eq!(judge(folder.path()).verdict, Verdict::Ok);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_yet_is_judged_by_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(judge_place_of(&folder.path().join("a/b")).verdict, Verdict::Ok);
+        assert_eq!(judge_place_of(Path::new("/proc/a")).verdict, Verdict::Fail);
+        assert_eq!(existing(Path::new("./not-there")), Path::new("."));
+        assert_eq!(existing(Path::new("not-there")), Path::new("."));
+    }
+}

@@ -1,0 +1,149 @@
+//! The disk below the data folder: its file system, and whether a sync is one.
+//!
+//! It is no benchmark: a few small writes show the order of magnitude. What must hold: a place that forgets
+//! everything at a power cut is never said to be well.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::Finding;
+use super::data_folder::{existing, probe_in};
+use crate::config::Config;
+
+const CHECK: &str = "disk";
+/// Writes that are timed, and their size.
+const SYNCS: usize = 21;
+const SYNC_BYTES: usize = 4096;
+/// How long all of them may take.
+const SYNCS_TIME_MAX: Duration = Duration::from_secs(3);
+/// No disk stores anything faster than this; one that says so keeps it in its own memory, or passes on no
+/// sync at all.
+const SYNC_PLAUSIBLE: Duration = Duration::from_micros(50);
+/// A disk that is slower holds every upload up.
+const SYNC_SLOW: Duration = Duration::from_millis(100);
+
+/// What a file system is good for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Disk,
+    Memory,
+    Network,
+}
+
+/// File systems by the number that statfs(2) tells.
+const FILE_SYSTEMS: [(u32, &str, Kind); 13] = [
+    (0xEF53, "ext4", Kind::Disk),
+    (0x5846_5342, "xfs", Kind::Disk),
+    (0x9123_683E, "btrfs", Kind::Disk),
+    (0x2FC1_2FC1, "zfs", Kind::Disk),
+    (0xF2F5_2010, "f2fs", Kind::Disk),
+    (0xCA45_1A4E, "bcachefs", Kind::Disk),
+    (0x794C_7630, "overlayfs", Kind::Disk),
+    (0x0102_1994, "tmpfs", Kind::Memory),
+    (0x8584_58F6, "ramfs", Kind::Memory),
+    (0x6969, "nfs", Kind::Network),
+    (0xFE53_4D42, "smb", Kind::Network),
+    (0xFF53_4D42, "cifs", Kind::Network),
+    (0x6573_5546, "fuse", Kind::Network),
+];
+
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    if !config.fixed.accounts {
+        return Vec::new();
+    }
+    let folder = existing(&config.fixed.data);
+    vec![look(&folder).unwrap_or_else(|error| {
+        Finding::warn(CHECK, format!("{} could not be measured: {error}", folder.display()))
+    })]
+}
+
+fn look(folder: &Path) -> io::Result<Finding> {
+    let found = rustix::fs::statfs(folder)?;
+    // The numbers are of 32 bits, whatever type the system has for them.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is of 32 bits")]
+    let number = found.f_type as u32;
+    let known = FILE_SYSTEMS.iter().find(|(of, ..)| *of == number);
+    let (name, kind) = known.map_or(("another file system", Kind::Disk), |(_, name, kind)| (*name, *kind));
+    Ok(judge(name, kind, median_sync(folder)?))
+}
+
+fn judge(name: &str, kind: Kind, sync: Duration) -> Finding {
+    let move_it = "put the data folder on a disk: --data DIR";
+    let seen = format!("{name}, a small sync takes {sync:.0?}");
+    match kind {
+        Kind::Memory => {
+            Finding::warn(CHECK, format!("{name}: nothing here survives a restart of the machine"))
+                .mend(move_it, "the key data in the configuration")
+        }
+        Kind::Network => Finding::warn(CHECK, format!("{seen}; what a sync means is for its server to say"))
+            .mend(move_it, "the key data in the configuration"),
+        Kind::Disk if sync < SYNC_PLAUSIBLE => Finding::warn(
+            CHECK,
+            format!("{seen}: too fast to be true; a power cut may lose what was confirmed"),
+        )
+        .mend(
+            "sudo hdparm -W 0 DEVICE  # or turn off `cache=unsafe` of the virtual machine",
+            "a disk with power-loss protection, or the same at every start",
+        ),
+        Kind::Disk if sync > SYNC_SLOW => {
+            Finding::warn(CHECK, format!("{seen}: every upload waits for that"))
+                .mend(move_it, "a disk with power-loss protection")
+        }
+        Kind::Disk => Finding::ok(CHECK, seen),
+    }
+}
+
+/// How long a small write takes to be stored, in the middle of a few.
+fn median_sync(folder: &Path) -> io::Result<Duration> {
+    let probe = probe_in(folder).with_extension("sync");
+    let file = File::create_new(&probe)?;
+    let times = time_syncs(&file);
+    std::fs::remove_file(probe)?;
+    let mut times = times?;
+    times.sort_unstable();
+    Ok(times.get(times.len() / 2).copied().unwrap_or_default())
+}
+
+fn time_syncs(file: &File) -> io::Result<Vec<Duration>> {
+    let (begun, block) = (Instant::now(), [0x5a; SYNC_BYTES]);
+    let mut times = Vec::new();
+    for number in 0..SYNCS {
+        file.write_all_at(&block, (number * SYNC_BYTES) as u64)?;
+        let start = Instant::now();
+        file.sync_all()?;
+        times.push(start.elapsed());
+        if begun.elapsed() > SYNCS_TIME_MAX {
+            break;
+        }
+    }
+    Ok(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    fn verdict(kind: Kind, sync_micros: u64) -> Verdict {
+        judge("a", kind, Duration::from_micros(sync_micros)).verdict
+    }
+
+    #[test]
+    fn a_sync_that_is_too_fast_or_too_slow_is_a_warning_and_so_is_memory() {
+        assert_eq!(verdict(Kind::Disk, 800), Verdict::Ok);
+        assert_eq!(verdict(Kind::Disk, 20), Verdict::Warn);
+        assert_eq!(verdict(Kind::Disk, 200_000), Verdict::Warn);
+        assert_eq!(verdict(Kind::Memory, 800), Verdict::Warn);
+        assert_eq!(verdict(Kind::Network, 800), Verdict::Warn);
+    }
+
+    #[test]
+    fn a_folder_is_measured_and_nothing_is_left_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(look(folder.path()).is_ok());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

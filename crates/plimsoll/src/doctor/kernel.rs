@@ -1,0 +1,32 @@
+//! The kernel: whether it can do what the server does not do without.
+//!
+//! It does not judge by version numbers. What must hold: each call that is needed is tried.
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::Finding;
+use crate::config::Config;
+
+const LASTING: &str = "a kernel of Linux 5.6 or later";
+
+pub(super) fn check(_: &Config) -> Vec<Finding> {
+    vec![check_opening(), check_chance()]
+}
+
+/// Names are kept beneath their folder by the kernel.
+fn check_opening() -> Finding {
+    match plimsoll_engine::check_kernel() {
+        Ok(()) => Finding::ok("kernel", "openat2 keeps names beneath their folder"),
+        Err(error) => Finding::fail("kernel", error.to_string())
+            .mend("allow openat2 where a container's seccomp profile forbids it", LASTING),
+    }
+}
+
+/// Tokens are drawn from the kernel's random bytes.
+fn check_chance() -> Finding {
+    match getrandom(&mut [0; 16], GetRandomFlags::NONBLOCK) {
+        Ok(16) => Finding::ok("chance", "the kernel gives random bytes"),
+        _ => Finding::fail("chance", "the kernel has no random bytes yet, so no token could be drawn")
+            .mend("wait until the machine has run for a minute", "a virtual machine with virtio-rng"),
+    }
+}

@@ -1,0 +1,142 @@
+//! The addresses to listen at: whether they are ours to have.
+//!
+//! It listens for a moment and serves nobody. What must hold: a server of ours that has the port already is
+//! no failure.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll_io::Address;
+
+use super::Finding;
+use crate::config::Config;
+use crate::listening::Addresses;
+
+const CHECK: &str = "address";
+/// What is spoken at an address: its flag and key, and how a server of ours is known by it.
+struct Spoken {
+    name: &'static str,
+    /// What is said to whoever listens there; a server of FTP speaks first.
+    asked: &'static [u8],
+    /// What an answer of ours has.
+    known_by: &'static [&'static str],
+}
+
+const HTTP: Spoken = Spoken {
+    name: "http",
+    asked: b"GET /api/status HTTP/1.1\r\nHost: doctor\r\nConnection: close\r\n\r\n",
+    known_by: &["\"tiers\"", "\"engine\""],
+};
+const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 plimsoll"] };
+
+/// How long whoever has the port may take to say who it is.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
+/// More than the answer of `/healthz`.
+const ANSWER_BYTES_MAX: u64 = 4096;
+
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    let Addresses { http, ftp } = Addresses::wanted(config);
+    let http = http.iter().map(|at| check_one(at, &HTTP));
+    http.chain(ftp.iter().map(|at| check_one(at, &FTP))).collect()
+}
+
+fn check_one(address: &Address, spoken: &Spoken) -> Finding {
+    match address {
+        Address::Ip(at) => match plimsoll_engine::bind(address) {
+            Ok(_) => Finding::ok(CHECK, format!("{at} is free")),
+            Err(error) => taken_or_refused(*at, spoken, &error),
+        },
+        // Listening there would take the place of whoever has it.
+        Address::Unix(path) => check_folder_of(path),
+    }
+}
+
+fn taken_or_refused(at: SocketAddr, spoken: &Spoken, error: &io::Error) -> Finding {
+    let (port, name) = (at.port(), spoken.name);
+    match error.kind() {
+        io::ErrorKind::AddrInUse if is_ours(at, spoken) => {
+            Finding::ok(CHECK, format!("{at} is served by plimsoll"))
+        }
+        io::ErrorKind::AddrInUse => Finding::fail(CHECK, format!("{at} is another program's")).mend(
+            format!("sudo ss -ltnp 'sport = :{port}'  # names it; or choose another with --{name}"),
+            format!("the key {name} in the configuration, or the other program's own"),
+        ),
+        io::ErrorKind::PermissionDenied => Finding::fail(CHECK, format!("{at} needs a privilege")).mend(
+            format!("sudo sysctl -w net.ipv4.ip_unprivileged_port_start={port}"),
+            "AmbientCapabilities=CAP_NET_BIND_SERVICE in the service's unit",
+        ),
+        _ => Finding::fail(CHECK, format!("{at}: {error}")).mend(
+            "ip -brief address, which lists this machine's own",
+            format!("the key {name} in the configuration"),
+        ),
+    }
+}
+
+/// Whether a server of ours answers there.
+fn is_ours(at: SocketAddr, spoken: &Spoken) -> bool {
+    let ask = || -> io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&at, ANSWER_TIME)?;
+        stream.set_read_timeout(Some(ANSWER_TIME))?;
+        stream.write_all(spoken.asked)?;
+        let mut answer = String::new();
+        stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| spoken.known_by.iter().all(|word| answer.contains(word)))
+}
+
+fn check_folder_of(path: &Path) -> Finding {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let told = folder.display();
+    if folder.is_dir() {
+        return Finding::ok(CHECK, format!("unix:{}", path.display()));
+    }
+    Finding::fail(CHECK, format!("unix:{}: there is no folder {told}", path.display()))
+        .mend(format!("sudo mkdir -p {told}"), "RuntimeDirectory=plimsoll in the service's unit")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn a_port_that_another_program_has_is_a_failure_and_a_free_one_is_not() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = taken.local_addr().unwrap();
+        // Who has it ends each connection at once.
+        let other = std::thread::spawn(move || (0..2).for_each(|_| drop(taken.accept())));
+        for spoken in [HTTP, FTP] {
+            let finding = check_one(&Address::Ip(at), &spoken);
+            assert_eq!(finding.verdict, Verdict::Fail, "{finding:?}");
+            let now = finding.now.unwrap();
+            assert!(now.contains(&at.port().to_string()) && now.contains(spoken.name), "{now}");
+        }
+        other.join().unwrap();
+        assert_eq!(check_one(&":0".parse().unwrap(), &FTP).verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn a_server_of_ours_is_known_by_what_it_says() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = taken.local_addr().unwrap();
+        let other = std::thread::spawn(move || {
+            let (mut stream, _) = taken.accept().unwrap();
+            stream.write_all(b"220 plimsoll is ready.\r\n221 Goodbye.\r\n").unwrap();
+            // Until the end, so that nothing unread resets what was said.
+            let _ = stream.read(&mut [0; 64]);
+        });
+        assert_eq!(check_one(&Address::Ip(at), &FTP).verdict, Verdict::Ok);
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn a_socket_in_a_folder_that_is_not_there_is_a_failure() {
+        assert_eq!(check_one(&"unix:/nowhere/at-all/socket".parse().unwrap(), &HTTP).verdict, Verdict::Fail);
+        assert_eq!(check_one(&"unix:socket".parse().unwrap(), &HTTP).verdict, Verdict::Ok);
+    }
+}

@@ -1,0 +1,55 @@
+//! What the doctor says: lines for a person, or JSON for a program.
+//!
+//! It judges nothing. What must hold: both say the same.
+
+use std::fmt::Write as _;
+
+use super::{Finding, Verdict};
+
+/// A line for each finding, and what mends it below.
+pub(crate) fn as_text(findings: &[Finding]) -> String {
+    let width = findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for Finding { check, verdict, seen, now, lasting } in findings {
+        let verdict = match verdict {
+            Verdict::Ok => "ok",
+            Verdict::Warn => "warn",
+            Verdict::Fail => "fail",
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{verdict:<5} {check:<width$}  {seen}");
+        for (when, what) in [("now", now), ("lasting", lasting)] {
+            if let Some(what) = what {
+                let _ = writeln!(text, "{:width$}  {when:>14}: {what}", "");
+            }
+        }
+    }
+    text
+}
+
+/// An array with an object for each finding.
+///
+/// # Errors
+/// None in practice: there is nothing in a finding that could not be written.
+pub(crate) fn as_json(findings: &[Finding]) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(findings)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_was_seen_and_what_mends_it() {
+        let findings = [
+            Finding::ok("clock", "2026"),
+            Finding::warn("open files", "few").mend("ulimit -n 65536", "LimitNOFILE=65536"),
+        ];
+        let text = as_text(&findings);
+        assert!(text.starts_with("ok    clock       2026\nwarn  open files  few\n"), "{text}");
+        assert!(text.contains("    now: ulimit -n 65536\n") && text.contains("lasting: LimitNOFILE=65536\n"));
+        let json: serde_json::Value = serde_json::from_str(&as_json(&findings).unwrap()).unwrap();
+        assert_eq!((&json[0]["verdict"], &json[1]["now"]), (&"ok".into(), &"ulimit -n 65536".into()));
+        assert!(json[0].get("now").is_none());
+    }
+}

@@ -1,0 +1,62 @@
+//! Where a server listens, by protocol, and how those places are told.
+//!
+//! It accepts nobody. What must hold: all of them are had before anybody is served at one.
+
+use anyhow::Context as _;
+use plimsoll_engine::{Bound, bind};
+use plimsoll_io::Address;
+
+use crate::config::Config;
+
+/// The listeners of a server.
+pub(crate) struct Listening {
+    pub(crate) http: Vec<Bound>,
+    pub(crate) ftp: Vec<Bound>,
+}
+
+/// Where they are: with port 0, this has the port that the system chose.
+#[derive(Clone)]
+pub(crate) struct Addresses {
+    pub(crate) http: Vec<Address>,
+    pub(crate) ftp: Vec<Address>,
+}
+
+impl Listening {
+    /// Listens at every address of the configuration.
+    pub(crate) fn at(config: &Config) -> anyhow::Result<Listening> {
+        let wanted = Addresses::wanted(config);
+        Ok(Listening { http: listen(&wanted.http, "--http")?, ftp: listen(&wanted.ftp, "--ftp")? })
+    }
+
+    pub(crate) fn addresses(&self) -> Addresses {
+        let addresses = |of: &[Bound]| of.iter().map(|bound| bound.address().clone()).collect();
+        Addresses { http: addresses(&self.http), ftp: addresses(&self.ftp) }
+    }
+}
+
+fn listen(addresses: &[Address], flag: &str) -> anyhow::Result<Vec<Bound>> {
+    let listening =
+        |at: &Address| bind(at).with_context(|| format!("cannot listen at {at}; choose another with {flag}"));
+    addresses.iter().map(listening).collect()
+}
+
+impl Addresses {
+    /// Those of a configuration.
+    pub(crate) fn wanted(config: &Config) -> Addresses {
+        let fixed = &config.fixed;
+        Addresses { http: fixed.http.clone(), ftp: fixed.ftp.iter().copied().map(Address::Ip).collect() }
+    }
+
+    /// Each as a person gives it to a client.
+    pub(crate) fn urls(&self) -> Vec<String> {
+        let ftp = self.ftp.iter().map(|at| format!("ftp://{at}"));
+        self.http.iter().map(url).chain(ftp).collect()
+    }
+}
+
+fn url(address: &Address) -> String {
+    match address {
+        Address::Ip(at) => format!("http://{at}"),
+        Address::Unix(_) => address.to_string(),
+    }
+}

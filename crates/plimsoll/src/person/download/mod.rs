@@ -1,0 +1,43 @@
+//! Files on their way from the server: into a file, or to standard output.
+//!
+//! It walks through no folders. What must hold: what breaks is gone on with, if the file is still the same
+//! one; a file counts as received only when its digest is the server's.
+
+mod arriving;
+mod part;
+
+use plimsoll_client::http::Request;
+use plimsoll_wire::http::digest::parse_digests;
+use plimsoll_wire::http::status::Status;
+
+use super::failure::{Failure, Refusal};
+use super::place::Place;
+use super::server::Server;
+pub(crate) use arriving::{Got, get_file, get_stream};
+
+/// The SHA-256 of what is at a place; none if that is not what `etag` names any more.
+pub(super) async fn digest_of(
+    server: &mut Server,
+    place: &Place,
+    etag: Option<&str>,
+) -> Result<Option<[u8; 32]>, Failure> {
+    let target = place.target();
+    let mut request = Request::new("HEAD", &target).field("Want-Repr-Digest", "sha-256=1");
+    if let Some(etag) = etag {
+        request = request.field("If-Match", etag);
+    }
+    let account = server.account();
+    let response = server.send(request).await?;
+    let told = response.field("Repr-Digest").map(str::to_owned);
+    match response.status() {
+        Status::OK => sha256_in(told.as_deref()).map(Some),
+        Status::PRECONDITION_FAILED | Status::NOT_FOUND => Ok(None),
+        _ => Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
+    }
+}
+
+fn sha256_in(field: Option<&str>) -> Result<[u8; 32], Failure> {
+    let digests = parse_digests(field.map(str::as_bytes));
+    let sha256 = digests.ok().and_then(|digests| digests.sha256);
+    sha256.ok_or_else(|| Failure::Unexpected("the answer has no digest to check against".to_owned()))
+}

@@ -1,0 +1,168 @@
+//! A file that is not complete, beside the place that it will have.
+//!
+//! It is not trusted: its digest is checked at the end. What must hold: the place itself has what it had
+//! until all has come; nobody else writes to the part meanwhile.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::super::failure::Failure;
+use super::super::limits::READ_BYTES;
+use super::super::state::{State, key};
+
+/// What is remembered of a part: what it is a part of.
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    etag: String,
+}
+
+/// Bytes of a name that its part's name repeats; the rest of 255 is for what is added.
+const NAME_BYTES_MAX: usize = 200;
+
+/// A part, open and locked.
+pub(super) struct Part {
+    file: File,
+    path: PathBuf,
+    target: PathBuf,
+    state: State,
+    key: String,
+}
+
+impl Part {
+    /// Opens the part of what `from` names that is to be `target`; `from` has server, account and path.
+    pub(super) fn open(from: &[&[u8]], target: &Path) -> Result<Part, Failure> {
+        let failed = |error| Failure::here(format!("cannot write {}", target.display()), &error);
+        let folder = target.parent().unwrap_or(Path::new(""));
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let folder = folder.canonicalize().map_err(failed)?;
+        let name = target.file_name().unwrap_or_default();
+        let target = folder.join(name);
+        if target.is_dir() {
+            return Err(Failure::Here(format!("{} is a folder here. Move it away first.", target.display())));
+        }
+        let key = key(&[from, &[target.as_os_str().as_bytes()]].concat());
+        let path = folder.join(part_name(name.as_bytes(), &key));
+        let file = lock(&path)
+            .map_err(|error| Failure::here(format!("cannot write {}", path.display()), &error))?
+            .ok_or_else(|| {
+                Failure::Here("Another plimsoll gets this file right now. Wait for it.".to_owned())
+            })?;
+        let state = State::of("downloads")?;
+        Ok(Part { file, path, target, state, key })
+    }
+
+    /// What came earlier, if it is known of what: its digest, its length, and the tag of the file it is of.
+    pub(super) fn take_up(&mut self) -> Result<Option<(Sha256, u64, String)>, Failure> {
+        let Some(Remembered { etag }) = self.state.load(&self.key)? else {
+            return Ok(None);
+        };
+        let read = || {
+            let (mut hash, mut bytes, mut block) = (Sha256::new(), 0, vec![0; READ_BYTES]);
+            loop {
+                match (&self.file).read(&mut block)? {
+                    0 => return io::Result::Ok((hash, bytes)),
+                    read => {
+                        hash.update(&block[..read]);
+                        bytes += read as u64;
+                    }
+                }
+            }
+        };
+        let (hash, bytes) = read().map_err(|error| self.failed(&error))?;
+        Ok((bytes > 0).then_some((hash, bytes, etag)))
+    }
+
+    /// Begins anew, with a file that has this tag.
+    pub(super) fn begin(&mut self, etag: Option<&str>) -> Result<(), Failure> {
+        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)).map(drop));
+        emptied.map_err(|error| self.failed(&error))?;
+        match etag {
+            Some(etag) => Ok(self.state.save(&self.key, &Remembered { etag: etag.to_owned() })?),
+            None => Ok(self.state.forget(&self.key)?),
+        }
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.file.write_all(bytes).map_err(|error| self.failed(&error))
+    }
+
+    /// All has come and was checked: puts it in its place.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let placed = self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.target));
+        placed.map_err(|error| self.failed(&error))?;
+        Ok(self.state.forget(&self.key)?)
+    }
+
+    /// Nothing of it is worth being gone on with.
+    pub(super) fn discard(self) {
+        // What is left of it is overwritten next time.
+        let _ = fs::remove_file(&self.path);
+        let _ = self.state.forget(&self.key);
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        Failure::here(format!("cannot write {}", self.target.display()), error)
+    }
+}
+
+/// Opens a part for this program alone; none if another has it.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    // In a folder that others can write to, the name may be a link to anywhere.
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    loop {
+        let file = options.open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Whoever had it may have put it in its place meanwhile: then what we hold is a part no more.
+        let now = fs::symlink_metadata(path).map(|about| about.ino()).ok();
+        if now == Some(file.metadata()?.ino()) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+/// `.NAME.KEY.part`, of at most 255 bytes.
+fn part_name(name: &[u8], key: &str) -> OsString {
+    let name = &name[..name.len().min(NAME_BYTES_MAX)];
+    OsString::from_vec([b".", name, b".", &key.as_bytes()[..8], b".part"].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_one_program_s_and_no_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("part"), folder.path().join("other"));
+        let held = lock(&path).unwrap().unwrap();
+        assert!(lock(&path).unwrap().is_none());
+        drop(held);
+        assert!(lock(&path).unwrap().is_some());
+        fs::write(&other, "kept").unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(lock(&path).is_err());
+    }
+
+    #[test]
+    fn a_part_has_a_name_that_is_not_too_long_and_not_the_file_s() {
+        let key = key(&[b"a"]);
+        assert_eq!(part_name(&[b'x'; 255], &key).len(), 215);
+        let name = part_name(b"caf\xe9", &key);
+        assert!(name.as_bytes().starts_with(b".caf\xe9.") && name.as_bytes().ends_with(b".part"));
+    }
+}

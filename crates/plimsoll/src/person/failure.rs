@@ -1,0 +1,189 @@
+//! Why the server did not do what was asked, in a sentence with the next step.
+//!
+//! It is not for what is wrong on this machine. What must hold: what a server says cannot command the
+//! terminal; what it says in terms of HTTP is said in terms of commands.
+
+use std::fmt;
+use std::time::Duration;
+
+use plimsoll_client::http::{Error, Response};
+use plimsoll_wire::http::status::Status;
+use serde::Deserialize;
+
+use super::limits::REFUSAL_BYTES_MAX;
+use super::place::Place;
+use super::shown;
+
+/// Why something was not done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// There is no answer, or no whole one.
+    Away(Error),
+    /// The server says no.
+    Refused(Refusal),
+    /// The answer is not what the interface says.
+    Unexpected(String),
+    /// Something on this machine.
+    Here(String),
+}
+
+/// An answer that says no.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: Status,
+    detail: String,
+    pub(crate) retry_after: Option<Duration>,
+    /// The account whose session it was; none if the request had none.
+    account: Option<String>,
+}
+
+/// A problem as RFC 9457 has it.
+#[derive(Deserialize)]
+struct Problem {
+    detail: String,
+}
+
+/// What the interface says in terms of HTTP, and what is typed for it.
+const IN_COMMANDS: [(&str, &str); 6] = [
+    ("MKCOL its path.", "plimsoll mkdir -p FOLDER"),
+    ("or MKCOL a folder", "or make a folder: plimsoll mkdir FOLDER"),
+    ("GET /uploads.", "plimsoll uploads"),
+    ("GET /api/shares", "plimsoll shares"),
+    ("POST /api/accounts", "plimsoll signup NAME"),
+    ("POST /api/sessions", "plimsoll login NAME"),
+];
+
+impl Refusal {
+    /// Reads what an answer says.
+    pub(super) async fn of(mut response: Response<'_>, account: Option<&str>) -> Refusal {
+        let status = response.status();
+        let seconds = response.field("Retry-After").and_then(|value| value.trim().parse().ok());
+        // A refusal whose text cannot be read is one all the same.
+        let detail = match response.json::<Problem>(REFUSAL_BYTES_MAX).await {
+            Ok(problem) => in_commands(&shown::text(problem.detail.as_bytes())),
+            Err(_) => format!("The server answers {status}."),
+        };
+        let retry_after = seconds.map(Duration::from_secs);
+        Refusal { status, detail, retry_after, account: account.map(str::to_owned) }
+    }
+}
+
+fn in_commands(detail: &str) -> String {
+    let replaced = |text: String, (said, typed): &(&str, &str)| text.replace(said, typed);
+    IN_COMMANDS.iter().fold(detail.to_owned(), replaced)
+}
+
+impl Failure {
+    /// The status, if the server answered.
+    pub(crate) fn status(&self) -> Option<Status> {
+        match self {
+            Failure::Refused(refusal) => Some(refusal.status),
+            _ => None,
+        }
+    }
+
+    /// Whether the same may work a little later.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Failure::Away(Error::Connect { .. } | Error::Broken { .. } | Error::Late(_)) => true,
+            Failure::Refused(refusal) => matches!(
+                refusal.status,
+                Status::REQUEST_TIMEOUT
+                    | Status::LOCKED
+                    | Status::TOO_MANY_REQUESTS
+                    | Status::BAD_GATEWAY
+                    | Status::SERVICE_UNAVAILABLE
+                    | Status::GATEWAY_TIMEOUT
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether whatever else is asked will fail in the same way.
+    pub(crate) fn is_of_all(&self) -> bool {
+        matches!(self, Failure::Away(error) if !matches!(error, Error::Source(_)))
+            || self.status() == Some(Status::UNAUTHORIZED)
+    }
+
+    /// The same with the folder named that it advises to make for what was to be at `place`.
+    pub(crate) fn for_a_file_at(mut self, place: &Place) -> Failure {
+        if let (Failure::Refused(refusal), Some(folder)) = (&mut self, place.parent()) {
+            let named = format!("mkdir -p {folder}");
+            refusal.detail = refusal.detail.replace("mkdir -p FOLDER", &named);
+        }
+        self
+    }
+
+    /// Something on this machine: what was done, and what the system says.
+    pub(crate) fn here(what: impl fmt::Display, error: &std::io::Error) -> Failure {
+        Failure::Here(format!("{what}: {error}"))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Away(error)
+    }
+}
+
+/// What is wrong with what is remembered on this machine.
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Failure {
+        Failure::Here(format!("{error:#}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Away(Error::Connect { to, source }) => write!(
+                f,
+                "Nobody answers at {to}: {source}. Is the server running? Start one with: plimsoll serve, \
+                 or name another with --server URL."
+            ),
+            Failure::Away(error) => error.fmt(f),
+            Failure::Refused(refusal) => refusal.fmt(f),
+            Failure::Unexpected(what) => {
+                write!(f, "The answer is not what was expected: {what}. Is this a plimsoll server?")
+            }
+            Failure::Here(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.account {
+            Some(name) if self.status == Status::UNAUTHORIZED => {
+                write!(f, "The session has ended. Log in again: plimsoll login {name}")
+            }
+            _ => f.write_str(&self.detail),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_methods_is_said_of_commands() {
+        let said = in_commands("The folder is not there. Make the folder first: MKCOL its path.");
+        assert_eq!(said, "The folder is not there. Make the folder first: plimsoll mkdir -p FOLDER");
+        assert_eq!(in_commands("The name is taken."), "The name is taken.");
+    }
+
+    #[test]
+    fn a_session_that_has_ended_is_said_with_the_account_to_log_in_to() {
+        let refusal = |account: Option<&str>| Refusal {
+            status: Status::UNAUTHORIZED,
+            detail: "Wrong.".to_owned(),
+            retry_after: None,
+            account: account.map(str::to_owned),
+        };
+        assert!(refusal(Some("alice")).to_string().ends_with("plimsoll login alice"));
+        assert_eq!(refusal(None).to_string(), "Wrong.");
+    }
+}

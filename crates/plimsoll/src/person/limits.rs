@@ -1,0 +1,34 @@
+//! Bounds of what a person's commands hold, send and wait for, by name, with their unit last.
+//!
+//! Waits for a server are the client's. What must hold: whatever a server can make grow has a number here.
+
+use std::time::Duration;
+
+/// Bytes of a JSON answer: a folder of some hundred thousand names.
+pub(super) const JSON_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of an answer that says no: its sentence.
+pub(super) const REFUSAL_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a password.
+pub(super) const PASSWORD_BYTES_MAX: u64 = 4 * 1024;
+/// Bytes of a file in the state folder.
+pub(super) const STATE_BYTES_MAX: u64 = 1024 * 1024;
+/// Up to this many bytes, a file is sent at once; larger ones are sent in parts and can be gone on with.
+pub(super) const WHOLE_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes of the first part of a file; each further one is as long as all before it.
+pub(super) const PART_BYTES_MIN: u64 = 4 * 1024 * 1024;
+/// Bytes of the longest part: what has to be sent again at most.
+pub(super) const PART_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes that are read from a file at a time.
+pub(super) const READ_BYTES: usize = 256 * 1024;
+/// Levels of folders that are walked into.
+pub(super) const LEVELS_MAX: usize = 256;
+/// How long a server may think: it reads all of a file for its digest, or copies a folder. There is Ctrl-C.
+pub(super) const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
+/// Tries in a row that get nowhere.
+pub(super) const TRIES_MAX: u32 = 8;
+/// The wait after the first of them; it doubles from then on.
+pub(super) const WAIT_TIME_MIN: Duration = Duration::from_millis(500);
+/// The longest wait, also where a server asks for more.
+pub(super) const WAIT_TIME_MAX: Duration = Duration::from_secs(15);
+/// Times that a download begins anew because the file is another one by now.
+pub(super) const RESTARTS_MAX: u32 = 3;

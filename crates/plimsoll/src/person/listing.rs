@@ -1,0 +1,144 @@
+//! What is on the server: what a name stands for, and what a folder holds.
+//!
+//! It shows nothing. What must hold: a name from a server is one name, and never leads out of the folder
+//! that it is put into.
+
+use plimsoll_client::http::{Request, Response};
+use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::target::decode_path;
+use serde::{Deserialize, Serialize};
+
+use super::failure::{Failure, Refusal};
+use super::place::Place;
+use super::server::Server;
+use super::shown;
+
+/// A file or a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    File,
+    Folder,
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub(crate) kind: Kind,
+    /// Length in bytes; 0 of a folder.
+    pub(crate) size: u64,
+    /// What it is known by.
+    pub(crate) etag: Option<String>,
+}
+
+/// A name in a folder, as the server tells it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) size: Option<u64>,
+    #[serde(default)]
+    pub(crate) modified: String,
+    #[serde(default)]
+    pub(crate) etag: String,
+    pub(crate) href: String,
+}
+
+/// A folder, as the server tells it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Listing {
+    pub(crate) path: String,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Entry {
+    /// The name's bytes, exactly.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, Failure> {
+        let bad = || Failure::Unexpected(format!("{:?} is no name", shown::text(self.href.as_bytes())));
+        let mut path = Vec::new();
+        let encoded = format!("/{}", self.href.trim_end_matches('/'));
+        decode_path(encoded.as_bytes(), &mut path).map_err(|_| bad())?;
+        let name = path.split_off(1);
+        plimsoll_io::check_name(&name).map_err(|_| bad())?;
+        Ok(name)
+    }
+}
+
+impl Server {
+    /// What is at a place; none if nothing is.
+    pub(crate) async fn look(&mut self, place: &Place) -> Result<Option<About>, Failure> {
+        let target = place.target();
+        let account = self.account();
+        let response = self.send(Request::new("HEAD", &target)).await?;
+        let status = response.status();
+        match status {
+            Status::OK => Ok(Some(About {
+                kind: Kind::File,
+                size: response.length().unwrap_or(0),
+                etag: response.field("ETag").map(str::to_owned),
+            })),
+            Status::MOVED_PERMANENTLY | Status::PERMANENT_REDIRECT if leads_to_folder(&response) => {
+                Ok(Some(About { kind: Kind::Folder, size: 0, etag: None }))
+            }
+            Status::NOT_FOUND => Ok(None),
+            _ => Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
+        }
+    }
+
+    /// What a folder holds.
+    pub(crate) async fn list(&mut self, place: &Place) -> Result<Listing, Failure> {
+        self.get(&place.folder_target()).await
+    }
+}
+
+/// Whether a redirection is the one from a folder's name to the same with a slash.
+fn leads_to_folder(response: &Response<'_>) -> bool {
+    response.field("Location").is_some_and(|location| location.ends_with('/'))
+}
+
+/// What is said of a place where nothing is.
+pub(crate) fn nothing(place: &Place) -> Failure {
+    Failure::Here(match &place.owner {
+        Some(owner) if place.is_home() => {
+            format!(
+                "{} shares nothing with you. See who does: plimsoll shared",
+                shown::text(owner.as_bytes())
+            )
+        }
+        Some(_) => {
+            "There is no such file or folder that is shared with you. See what is: plimsoll shared".to_owned()
+        }
+        None => "There is no such file or folder. See what is there: plimsoll ls".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(href: &str) -> Entry {
+        let text = String::new();
+        Entry {
+            name: text.clone(),
+            kind: Kind::File,
+            size: None,
+            modified: text.clone(),
+            etag: text,
+            href: href.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_name_is_exact_to_the_byte() {
+        assert_eq!(entry("caf%E9%20%3A").bytes().unwrap(), b"caf\xe9 :");
+        assert_eq!(entry("folder/").bytes().unwrap(), b"folder");
+    }
+
+    #[test]
+    fn a_name_from_a_server_leads_nowhere_else() {
+        for href in ["", "/", "..", "../a", "a/b", "%2e%2e", "a%2fb", "/etc/passwd", ".", "a%00b"] {
+            assert!(entry(href).bytes().is_err(), "{href}");
+        }
+    }
+}

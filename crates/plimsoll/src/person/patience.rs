@@ -1,0 +1,42 @@
+//! Patience: when to try again, and when to give up.
+//!
+//! It does not know what is tried. What must hold: a server that was never there is not waited for; tries
+//! that get nowhere are bounded, and each waits longer than the one before.
+
+use super::failure::Failure;
+use super::limits::{TRIES_MAX, WAIT_TIME_MAX, WAIT_TIME_MIN};
+use super::server::Server;
+
+/// Tries that got nowhere so far.
+#[derive(Default)]
+pub(super) struct Patience {
+    tries: u32,
+}
+
+impl Patience {
+    /// Something was achieved: what comes now is a first try again.
+    pub(super) fn renew(&mut self) {
+        self.tries = 0;
+    }
+
+    /// Counts a try that got nowhere and can be made again at once.
+    pub(super) fn count(&mut self, failure: Failure) -> Result<(), Failure> {
+        self.tries += 1;
+        if self.tries > TRIES_MAX { Err(failure) } else { Ok(()) }
+    }
+
+    /// Waits after a failure that may pass; gives any other back.
+    pub(super) async fn bear(&mut self, server: &Server, failure: Failure) -> Result<(), Failure> {
+        if !failure.may_pass() || !server.has_answered || self.tries >= TRIES_MAX {
+            return Err(failure);
+        }
+        let asked = match &failure {
+            Failure::Refused(refusal) => refusal.retry_after.unwrap_or_default(),
+            _ => std::time::Duration::ZERO,
+        };
+        let own = WAIT_TIME_MIN * 2u32.saturating_pow(self.tries);
+        self.tries += 1;
+        server.io.sleep(own.max(asked).min(WAIT_TIME_MAX)).await;
+        Ok(())
+    }
+}

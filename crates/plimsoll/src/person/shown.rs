@@ -1,0 +1,156 @@
+//! What people see: names made harmless, sizes, times, and columns that stand below each other.
+//!
+//! It prints to nobody but standard output. What must hold: no name of a file commands a terminal; who
+//! closes standard output ends the program quietly.
+
+use std::io::{self, Write as _};
+
+use signal_hook::consts::SIGPIPE;
+use signal_hook::low_level::emulate_default_handler;
+
+/// Bytes as text for a terminal: control characters are escaped, what is not UTF-8 is written in hexadecimal.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character.is_control() || is_invisible(character) {
+                text.extend(character.escape_default());
+            } else {
+                text.push(character);
+            }
+        }
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+/// Characters that change how others are read: marks of direction, and what has no width.
+fn is_invisible(character: char) -> bool {
+    let ranges = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{2069}'];
+    ranges.iter().any(|range| range.contains(&character)) || character == '\u{feff}'
+}
+
+/// A size with three figures: `1.25 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut unit = 0;
+    let mut hundredths = u128::from(bytes) * 100 / 1024;
+    while hundredths >= 102_400 && unit + 1 < UNITS.len() {
+        hundredths /= 1024;
+        unit += 1;
+    }
+    let (whole, part) = (hundredths / 100, hundredths % 100);
+    match whole {
+        0..=9 => format!("{whole}.{part:02} {}", UNITS[unit]),
+        10..=99 => format!("{whole}.{} {}", part / 10, UNITS[unit]),
+        _ => format!("{whole} {}", UNITS[unit]),
+    }
+}
+
+/// A number of files.
+pub(crate) fn files(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "file" } else { "files" })
+}
+
+/// A time as the server tells it, `2026-11-20T13:40:05Z`, to the minute.
+pub(crate) fn time(told: &str) -> String {
+    match told.get(..16) {
+        Some(minute) if told.is_ascii() => text(minute.replace('T', " ").as_bytes()),
+        _ => text(told.as_bytes()),
+    }
+}
+
+/// Rows of cells in columns, two spaces apart; in a column that is `right`, they end below each other.
+pub(crate) fn columns(rows: &[Vec<String>], right: &[usize]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width_of =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
+    let widths: Vec<usize> = (0..count).map(|column| width_of(column).unwrap_or(0)).collect();
+    let mut lines = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let gap = " ".repeat(widths[column] - width(cell));
+            let (before, after) =
+                if right.contains(&column) { (gap.as_str(), "") } else { ("", gap.as_str()) };
+            line.extend([before, cell, after, "  "]);
+        }
+        lines.push_str(line.trim_end());
+        lines.push('\n');
+    }
+    lines
+}
+
+fn width(cell: &str) -> usize {
+    cell.chars().count()
+}
+
+/// Prints to standard output. Where nobody reads it any more, the program ends as others do: by SIGPIPE.
+pub(crate) fn print(bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let printed = stdout.write_all(bytes.as_ref()).and_then(|()| stdout.flush());
+    Ok(printed.inspect_err(end_if_nobody_reads)?)
+}
+
+/// Ends the program where `error` says that nobody reads what it prints.
+pub(crate) fn end_if_nobody_reads(error: &io::Error) {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        // If it returns after all, the error is told.
+        let _ = emulate_default_handler(SIGPIPE);
+    }
+}
+
+/// Prints a value as JSON, on a line of its own.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    print(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_command_a_terminal() {
+        assert_eq!(text(b"a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
+        assert_eq!(text("\u{202e}gpj.exe".as_bytes()), "\\u{202e}gpj.exe");
+        assert_eq!(text(b"caf\xe9"), "caf\\xe9");
+        assert_eq!(text("für 日本".as_bytes()), "für 日本");
+    }
+
+    #[test]
+    fn sizes_have_three_figures() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (10 << 10, "10.0 KiB"),
+            (1_048_575, "1023 KiB"),
+            (1 << 20, "1.00 MiB"),
+            (150 << 30, "150 GiB"),
+            (u64::MAX, "15.9 EiB"),
+        ] {
+            assert_eq!(size(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        let rows = [row(["file", "5 B", "ü"]), row(["folder", "", "long name"])];
+        assert_eq!(columns(&rows, &[1]), "file    5 B  ü\nfolder       long name\n");
+        assert_eq!(columns(&[], &[]), "");
+    }
+
+    #[test]
+    fn times_are_told_to_the_minute() {
+        assert_eq!(time("2026-11-20T13:40:05Z"), "2026-11-20 13:40");
+        assert_eq!(time("soon\x07"), "soon\\u{7}");
+    }
+}

@@ -1,0 +1,79 @@
+//! The person's terminal: a question whose answer is not shown.
+//!
+//! It is not where progress is shown. What must hold: the terminal shows what is typed again afterwards,
+//! also if the program is ended in between.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+use super::limits::PASSWORD_BYTES_MAX;
+
+/// The terminal of this program, if it has one.
+pub(super) fn open() -> Option<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/tty").ok()
+}
+
+/// Asks on the terminal, and reads a line that is not shown.
+pub(super) fn ask_unseen(terminal: &File, question: &str) -> io::Result<Vec<u8>> {
+    let mut out = terminal;
+    let hidden = Hidden::begin(terminal.try_clone()?)?;
+    out.write_all(question.as_bytes())?;
+    let mut line = Vec::new();
+    let read = BufReader::new(terminal.take(PASSWORD_BYTES_MAX)).read_until(b'\n', &mut line);
+    hidden.end();
+    out.write_all(b"\n")?;
+    read?;
+    if line.pop_if(|byte| *byte == b'\n').is_none() {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "nothing was typed"));
+    }
+    Ok(line)
+}
+
+/// A terminal that does not show what is typed, and how it was before.
+#[derive(Clone)]
+struct Hidden(Arc<Mutex<Option<(File, Termios)>>>);
+
+impl Hidden {
+    fn begin(terminal: File) -> io::Result<Hidden> {
+        let before = tcgetattr(&terminal)?;
+        let mut unseen = before.clone();
+        unseen.local_modes.remove(LocalModes::ECHO);
+        let hidden = Hidden(Arc::new(Mutex::new(Some((terminal, before)))));
+        hidden.watch()?;
+        let slot = hidden.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((terminal, _)) = &*slot {
+            tcsetattr(terminal, OptionalActions::Flush, &unseen)?;
+        }
+        drop(slot);
+        Ok(hidden)
+    }
+
+    /// Ends the program by a signal as if nobody watched, but for the terminal.
+    fn watch(&self) -> io::Result<()> {
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let hidden = self.clone();
+        std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+            for signal in signals.forever() {
+                hidden.end();
+                // It does not return: these signals end a program.
+                let _ = emulate_default_handler(signal);
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Makes the terminal as it was.
+    fn end(&self) {
+        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((terminal, before)) = before {
+            // The terminal may be gone: then nobody is there to mind.
+            let _ = tcsetattr(&terminal, OptionalActions::Flush, &before);
+        }
+    }
+}

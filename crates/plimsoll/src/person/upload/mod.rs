@@ -1,0 +1,47 @@
+//! Files on their way to the server: at once, in parts, or as a stream.
+//!
+//! It walks through no folders. What must hold: a file counts as sent only when the server has checked its
+//! digest; one that changed meanwhile does not.
+
+mod parts;
+mod reading;
+mod source;
+mod stream;
+mod whole;
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::failure::Failure;
+use super::limits::WHOLE_BYTES_MAX;
+use super::place::Place;
+use super::progress::Progress;
+use super::server::Server;
+use reading::Version;
+pub(crate) use stream::put_stream;
+
+/// A file of this machine, open.
+struct Opened<'a> {
+    path: &'a Path,
+    file: Arc<File>,
+    version: Version,
+}
+
+/// Sends a file; returns how many bytes were sent this time.
+pub(crate) async fn put_file(
+    server: &mut Server,
+    path: &Path,
+    to: &Place,
+    progress: &Progress,
+) -> Result<u64, Failure> {
+    let open = || File::open(path).and_then(|file| Ok((Version::of(&file)?, file)));
+    let (version, file) = open().map_err(|error| Failure::here("cannot be read", &error))?;
+    let opened = Opened { path, file: Arc::new(file), version };
+    match opened.version.bytes {
+        0..=WHOLE_BYTES_MAX => whole::put_at_once(server, &opened, to, progress).await,
+        // Uploads in parts go to one's own home.
+        _ if to.owner.is_some() => whole::put_streamed(server, &opened, to, progress).await,
+        _ => parts::put(server, &opened, to, progress).await,
+    }
+}

@@ -1,0 +1,218 @@
+//! A large file in parts, by tus 1.0: whatever breaks, what the server has is not sent again.
+//!
+//! The server keeps the bytes; what is remembered here is which upload was for which file. What must hold: a
+//! file that was changed begins anew; the last part comes with the digest of the whole.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+use plimsoll_client::http::{Body, Request};
+use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::tus::write_metadata;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::super::download::digest_of;
+use super::super::failure::{Failure, Refusal};
+use super::super::limits::{JSON_BYTES_MAX, PART_BYTES_MAX, PART_BYTES_MIN};
+use super::super::patience::Patience;
+use super::super::place::Place;
+use super::super::progress::Progress;
+use super::super::server::Server;
+use super::super::state::{State, key};
+use super::Opened;
+use super::reading::{Version, repr_digest};
+use super::source::FileSource;
+
+const TUS: (&str, &str) = ("Tus-Resumable", "1.0.0");
+
+/// An upload that was begun, as it is remembered.
+#[derive(Serialize, Deserialize)]
+struct Begun {
+    target: String,
+    of: Version,
+}
+
+/// An upload under way.
+struct Parts<'a, 'o> {
+    server: &'a mut Server,
+    opened: &'a Opened<'o>,
+    to: &'a Place,
+    progress: &'a Progress,
+    state: State,
+    key: String,
+    /// Where the upload is on the server; none if it has to be begun.
+    target: Option<String>,
+    /// What the server has.
+    at: u64,
+    /// Whether it has all, in its place.
+    done: bool,
+    /// The digest of that.
+    hash: (Sha256, u64),
+    sent: u64,
+}
+
+/// Sends a file; returns how many bytes were sent this time.
+pub(super) async fn put(
+    server: &mut Server,
+    opened: &Opened<'_>,
+    to: &Place,
+    progress: &Progress,
+) -> Result<u64, Failure> {
+    let from = opened.path.canonicalize().map_err(|error| Failure::here("cannot be read", &error))?;
+    let key = key(&[server.identity().as_bytes(), to.target().as_bytes(), from.as_os_str().as_bytes()]);
+    let state = State::of("uploads")?;
+    let begun = state.load::<Begun>(&key)?;
+    let hash = (Sha256::new(), 0);
+    let mut parts =
+        Parts { server, opened, to, progress, state, key, target: None, at: 0, done: false, hash, sent: 0 };
+    parts.take_up(begun).await?;
+    let mut patience = Patience::default();
+    while !parts.done {
+        let before = parts.at;
+        if let Err(failure) = parts.go_on().await {
+            parts.after(failure, &mut patience).await?;
+        }
+        if parts.at > before {
+            patience.renew();
+        }
+    }
+    parts.state.forget(&parts.key)?;
+    Ok(parts.sent)
+}
+
+impl Parts<'_, '_> {
+    /// Takes up an upload that was begun earlier, if it was of this very file; throws it away if not.
+    async fn take_up(&mut self, begun: Option<Begun>) -> Result<(), Failure> {
+        match begun {
+            Some(begun) if begun.of == self.opened.version => {
+                self.target = Some(begun.target);
+                self.look_up().await
+            }
+            Some(begun) => {
+                // If it has ended already, so much the better.
+                let _ = self.server.tell(Request::new("DELETE", &begun.target).field(TUS.0, TUS.1)).await;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the server how much it has.
+    async fn look_up(&mut self) -> Result<(), Failure> {
+        let Some(target) = self.target.clone() else { return Ok(()) };
+        let account = self.server.account();
+        let response = self.server.send(Request::new("HEAD", &target).field(TUS.0, TUS.1)).await?;
+        let offset = response.field("Upload-Offset").and_then(|value| value.parse().ok());
+        match (response.status(), offset) {
+            (Status::OK | Status::NO_CONTENT, Some(offset)) if offset <= self.opened.version.bytes => {
+                self.at = offset;
+                self.progress.at(offset);
+                Ok(())
+            }
+            (Status::NOT_FOUND | Status::GONE, _) => {
+                (self.target, self.at) = (None, 0);
+                Ok(())
+            }
+            _ => Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
+        }
+    }
+
+    /// Does the next step: begins the upload, or sends a part.
+    async fn go_on(&mut self) -> Result<(), Failure> {
+        match self.target.clone() {
+            None => self.begin().await,
+            Some(target) => self.send_part(&target).await,
+        }
+    }
+
+    async fn begin(&mut self) -> Result<(), Failure> {
+        let mut metadata = Vec::new();
+        write_metadata("path", &self.to.path, &mut metadata);
+        let request = Request::new("POST", "/uploads")
+            .field(TUS.0, TUS.1)
+            .field("Upload-Length", self.opened.version.bytes.to_string())
+            .field("Upload-Metadata", String::from_utf8_lossy(&metadata));
+        let mut response = self.server.ask(request).await?;
+        let id = response.field("Location").and_then(|at| at.rsplit('/').next()).map(str::to_owned);
+        response.bytes(JSON_BYTES_MAX).await?;
+        let no_location = || Failure::Unexpected("an upload was begun, and not told where".to_owned());
+        let target = format!("/uploads/{}", id.ok_or_else(no_location)?);
+        let begun = Begun { target: target.clone(), of: self.opened.version.clone() };
+        self.state.save(&self.key, &begun)?;
+        (self.target, self.at) = (Some(target), 0);
+        Ok(())
+    }
+
+    async fn send_part(&mut self, target: &str) -> Result<(), Failure> {
+        let (at, bytes) = (self.at, self.opened.version.bytes);
+        let to = bytes.min(at + at.clamp(PART_BYTES_MIN, PART_BYTES_MAX));
+        let mut request = Request::new("PATCH", target)
+            .field(TUS.0, TUS.1)
+            .field("Content-Type", "application/offset+octet-stream")
+            .field("Upload-Offset", at.to_string());
+        self.hash_to(at).await?;
+        if to == bytes {
+            self.hash_to(to).await?;
+            self.opened.check_unchanged()?;
+            request = request.field("Repr-Digest", repr_digest(self.hash.0.clone()));
+        }
+        let (io, file) = (self.server.io.clone(), Arc::clone(&self.opened.file));
+        let mut source = FileSource { io, file, at, to, progress: self.progress };
+        let told =
+            self.server.tell(request.body(Body::Stream { length: Some(to - at), source: &mut source })).await;
+        self.sent += source.at - at;
+        told?;
+        (self.at, self.done) = (to, to == bytes);
+        Ok(())
+    }
+
+    /// Has the digest of everything up to `to`.
+    async fn hash_to(&mut self, to: u64) -> Result<(), Failure> {
+        let (hash, from) = std::mem::take(&mut self.hash);
+        let (hash, from) = if from <= to { (hash, from) } else { (Sha256::new(), 0) };
+        self.hash = (self.opened.digest(&self.server.io, hash, from, to).await?, to);
+        Ok(())
+    }
+
+    /// After a failure: gives up, or waits and finds out what the server has.
+    async fn after(&mut self, failure: Failure, patience: &mut Patience) -> Result<(), Failure> {
+        match failure.status() {
+            // It has expired, or somebody threw it away.
+            Some(Status::NOT_FOUND | Status::GONE) if self.target.is_some() => {
+                let renewed = Failure::Here("The server lost the upload. Put the file again.".to_owned());
+                (self.target, self.at) = (None, 0);
+                return patience.count(renewed);
+            }
+            // It stands elsewhere than we thought.
+            Some(Status::CONFLICT) if self.target.is_some() => {
+                self.look_up().await?;
+                return patience.count(failure);
+            }
+            Some(Status::UNPROCESSABLE_CONTENT) => {
+                // The server threw it away.
+                let _ = self.state.forget(&self.key);
+                return Err(failure);
+            }
+            _ => patience.bear(self.server, failure).await?,
+        }
+        loop {
+            match self.look_up_all().await {
+                Ok(()) => return Ok(()),
+                Err(failure) => patience.bear(self.server, failure).await?,
+            }
+        }
+    }
+
+    /// Finds out what the server has. An upload that is not there any more may have been completed, if only
+    /// the answer that said so was lost.
+    async fn look_up_all(&mut self) -> Result<(), Failure> {
+        self.look_up().await?;
+        let (hash, hashed) = &self.hash;
+        if self.target.is_none() && *hashed == self.opened.version.bytes {
+            let ours: [u8; 32] = hash.clone().finalize().into();
+            self.done = digest_of(self.server, self.to, None).await? == Some(ours);
+        }
+        Ok(())
+    }
+}

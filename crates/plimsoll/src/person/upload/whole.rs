@@ -1,0 +1,72 @@
+//! A file in one PUT.
+//!
+//! It cannot be gone on with: when the connection breaks, it begins anew. What must hold: the server gets
+//! the digest before the bytes, and so refuses what arrived otherwise.
+
+use std::sync::Arc;
+
+use plimsoll_client::http::{Body, Request};
+use sha2::{Digest as _, Sha256};
+
+use super::super::failure::Failure;
+use super::super::patience::Patience;
+use super::super::place::Place;
+use super::super::progress::Progress;
+use super::super::server::Server;
+use super::Opened;
+use super::reading::{read_piece, repr_digest};
+use super::source::FileSource;
+
+/// Sends a small file.
+pub(super) async fn put_at_once(
+    server: &mut Server,
+    opened: &Opened<'_>,
+    to: &Place,
+    progress: &Progress,
+) -> Result<u64, Failure> {
+    let bytes = opened.version.bytes;
+    let mut contents = Vec::new();
+    while (contents.len() as u64) < bytes {
+        let at = contents.len() as u64;
+        let piece = read_piece(&opened.file, at, bytes - at);
+        contents.append(&mut piece.map_err(|error| Failure::here("cannot be read", &error))?);
+    }
+    opened.check_unchanged()?;
+    let digest = repr_digest(Sha256::new_with_prefix(&contents));
+    let (target, mut patience, mut sent) = (to.target(), Patience::default(), 0);
+    loop {
+        let request = Request::new("PUT", &target).field("Repr-Digest", digest.as_str());
+        sent += bytes;
+        match server.tell(request.body(Body::Bytes(contents.clone()))).await {
+            Ok(()) => break,
+            Err(failure) => patience.bear(server, failure).await?,
+        }
+    }
+    progress.at(bytes);
+    Ok(sent)
+}
+
+/// Sends a large file.
+pub(super) async fn put_streamed(
+    server: &mut Server,
+    opened: &Opened<'_>,
+    to: &Place,
+    progress: &Progress,
+) -> Result<u64, Failure> {
+    let bytes = opened.version.bytes;
+    let digest = repr_digest(opened.digest(&server.io, Sha256::new(), 0, bytes).await?);
+    opened.check_unchanged()?;
+    let (target, mut patience, mut sent) = (to.target(), Patience::default(), 0);
+    loop {
+        let file = Arc::clone(&opened.file);
+        let mut source = FileSource { io: server.io.clone(), file, at: 0, to: bytes, progress };
+        let body = Body::Stream { length: Some(bytes), source: &mut source };
+        let request = Request::new("PUT", &target).field("Repr-Digest", digest.as_str()).body(body);
+        let told = server.tell(request).await;
+        sent += source.at;
+        match told {
+            Ok(()) => return Ok(sent),
+            Err(failure) => patience.bear(server, failure).await?,
+        }
+    }
+}

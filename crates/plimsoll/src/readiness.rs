@@ -1,0 +1,44 @@
+//! What must be well before this server takes work: the checks behind `/readyz`.
+//!
+//! It is not the doctor, who looks once and for a person. What must hold: a check leaves nothing behind; what
+//! it says to a stranger names no path.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use plimsoll_io::{Fs, Io, Work};
+use plimsoll_proto::http::{Asked, Check};
+
+/// The file that is made and taken away.
+const PROBE: &[u8] = b".plimsoll-ready";
+
+/// Whether something can be written into the data folder.
+pub(crate) fn data_folder(folder: &Path) -> Check {
+    let folder = folder.to_owned();
+    Check::new("the data folder", move |io| ask(io, folder.clone()))
+}
+
+fn ask(io: &Io, folder: PathBuf) -> Asked {
+    let io = io.clone();
+    Box::pin(async move {
+        let told = folder.display().to_string();
+        let written = io.offload(Work::Writes, move |fs| write(fs, &folder)).await;
+        written.map_err(io::Error::from).flatten().map_err(|error| {
+            tracing::warn!(%error, folder = told, "nothing can be written into the data folder");
+            "The server cannot write into its data folder; its log says why."
+        })
+    })
+}
+
+fn write(fs: &dyn Fs, folder: &Path) -> io::Result<()> {
+    let root = fs.open_root(folder)?;
+    match fs.create(&root, PROBE) {
+        // Left behind by a server that was killed, or another's that looks at this moment.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => drop(made?),
+    }
+    match fs.remove_file(&root, PROBE) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}

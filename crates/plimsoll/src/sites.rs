@@ -1,0 +1,92 @@
+//! The folders that are served to anyone, as the configuration names them.
+//!
+//! It serves nothing. What must hold: whoever is to be served, by HTTP or as a guest over FTP, has something
+//! to see.
+
+use std::collections::HashSet;
+
+use anyhow::Context as _;
+use plimsoll_engine::SystemFs;
+use plimsoll_proto::http::site::Site;
+
+use crate::cli::WrongUsage;
+use crate::config::{Config, SiteFlag};
+
+/// The site that guests see: that of `/`.
+const GUESTS_PREFIX: &str = "/";
+
+/// Opens the folders that are to be served.
+pub(crate) fn open_sites(config: &Config) -> anyhow::Result<Vec<Site>> {
+    match what_is_wrong(config) {
+        Some(wrong) => Err(WrongUsage(wrong).into()),
+        None => config.live.site.iter().map(open_site).collect(),
+    }
+}
+
+/// The site for guests over FTP, if there are to be any.
+pub(crate) fn site_of_guests(config: &Config, sites: &[Site]) -> Option<Site> {
+    // A site says its prefix without the slash.
+    let whole = sites.iter().find(|site| site.prefix().is_empty());
+    whole.filter(|_| config.live.ftp.ftp_guests).cloned()
+}
+
+fn open_site(flag: &SiteFlag) -> anyhow::Result<Site> {
+    Site::open(&SystemFs, &flag.prefix, &flag.folder)
+        .with_context(|| format!("cannot serve {:?}: --site needs a folder that can be read", flag.folder))
+}
+
+/// What cannot be meant, though each setting by itself could.
+fn what_is_wrong(config: &Config) -> Option<String> {
+    let (fixed, sites, mut prefixes) = (&config.fixed, &config.live.site, HashSet::new());
+    let guests = config.live.ftp.ftp_guests;
+    if let Some(twice) = sites.iter().find(|site| !prefixes.insert(&site.prefix)) {
+        return Some(format!("--site {}=... is given twice; give each prefix one folder", twice.prefix));
+    }
+    if sites.is_empty() && !fixed.accounts {
+        return Some(NOTHING.to_owned());
+    }
+    if guests && !prefixes.contains(&GUESTS_PREFIX.to_owned()) {
+        return Some(NO_SITE.to_owned());
+    }
+    (!fixed.ftp.is_empty() && !fixed.accounts && !guests).then(|| NOBODY.to_owned())
+}
+
+/// There is neither a site nor an account.
+const NOTHING: &str = "there is nothing to serve: give --site PREFIX=DIR, or leave accounts on; see --help";
+const NO_SITE: &str =
+    "--ftp-guests shows the site that is served under /, and there is none: give --site /=DIR";
+const NOBODY: &str =
+    "nobody could log in by --ftp: leave accounts on, or let guests in with --ftp-guests true";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(args: &[&str]) -> Option<String> {
+        what_is_wrong(&Config::of(args))
+    }
+
+    #[test]
+    fn guests_need_the_site_of_the_top_and_ftp_needs_somebody() {
+        assert_eq!(wrong(&["--ftp", ":0"]), None);
+        assert_eq!(wrong(&["--ftp", ":0", "--ftp-guests", "true"]), Some(NO_SITE.to_owned()));
+        assert_eq!(wrong(&["--ftp-guests", "true", "--site", "/a=."]), Some(NO_SITE.to_owned()));
+        assert_eq!(wrong(&["--ftp-guests", "true", "--site", "/a=.", "--site", "/=."]), None);
+        let no_accounts = ["--ftp", ":0", "--accounts", "false", "--site", "/=."];
+        assert_eq!(wrong(&no_accounts), Some(NOBODY.to_owned()));
+        assert_eq!(wrong(&[&no_accounts[..], &["--ftp-guests", "true"]].concat()), None);
+    }
+
+    #[test]
+    fn guests_see_the_site_of_the_top_and_only_if_they_are_let_in() {
+        let folder = std::env::temp_dir();
+        let sites: Vec<String> = ["/a", "/"].map(|prefix| format!("{prefix}={}", folder.display())).into();
+        let args = ["--site", &sites[0], "--site", &sites[1]];
+        let shown = |more: &[&str]| {
+            let config = Config::of(&[&args[..], more].concat());
+            site_of_guests(&config, &open_sites(&config).unwrap())
+        };
+        assert!(shown(&[]).is_none());
+        assert_eq!(shown(&["--ftp-guests", "true"]).unwrap().prefix(), b"");
+    }
+}

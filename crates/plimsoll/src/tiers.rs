@@ -1,0 +1,107 @@
+//! The tiers that one process has: the data folder, the directory of accounts, the store, and what joins
+//! them.
+//!
+//! It serves nothing. What must hold: a data folder has one server at a time; nobody but the server's own
+//! account can read what it makes there.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use plimsoll_auth::{Argon2Settings, Auth, SqliteDirectory};
+use plimsoll_engine::SystemFs;
+use plimsoll_operations::{Operations, Recorder};
+use plimsoll_store::Store;
+use rustix::fs::FlockOperation;
+
+use crate::cli::WrongUsage;
+use crate::config::{Config, Durability};
+use crate::open_files;
+
+/// Auth and store in this process, and what people do with them.
+pub(crate) struct Tiers {
+    pub(crate) operations: Operations,
+    /// Held as long as the server runs.
+    _lock: File,
+}
+
+/// What the lab's fast passwords cost: next to nothing, and so they protect nobody.
+const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
+
+impl Tiers {
+    /// Opens what is in the data folder, which was taken by `lock`, and makes what is not there yet.
+    pub(crate) fn open(config: &Config, lock: File, recorder: &Recorder) -> anyhow::Result<Tiers> {
+        let fixed = &config.fixed;
+        let directory = open_directory(&fixed.directory)?;
+        let auth = Auth::here(Box::new(directory), auth_settings(config));
+        let store = Store::open(&SystemFs, &fixed.data, store_settings(config))
+            .with_context(|| format!("cannot open the data folder {}", fixed.data.display()))?;
+        let operations = Operations::new(auth, store, recorder.clone());
+        Ok(Tiers { operations, _lock: lock })
+    }
+}
+
+/// What the auth tier does, as the configuration has it.
+pub(crate) fn auth_settings(config: &Config) -> plimsoll_auth::Settings {
+    let (live, defaults) = (&config.live, plimsoll_auth::Settings::default());
+    let sign_up =
+        if config.sign_up_is_open() { plimsoll_auth::SignUp::Open } else { plimsoll_auth::SignUp::Closed };
+    plimsoll_auth::Settings {
+        argon2: if live.lab.lab_fast_passwords { FAST } else { defaults.argon2 },
+        session_time: live.session_time.0,
+        sign_up,
+        quota: plimsoll_auth::Quota { bytes: live.quota_bytes.0, files: live.quota_files.0 },
+        attempts: if live.lab.lab_no_attempt_limits { None } else { defaults.attempts },
+        ..defaults
+    }
+}
+
+fn store_settings(config: &Config) -> plimsoll_store::Settings {
+    let durability = match config.fixed.durability {
+        Durability::Full if config.fixed.lab_sync_each => plimsoll_store::Durability::Each,
+        Durability::Full => plimsoll_store::Durability::Full,
+        Durability::None => plimsoll_store::Durability::None,
+    };
+    let homes_open_max = open_files::homes_max(open_files::raise());
+    plimsoll_store::Settings { durability, homes_open_max, ..plimsoll_store::Settings::default() }
+}
+
+/// Makes the data folder if it is missing.
+pub(crate) fn make_data_folder(data: &Path) -> anyhow::Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
+    made.with_context(|| {
+        format!("cannot make the data folder {}; choose another with --data", data.display())
+    })
+}
+
+/// Makes the data folder if it is missing, and takes it for this process alone.
+pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<File> {
+    make_data_folder(data)?;
+    let told = data.display();
+    let lock =
+        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(data.join("lock"));
+    let lock = lock.with_context(|| format!("cannot write into the data folder {told}"))?;
+    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
+        Ok(()) => Ok(lock),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => anyhow::bail!(
+            "another plimsoll serves the data folder {told}; end it, or choose another folder with --data"
+        ),
+        Err(error) => Err(error).with_context(|| format!("cannot lock the data folder {told}")),
+    }
+}
+
+/// Opens the directory of accounts that a URL names.
+pub(crate) fn open_directory(url: &str) -> anyhow::Result<SqliteDirectory> {
+    let path = directory_path(url)?;
+    SqliteDirectory::open(&path).with_context(|| format!("cannot open the directory of accounts {url}"))
+}
+
+/// Where the directory of accounts is that a URL names.
+pub(crate) fn directory_path(url: &str) -> anyhow::Result<PathBuf> {
+    match url.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => Ok(path.into()),
+        _ => Err(WrongUsage(format!("{url:?} is no directory of accounts; write sqlite:PATH")).into()),
+    }
+}

@@ -1,0 +1,75 @@
+//! A data connection: from the command that prepares it to a stream.
+//!
+//! It moves no files. What must hold: it is with the peer of the control connection, and with nobody who came
+//! first; what was prepared is used for one transfer.
+
+use core::net::SocketAddr;
+use std::io;
+
+use plimsoll_io::{Address, Deadline, Io, Listener, Peer, Stream};
+
+use super::answer::Answer;
+use super::limits::{ACTIVE_PORT_MIN, STRANGERS_MAX};
+use super::state::Way;
+
+impl Way {
+    /// Opens the data connection, within `deadline`.
+    pub(super) async fn open(self, io: &Io, peer: &Peer, deadline: &Deadline) -> io::Result<Stream> {
+        let opening = async {
+            match self {
+                Way::Unset => Err(io::ErrorKind::NotConnected.into()),
+                Way::Passive(listener) => accept(listener, peer).await,
+                Way::Active(at) => io.connect(&Address::Ip(at)).await,
+            }
+        };
+        deadline.within(opening).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// The connection of the session's own peer. Whoever else comes to the port is turned away.
+async fn accept(mut listener: Listener, peer: &Peer) -> io::Result<Stream> {
+    for _ in 0..=STRANGERS_MAX {
+        let stream = listener.accept().await?;
+        if is_same(stream.peer(), peer) {
+            return Ok(stream);
+        }
+        tracing::warn!(stranger = %stream.peer(), %peer, "turned away at a data port that waits for another");
+    }
+    Err(io::ErrorKind::ConnectionRefused.into())
+}
+
+fn is_same(one: &Peer, other: &Peer) -> bool {
+    matches!((one, other), (Peer::Ip(one, _), Peer::Ip(other, _)) if one == other)
+}
+
+/// Whether a client may have us connect to `at`.
+///
+/// Against the bounce attack, only to its own machine, and there "it is suggested that servers not open data
+/// connections to TCP ports less than 1024" (RFC 2577, section 3).
+pub(super) fn check_active(at: SocketAddr, peer: &Peer) -> Result<(), Answer> {
+    match peer {
+        Peer::Ip(ip, _) if at.ip().to_canonical() != *ip => {
+            Err(Answer::new(501, "A data connection is made to your own address and to no other."))
+        }
+        Peer::Ip(..) if at.port() < ACTIVE_PORT_MIN => {
+            Err(Answer::new(501, "A data connection is made to ports from 1024 on."))
+        }
+        Peer::Ip(..) => Ok(()),
+        Peer::Unix => Err(NO_ADDRESS),
+    }
+}
+
+/// Who came by a Unix socket has no address.
+pub(super) const NO_ADDRESS: Answer = Answer::new(425, "There are no data connections over a Unix socket.");
+
+/// The address that this end of a control connection has.
+pub(super) fn local_at(control: &Stream) -> Result<SocketAddr, Answer> {
+    match control.local() {
+        Ok(Address::Ip(at)) => Ok(at),
+        Ok(Address::Unix(_)) => Err(NO_ADDRESS),
+        Err(error) => {
+            tracing::warn!(%error, "a connection's own address could not be found");
+            Err(Answer::new(425, "The server could not open a data connection."))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What a person is told of an operation that was not done.
+//!
+//! What must hold: what the system says goes to the log and not to the peer.
+
+use std::io;
+
+use plimsoll_auth::Error as AuthError;
+use plimsoll_operations::Error;
+use plimsoll_store::Error as StoreError;
+
+use super::answer::Answer;
+use super::place::NOT_THERE;
+
+impl From<Error> for Answer {
+    fn from(error: Error) -> Answer {
+        match error {
+            Error::Auth(error) => of_auth(&error),
+            Error::Store(error) => of_store(error),
+            Error::NotPermitted(what) => Answer::made(550, format!("This account may not {what}.")),
+            Error::ReadOnlyShare => Answer::new(550, "This is shared with you for reading only."),
+            Error::NotShared => {
+                Answer::new(550, "Nothing can be changed here: only what lies below is shared with you.")
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Answer {
+    fn from(error: StoreError) -> Answer {
+        of_store(error)
+    }
+}
+
+/// What kept a name from being read: whatever no file can have for a name is not there.
+pub(super) fn not_read(error: io::Error) -> Error {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        Kind::NotFound | Kind::NotADirectory | Kind::InvalidInput | Kind::InvalidFilename => Error::NOT_FOUND,
+        _ => StoreError::from(error).into(),
+    }
+}
+
+fn of_auth(error: &AuthError) -> Answer {
+    match error {
+        AuthError::NotFound => NOT_THERE,
+        AuthError::Busy { .. } => Answer::made(421, error.detail()).and_end(),
+        AuthError::Unavailable => {
+            Answer::new(421, "Accounts cannot be looked up just now; try again later.").and_end()
+        }
+        AuthError::NoSession => {
+            Answer::new(421, "This log-in has ended: the account or its password has changed.").and_end()
+        }
+        _ => Answer::made(530, error.detail()),
+    }
+}
+
+fn of_store(error: StoreError) -> Answer {
+    use StoreError as E;
+    let (code, text) = match error {
+        E::NotFound => return NOT_THERE,
+        E::NoFolder => (550, "There is no such folder to put it in; make it with MKD first."),
+        E::AlreadyExists => (550, "There is something of that name already."),
+        E::IsFolder => (550, "That is a folder, not a file."),
+        E::NotFolder => (550, "That is a file, not a folder."),
+        E::NotEmpty => (550, "The folder is not empty; remove what is in it first."),
+        E::Home => (550, "The home itself cannot be replaced, moved or removed."),
+        E::IntoItself => (553, "A folder cannot be moved into itself."),
+        E::OtherDisk => (553, "It cannot be moved there, which is another disk: upload it there."),
+        E::Path(bad) => return Answer::made(553, format!("The path cannot be: {bad}.")),
+        E::Precondition => {
+            (550, "The file was changed by somebody else meanwhile; look at it and try again.")
+        }
+        E::Digest | E::Length => (551, "What came is not what was announced."),
+        E::Quota => {
+            (552, "That is more than the account may have: delete files, or uploads that were broken off.")
+        }
+        E::Full => (452, "The server's disk is full; what was there before is unchanged."),
+        E::TooManyUploads => (452, "Too many uploads are under way or kept; wait for one, or end one."),
+        E::Offset(bytes) => {
+            return Answer::made(
+                554,
+                format!("There are {bytes} bytes and no more: begin there with REST {bytes}."),
+            );
+        }
+        E::InUse => (450, "Somebody is writing to it right now; try again when they have done."),
+        E::Busy => (450, "Too much is going on; try again shortly."),
+        E::Denied(error) => {
+            tracing::error!(%error, "the system refuses the server what an account asked for");
+            (550, "The server may not do this; its operator can change that.")
+        }
+        E::Failed(error) => {
+            tracing::error!(%error, "a file operation failed");
+            (451, "The server's disk failed; its log says why. Look before you try again.")
+        }
+    };
+    Answer::new(code, text)
+}

@@ -1,0 +1,307 @@
+//! Moving bytes over a data connection, while the control connection is listened to.
+//!
+//! It opens no files. What must hold: memory stays bounded however slowly the peer takes or sends; ABOR and
+//! the control connection's end stop a transfer at once; STAT is answered while it goes on.
+
+use std::cell::Cell;
+use std::future::ready;
+use std::io;
+use std::ops::Range;
+use std::pin::pin;
+
+use plimsoll_io::{Deadline, Either, File, FileRange, Io, Lease, Segment, Stream, Tx, Want, join, select};
+use plimsoll_operations::{Arriving, Transfer};
+use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
+use plimsoll_wire::ftp::command::{Verb, parse};
+
+use super::answer::Answer;
+use super::control::{Control, Heard};
+use super::conversation::Conversation;
+use super::limits::{
+    FILE_CHUNK_BYTES, Limits, TAKE_BACK_TIME, TAKEN_BYTES, TOLD_BYTES, UNSENT_DATA_BYTES_MAX,
+};
+use super::state::Way;
+
+/// Why a transfer did not come to its end.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// The client said ABOR.
+    Aborted,
+    /// The control connection has ended.
+    Gone,
+    /// There was no data connection.
+    NoData(io::Error),
+    /// The data connection broke.
+    Broken(io::Error),
+    /// More came than a file may have.
+    TooLarge,
+    /// The file could not be written, or read.
+    File(plimsoll_operations::Error),
+}
+
+/// What a transfer works with.
+pub(super) struct Moving<'a> {
+    pub(super) io: &'a Io,
+    pub(super) limits: &'a Limits,
+    deadline: Deadline,
+    /// Bytes of the file that have gone through.
+    moved: &'a Cell<u64>,
+}
+
+impl Conversation<'_> {
+    /// Opens the data connection and has `work` move bytes over it; commands that come meanwhile wait, but
+    /// for those that are about the transfer. `moved` counts the file's bytes.
+    pub(super) async fn transfer<T>(
+        &mut self,
+        way: Way,
+        moved: &Cell<u64>,
+        work: impl AsyncFnOnce(&mut Stream, &Moving<'_>) -> Result<T, Stopped>,
+    ) -> Result<T, Stopped> {
+        let (io, limits, peer) = (&self.shared.io, self.shared.limits(), &self.peer);
+        let moving = Moving { io, limits, deadline: io.deadline(), moved };
+        let working = async {
+            moving.deadline.after(limits.connect_time);
+            let mut data = way.open(io, peer, &moving.deadline).await.map_err(Stopped::NoData)?;
+            if let Some(hold) = &self.shared.served.hold {
+                hold.wait(io).await;
+            }
+            work(&mut data, &moving).await
+        };
+        listen_during(&mut self.control, limits.line_bytes_max, moved, working).await
+    }
+
+    /// Does what is to be done before an upload that has come is put in its place, and says whether the
+    /// client has taken it back by then: said ABOR, or gone away. A client that is killed ends both of its
+    /// connections, in any order, and the data connection's end says nothing then.
+    pub(super) async fn take_back_time(
+        &mut self,
+        prepare: impl Future<Output = Result<(), plimsoll_operations::Error>>,
+    ) -> Option<Stopped> {
+        let (prepared, ()) = join(prepare, self.shared.io.sleep(TAKE_BACK_TIME)).await;
+        if let Err(error) = prepared {
+            return Some(Stopped::File(error));
+        }
+        // What came meanwhile.
+        let (bytes_max, moved) = (self.shared.limits().line_bytes_max, Cell::new(0));
+        listen_during(&mut self.control, bytes_max, &moved, ready(Ok(()))).await.err()
+    }
+}
+
+/// Does `work` and listens to the control connection meanwhile: what is heard first comes first.
+pub(super) async fn listen_during<T>(
+    control: &mut Control,
+    bytes_max: usize,
+    moved: &Cell<u64>,
+    work: impl Future<Output = Result<T, Stopped>>,
+) -> Result<T, Stopped> {
+    let mut work = pin!(work);
+    loop {
+        // Also of what came during another transfer.
+        if let Some(stopped) = why_stop(control) {
+            return Err(stopped);
+        }
+        match select(control.line(bytes_max), work.as_mut()).await {
+            Either::Left(heard) => hear(control, heard, moved),
+            Either::Right(done) => return done,
+        }
+    }
+}
+
+/// Why a transfer is not to go on, if something that came says so.
+fn why_stop(control: &Control) -> Option<Stopped> {
+    if control.has_ended() || control.is_overrun() {
+        return Some(Stopped::Gone);
+    }
+    control.holds(is_abort).then_some(Stopped::Aborted)
+}
+
+fn is_abort(heard: &Heard) -> bool {
+    matches!(heard, Heard::Line(line) if parse(line).is_ok_and(|command| command.verb == Verb::Abor))
+}
+
+/// Answers what is about the transfer; keeps everything else for later, also NOOP: its answer would be taken
+/// for that of the transfer.
+fn hear(control: &mut Control, heard: Heard, moved: &Cell<u64>) {
+    let command = match &heard {
+        Heard::Line(line) => parse(line).ok(),
+        _ => None,
+    };
+    match command.map(|command| (command.verb, command.argument)) {
+        Some((Verb::Stat, b"")) => control.say(&Answer::made(213, format!("{} bytes so far.", moved.get()))),
+        _ => control.keep(heard),
+    }
+}
+
+impl Moving<'_> {
+    /// Sends a part of a file as it is, and the end.
+    pub(super) async fn send_file(
+        &self,
+        data: &mut Stream,
+        file: File,
+        range: Range<u64>,
+    ) -> Result<(), Stopped> {
+        if data.tx.takes_files() {
+            let bytes = range.end - range.start;
+            data.tx.push(Segment::File(FileRange { file, range }));
+            return self.end(data, bytes).await;
+        }
+        self.send_chunks(data, file, range, |chunk| chunk).await
+    }
+
+    /// Sends a part of a file as text, and the end.
+    pub(super) async fn send_text(
+        &self,
+        data: &mut Stream,
+        file: File,
+        range: Range<u64>,
+    ) -> Result<(), Stopped> {
+        let mut text = ToNetwork::default();
+        self.send_chunks(data, file, range, move |chunk| {
+            let mut converted = Vec::with_capacity(chunk.len() + chunk.len() / 16);
+            text.convert(&chunk, &mut converted);
+            converted
+        })
+        .await
+    }
+
+    async fn send_chunks(
+        &self,
+        data: &mut Stream,
+        file: File,
+        mut range: Range<u64>,
+        mut convert: impl FnMut(Vec<u8>) -> Vec<u8>,
+    ) -> Result<(), Stopped> {
+        let mut pushed = 0;
+        while range.start < range.end {
+            let (file, offset) = (file.clone(), range.start);
+            let most = usize::try_from(range.end - offset).unwrap_or(usize::MAX).min(FILE_CHUNK_BYTES);
+            let chunk = self.io.files(move |fs| {
+                let mut chunk = vec![0; most];
+                let read = fs.read_at(&file, &mut chunk, offset)?;
+                chunk.truncate(read);
+                Ok(chunk)
+            });
+            let chunk = chunk.await.map_err(|error| Stopped::File(super::refusal::not_read(error)))?;
+            if chunk.is_empty() {
+                // It is shorter than it was: the client must not take what came for the whole.
+                return Err(Stopped::Broken(io::ErrorKind::UnexpectedEof.into()));
+            }
+            range.start += chunk.len() as u64;
+            pushed += chunk.len() as u64;
+            data.tx.push(Segment::Owned(convert(chunk)));
+            self.drain(&mut data.tx, UNSENT_DATA_BYTES_MAX, pushed).await?;
+        }
+        self.end(data, pushed).await
+    }
+
+    /// Sends what was made for this, and the end.
+    pub(super) async fn send_made(&self, data: &mut Stream, bytes: Vec<u8>) -> Result<(), Stopped> {
+        let pushed = bytes.len() as u64;
+        data.tx.push(Segment::Owned(bytes));
+        self.end(data, pushed).await
+    }
+
+    /// Sends what was pushed, and the end.
+    async fn end(&self, data: &mut Stream, pushed: u64) -> Result<(), Stopped> {
+        self.drain(&mut data.tx, 0, pushed).await?;
+        data.tx.finish();
+        Ok(())
+    }
+
+    /// Waits until at most `below` bytes are unsent of the `pushed`, as long as the peer takes some within
+    /// the time.
+    async fn drain(&self, tx: &mut Tx, below: u64, pushed: u64) -> Result<(), Stopped> {
+        loop {
+            let before = tx.unsent();
+            self.deadline.after(self.limits.send_time);
+            // In steps, so that it can be told how far it is.
+            let next = below.max(before.saturating_sub(TOLD_BYTES));
+            let drained = self.deadline.within(tx.drain(next)).await;
+            self.moved.set(pushed.saturating_sub(tx.unsent() + tx.lost()));
+            match drained {
+                Ok(Ok(())) if tx.unsent() <= below => return Ok(()),
+                Ok(drained) => drained.map_err(Stopped::Broken)?,
+                Err(_) if tx.unsent() < before => {}
+                Err(_) => return Err(Stopped::Broken(io::ErrorKind::TimedOut.into())),
+            }
+        }
+    }
+
+    /// Receives until the client's end.
+    pub(super) async fn receive(
+        &self,
+        data: &mut Stream,
+        arriving: &mut Arriving,
+        mut text: Option<FromNetwork>,
+    ) -> Result<(), Stopped> {
+        loop {
+            self.deadline.after(self.limits.receive_time);
+            let received = self.deadline.within(data.rx.recv_at_hand(Want::Body, TAKEN_BYTES)).await;
+            let received = received.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            let mut pieces = received.map_err(Stopped::Broken)?;
+            if pieces.is_empty() {
+                break;
+            }
+            if let Some(text) = &mut text {
+                let mut converted = Vec::new();
+                pieces.iter().for_each(|piece| text.convert(piece, &mut converted));
+                pieces = vec![Lease::owned(converted)];
+            }
+            self.take(arriving, pieces).await?;
+        }
+        data.tx.finish();
+        let mut rest = Vec::new();
+        if let Some(text) = text {
+            text.finish(&mut rest);
+        }
+        self.take(arriving, vec![Lease::owned(rest)]).await
+    }
+
+    /// Gives the file its next bytes.
+    async fn take(&self, arriving: &mut Arriving, pieces: Vec<Lease>) -> Result<(), Stopped> {
+        let more: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if more == 0 {
+            return Ok(());
+        }
+        if arriving.bytes() + more as u64 > self.limits.file_bytes_max {
+            return Err(Stopped::TooLarge);
+        }
+        self.moved.set(self.moved.get() + more as u64);
+        arriving.write_all(pieces.into_iter().map(Lease::detach)).await.map_err(Stopped::File)
+    }
+}
+
+impl Stopped {
+    /// What the client is told.
+    pub(super) fn answer(&self) -> Answer {
+        match self {
+            Stopped::Aborted => Answer::new(426, "The transfer was stopped, as you asked."),
+            Stopped::Gone => Answer::new(426, "The transfer was stopped.").and_end(),
+            Stopped::NoData(error) if error.kind() == io::ErrorKind::TimedOut => {
+                Answer::new(425, "No data connection came in time.")
+            }
+            Stopped::NoData(_) => Answer::new(425, "The data connection could not be opened."),
+            Stopped::Broken(error) if error.kind() == io::ErrorKind::TimedOut => {
+                Answer::new(426, "Nothing moved on the data connection for too long; it was closed.")
+            }
+            Stopped::Broken(_) => Answer::new(426, "The data connection broke."),
+            Stopped::TooLarge => Answer::new(552, "The file is larger than this server takes."),
+            Stopped::File(_) => Answer::new(451, "The file could not be read to its end."),
+        }
+    }
+
+    /// Ends the record of what was stopped, and says what the client is told.
+    pub(super) fn end(self, record: Transfer) -> Answer {
+        match self {
+            Stopped::File(error) => match record.end::<(), _>(Err(error)) {
+                Err(error) => error.into(),
+                Ok(()) => super::place::NOT_THERE,
+            },
+            stopped => {
+                let answer = stopped.answer();
+                record.failed("broken off");
+                answer
+            }
+        }
+    }
+}

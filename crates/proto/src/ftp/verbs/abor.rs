@@ -1,0 +1,14 @@
+//! ABOR: "This command tells the server to abort the previous FTP service command and any associated
+//! transfer of data" (RFC 959, section 4.1.3). A transfer under way has been stopped and has said so when
+//! this is obeyed.
+//!
+//! What must hold: what was prepared for a transfer is forgotten with it.
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+use crate::ftp::state::Way;
+
+pub(super) fn obey(c: &mut Conversation<'_>) -> Obeyed {
+    c.state.way = Way::Unset;
+    Ok(Answer::new(226, "Nothing is being transferred now."))
+}

@@ -1,0 +1,16 @@
+//! FEAT: "FTP implementations which support FEAT MUST include in the response to the FEAT command all
+//! properly documented FTP extensions beyond those commands and mechanisms described in RFC959" (RFC 2389,
+//! section 3.2).
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+
+/// What there is beside what has settings, as RFC 2389 wants it: a name a line, with its parameters.
+const FEATURES: [&str; 9] =
+    ["EPRT", "EPSV", "MDTM", "MFMT", "REST STREAM", "SIZE", "SITE UTIME", "TVFS", "UTF8"];
+
+pub(super) fn obey(c: &Conversation<'_>) -> Obeyed {
+    let set = [c.state.digest.feature(), c.state.facts.feature()];
+    let all = FEATURES.into_iter().map(str::to_owned).chain(set);
+    Ok(Answer::lines(211, "Beyond RFC 959 there are:", all.map(String::into_bytes).collect(), "End"))
+}

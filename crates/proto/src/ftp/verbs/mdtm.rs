@@ -1,0 +1,21 @@
+//! MDTM: "The FTP command, MODIFICATION TIME (MDTM), can be used to determine when a file in the server
+//! NVFS was last modified" (RFC 3659, section 3). Before there was MFMT, clients came to say it with a time
+//! as well, to set it; that is taken for one where no file has such a name.
+
+use plimsoll_wire::ftp::options::parse_mfmt;
+use plimsoll_wire::ftp::time::push_time;
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+
+pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
+    match (c.stat_of(path).await, parse_mfmt(path)) {
+        (Ok((stat, _)), _) => {
+            let mut text = Vec::with_capacity(14);
+            push_time(&mut text, stat.modified);
+            Ok(Answer::made(213, text))
+        }
+        (Err(_), Ok((modified, path))) => super::mfmt::set(c, modified, path).await,
+        (Err(refused), Err(_)) => Err(refused),
+    }
+}

@@ -1,0 +1,53 @@
+//! PASS: "The argument field is a Telnet string specifying the user's password" (RFC 959, section 4.1.1).
+//!
+//! What must hold: whether the name or the password was wrong is nobody's to know; who tries too often is
+//! sent away.
+
+use plimsoll_auth::Secret;
+use plimsoll_operations::{Caller, GUEST, Operation};
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+use crate::ftp::limits::LOGINS_MAX;
+use crate::ftp::state::Who;
+
+pub(super) async fn obey(c: &mut Conversation<'_>, password: &[u8]) -> Obeyed {
+    let Who::Named(name) = &c.state.who else {
+        return Err(Answer::new(503, "Say USER and a name first."));
+    };
+    let name = name.clone();
+    c.state.who = Who::Nobody;
+    if is_guest(c, &name) {
+        c.state.who = Who::Guest;
+        c.shared.served.recorder.begin(&c.visitor(), Operation::LogIn, GUEST, &"").done();
+        return Ok(Answer::new(230, "Welcome. What is here can be looked at and downloaded."));
+    }
+    match log_in(c, &name, password).await {
+        Ok(caller) => {
+            let welcome = format!("Logged in as {}.", caller.identity.account.name);
+            c.state.who = Who::Person(Box::new(caller));
+            Ok(Answer::made(230, welcome))
+        }
+        Err(refused) => {
+            c.state.refused += 1;
+            let is_last = c.state.refused >= LOGINS_MAX;
+            Err(if is_last { refused.and_end() } else { refused })
+        }
+    }
+}
+
+async fn log_in(c: &Conversation<'_>, name: &[u8], password: &[u8]) -> Result<Caller, Answer> {
+    const WRONG: Answer = Answer::new(530, "The name or the password is wrong.");
+    let (operations, visitor) = (c.shared.served.operations.as_ref().ok_or(WRONG)?, c.visitor());
+    let tried = String::from_utf8_lossy(name);
+    let record = c.shared.served.recorder.begin(&visitor, Operation::LogIn, &tried, &"");
+    let password = Secret::new(password.to_vec());
+    let shown = operations.auth().by_password(&visitor.io, name, &password, &visitor.peer).await;
+    Ok(Caller { identity: record.end(shown)?, visitor })
+}
+
+/// Whether it is a guest who says this name.
+pub(super) fn is_guest(c: &Conversation<'_>, name: &[u8]) -> bool {
+    c.shared.settings.guests.is_some()
+        && (name.eq_ignore_ascii_case(b"anonymous") || name.eq_ignore_ascii_case(b"ftp"))
+}

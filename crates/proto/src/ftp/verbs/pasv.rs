@@ -1,0 +1,48 @@
+//! PASV: "This command requests the server-DTP to "listen" on a data port" (RFC 959, section 4.1.2).
+//!
+//! What must hold: the port is drawn by chance, and waits for the session's own client.
+
+use core::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+
+use plimsoll_io::Peer;
+use plimsoll_wire::ftp::address::pasv_text;
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::connecting::local_at;
+use crate::ftp::conversation::Conversation;
+use crate::ftp::state::Way;
+
+pub(super) fn obey(c: &mut Conversation<'_>) -> Obeyed {
+    if c.state.only_epsv {
+        return Err(Answer::new(501, "You said EPSV ALL."));
+    }
+    let IpAddr::V4(local) = local_at(&c.control.stream)?.ip() else {
+        return Err(Answer::new(425, "PASV has no form for IPv6 addresses: say EPSV."));
+    };
+    let told = announced(c, local);
+    let port = listen(c)?;
+    Ok(Answer::made(227, pasv_text(SocketAddrV4::new(told, port))))
+}
+
+/// The address that the client is told. Programs of the same machine reach it without the router.
+fn announced(c: &Conversation<'_>, local: Ipv4Addr) -> Ipv4Addr {
+    let is_local = matches!(c.peer, Peer::Ip(peer, _) if peer.is_loopback());
+    c.shared.settings.announced.filter(|_| !is_local).unwrap_or(local)
+}
+
+/// Listens for the next data connection: the port.
+pub(super) fn listen(c: &mut Conversation<'_>) -> Result<u16, Answer> {
+    // First, because a new one may need its descriptor.
+    c.state.way = Way::Unset;
+    let at = local_at(&c.control.stream)?;
+    let listener = c.shared.settings.ports.listen(&c.shared.io, at).map_err(|error| {
+        tracing::warn!(%error, "no port could be listened at for data");
+        Answer::new(425, "The server has no free port for data; try again shortly.")
+    })?;
+    let plimsoll_io::Address::Ip(listening) = listener.address() else {
+        return Err(crate::ftp::connecting::NO_ADDRESS);
+    };
+    let port = listening.port();
+    c.state.way = Way::Passive(listener);
+    Ok(port)
+}

@@ -1,0 +1,16 @@
+//! PWD: "This command causes the name of the current working directory to be returned in the reply" (RFC
+//! 959, section 4.1.3).
+//!
+//! What must hold: the answer can be read by a program, whatever is in the name.
+
+use plimsoll_wire::ftp::answer::quoted;
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+use crate::ftp::place::shown;
+
+pub(super) fn obey(c: &Conversation<'_>) -> Obeyed {
+    let mut text = quoted(shown(&c.state.folder));
+    text.extend_from_slice(b" is where you are.");
+    Ok(Answer::made(257, text))
+}

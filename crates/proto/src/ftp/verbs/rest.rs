@@ -1,0 +1,19 @@
+//! REST: "The argument field represents the server marker at which file transfer is to be restarted" (RFC
+//! 959, section 4.1.3); in the stream mode, "the number of octets" (RFC 3659, section 5.3).
+//!
+//! What must hold: it is for the next transfer alone.
+
+use plimsoll_wire::ftp::options::parse_rest;
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+
+pub(super) fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
+    let offset =
+        parse_rest(argument).map_err(|bad| Answer::new(bad.code(), "Say REST and a number of bytes."))?;
+    if offset > 0 && !c.state.is_image {
+        return Err(Answer::new(504, "A text cannot be gone on with: say TYPE I first."));
+    }
+    c.state.rest = offset;
+    Ok(Answer::made(350, format!("The next transfer begins at byte {offset}.")))
+}

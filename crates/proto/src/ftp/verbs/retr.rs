@@ -1,0 +1,69 @@
+//! RETR: "This command causes the server-DTP to transfer a copy of the file, specified in the pathname, to
+//! the server- or user-DTP at the other end of the data connection" (RFC 959, section 4.1.3).
+//!
+//! What must hold: bytes that did not go out are not said to have been sent.
+
+use std::cell::Cell;
+
+use plimsoll_io::File;
+use plimsoll_operations::{Operation, Transfer};
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+
+pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
+    let rest = c.state.take_rest();
+    let spot = c.state.spot(path)?;
+    let (readable, record) = c.read(&spot, Operation::Download).await?;
+    let (file, stat) = match c.open(readable).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            return Err(record.end::<(), _>(Err(error)).err().map_or(super::NOT_HERE, Answer::from));
+        }
+    };
+    if rest > stat.size {
+        record.failed("bad request");
+        return Err(Answer::made(
+            554,
+            format!("The file has {} bytes: begin with a REST within.", stat.size),
+        ));
+    }
+    send(c, file, rest..stat.size, record).await
+}
+
+async fn send(
+    c: &mut Conversation<'_>,
+    file: File,
+    range: std::ops::Range<u64>,
+    mut record: Transfer,
+) -> Obeyed {
+    let way = match c.state.take_way() {
+        Ok(way) => way,
+        Err(refused) => {
+            record.failed("no data connection");
+            return Err(refused);
+        }
+    };
+    let (is_image, bytes) = (c.state.is_image, range.end - range.start);
+    if !is_image {
+        record.in_ascii();
+    }
+    c.control.say(&Answer::made(150, format!("Sending {bytes} bytes.")));
+    let moved = Cell::new(0);
+    let sent = c.transfer(way, &moved, async |data, moving| {
+        if is_image {
+            moving.send_file(data, file, range).await
+        } else {
+            moving.send_text(data, file, range).await
+        }
+    });
+    let sent = sent.await;
+    record.moved(moved.get());
+    match sent {
+        Ok(()) => {
+            record.done();
+            Ok(Answer::new(226, "All of it was sent."))
+        }
+        Err(stopped) => Err(stopped.end(record)),
+    }
+}

@@ -1,0 +1,80 @@
+//! STOR: "This command causes the server-DTP to accept the data transferred via the data connection and to
+//! store the data as a file at the server site" (RFC 959, section 4.1.3).
+//!
+//! What comes is nobody's to see until it is whole; then it takes the place of what was there, at once.
+//! What is broken off is kept for its owner to go on with, by REST and STOR or by APPE.
+
+use std::cell::Cell;
+
+use plimsoll_operations::{Arriving, Place};
+use plimsoll_store::Begin;
+use plimsoll_wire::ftp::ascii::FromNetwork;
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+use crate::ftp::place::Spot;
+use crate::ftp::transfer::{Stopped, listen_during};
+
+pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
+    let begin = match c.state.take_rest() {
+        0 => Begin::Start,
+        offset => Begin::Offset(offset),
+    };
+    let place = place_of(c, path)?;
+    upload(c, &place, begin, Answer::new(150, "Send it.")).await
+}
+
+/// Where an upload is to go.
+pub(super) fn place_of(c: &Conversation<'_>, path: &[u8]) -> Result<Place, Answer> {
+    match c.state.spot(path)? {
+        Spot::Place(place) => Ok(place),
+        Spot::Owners => Err(Answer::new(553, "This is where what others share is; it cannot be changed.")),
+        Spot::Site(_) => Err(Answer::new(550, "Guests can look and download, and nothing else.")),
+    }
+}
+
+/// Takes a file.
+pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin, ready: Answer) -> Obeyed {
+    let way = c.state.take_way()?;
+    let (operations, caller) = c.caller().await?;
+    let (operations, bytes_max) = (operations.clone(), c.shared.limits().line_bytes_max);
+    // The begin of a large file may have to be copied first.
+    let beginning = async { operations.upload_from(&caller, place, begin).await.map_err(Stopped::File) };
+    let begun = listen_during(&mut c.control, bytes_max, &Cell::new(0), beginning).await;
+    let mut arriving = begun.map_err(|stopped| match stopped {
+        Stopped::File(error) => error.into(),
+        stopped => stopped.answer(),
+    })?;
+    let text = (!c.state.is_image).then(FromNetwork::default);
+    if text.is_some() {
+        arriving.in_ascii();
+    }
+    c.control.say(&ready);
+    let moved = Cell::new(0);
+    let received =
+        c.transfer(way, &moved, async |data, moving| moving.receive(data, &mut arriving, text).await).await;
+    let taken_back = match received {
+        Ok(()) => c.take_back_time(arriving.prepare()).await,
+        Err(stopped) => Some(stopped),
+    };
+    match taken_back {
+        None => committed(arriving).await,
+        Some(Stopped::File(error)) => Err(arriving.fail(error).into()),
+        Some(stopped) => Err(broken_off(arriving, &stopped).await),
+    }
+}
+
+async fn committed(arriving: Arriving) -> Obeyed {
+    let bytes = arriving.bytes();
+    match arriving.commit().await {
+        Ok(_) => Ok(Answer::made(226, format!("All {bytes} bytes have come and are in their place."))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What came stays where nobody sees it, for its owner to go on with, who may ask how much that is as soon as
+/// the answer is there.
+async fn broken_off(arriving: Arriving, stopped: &Stopped) -> Answer {
+    arriving.break_off().await;
+    stopped.answer()
+}

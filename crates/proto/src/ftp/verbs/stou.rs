@@ -1,0 +1,30 @@
+//! STOU: "This command behaves like STOR except that the resultant file is to be created in the current
+//! directory under a name unique to that directory" (RFC 959, section 4.1.3). The name is in the first
+//! answer: `150 FILE: name` (RFC 1123, section 4.1.2.9).
+//!
+//! What must hold: what is there is not replaced. The name is drawn, and drawn again if there is something
+//! of that name.
+
+use plimsoll_store::Begin;
+
+use super::stor::{place_of, upload};
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+use crate::ftp::limits::NAME_LETTERS;
+
+pub(super) async fn obey(c: &mut Conversation<'_>, _: &[u8]) -> Obeyed {
+    c.state.rest = 0;
+    let mut name = draw(c);
+    while c.stat_of(name.as_bytes()).await.is_ok() {
+        name = draw(c);
+    }
+    let place = place_of(c, name.as_bytes())?;
+    upload(c, &place, Begin::Start, Answer::made(150, format!("FILE: {name}"))).await
+}
+
+/// A name of letters that nobody can guess.
+fn draw(c: &Conversation<'_>) -> String {
+    let mut bytes = [0; NAME_LETTERS];
+    c.shared.io.entropy(&mut bytes);
+    bytes.map(|byte| char::from(b'a' + byte % 26)).iter().collect()
+}

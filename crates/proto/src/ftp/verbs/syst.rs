@@ -1,0 +1,10 @@
+//! SYST: "This command is used to find out the type of operating system at the server" (RFC 959, section
+//! 4.1.3). Clients look at it to know how LIST is written.
+//!
+//! What must hold: it is what clients know.
+
+use crate::ftp::answer::{Answer, Obeyed};
+
+pub(super) fn obey() -> Obeyed {
+    Ok(Answer::new(215, "UNIX Type: L8"))
+}

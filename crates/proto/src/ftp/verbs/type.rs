@@ -1,0 +1,22 @@
+//! TYPE: "The argument specifies the representation type" (RFC 959, section 4.1.2): text, or as it is.
+//!
+//! What must hold: what is not supported is refused, and changes nothing.
+
+use plimsoll_wire::ftp::options::{Type, parse_type};
+
+use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::conversation::Conversation;
+
+pub(super) fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
+    match parse_type(argument) {
+        Ok(Type::Ascii) => {
+            c.state.is_image = false;
+            Ok(Answer::new(200, "Files go as text, with CR LF at the end of lines."))
+        }
+        Ok(Type::Image) => {
+            c.state.is_image = true;
+            Ok(Answer::new(200, "Files go as they are."))
+        }
+        Err(bad) => Err(Answer::new(bad.code(), "There are TYPE I (as it is) and TYPE A (text).")),
+    }
+}

@@ -1,0 +1,44 @@
+//! The place of the API among the routes: what answers under its prefixes, if the server has accounts.
+//!
+//! It is not the API. What must hold: a path is decoded once, here, so that routes and API cannot read it
+//! differently.
+
+use std::pin::Pin;
+
+use plimsoll_wire::http::target::{BadTarget, decode_path, parse_target};
+
+use super::answer::Answer;
+use super::request::Request;
+use super::status_page::StatusPage;
+
+/// A target, decoded.
+pub struct Called<'a> {
+    /// The decoded path: begins with a slash.
+    pub path: Vec<u8>,
+    /// What follows the `?`, as it was sent.
+    pub query: Option<&'a [u8]>,
+}
+
+impl<'a> Called<'a> {
+    /// Reads a request's target.
+    pub(super) fn read(target: &'a [u8]) -> Result<Called<'a>, BadTarget> {
+        let target = parse_target(target)?;
+        let mut path = Vec::with_capacity(target.path.len());
+        decode_path(target.path, &mut path)?;
+        Ok(Called { path, query: target.query })
+    }
+}
+
+/// An answer on its way.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
+
+/// What answers under the API's prefixes.
+pub trait Api: Send + Sync {
+    /// The answer to one request, whatever its method. `status` is what the server knows of itself.
+    fn answer<'a>(
+        &'a self,
+        request: &'a mut Request<'_>,
+        called: Called<'a>,
+        status: &'a StatusPage,
+    ) -> Answering<'a>;
+}

@@ -1,0 +1,36 @@
+//! A new folder.
+//!
+//! What must hold: it is confirmed after its name is synced.
+
+use plimsoll_io::{Io, Work};
+
+use crate::error::{Error, Result};
+use crate::home::Home;
+use crate::path::Path;
+use crate::usage::{Quota, Usage};
+
+impl Home {
+    /// Makes a folder.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`], whatever has the name; [`Error::NoFolder`]; [`Error::Quota`].
+    pub async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
+        if path.is_root() {
+            return Err(Error::AlreadyExists);
+        }
+        self.usage(io).await?;
+        let home = self.clone();
+        let made = io.offload(Work::Writes, move |fs| {
+            let state = home.lock();
+            let place = home.place(fs, &path)?;
+            if place.stat(fs)?.is_some() {
+                return Err(Error::AlreadyExists);
+            }
+            home.allows(fs, &state, quota, Usage::default(), Usage::FOLDER)?;
+            fs.make_folder(&place.folder, place.name)?;
+            home.replaces(&state, Usage::default(), Usage::FOLDER);
+            home.sync(fs, &[&place.folder])
+        });
+        made.await?
+    }
+}

@@ -1,0 +1,164 @@
+//! Removing a file, an empty folder, or a folder with all that is in it.
+//!
+//! What must hold: a folder goes as a whole: it is moved out of the home at once and cleared away after.
+
+use std::io;
+use std::sync::Arc;
+
+use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
+
+use crate::error::{Error, Result};
+use crate::home::{Home, Place, weight};
+use crate::path::Path;
+use crate::sweep::tree_name;
+use crate::usage::{self, Usage};
+use crate::write::{Condition, UploadId};
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// All that is gone.
+    pub usage: Usage,
+}
+
+/// What may be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Whatever it is, a folder with all that is in it.
+    Any,
+    /// A file or a link.
+    File,
+    /// A folder that has nothing in it.
+    EmptyFolder,
+}
+
+impl Home {
+    /// Removes what has the name `path`, if it is such a thing.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Precondition`], [`Error::Home`]; [`Error::IsFolder`],
+    /// [`Error::NotFolder`] and [`Error::NotEmpty`] if it is another thing.
+    pub async fn remove(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<Removed> {
+        self.usage(io).await?;
+        let (home, asked, when) = (self.clone(), path.clone(), Arc::clone(&condition));
+        let removed = io.offload(Work::Writes, move |fs| home.remove_now(fs, &asked, what, &when)).await??;
+        if let Some(usage) = removed {
+            return Ok(Removed { usage });
+        }
+        // To count what is gone takes as long as the folder is large.
+        let (home, id) = (self.clone(), UploadId::draw(io));
+        let usage =
+            io.offload(Work::Chores, move |fs| home.remove_folder(fs, &path, &condition, id)).await??;
+        self.clear_later(io, id);
+        Ok(Removed { usage })
+    }
+
+    /// Whether [`Home::remove`] would remove anything, as things stand.
+    ///
+    /// # Errors
+    /// As [`Home::remove`].
+    pub async fn check_removal(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<()> {
+        let home = self.clone();
+        let checked = io.offload(Work::Writes, move |fs| {
+            let _state = home.lock();
+            home.removable(fs, &path, what, &condition).map(drop)
+        });
+        checked.await?
+    }
+
+    /// Where something is that may be removed, and what it is. With the state locked.
+    fn removable<'a>(
+        &self,
+        fs: &dyn Fs,
+        path: &'a Path,
+        what: What,
+        condition: &Condition,
+    ) -> Result<(Place<'a>, Stat)> {
+        let place = self.place(fs, path).map_err(|error| match error {
+            // Of what is to be removed, it is the same whether it or its folder is not there.
+            Error::NoFolder => Error::NotFound,
+            other => other,
+        })?;
+        let stat = place.stat(fs)?.ok_or(Error::NotFound)?;
+        what.check(fs, &place, &stat)?;
+        if condition(self.seen(fs, path)?.as_ref()) { Ok((place, stat)) } else { Err(Error::Precondition) }
+    }
+
+    /// Removes what goes at once; none if it is a folder that may have something in it, which then stays.
+    fn remove_now(
+        &self,
+        fs: &dyn Fs,
+        path: &Path,
+        what: What,
+        condition: &Condition,
+    ) -> Result<Option<Usage>> {
+        let state = self.lock();
+        let (place, stat) = self.removable(fs, path, what, condition)?;
+        match (stat.kind, what) {
+            (FileKind::Folder, What::EmptyFolder) => {
+                fs.remove_folder(&place.folder, place.name)?;
+                self.takes_off(weight(&stat));
+                // While nobody can put anything where it was.
+                self.sync(fs, &[&place.folder])?;
+            }
+            (FileKind::Folder, _) => return Ok(None),
+            _ => {
+                fs.remove_file(&place.folder, place.name)?;
+                self.takes_off(weight(&stat));
+                drop(state);
+                self.sync(fs, &[&place.folder])?;
+            }
+        }
+        Ok(Some(weight(&stat)))
+    }
+
+    fn remove_folder(&self, fs: &dyn Fs, path: &Path, condition: &Condition, id: UploadId) -> Result<Usage> {
+        let state = self.lock();
+        let (place, _) = self.removable(fs, path, What::Any, condition)?;
+        fs.rename(&place.folder, place.name, self.pending(), &tree_name(id), Existing::Kept)?;
+        // While nobody can put anything where it was.
+        self.sync(fs, &[&place.folder])?;
+        drop(state);
+        // Without the lock: nobody can reach it any more.
+        let tree = Place { folder: self.pending().clone(), name: &tree_name(id) };
+        let usage = subtree(fs, &tree, &fs.stat_name(self.pending(), &tree_name(id))?)?;
+        self.takes_off(usage);
+        Ok(usage)
+    }
+
+    /// Clears a tree in `pending` away when there is time.
+    pub(super) fn clear_later(&self, io: &Io, id: UploadId) {
+        let home = self.clone();
+        let cleared = io.hand_off(Work::Chores, move |fs| home.clear_trees(fs, &[tree_name(id)]));
+        if cleared.is_err() {
+            tracing::warn!(home = self.name(), "a removed folder is cleared away at the next start");
+        }
+    }
+}
+
+impl What {
+    /// Whether it is such a thing.
+    fn check(self, fs: &dyn Fs, place: &Place<'_>, stat: &Stat) -> Result<()> {
+        match (self, stat.kind) {
+            (What::File, FileKind::Folder) => Err(Error::IsFolder),
+            (What::EmptyFolder, FileKind::Folder) => {
+                let folder = fs.open_beneath(&place.folder, place.name)?;
+                match fs.names(&folder, 0) {
+                    Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => Err(Error::NotEmpty),
+                    names => Ok(names.map(drop)?),
+                }
+            }
+            (What::EmptyFolder, _) => Err(Error::NotFolder),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a name and all below it count for.
+pub(super) fn subtree(fs: &dyn Fs, place: &Place<'_>, stat: &Stat) -> Result<Usage> {
+    if stat.kind != FileKind::Folder {
+        return Ok(weight(stat));
+    }
+    let folder = fs.open_beneath(&place.folder, place.name)?;
+    Ok(usage::count(fs, &folder)?.plus(Usage::FOLDER))
+}

@@ -1,0 +1,203 @@
+//! Moving: a file or folder gets another name, in the same home or in another.
+//!
+//! What must hold: a file that is moved onto another replaces it at once; nothing is moved into itself; what
+//! changes homes counts for the one that has it.
+
+use std::sync::MutexGuard;
+
+use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
+
+use super::remove::subtree;
+use super::way::Aside;
+use crate::error::{Error, Result};
+use crate::home::{Home, Place, State, weight};
+use crate::limits::PATH_NAMES_MAX;
+use crate::path::{BadPath, Path};
+use crate::usage::{Quota, Usage};
+use crate::write::UploadId;
+
+/// One end of a move or copy.
+#[derive(Clone)]
+pub struct End {
+    /// The home.
+    pub home: Home,
+    /// The path in it.
+    pub path: Path,
+    /// What that home may hold.
+    pub quota: Quota,
+}
+
+/// What became of a move or copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Whether nothing had the new name before.
+    pub created: bool,
+}
+
+/// What a move finds at its two ends.
+struct Found<'a> {
+    source: Place<'a>,
+    moving: Stat,
+    target: Place<'a>,
+    replaced: Option<Stat>,
+}
+
+/// Both homes' states, locked; one if they are one home.
+struct Both<'a> {
+    from: MutexGuard<'a, State>,
+    to: Option<MutexGuard<'a, State>>,
+}
+
+impl<'a> Both<'a> {
+    /// In the order of their names, so that two moves across the same homes never wait for each other.
+    fn lock(from: &'a Home, to: &'a Home) -> Both<'a> {
+        if from.is(to) {
+            return Both { from: from.lock(), to: None };
+        }
+        if from.name() < to.name() {
+            let from = from.lock();
+            return Both { from, to: Some(to.lock()) };
+        }
+        let to = to.lock();
+        Both { from: from.lock(), to: Some(to) }
+    }
+
+    fn to(&self) -> &State {
+        self.to.as_ref().unwrap_or(&self.from)
+    }
+}
+
+impl End {
+    /// Moves what is here to `to`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::AlreadyExists`] unless `existing` is to be replaced;
+    /// [`Error::NoFolder`], [`Error::IntoItself`], [`Error::OtherDisk`], [`Error::Quota`].
+    pub async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<Moved> {
+        self.home.usage(io).await?;
+        to.home.usage(io).await?;
+        let (id, home) = (UploadId::draw(io), to.home.clone());
+        // What changes homes is counted, which takes as long as it is large.
+        let work = if self.home.is(&to.home) { Work::Writes } else { Work::Chores };
+        let moved = io.offload(work, move |fs| rename(fs, &self, &to, existing, id));
+        let (moved, leaves_tree) = moved.await??;
+        if leaves_tree {
+            home.clear_later(io, id);
+        }
+        Ok(moved)
+    }
+
+    /// Whether [`End::rename`] would do it, as far as can be told now without counting.
+    ///
+    /// # Errors
+    /// As [`End::rename`].
+    pub async fn check_rename(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
+        let (from, to) = (self.clone(), to.clone());
+        let checked = io.offload(Work::Writes, move |fs| {
+            check_apart(&from, &to)?;
+            let _states = Both::lock(&from.home, &to.home);
+            find(fs, &from, &to, existing).map(drop)
+        });
+        checked.await?
+    }
+}
+
+/// Whether one of two ends lies within the other.
+pub(super) fn check_apart(from: &End, to: &End) -> Result<()> {
+    let overlap = to.path.is_within(&from.path) || from.path.is_within(&to.path);
+    if from.home.is(&to.home) && overlap { Err(Error::IntoItself) } else { Ok(()) }
+}
+
+fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -> Result<(Moved, bool)> {
+    check_apart(from, to)?;
+    check_depth(fs, from, to)?;
+    let states = Both::lock(&from.home, &to.home);
+    let found = find(fs, from, to, existing)?;
+    let Found { source, moving, target, replaced } = &found;
+    let across = weigh(fs, &states, from, to, &found)?;
+    let aside = Aside::set(fs, &to.home, target, replaced.as_ref(), moving.kind, id)?;
+    if let Err(error) =
+        fs.rename(&source.folder, source.name, &target.folder, target.name, Existing::Replaced)
+    {
+        aside.into_iter().for_each(|aside| aside.put_back(fs, &to.home, target));
+        return Err(error.into());
+    }
+    if let Some((less, moved)) = across {
+        from.home.takes_off(moved);
+        to.home.replaces(states.to(), less, moved);
+    } else if let (Some(replaced), None) = (replaced, &aside) {
+        to.home.takes_off(weight(replaced));
+    }
+    let sync = || to.home.sync(fs, &[&target.folder, &source.folder]);
+    if moving.kind == FileKind::Folder || aside.is_some() {
+        sync()?;
+        drop(states);
+    } else {
+        drop(states);
+        sync()?;
+    }
+    let leaves_tree = aside.map_or(Ok(false), |aside| aside.forget(fs, &to.home))?;
+    Ok((Moved { created: replaced.is_none() }, leaves_tree))
+}
+
+/// Looks at both ends, with the states locked.
+fn find<'a>(fs: &dyn Fs, from: &'a End, to: &'a End, existing: Existing) -> Result<Found<'a>> {
+    let source = from.home.place(fs, &from.path).map_err(|error| match error {
+        Error::NoFolder => Error::NotFound,
+        other => other,
+    })?;
+    let moving = source.stat(fs)?.ok_or(Error::NotFound)?;
+    let target = to.home.place(fs, &to.path)?;
+    let replaced = target.stat(fs)?;
+    if replaced.is_some() && existing == Existing::Kept {
+        return Err(Error::AlreadyExists);
+    }
+    if fs.stat(&target.folder)?.device != moving.device {
+        return Err(Error::OtherDisk);
+    }
+    Ok(Found { source, moving, target, replaced })
+}
+
+/// What goes from the other home at once, and what comes to it, if that may be. A folder that is replaced
+/// counts until it is gone. None within one home, where nothing is added.
+fn weigh(
+    fs: &dyn Fs,
+    states: &Both<'_>,
+    from: &End,
+    to: &End,
+    found: &Found<'_>,
+) -> Result<Option<(Usage, Usage)>> {
+    if from.home.is(&to.home) {
+        return Ok(None);
+    }
+    let moving = subtree(fs, &found.source, &found.moving)?;
+    let is_replaced_at_once = found.moving.kind != FileKind::Folder;
+    let less = match &found.replaced {
+        Some(stat) if stat.kind != FileKind::Folder && is_replaced_at_once => weight(stat),
+        _ => Usage::default(),
+    };
+    to.home.allows(fs, states.to(), to.quota, less, moving)?;
+    Ok(Some((less, moving)))
+}
+
+/// Whether what is at `from` would still have paths at `to`. Not under the lock: it looks at every folder.
+pub(super) fn check_depth(fs: &dyn Fs, from: &End, to: &End) -> Result<()> {
+    if to.path.depth() <= from.path.depth() {
+        // What has paths now has no longer ones then.
+        return Ok(());
+    }
+    let mut ahead = vec![(from.home.files().clone(), from.path.as_bytes().to_vec(), to.path.depth())];
+    while let Some((parent, name, depth)) = ahead.pop() {
+        if depth > PATH_NAMES_MAX {
+            return Err(BadPath::TooDeep.into());
+        }
+        let folder = fs.open_beneath(&parent, &name)?;
+        if fs.stat(&folder)?.kind != FileKind::Folder {
+            continue;
+        }
+        let inner = fs.names(&folder, usize::MAX)?.into_iter();
+        let folders = inner.filter(|entry| entry.stat.kind == FileKind::Folder);
+        ahead.extend(folders.map(|entry| (folder.clone(), entry.name, depth + 1)));
+    }
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! A home: one account's files, its uploads, and the lock under which all of them change.
+//!
+//! It does not write contents ([`crate::write`] does). What must hold: every change of a name in the home is
+//! made with [`State`] locked, and so are the conditions it depends on.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::SystemTime;
+
+use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
+
+use crate::durability::Syncs;
+use crate::error::{Error, Result};
+use crate::limits::COPIES_PER_HOME_MAX;
+use crate::path::Path;
+use crate::store::Settings;
+use crate::usage::{self, Quota, Usage};
+use crate::write::UploadId;
+use crate::write::written::Written;
+
+/// The files of one account. Clones are the same home.
+#[derive(Clone)]
+pub struct Home(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    files: File,
+    pending: File,
+    syncs: Arc<Syncs>,
+    settings: Settings,
+    state: Mutex<State>,
+    /// What it holds; none until it is counted. Apart from the state, which is held while the disk is waited
+    /// for: this one is locked for a moment only, also on a loop. It is changed by what comes and goes, never
+    /// set: what is cleared away is taken off it while others hold the state.
+    usage: Mutex<Option<Usage>>,
+    /// Uploads that were broken off when nothing more could be waited for: whoever changes the home next
+    /// clears them away.
+    abandoned: Mutex<Vec<UploadId>>,
+    /// Copies to it that are under way or wait for their turn.
+    copies: AtomicUsize,
+}
+
+/// A copy that is under way or waits for its turn.
+pub(crate) struct CopyingTo(Home);
+
+impl Drop for CopyingTo {
+    fn drop(&mut self) {
+        self.0.0.copies.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What is known of a home.
+pub(crate) struct State {
+    /// The uploads under way and kept, and the bytes that each may come to.
+    pub(crate) uploads: HashMap<UploadId, Upcoming>,
+}
+
+/// An upload, for those who count.
+pub(crate) struct Upcoming {
+    pub(crate) bytes: u64,
+    /// Whether somebody is writing to it.
+    pub(crate) in_use: bool,
+    /// Its file, if it is kept or will be, and somebody is writing to it.
+    pub(crate) slot: Weak<Mutex<Option<Written>>>,
+    /// What it is found by, if its path is enough.
+    pub(crate) by_path: Option<ByPath>,
+}
+
+/// An upload that its owner may go on with by its path alone: no length was announced, no condition made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ByPath {
+    pub(crate) to: Path,
+    pub(crate) created: SystemTime,
+}
+
+impl Upcoming {
+    pub(crate) fn new(bytes: u64, in_use: bool) -> Upcoming {
+        Upcoming { bytes, in_use, slot: Weak::new(), by_path: None }
+    }
+}
+
+/// A name and the folder it is in, open.
+pub(crate) struct Place<'a> {
+    pub(crate) folder: File,
+    pub(crate) name: &'a [u8],
+}
+
+impl Home {
+    pub(crate) fn open(
+        name: &str,
+        files: File,
+        pending: File,
+        syncs: &Arc<Syncs>,
+        settings: Settings,
+    ) -> Home {
+        let state = Mutex::new(State { uploads: HashMap::new() });
+        let (name, syncs) = (name.to_owned(), Arc::clone(syncs));
+        let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
+        Home(Arc::new(Inner { name, files, pending, syncs, settings, state, usage, abandoned, copies }))
+    }
+
+    /// The account's name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The folder that its paths begin at, to open files for reading beneath.
+    pub fn files(&self) -> &File {
+        &self.0.files
+    }
+
+    pub(crate) fn pending(&self) -> &File {
+        &self.0.pending
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.0.settings
+    }
+
+    /// Whether it is the same home.
+    pub(crate) fn is(&self, other: &Home) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether anybody but the store has it.
+    pub(crate) fn is_in_use(&self) -> bool {
+        // Whoever holds the lock or an upload has a clone too.
+        Arc::strong_count(&self.0) > 1
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until files and folders survive a power cut.
+    pub(crate) fn sync(&self, fs: &dyn Fs, files: &[&File]) -> Result<()> {
+        // What was written may be gone after a failed sync: nothing can be promised of it any more.
+        self.0.syncs.sync(fs, files).map_err(Error::Failed)
+    }
+
+    /// What it holds.
+    ///
+    /// # Errors
+    /// What keeps it from being counted.
+    pub async fn usage(&self, io: &Io) -> Result<Usage> {
+        if let Some(usage) = self.known_usage() {
+            return Ok(usage);
+        }
+        let home = self.clone();
+        // A large home takes a while: not among the writes, which would wait for it one by one.
+        io.offload(Work::Chores, move |fs| home.count(fs, &home.lock())).await?
+    }
+
+    fn known_usage(&self) -> Option<Usage> {
+        *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts `more` in the place of `less`, after [`Home::allows`] and with the state locked since.
+    pub(crate) fn replaces(&self, _: &State, less: Usage, more: Usage) {
+        let mut usage = self.0.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        *usage = usage.map(|before| before.minus(less).plus(more));
+    }
+
+    /// Takes off what is gone from it, which needs no lock: nobody else can count it any more.
+    pub(crate) fn takes_off(&self, gone: Usage) {
+        let mut usage = self.0.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        *usage = usage.map(|before| before.minus(gone));
+    }
+
+    /// What it holds; counted if it was not. With the state locked.
+    fn count(&self, fs: &dyn Fs, _: &State) -> Result<Usage> {
+        if let Some(usage) = self.known_usage() {
+            return Ok(usage);
+        }
+        let usage = usage::count(fs, &self.0.files)?;
+        *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner) = Some(usage);
+        Ok(usage)
+    }
+
+    /// Takes a place among the copies to it: each may take as long as it likes, so one home has a few.
+    pub(crate) fn begin_copy(&self) -> Result<CopyingTo> {
+        let before = self.0.copies.fetch_add(1, Ordering::Relaxed);
+        let copying = CopyingTo(self.clone());
+        if before < COPIES_PER_HOME_MAX { Ok(copying) } else { Err(Error::Busy) }
+    }
+
+    /// Leaves an upload's files to whoever changes the home next.
+    pub(crate) fn abandon(&self, id: UploadId) {
+        self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    }
+
+    /// Clears away what was left to whoever comes next.
+    pub(crate) fn clear_abandoned(&self, fs: &dyn Fs) {
+        let ids = std::mem::take(&mut *self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner));
+        ids.into_iter().for_each(|id| self.remove_upload(fs, id));
+    }
+
+    /// Whether `more` may take the place of `less`.
+    pub(crate) fn allows(
+        &self,
+        fs: &dyn Fs,
+        state: &State,
+        quota: Quota,
+        less: Usage,
+        more: Usage,
+    ) -> Result<()> {
+        let before = self.count(fs, state)?;
+        quota.allows(before, before.minus(less).plus(more))
+    }
+
+    /// The folder that a path's last name is in, opened. To be called with the state locked: a folder that
+    /// is moved away afterwards would take along what is put into it.
+    pub(crate) fn place<'a>(&self, fs: &dyn Fs, path: &'a Path) -> Result<Place<'a>> {
+        // The home itself is no name in any folder.
+        let (folder, name) = path.split_last().ok_or(Error::Home)?;
+        let folder = fs.open_beneath(&self.0.files, folder).map_err(no_folder)?;
+        if fs.stat(&folder)?.kind != FileKind::Folder {
+            return Err(Error::NoFolder);
+        }
+        Ok(Place { folder, name })
+    }
+
+    /// What a reader of `path` finds there.
+    pub(crate) fn seen(&self, fs: &dyn Fs, path: &Path) -> Result<Option<Stat>> {
+        match fs.open_beneath(&self.0.files, path.as_bytes()).and_then(|file| fs.stat(&file)) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Place<'_> {
+    /// What the name itself stands for.
+    pub(crate) fn stat(&self, fs: &dyn Fs) -> Result<Option<Stat>> {
+        match fs.stat_name(&self.folder, self.name) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What went wrong on the way to a name is about the folder that the name would be in.
+fn no_folder(error: io::Error) -> Error {
+    match error.into() {
+        Error::NotFound | Error::NotFolder => Error::NoFolder,
+        other => other,
+    }
+}
+
+/// What one name counts for: links and devices count nothing.
+pub(crate) fn weight(stat: &Stat) -> Usage {
+    match stat.kind {
+        FileKind::File => Usage::file(stat.size),
+        FileKind::Folder => Usage::FOLDER,
+        FileKind::Other => Usage::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_io::sim::{Faults, Sim};
+
+    use super::*;
+
+    #[test]
+    fn what_is_taken_off_while_another_change_is_made_is_not_put_back_by_it() {
+        let sim = Sim::new(0, Faults::none());
+        let disk = sim.host("server").disk().clone();
+        let root = disk.open_root(std::path::Path::new("/")).unwrap();
+        let syncs = Arc::new(Syncs::new(crate::Durability::None));
+        let home = Home::open("alice", root.clone(), root, &syncs, Settings::default());
+        let state = home.lock();
+        home.count(&*disk, &state).unwrap();
+        home.replaces(&state, Usage::default(), Usage::file(100));
+        // A folder is cleared away between the question and the change.
+        home.allows(&*disk, &state, Quota::default(), Usage::default(), Usage::file(7)).unwrap();
+        home.takes_off(Usage::file(100));
+        home.replaces(&state, Usage::default(), Usage::file(7));
+        assert_eq!(home.known_usage(), Some(Usage::file(7)));
+    }
+}

@@ -1,0 +1,35 @@
+//! The store: accounts' files on a local file system, and the one write path to them.
+//!
+//! It knows no protocol, no account and no right: it is given the name of a home, a path in it and a quota.
+//!
+//! What must hold:
+//!
+//! 1. A file arrives complete or the old one stays, whatever happens in between. What was answered with
+//!    success survives a power cut (unless [`Durability::None`] was asked for).
+//! 2. Conditions, quota and the change itself are decided under one lock, the home's.
+//! 3. The offset told of an upload is never beyond what is synced.
+//! 4. A path becomes a file in `home.rs` and nowhere else, beneath the home and never outside.
+#![forbid(unsafe_code)]
+
+mod change;
+mod durability;
+mod error;
+mod home;
+pub mod limits;
+mod path;
+mod store;
+mod sweep;
+mod usage;
+mod write;
+
+pub use change::{Copied, Depth, End, Moved, Removed, What};
+pub use durability::Durability;
+pub use error::Error;
+pub use home::Home;
+pub use path::{BadPath, Path};
+pub use store::{Settings, Store};
+pub use usage::{Quota, Usage};
+pub use write::{
+    Algorithm, Begin, Committed, Condition, Expected, FileDigest, KeptUpload, NewUpload, Terms, Upload,
+    UploadId,
+};

@@ -1,0 +1,43 @@
+//! The store's own bounds, by name, with their unit last.
+//!
+//! They are not settings. What must hold: whatever an account can make grow has a number here, or is under
+//! its quota.
+
+use std::time::Duration;
+
+/// Bytes of a path in a home: what the system takes in one call, with room for the folders above the home.
+pub const PATH_BYTES_MAX: usize = 3_900;
+/// Bytes of one name in a path, as file systems have it.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Names in one path: how deep a home may be.
+pub const PATH_NAMES_MAX: usize = 128;
+/// Levels of folders that are looked into when files are counted. No path is that deep: only another program
+/// can have made a tree that is.
+pub const LEVELS_MAX: usize = 512;
+/// Bytes of an upload that are held in memory before they are written: one receive.
+pub const HELD_BYTES_MAX: usize = 64 * 1024;
+/// Bytes that are read at a time to compute a digest of what is written already.
+pub const DIGEST_CHUNK_BYTES: usize = 256 * 1024;
+/// Bytes of a file that are read for its digest before others have their turn: milliseconds, from memory.
+pub const DIGEST_TURN_BYTES: u64 = 4 * 1024 * 1024;
+/// Bytes of a kept upload that are written before they are synced and its offset is recorded, so that a
+/// client that was cut off loses no more than this.
+pub const UNSYNCED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes beyond which an upload that is kept only when it is broken off has a record before that: what is
+/// smaller costs no second file.
+pub const KEPT_FROM_BYTES: u64 = 1024 * 1024;
+/// Bytes of a file that are copied among the writes, for an upload that begins with them; more is a chore.
+pub const COPIED_AT_ONCE_BYTES_MAX: u64 = 1024 * 1024;
+/// Uploads of one home that are under way or kept.
+pub const UPLOADS_PER_HOME_MAX: usize = 1_024;
+/// Bytes of the record of a kept upload that are read: a path and a condition, both as they were sent, and
+/// two offsets.
+pub const RECORD_BYTES_MAX: u64 = 256 * 1024;
+/// Copies to one home that are under way or wait for their turn; more are refused.
+pub const COPIES_PER_HOME_MAX: usize = 8;
+/// Homes whose folders are kept open, where as many descriptors can be had.
+pub const HOMES_OPEN_MAX: usize = 1_024;
+/// The part of them that is closed when there are more: few, since each is counted anew at its next change.
+pub const HOMES_CLOSED_PARTS: usize = 64;
+/// How long an upload is kept for its owner to go on with, from its last byte.
+pub const UPLOAD_KEPT_TIME: Duration = Duration::from_secs(24 * 3600);

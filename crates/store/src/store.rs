@@ -1,0 +1,164 @@
+//! The data folder: where homes are, and those that are open.
+//!
+//! It does not say who may have a home. What must hold: a home that two threads ask for is one home, with one
+//! lock and one count.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use plimsoll_io::{File, Fs, Io, Work};
+
+use crate::durability::{Durability, Syncs};
+use crate::error::Result;
+use crate::home::Home;
+use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
+
+/// The folder, in the data folder, of which each account has one.
+const ACCOUNTS: &[u8] = b"accounts";
+
+/// How a store works.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// What an answer of success promises.
+    pub durability: Durability,
+    /// How long an upload that was broken off is kept for its owner to go on with.
+    pub upload_kept_time: std::time::Duration,
+    /// Homes whose folders are kept open while nobody uses them. Each takes two descriptors.
+    pub homes_open_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            durability: Durability::Full,
+            upload_kept_time: UPLOAD_KEPT_TIME,
+            homes_open_max: HOMES_OPEN_MAX,
+        }
+    }
+}
+
+/// Homes on a local file system. Clones are the same store.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    accounts: File,
+    settings: Settings,
+    syncs: Arc<Syncs>,
+    /// By the account's number: a name may come to be another account's, whose home is another folder.
+    open: Mutex<HashMap<i64, Slot>>,
+}
+
+/// A home, once it is open.
+type Slot = Arc<Mutex<Option<Home>>>;
+
+impl Store {
+    /// Opens the data folder `root`, which the operator named, and makes what is missing in it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
+        let root = fs.open_root(root)?;
+        let accounts = folder_in(fs, &root, ACCOUNTS)?;
+        let syncs = Arc::new(Syncs::new(settings.durability));
+        Ok(Store(Arc::new(Inner { accounts, settings, syncs, open: Mutex::default() })))
+    }
+
+    /// The home of the account of this number and name, made if there is none. `name` must be fit for a
+    /// folder's name; a number is never another account's.
+    ///
+    /// # Errors
+    /// What keeps the home from being opened.
+    pub async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
+        if let Some(home) = self.known(account) {
+            return Ok(home);
+        }
+        let (store, name, now) = (self.clone(), name.to_owned(), io.wall());
+        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, account, &name, now));
+        let (home, trees) = opened.await??;
+        let cleared = home.clone();
+        if !trees.is_empty() && io.hand_off(Work::Chores, move |fs| cleared.clear_trees(fs, &trees)).is_err()
+        {
+            tracing::warn!(home = home.name(), "what was removed before is cleared away at another start");
+        }
+        Ok(home)
+    }
+
+    fn known(&self, account: i64) -> Option<Home> {
+        // Whoever opens it holds its slot; who comes meanwhile waits where that may be.
+        self.lock().get(&account)?.try_lock().ok()?.clone()
+    }
+
+    /// The home, and what is to be cleared away in it. One that is opened by somebody else is waited for; no
+    /// other home is.
+    fn open_home(
+        &self,
+        fs: &dyn Fs,
+        account: i64,
+        name: &str,
+        now: SystemTime,
+    ) -> Result<(Home, Vec<Vec<u8>>)> {
+        let slot = self.slot(account);
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = &*slot {
+            return Ok((home.clone(), Vec::new()));
+        }
+        let folders = match self.folders(fs, name) {
+            // No more may be open: those that nobody uses make room.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                self.close_idle(usize::MAX);
+                self.folders(fs, name)
+            }
+            opened => opened,
+        };
+        let (files, pending) = folders?;
+        let home = Home::open(name, files, pending, &self.0.syncs, self.0.settings);
+        let trees = home.sweep(fs, now)?;
+        *slot = Some(home.clone());
+        Ok((home, trees))
+    }
+
+    /// Where a home is, or is to be.
+    fn slot(&self, account: i64) -> Slot {
+        let most = self.0.settings.homes_open_max;
+        if self.lock().len() >= most {
+            self.close_idle((most / HOMES_CLOSED_PARTS).max(1));
+        }
+        Arc::clone(self.lock().entry(account).or_default())
+    }
+
+    /// Closes homes that nobody uses, at most so many: each is to be counted anew when somebody does.
+    fn close_idle(&self, most: usize) {
+        let mut left = most;
+        self.lock().retain(|_, slot| {
+            let is_idle = Arc::strong_count(slot) == 1
+                && slot.try_lock().is_ok_and(|home| home.as_ref().is_none_or(|home| !home.is_in_use()));
+            let closes = is_idle && left > 0;
+            left -= usize::from(closes);
+            !closes
+        });
+    }
+
+    /// The files of an account, and its pending uploads.
+    fn folders(&self, fs: &dyn Fs, name: &str) -> io::Result<(File, File)> {
+        let folder = folder_in(fs, &self.0.accounts, name.as_bytes())?;
+        Ok((folder_in(fs, &folder, b"files")?, folder_in(fs, &folder, b"pending")?))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The folder `name` in `parent`, made if there is none, and synced: also one that is there, which a server
+/// may have made that was killed before it synced. At start and when a home is opened, so whatever the
+/// durability.
+fn folder_in(fs: &dyn Fs, parent: &File, name: &[u8]) -> io::Result<File> {
+    match fs.make_folder(parent, name) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => fs.sync(parent)?,
+    }
+    fs.open_beneath(parent, name)
+}

@@ -1,0 +1,128 @@
+//! Clearing away: what a server that ended left behind, what has expired, and what was removed as a whole.
+//!
+//! It touches nothing but the `pending` folders. What must hold: an upload that its owner was told of stays
+//! until it expires.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::SystemTime;
+
+use plimsoll_io::{Entry, Existing, File, FileKind, Fs};
+
+use crate::error::Result;
+use crate::home::{Home, Upcoming};
+use crate::write::UploadId;
+use crate::write::record::{Told, has_expired, read};
+
+/// What the names of trees end with that are in `pending` only to be cleared away, or not in place yet.
+const TREE: &str = ".tree";
+
+/// The name of a tree in `pending`.
+pub(crate) fn tree_name(id: UploadId) -> Vec<u8> {
+    format!("{id}{TREE}").into_bytes()
+}
+
+impl Home {
+    /// Looks through `pending` when the home is opened, which is when nobody is writing to it. Returns the
+    /// names of trees, which take longer to clear away.
+    pub(crate) fn sweep(&self, fs: &dyn Fs, now: SystemTime) -> Result<Vec<Vec<u8>>> {
+        let mut trees = Vec::new();
+        for entry in fs.names(self.pending(), usize::MAX)? {
+            let Some(id) = entry.name.get(..32).and_then(UploadId::parse) else { continue };
+            if entry.name == id.record_name() {
+                self.sweep_upload(fs, id, now)?;
+            } else if entry.stat.kind == FileKind::Folder {
+                trees.push(entry.name);
+            } else if entry.name == id.data_name() && !has_record(fs, self, id)? {
+                self.remove_upload(fs, id);
+            }
+        }
+        Ok(trees)
+    }
+
+    /// Clears trees in `pending` away.
+    pub(crate) fn clear_trees(&self, fs: &dyn Fs, names: &[Vec<u8>]) {
+        for name in names {
+            if let Err(error) = clear_tree(fs, self.pending(), name) {
+                tracing::warn!(home = self.name(), %error, "a removed folder was not cleared away");
+            }
+        }
+    }
+
+    /// One that has a record: it is kept if it can be, and is as it says.
+    fn sweep_upload(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<()> {
+        let record = fs.open_beneath(self.pending(), &id.record_name())?;
+        let told = read(fs, &record, id)?.filter(|told| has_bytes(fs, self, id, told.offset));
+        match told {
+            Some(Told { about, offset, .. }) if !has_expired(fs.stat(&record)?.modified, self, now) => {
+                let bytes = about.bytes.unwrap_or(offset);
+                let by_path = about.by_path();
+                self.lock().uploads.insert(id, Upcoming { by_path, ..Upcoming::new(bytes, false) });
+            }
+            _ => self.remove_upload(fs, id),
+        }
+        Ok(())
+    }
+
+    /// Removes the uploads that have expired.
+    pub(crate) fn remove_expired(&self, fs: &dyn Fs, now: SystemTime) -> Result<()> {
+        let idle: Vec<UploadId> = {
+            let state = self.lock();
+            let idle = state.uploads.iter().filter(|(_, upcoming)| !upcoming.in_use);
+            idle.map(|(id, _)| *id).collect()
+        };
+        for id in idle {
+            let expired = match fs.stat_name(self.pending(), &id.record_name()) {
+                Ok(stat) => has_expired(stat.modified, self, now),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+                Err(error) => return Err(error.into()),
+            };
+            let mut state = self.lock();
+            if expired && state.uploads.get(&id).is_some_and(|upcoming| !upcoming.in_use) {
+                state.uploads.remove(&id);
+                self.remove_upload(fs, id);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_record(fs: &dyn Fs, home: &Home, id: UploadId) -> Result<bool> {
+    match fs.stat_name(home.pending(), &id.record_name()) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether an upload has the bytes that its record says.
+fn has_bytes(fs: &dyn Fs, home: &Home, id: UploadId, offset: u64) -> bool {
+    fs.stat_name(home.pending(), &id.data_name()).is_ok_and(|stat| stat.size >= offset)
+}
+
+/// Removes the folder `name` of `pending` with all that is in it. A folder in it that is not empty is
+/// moved up and comes later: however deep the tree is, few folders are open and no path is long.
+pub(crate) fn clear_tree(fs: &dyn Fs, pending: &File, name: &[u8]) -> Result<()> {
+    let mut ahead = VecDeque::from([name.to_vec()]);
+    let mut moved = 0_u64;
+    while let Some(tree) = ahead.pop_front() {
+        let folder = fs.open_beneath(pending, &tree)?;
+        for Entry { name: inner, stat } in fs.names(&folder, usize::MAX)? {
+            if stat.kind != FileKind::Folder {
+                fs.remove_file(&folder, &inner)?;
+                continue;
+            }
+            match fs.remove_folder(&folder, &inner) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                    moved += 1;
+                    let up = [name, format!(".{moved}{TREE}").as_bytes()].concat();
+                    fs.rename(&folder, &inner, pending, &up, Existing::Kept)?;
+                    ahead.push_back(up);
+                }
+                other => other?,
+            }
+        }
+        fs.remove_folder(pending, &tree)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! What a home holds, and what it may hold.
+//!
+//! It is not stored: it is counted when a home is first written to, and kept exact by every change after.
+//! What must hold: a fresh count always agrees.
+
+use plimsoll_io::{File, FileKind, Fs};
+
+use crate::error::{Error, Result};
+use crate::limits::LEVELS_MAX;
+
+/// What a home holds, or what a change adds to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes in files.
+    pub bytes: u64,
+    /// Files.
+    pub files: u64,
+    /// Folders, the home itself not among them.
+    pub folders: u64,
+}
+
+/// What a home may hold. None is no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Bytes in files. Uploads under way may take as much again.
+    pub bytes: Option<u64>,
+    /// Files. There may be as many folders again.
+    pub files: Option<u64>,
+}
+
+impl Usage {
+    /// One file of `bytes`.
+    pub(crate) fn file(bytes: u64) -> Usage {
+        Usage { bytes, files: 1, folders: 0 }
+    }
+
+    /// One empty folder.
+    pub(crate) const FOLDER: Usage = Usage { bytes: 0, files: 0, folders: 1 };
+
+    pub(crate) fn plus(self, other: Usage) -> Usage {
+        Usage {
+            bytes: self.bytes.saturating_add(other.bytes),
+            files: self.files.saturating_add(other.files),
+            folders: self.folders.saturating_add(other.folders),
+        }
+    }
+
+    pub(crate) fn minus(self, other: Usage) -> Usage {
+        Usage {
+            bytes: self.bytes.saturating_sub(other.bytes),
+            files: self.files.saturating_sub(other.files),
+            folders: self.folders.saturating_sub(other.folders),
+        }
+    }
+}
+
+impl Quota {
+    /// Whether a home may go from `before` to `after`: what does not grow is always allowed, also to who has
+    /// more than they may, since a quota can be lowered.
+    pub(crate) fn allows(&self, before: Usage, after: Usage) -> Result<()> {
+        let fits = |most: Option<u64>, before: u64, after: u64| {
+            after <= before || most.is_none_or(|most| after <= most)
+        };
+        let all = fits(self.bytes, before.bytes, after.bytes)
+            && fits(self.files, before.files, after.files)
+            && fits(self.files, before.folders, after.folders);
+        if all { Ok(()) } else { Err(Error::Quota) }
+    }
+}
+
+/// Counts what is in a folder, itself not among it. Links and devices count nothing.
+pub(crate) fn count(fs: &dyn Fs, folder: &File) -> Result<Usage> {
+    let mut usage = Usage::default();
+    // Folders to look into: by name in their parent, so that few are open at a time.
+    let mut ahead = vec![(folder.clone(), Vec::new(), 0)];
+    while let Some((parent, name, level)) = ahead.pop() {
+        let Some(folder) = subfolder(fs, &parent, &name)? else { continue };
+        for entry in fs.names(&folder, usize::MAX)? {
+            match entry.stat.kind {
+                FileKind::File => usage = usage.plus(Usage::file(entry.stat.size)),
+                FileKind::Folder => {
+                    usage = usage.plus(Usage::FOLDER);
+                    if level < LEVELS_MAX {
+                        ahead.push((folder.clone(), entry.name, level + 1));
+                    }
+                }
+                FileKind::Other => {}
+            }
+        }
+    }
+    Ok(usage)
+}
+
+/// A folder in an open one, or that one itself; none if it is gone meanwhile.
+fn subfolder(fs: &dyn Fs, parent: &File, name: &[u8]) -> Result<Option<File>> {
+    match fs.open_beneath(parent, name) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: u64, files: u64) -> Usage {
+        Usage { bytes, files, folders: 0 }
+    }
+
+    #[test]
+    fn a_quota_bounds_what_grows_and_nothing_else() {
+        let quota = Quota { bytes: Some(100), files: Some(2) };
+        assert!(quota.allows(of(0, 0), of(100, 2)).is_ok());
+        assert!(matches!(quota.allows(of(0, 0), of(101, 1)), Err(Error::Quota)));
+        assert!(matches!(quota.allows(of(0, 2), of(0, 3)), Err(Error::Quota)));
+        assert!(quota.allows(of(500, 9), of(400, 8)).is_ok(), "it shrinks");
+        assert!(quota.allows(of(500, 9), of(500, 9)).is_ok());
+        assert!(Quota::default().allows(of(0, 0), of(u64::MAX, u64::MAX)).is_ok());
+    }
+}

@@ -1,0 +1,98 @@
+//! The commit: an upload's file becomes what its path stands for.
+//!
+//! Not here: how its bytes came. What must hold: condition, quota and rename are one step for everybody else;
+//! before it the file is synced, after it the folder, and only then is it confirmed.
+
+use std::sync::Arc;
+
+use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
+
+use super::id::UploadId;
+use crate::error::{Error, Result};
+use crate::home::{Home, Place, State, weight};
+use crate::path::Path;
+use crate::usage::{Quota, Usage};
+
+/// What must be true of what is there: given what a reader of the path finds, or none. It is asked before the
+/// bytes come, to spare them, and again with the change.
+pub type Condition = Arc<dyn Fn(Option<&Stat>) -> bool + Send + Sync>;
+
+/// Where an upload goes, and under which terms.
+#[derive(Clone)]
+pub struct Terms {
+    /// The path that it gets.
+    pub to: Path,
+    /// What must be true of what is there.
+    pub condition: Condition,
+    /// What the home may hold.
+    pub quota: Quota,
+}
+
+/// What became of an upload.
+#[derive(Clone, Copy, Debug)]
+pub struct Committed {
+    /// Whether nothing had the name before.
+    pub created: bool,
+    /// The file as it is now.
+    pub stat: Stat,
+}
+
+/// An upload whose bytes are all there.
+pub(crate) struct Whole<'a> {
+    pub(crate) id: UploadId,
+    pub(crate) file: &'a File,
+    pub(crate) bytes: u64,
+    /// Whether the file has been synced since its last byte.
+    pub(crate) is_synced: bool,
+}
+
+impl Terms {
+    /// Puts it at `to`, whatever is there.
+    pub fn any(to: Path, quota: Quota) -> Terms {
+        Terms { to, condition: Arc::new(|_| true), quota }
+    }
+}
+
+impl Home {
+    pub(crate) fn commit(&self, fs: &dyn Fs, whole: &Whole<'_>, terms: &Terms) -> Result<Committed> {
+        if !whole.is_synced {
+            self.sync(fs, &[whole.file])?;
+        }
+        let (folder, committed) = self.put_in_place(fs, &self.lock(), whole, terms)?;
+        self.sync(fs, &[&folder])?;
+        Ok(committed)
+    }
+
+    /// With the state locked.
+    fn put_in_place(
+        &self,
+        fs: &dyn Fs,
+        state: &State,
+        whole: &Whole<'_>,
+        terms: &Terms,
+    ) -> Result<(File, Committed)> {
+        let (place, before) = self.replaceable(fs, terms)?;
+        let less = before.as_ref().map_or_else(Usage::default, weight);
+        let more = Usage::file(whole.bytes);
+        self.allows(fs, state, terms.quota, less, more)?;
+        let Place { folder, name } = place;
+        fs.rename(self.pending(), &whole.id.data_name(), &folder, name, Existing::Replaced)?;
+        self.replaces(state, less, more);
+        Ok((folder, Committed { created: before.is_none(), stat: fs.stat(whole.file)? }))
+    }
+
+    /// Where an upload would go, and what is there now, if that may be replaced.
+    pub(super) fn replaceable<'a>(&self, fs: &dyn Fs, terms: &'a Terms) -> Result<(Place<'a>, Option<Stat>)> {
+        let place = self.place(fs, &terms.to)?;
+        let before = place.stat(fs)?;
+        if before.is_some_and(|stat| stat.kind == FileKind::Folder) {
+            return Err(Error::IsFolder);
+        }
+        // A condition is about what readers see: behind a link, that is another file.
+        let seen = match before {
+            Some(stat) if stat.kind == FileKind::Other => self.seen(fs, &terms.to)?,
+            other => other,
+        };
+        if (terms.condition)(seen.as_ref()) { Ok((place, before)) } else { Err(Error::Precondition) }
+    }
+}

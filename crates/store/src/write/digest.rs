@@ -1,0 +1,147 @@
+//! Digests that a client sent with its bytes, computed again from what came, and digests of files.
+//!
+//! It does not know how they are written in a field. What must hold: every digest that was sent is checked,
+//! and one that does not match stops the commit.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use md5::Md5;
+use plimsoll_io::{File, Fs};
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256, Sha512};
+
+use crate::error::{Error, Result};
+use crate::limits::{DIGEST_CHUNK_BYTES, DIGEST_TURN_BYTES};
+
+/// How a digest is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// RFC 1321; it finds accidents, not forgers.
+    Md5,
+    /// RFC 3174; as MD5.
+    Sha1,
+    /// FIPS 180-4.
+    Sha256,
+    /// FIPS 180-4.
+    Sha512,
+}
+
+/// What a client said of the bytes that it sends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Their number, if it is known before they have come.
+    pub bytes: Option<u64>,
+    /// Their digests.
+    pub digests: Vec<(Algorithm, Vec<u8>)>,
+}
+
+/// A digest in the making.
+enum Hasher {
+    Md5(Md5),
+    Sha1(Sha1),
+    Sha256(Sha256),
+    Sha512(Box<Sha512>),
+}
+
+/// Digests in the making, and what they should be.
+pub(crate) struct Digests(Vec<(Hasher, Vec<u8>)>);
+
+impl Hasher {
+    fn new(algorithm: Algorithm) -> Hasher {
+        match algorithm {
+            Algorithm::Md5 => Hasher::Md5(Md5::new()),
+            Algorithm::Sha1 => Hasher::Sha1(Sha1::new()),
+            Algorithm::Sha256 => Hasher::Sha256(Sha256::new()),
+            Algorithm::Sha512 => Hasher::Sha512(Box::new(Sha512::new())),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Hasher::Md5(hasher) => hasher.update(bytes),
+            Hasher::Sha1(hasher) => hasher.update(bytes),
+            Hasher::Sha256(hasher) => hasher.update(bytes),
+            Hasher::Sha512(hasher) => hasher.update(bytes),
+        }
+    }
+
+    fn finish(self) -> Vec<u8> {
+        match self {
+            Hasher::Md5(hasher) => hasher.finalize().to_vec(),
+            Hasher::Sha1(hasher) => hasher.finalize().to_vec(),
+            Hasher::Sha256(hasher) => hasher.finalize().to_vec(),
+            Hasher::Sha512(hasher) => hasher.finalize().to_vec(),
+        }
+    }
+}
+
+impl Digests {
+    pub(crate) fn new(expected: &[(Algorithm, Vec<u8>)]) -> Digests {
+        let begun = |(algorithm, wanted): &(Algorithm, Vec<u8>)| (Hasher::new(*algorithm), wanted.clone());
+        Digests(expected.iter().map(begun).collect())
+    }
+
+    pub(crate) fn are_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.iter_mut().for_each(|(hasher, _)| hasher.update(bytes));
+    }
+
+    /// Whether each is as it should be.
+    pub(crate) fn check(self) -> Result<()> {
+        let all = self.0.into_iter().all(|(hasher, wanted)| hasher.finish() == wanted);
+        if all { Ok(()) } else { Err(Error::Digest) }
+    }
+}
+
+/// The digest of a whole file, read from where it may block.
+pub(crate) fn of_file(fs: &dyn Fs, file: &File, mut update: impl FnMut(&[u8])) -> Result<()> {
+    let mut chunk = vec![0; DIGEST_CHUNK_BYTES];
+    let mut at = 0;
+    loop {
+        match fs.read_at(file, &mut chunk, at)? {
+            0 => return Ok(()),
+            read => {
+                update(&chunk[..read]);
+                at += read as u64;
+            }
+        }
+    }
+}
+
+/// The digest of a whole file in the making, piece by piece: so that others have their turn in between, and
+/// whoever wants it no more just asks for no more.
+pub struct FileDigest {
+    hasher: Hasher,
+    file: File,
+    at: u64,
+}
+
+impl FileDigest {
+    /// Begins; nothing is read yet.
+    pub fn new(algorithm: Algorithm, file: File) -> FileDigest {
+        FileDigest { hasher: Hasher::new(algorithm), file, at: 0 }
+    }
+
+    /// Reads some [`DIGEST_TURN_BYTES`] more, for a closure that may block: what is to go on, or the digest.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn go_on(mut self, fs: &dyn Fs) -> io::Result<ControlFlow<Vec<u8>, FileDigest>> {
+        let mut chunk = vec![0; DIGEST_CHUNK_BYTES];
+        let until = self.at.saturating_add(DIGEST_TURN_BYTES);
+        while self.at < until {
+            match fs.read_at(&self.file, &mut chunk, self.at)? {
+                0 => return Ok(ControlFlow::Break(self.hasher.finish())),
+                read => {
+                    self.hasher.update(&chunk[..read]);
+                    self.at += read as u64;
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(self))
+    }
+}

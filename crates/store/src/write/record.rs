@@ -1,0 +1,298 @@
+//! The record of a kept upload: a small file beside its bytes.
+//!
+//! The first line is a JSON object that says what the upload is. After it are two lines of one length,
+//! written in turn, each with an offset up to which the bytes are synced and a check; one is written only
+//! after that sync. It is text, so that an operator can read it, and it does not grow.
+//!
+//! What must hold: a record that was cut short or torn anywhere tells an offset that was synced, or none.
+
+use std::time::{Duration, SystemTime};
+
+use plimsoll_io::{File, Fs};
+use plimsoll_wire::http::target::{decode_path, encode_path};
+use serde::{Deserialize, Serialize};
+
+use super::id::UploadId;
+use super::written::write_all;
+use crate::error::{Error, Result};
+use crate::home::{ByPath, Home};
+use crate::limits::RECORD_BYTES_MAX;
+use crate::path::Path;
+
+/// What an upload is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct About {
+    /// The path that it is to have.
+    pub(crate) to: Path,
+    /// How many bytes it will have, if that was said.
+    pub(crate) bytes: Option<u64>,
+    /// When it was begun.
+    pub(crate) created: SystemTime,
+    /// What must be true of what is there when it is complete, in the protocol's own words; empty if nothing.
+    pub(crate) condition: String,
+}
+
+/// An open record.
+pub(super) struct Record {
+    id: UploadId,
+    file: File,
+    /// Where the lines of offsets begin.
+    begin: u64,
+    /// Which of them is not the last that was written.
+    next: u64,
+}
+
+/// Bytes of a line with an offset: 20 digits, a space, a check of 8, the line's end.
+const OFFSET_LINE_BYTES: usize = 30;
+
+/// What a record says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) about: About,
+    pub(crate) offset: u64,
+    begin: u64,
+    next: u64,
+}
+
+/// The first line.
+#[derive(Serialize, Deserialize)]
+struct FirstLine {
+    path: String,
+    bytes: Option<u64>,
+    created_micros: u64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    condition: String,
+}
+
+impl Record {
+    /// Writes the record of a new upload.
+    pub(super) fn create(fs: &dyn Fs, home: &Home, id: UploadId, about: &About) -> Result<Record> {
+        let file = fs.create(home.pending(), &id.record_name())?;
+        let line = about.to_line();
+        write_all(fs, &file, &line, 0)?;
+        Ok(Record { id, file, begin: line.len() as u64, next: 0 })
+    }
+
+    /// Opens the record of an upload: what it is, and its offset.
+    pub(super) fn open(
+        fs: &dyn Fs,
+        home: &Home,
+        id: UploadId,
+        now: SystemTime,
+    ) -> Result<(Record, About, u64)> {
+        let file = fs.open_to_write(home.pending(), &id.record_name())?;
+        let stat = fs.stat(&file)?;
+        if has_expired(stat.modified, home, now) {
+            return Err(Error::NotFound);
+        }
+        let Told { about, offset, begin, next } = read(fs, &file, id)?.ok_or(Error::NotFound)?;
+        Ok((Record { id, file, begin, next }, about, offset))
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Says that the bytes up to `offset` are synced, which must be so. The other line stays: a power cut may
+    /// tear this one.
+    pub(super) fn write_offset(&mut self, fs: &dyn Fs, offset: u64) -> Result<()> {
+        let at = self.begin + self.next * OFFSET_LINE_BYTES as u64;
+        write_all(fs, &self.file, &offset_line(self.id, offset), at)?;
+        self.next = 1 - self.next;
+        Ok(())
+    }
+
+    /// Goes back to a smaller `offset`, before other bytes are written beyond it. Of the two lines the larger
+    /// counts, so both are written, the larger last; between them a power cut changes nothing.
+    ///
+    /// After an error the record may tell either offset, now or after a power cut.
+    pub(super) fn cut_to(&mut self, fs: &dyn Fs, home: &Home, offset: u64) -> Result<()> {
+        for _ in 0..2 {
+            self.write_offset(fs, offset)?;
+            home.sync(fs, &[&self.file])?;
+        }
+        Ok(())
+    }
+}
+
+impl About {
+    /// The offset that is told where the bytes up to `offset` are there: never that of the end, as long as
+    /// the upload is not in its place. Its commit may have failed, or never have come; who believed that all
+    /// is done would never try again.
+    pub(super) fn told(&self, offset: u64) -> u64 {
+        self.bytes.map_or(offset, |bytes| offset.min(bytes.saturating_sub(1)))
+    }
+}
+
+/// Whether what was last written at `modified` is not kept any more.
+pub(crate) fn has_expired(modified: Duration, home: &Home, now: SystemTime) -> bool {
+    expires(modified, home) <= now
+}
+
+/// Until when an upload that was last written to at `modified` is kept.
+pub(super) fn expires(modified: Duration, home: &Home) -> SystemTime {
+    SystemTime::UNIX_EPOCH + modified + home.settings().upload_kept_time
+}
+
+/// What a record's file says; none if it is no record.
+pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<Told>> {
+    let size = fs.stat(file)?.size.min(RECORD_BYTES_MAX);
+    let mut text = vec![0; usize::try_from(size).unwrap_or(0)];
+    let mut filled = 0;
+    while filled < text.len() {
+        match fs.read_at(file, &mut text[filled..], filled as u64)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    text.truncate(filled);
+    Ok(parse(&text, id))
+}
+
+fn parse(text: &[u8], id: UploadId) -> Option<Told> {
+    let end = text.iter().position(|byte| *byte == b'\n')?;
+    let about = About::from_line(&text[..end])?;
+    let begin = end + 1;
+    let offset_at = |line: usize| {
+        let start = begin + line * OFFSET_LINE_BYTES;
+        text.get(start..start + OFFSET_LINE_BYTES).and_then(|line| parse_offset(line, id))
+    };
+    let (first, second) = (offset_at(0), offset_at(1));
+    // Offsets only grow, and a cut writes both: the larger one is the later one.
+    let next = u64::from(first > second);
+    Some(Told { about, offset: first.max(second).unwrap_or(0), begin: begin as u64, next })
+}
+
+impl About {
+    /// As a record keeps it: to the microsecond.
+    pub(super) fn new(to: Path, bytes: Option<u64>, condition: String, now: SystemTime) -> About {
+        let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let micros = Duration::from_micros(u64::from(since.subsec_micros()));
+        let created = SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs()) + micros;
+        About { to, bytes, created, condition }
+    }
+
+    /// What it is found by, if its path is enough.
+    pub(crate) fn by_path(&self) -> Option<ByPath> {
+        let is_enough = self.bytes.is_none() && self.condition.is_empty();
+        is_enough.then(|| ByPath { to: self.to.clone(), created: self.created })
+    }
+
+    fn to_line(&self) -> Vec<u8> {
+        let mut path = Vec::new();
+        encode_path(self.to.as_bytes(), &mut path);
+        let created = self.created.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
+        let created_micros = u64::try_from(created).unwrap_or(0);
+        let path = String::from_utf8_lossy(&path).into_owned();
+        let line = FirstLine { path, bytes: self.bytes, created_micros, condition: self.condition.clone() };
+        // Strings and numbers into memory: there is nothing here that could fail.
+        let mut line = serde_json::to_vec(&line).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+
+    fn from_line(line: &[u8]) -> Option<About> {
+        let line: FirstLine = serde_json::from_slice(line).ok()?;
+        let mut path = Vec::new();
+        decode_path(format!("/{}", line.path).as_bytes(), &mut path).ok()?;
+        let created = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(line.created_micros))?;
+        let to = Path::parse(&path).ok()?;
+        Some(About { to, bytes: line.bytes, created, condition: line.condition })
+    }
+}
+
+fn offset_line(id: UploadId, offset: u64) -> Vec<u8> {
+    format!("{offset:020} {}\n", check_of(id, offset)).into_bytes()
+}
+
+fn parse_offset(line: &[u8], id: UploadId) -> Option<u64> {
+    let text = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
+    let (offset, check) = text.split_once(' ')?;
+    let offset = offset.parse().ok()?;
+    (check == check_of(id, offset)).then_some(offset)
+}
+
+/// What tells a line that was written from what a power cut may leave in its place.
+fn check_of(id: UploadId, offset: u64) -> String {
+    let hash = blake3::hash(format!("{id} {offset}").as_bytes());
+    hash.to_hex()[..8].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about() -> About {
+        let to = Path::parse(b"a folder/\xff 100%").unwrap();
+        let created = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
+        About { to, bytes: Some(10), created, condition: "If-None-Match: *".to_owned() }
+    }
+
+    fn id() -> UploadId {
+        UploadId::parse(b"000102030405060708090a0b0c0d0e0f").unwrap()
+    }
+
+    fn text(offsets: &[u64]) -> Vec<u8> {
+        let lines = offsets.iter().flat_map(|offset| offset_line(id(), *offset));
+        about().to_line().into_iter().chain(lines).collect()
+    }
+
+    fn offset_of(text: &[u8]) -> u64 {
+        parse(text, id()).unwrap().offset
+    }
+
+    #[test]
+    fn a_record_says_what_was_written() {
+        let begin = about().to_line().len() as u64;
+        for (offsets, offset, next) in [(&[][..], 0, 0), (&[4], 4, 1), (&[4, 10], 10, 0), (&[12, 10], 12, 1)]
+        {
+            let told = Told { about: about(), offset, begin, next };
+            assert_eq!(parse(&text(offsets), id()), Some(told), "{offsets:?}");
+        }
+    }
+
+    #[test]
+    fn cut_short_anywhere_it_tells_an_offset_that_was_synced() {
+        let text = text(&[4, 10]);
+        for len in 0..text.len() {
+            match parse(&text[..len], id()) {
+                None => assert!(len < about().to_line().len()),
+                Some(told) => {
+                    assert_eq!(told.about, about());
+                    assert!(told.offset == 0 || told.offset == 4, "{} at {len}", told.offset);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_torn_leaves_the_other() {
+        let (old, new) = (text(&[12, 10]), text(&[12, 14]));
+        let begin = about().to_line().len() + OFFSET_LINE_BYTES;
+        // The line's end alone is the same in both.
+        for torn in 0..OFFSET_LINE_BYTES - 1 {
+            let mut text = old.clone();
+            text[begin..begin + torn].copy_from_slice(&new[begin..begin + torn]);
+            assert_eq!(offset_of(&text), 12, "{torn}");
+        }
+        assert_eq!(offset_of(&new), 14);
+    }
+
+    #[test]
+    fn zeros_and_other_lines_are_no_offsets() {
+        let first = about().to_line();
+        let others = UploadId::parse(b"ffffffffffffffffffffffffffffffff").unwrap();
+        let others = offset_line(others, 9);
+        for tail in [&[0; 60][..], b"00000000000000000010 00000000\n", b"10 abc\n", b"\n", &others] {
+            assert_eq!(offset_of(&[&first, tail].concat()), 0, "{tail:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_leads_out_is_no_record() {
+        for path in ["../a", "a//b", "%2e%2e/a", "a%00"] {
+            let line = format!("{{\"path\":\"{path}\",\"bytes\":1,\"created_micros\":1}}\n");
+            assert_eq!(parse(line.as_bytes(), id()), None, "{path}");
+        }
+    }
+}

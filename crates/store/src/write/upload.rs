@@ -1,0 +1,260 @@
+//! An upload under way: bytes come in, and are written where that may block.
+//!
+//! It does not read from a connection. What must hold: bytes are written in the order they came; when it is
+//! dropped, a closure that is under way ends first, and then the upload is settled.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_io::{Detached, File, Fs, Io, Work};
+
+use super::claim::Claim;
+use super::commit::{Committed, Terms};
+use super::digest::{Algorithm, Expected};
+use super::id::UploadId;
+use super::written::{Offset, Stay, Written};
+use crate::error::{Error, Result};
+use crate::home::Home;
+use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, HELD_BYTES_MAX};
+
+/// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
+pub struct Upload {
+    io: Io,
+    terms: Terms,
+    /// How many bytes it may come to; none if nobody said.
+    announced: Option<u64>,
+    /// Where it began.
+    begun_at: u64,
+    /// Bytes that came so far, with those that it began with.
+    bytes: u64,
+    held: Vec<Detached>,
+    held_bytes: usize,
+    slot: Slot,
+    /// Who settles it if it is dropped now: that waits for whatever is under way.
+    settles: Work,
+}
+
+/// Where the file is. Whoever works on it holds the lock; none once it is committed or settled, or taken
+/// over.
+pub(super) type Slot = Arc<Mutex<Option<Written>>>;
+
+impl Home {
+    /// Begins an upload. It is not kept if it is broken off.
+    ///
+    /// # Errors
+    /// Whatever can be told before the first byte: that its folder is not there, that a folder has its name,
+    /// [`Error::Precondition`], [`Error::Quota`], [`Error::TooManyUploads`].
+    pub async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
+        self.usage(io).await?;
+        let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
+        let (asked, now) = (terms.clone(), io.wall());
+        let claim = io.offload(Work::Writes, move |fs| {
+            // They hold room that is nobody's any more.
+            home.remove_expired(fs, now)?;
+            Claim::new(fs, &home, id, &asked, announced.unwrap_or(0))
+        });
+        let written = Written::new(claim.await??, &expected.digests, Stay::No);
+        Ok(Upload::over(io, terms, announced, 0, Arc::new(Mutex::new(Some(written)))))
+    }
+
+    /// Goes on with a kept upload, if that stands at `offset`. With `digests` of the part that comes now, the
+    /// part counts only as a whole. `terms` is given its path, and the condition that it was begun with.
+    ///
+    /// Whoever wrote to it until now does so no more: that is most often the same client, whose connection
+    /// broke without a word.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Offset`] with the offset that it does stand at.
+    pub async fn go_on(
+        &self,
+        io: &Io,
+        id: UploadId,
+        offset: u64,
+        digests: Vec<(Algorithm, Vec<u8>)>,
+        terms: impl FnOnce(crate::Path, &str) -> Terms,
+    ) -> Result<Upload> {
+        self.usage(io).await?;
+        let (home, now) = (self.clone(), io.wall());
+        let opened = io.offload(Work::Writes, move |fs| {
+            // Who is wrong about the offset ends nobody's upload.
+            home.check_offset(fs, id, offset, now)?;
+            home.take_over(fs, id);
+            let (written, about) = Written::open(fs, &home, id, Offset::Exactly(offset), &digests, now)?;
+            Ok::<_, Error>((written.shown(about.by_path()), about))
+        });
+        let (slot, about) = opened.await??;
+        Ok(Upload::over(io, terms(about.to, &about.condition), about.bytes, offset, slot))
+    }
+}
+
+impl Upload {
+    pub(super) fn over(io: &Io, terms: Terms, announced: Option<u64>, begun_at: u64, slot: Slot) -> Upload {
+        let (io, settles, held) = (io.clone(), Work::Writes, Vec::new());
+        Upload { io, terms, announced, begun_at, bytes: begun_at, held, held_bytes: 0, slot, settles }
+    }
+
+    /// Copies the first bytes of a file, as many as it begins at, before any others come.
+    pub(super) async fn copy_begin(&mut self, home: &Home, source: File) -> Result<()> {
+        let (bytes, mut copying) = (self.begun_at, None);
+        if bytes > COPIED_AT_ONCE_BYTES_MAX {
+            (self.settles, copying) = (Work::Chores, Some(home.begin_copy()?));
+        }
+        let copied = self.work(self.settles, move |fs, slot| {
+            let _until_done = copying;
+            slot.as_mut().ok_or(Error::InUse)?.copy_begin(fs, &source, bytes)
+        });
+        copied.await?;
+        self.settles = Work::Writes;
+        Ok(())
+    }
+
+    /// The offset that it began at: how many bytes it had before the first that came this time.
+    pub fn begun_at(&self) -> u64 {
+        self.begun_at
+    }
+
+    /// Bytes that came so far, with those that it began with.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The path that it is to have.
+    pub fn to(&self) -> &crate::Path {
+        &self.terms.to
+    }
+
+    /// How many there will be, if that was announced.
+    pub fn announced(&self) -> Option<u64> {
+        self.announced
+    }
+
+    /// Takes the next bytes. If the future is dropped, they are written all the same.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Quota`], [`Error::Full`], [`Error::Failed`]; the upload cannot go on then.
+    pub async fn write(&mut self, piece: Detached) -> Result<()> {
+        self.write_all([piece]).await
+    }
+
+    /// As [`Upload::write`], for several pieces at once: they are written together.
+    ///
+    /// # Errors
+    /// As [`Upload::write`].
+    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
+        for piece in pieces {
+            self.bytes += piece.len() as u64;
+            if self.announced.is_some_and(|most| self.bytes > most) {
+                return Err(Error::Length);
+            }
+            self.held_bytes += piece.len();
+            self.held.push(piece);
+        }
+        if self.held_bytes < HELD_BYTES_MAX {
+            return Ok(());
+        }
+        let (pieces, quota) = (self.take_held(), self.terms.quota);
+        let written = self
+            .work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.write(fs, &pieces, quota));
+        written.await
+    }
+
+    /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
+    /// written and synced by the commit.
+    ///
+    /// # Errors
+    /// As [`Upload::write`].
+    pub async fn prepare(&mut self) -> Result<()> {
+        let (pieces, quota) = (self.take_held(), self.terms.quota);
+        let prepared = self.work(Work::Writes, move |fs, slot| {
+            slot.as_mut().ok_or(Error::InUse)?.prepare(fs, &pieces, quota)
+        });
+        prepared.await
+    }
+
+    /// Ends the upload: its path stands for it from now on.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being so; the path stands for what it did before. [`Error::Failed`] alone
+    /// leaves open which. If the future is dropped, it is done all the same.
+    pub async fn commit(self) -> Result<Committed> {
+        self.commit_whole(Vec::new()).await
+    }
+
+    /// As [`Upload::commit`], if the digests of all its bytes, also those of earlier times, are these. A kept
+    /// upload for which they are not is thrown away: nothing that could still come would mend it.
+    ///
+    /// # Errors
+    /// As [`Upload::commit`], and [`Error::Digest`].
+    pub async fn commit_whole(mut self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
+        if self.announced.is_some_and(|most| self.bytes != most) {
+            return Err(Error::Length);
+        }
+        let (pieces, terms) = (self.take_held(), self.terms.clone());
+        let committed = self.work(Work::Writes, move |fs, slot| {
+            let written = slot.take().ok_or(Error::InUse)?;
+            written.write_last(fs, &pieces, terms.quota)?.commit(fs, &terms, &digests)
+        });
+        committed.await
+    }
+
+    /// Leaves a kept upload for later: the offset that it stands at, which is synced.
+    ///
+    /// # Errors
+    /// [`Error::Digest`] if the part is not what it should be; it does not count then.
+    pub async fn pause(mut self) -> Result<u64> {
+        let (pieces, quota) = (self.take_held(), self.terms.quota);
+        let paused = self.work(Work::Writes, move |fs, slot| {
+            slot.take().ok_or(Error::InUse)?.write_last(fs, &pieces, quota)?.pause(fs)
+        });
+        paused.await
+    }
+
+    /// As dropping it, and waits until it is settled: whoever asks after that is told of all that has come.
+    pub async fn give_up(mut self) {
+        let (pieces, quota) = (self.take_held(), self.terms.quota);
+        let settled = self.work(self.settles, move |fs, slot| {
+            slot.take().into_iter().for_each(|written| written.give_up(fs, &pieces, quota));
+            Ok(())
+        });
+        if let Err(error) = settled.await {
+            tracing::info!(%error, "an upload that was given up is settled later");
+        }
+    }
+
+    fn take_held(&mut self) -> Vec<Detached> {
+        self.held_bytes = 0;
+        std::mem::take(&mut self.held)
+    }
+
+    async fn work<T: Send + 'static>(
+        &self,
+        kind: Work,
+        work: impl FnOnce(&dyn Fs, &mut Option<Written>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let slot = Arc::clone(&self.slot);
+        let done = self
+            .io
+            .offload(kind, move |fs| work(fs, &mut slot.lock().unwrap_or_else(PoisonError::into_inner)));
+        done.await?
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        // Nobody else has the slot if no closure is under way; then what is settled already needs no closure.
+        if let Some(slot) = Arc::get_mut(&mut self.slot)
+            && slot.get_mut().unwrap_or_else(PoisonError::into_inner).is_none()
+        {
+            return;
+        }
+        let (slot, pieces, quota) = (Arc::clone(&self.slot), self.take_held(), self.terms.quota);
+        let settled = self.io.hand_off(self.settles, move |fs| {
+            // Held until it is settled: whoever looks at it or takes it over meanwhile waits.
+            let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            slot.take().into_iter().for_each(|written| written.give_up(fs, &pieces, quota));
+        });
+        if settled.is_err() {
+            let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+            slot.take().into_iter().for_each(|written| written.abandon());
+        }
+    }
+}

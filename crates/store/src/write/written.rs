@@ -1,0 +1,388 @@
+//! The file of an upload, as far as it is written: what the closures of an upload work on.
+//!
+//! It waits for nothing but the disk. What must hold: what is kept is recorded only after it is synced.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use plimsoll_io::{Detached, File, Fs};
+
+use super::claim::Claim;
+use super::commit::{Committed, Terms, Whole};
+use super::digest::{Algorithm, Digests, of_file};
+use super::id::UploadId;
+use super::record::{About, Record};
+use super::upload::Slot;
+use crate::error::{Error, Result};
+use crate::home::{ByPath, Home};
+use crate::limits::{KEPT_FROM_BYTES, UNSYNCED_BYTES_MAX};
+use crate::usage::Quota;
+
+/// The file of an upload.
+pub(crate) struct Written {
+    claim: Claim,
+    /// None until there is a reason to make it.
+    file: Option<File>,
+    at: u64,
+    /// How much of it is synced as a whole, if it was prepared for its commit.
+    prepared: Option<u64>,
+    /// Of what came since the upload was begun or gone on with.
+    digests: Digests,
+    stay: Stay,
+    trouble: Trouble,
+}
+
+/// What becomes of an upload that is broken off.
+pub(super) enum Stay {
+    /// It goes.
+    No,
+    /// It is kept; while it is small, no record says so.
+    Unrecorded(About),
+    /// It is kept, as its record says.
+    Recorded(Kept),
+}
+
+/// What there is beside the file of an upload that may be gone on with.
+pub(super) struct Kept {
+    record: Record,
+    /// The offset that is synced and recorded.
+    synced: u64,
+    /// Whether this part counts only once its digest was checked.
+    checked: bool,
+    /// Whether its path is enough to go on with it.
+    by_path: bool,
+}
+
+/// What went wrong, which whoever sent the bytes was told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Trouble {
+    None,
+    /// They cannot be taken: there is no room for them, or no such folder.
+    Refused,
+    /// The disk failed: what was written since the last sync may be lost, and another sync proves nothing.
+    Disk,
+}
+
+/// Where a kept upload is to go on.
+#[derive(Clone, Copy)]
+pub(super) enum Offset {
+    /// Where it stands, which must be this.
+    Exactly(u64),
+    /// At this one, which it must have reached: what is beyond is cut off.
+    Cut(u64),
+}
+
+impl Written {
+    /// Nothing so far, and nothing to be kept.
+    pub(super) fn new(claim: Claim, digests: &[(Algorithm, Vec<u8>)], stay: Stay) -> Written {
+        Written {
+            claim,
+            file: None,
+            at: 0,
+            prepared: None,
+            digests: Digests::new(digests),
+            stay,
+            trouble: Trouble::None,
+        }
+    }
+
+    /// A kept upload, to go on at `offset`.
+    pub(super) fn open(
+        fs: &dyn Fs,
+        home: &Home,
+        id: UploadId,
+        offset: Offset,
+        digests: &[(Algorithm, Vec<u8>)],
+        now: SystemTime,
+    ) -> Result<(Written, About)> {
+        let mut claim = Claim::again(home, id)?;
+        let (mut record, about, stands_at) = Record::open(fs, home, id, now)?;
+        let synced = match offset {
+            Offset::Exactly(at) if at == stands_at || at == about.told(stands_at) => at,
+            Offset::Cut(at) if at <= stands_at => at,
+            _ => return Err(Error::Offset(about.told(stands_at))),
+        };
+        if synced < stands_at
+            && let Err(error) = record.cut_to(fs, home, synced)
+        {
+            // Nobody knows any more what its record tells.
+            claim.forget();
+            home.remove_upload(fs, id);
+            return Err(error);
+        }
+        let file = fs.open_to_write(home.pending(), &id.data_name())?;
+        // What was written and not synced is not known to be what was sent.
+        fs.set_len(&file, synced)?;
+        if about.bytes.is_none() {
+            claim.cut(synced);
+        }
+        let (digests, by_path) = (Digests::new(digests), about.by_path().is_some());
+        let stay = Stay::Recorded(Kept { record, synced, checked: !digests.are_none(), by_path });
+        let (file, trouble) = (Some(file), Trouble::None);
+        let written = Written { claim, file, at: synced, prepared: None, digests, stay, trouble };
+        Ok((written, about))
+    }
+
+    /// Puts it where who goes on with it finds it, and takes it over.
+    pub(super) fn shown(self, by_path: Option<ByPath>) -> Slot {
+        let slot: Slot = Arc::new(Mutex::new(Some(self)));
+        if let Some(written) = &*slot.lock().unwrap_or_else(PoisonError::into_inner) {
+            written.claim.show(Arc::downgrade(&slot), by_path);
+        }
+        slot
+    }
+
+    /// Begins with the first `bytes` of another file.
+    pub(super) fn copy_begin(&mut self, fs: &dyn Fs, source: &File, bytes: u64) -> Result<()> {
+        let file = self.file(fs)?;
+        self.at = fs.copy(source, &file, bytes)?;
+        // Another program has cut the file.
+        if self.at == bytes { Ok(()) } else { Err(Error::Precondition) }
+    }
+
+    pub(super) fn write(&mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) -> Result<()> {
+        let written = self.write_pieces(fs, pieces, quota).and_then(|()| self.record_if_due(fs));
+        self.note(written)
+    }
+
+    fn write_pieces(&mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) -> Result<()> {
+        let more: usize = pieces.iter().map(|piece| piece.len()).sum();
+        self.claim.grow(quota, self.at + more as u64)?;
+        let file = self.file(fs)?;
+        for piece in pieces {
+            write_all(fs, &file, piece, self.at)?;
+            self.at += piece.len() as u64;
+            self.digests.update(piece);
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and syncs it, so that the commit has little to wait for.
+    pub(super) fn prepare(&mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) -> Result<()> {
+        let prepared = self.write_pieces(fs, pieces, quota).and_then(|()| self.file(fs));
+        let prepared = prepared.and_then(|file| self.claim.home.sync(fs, &[&file]));
+        self.prepared = prepared.is_ok().then_some(self.at);
+        self.note(prepared)
+    }
+
+    fn record_if_due(&mut self, fs: &dyn Fs) -> Result<()> {
+        let is_due = match &self.stay {
+            Stay::No => false,
+            Stay::Unrecorded(_) => self.at > KEPT_FROM_BYTES,
+            Stay::Recorded(kept) => !kept.checked && self.at - kept.synced >= UNSYNCED_BYTES_MAX,
+        };
+        if is_due { self.record(fs) } else { Ok(()) }
+    }
+
+    /// Remembers what went wrong.
+    fn note<T>(&mut self, done: Result<T>) -> Result<T> {
+        let trouble = match &done {
+            Ok(_) => Trouble::None,
+            Err(Error::Failed(_)) => Trouble::Disk,
+            Err(_) => Trouble::Refused,
+        };
+        self.trouble = self.trouble.max(trouble);
+        done
+    }
+
+    /// Writes what is left; after an error, it is settled.
+    pub(super) fn write_last(mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) -> Result<Written> {
+        match self.write_pieces(fs, pieces, quota) {
+            Ok(()) => Ok(self),
+            Err(error) => Err(self.settle_after(fs, error)),
+        }
+    }
+
+    /// Puts it in its place, if the digests of the whole are these.
+    pub(super) fn commit(
+        mut self,
+        fs: &dyn Fs,
+        terms: &Terms,
+        whole: &[(Algorithm, Vec<u8>)],
+    ) -> Result<Committed> {
+        if let Err(error) = self.take_digests().check() {
+            return Err(self.settle_after(fs, error));
+        }
+        if let Stay::Recorded(kept) = &mut self.stay {
+            // Checked, as far as there was something to check.
+            kept.checked = false;
+        }
+        match self.file(fs).and_then(|file| self.commit_checked(fs, &file, terms, whole)) {
+            Ok(committed) => {
+                self.claim.forget();
+                self.remove_record(fs);
+                Ok(committed)
+            }
+            Err(error) if matches!(error, Error::Digest) => {
+                self.remove(fs);
+                Err(error)
+            }
+            Err(error) => Err(self.settle_after(fs, error)),
+        }
+    }
+
+    fn commit_checked(
+        &self,
+        fs: &dyn Fs,
+        file: &File,
+        terms: &Terms,
+        whole: &[(Algorithm, Vec<u8>)],
+    ) -> Result<Committed> {
+        let mut digests = Digests::new(whole);
+        if !digests.are_none() {
+            of_file(fs, file, |bytes| digests.update(bytes))?;
+        }
+        digests.check()?;
+        let is_synced = self.prepared == Some(self.at);
+        let whole = Whole { id: self.claim.id, file, bytes: self.at, is_synced };
+        self.claim.home.commit(fs, &whole, terms)
+    }
+
+    /// Leaves it for later: the offset that it stands at.
+    pub(super) fn pause(mut self, fs: &dyn Fs) -> Result<u64> {
+        if let Err(error) = self.take_digests().check() {
+            return Err(self.settle_after(fs, error));
+        }
+        if let Err(error) = self.record(fs) {
+            return Err(self.settle_after(fs, error));
+        }
+        Ok(self.at)
+    }
+
+    /// What becomes of it after an error, and the error.
+    fn settle_after(mut self, fs: &dyn Fs, error: Error) -> Error {
+        let noted = self.note::<()>(Err(error));
+        self.settle(fs);
+        noted.err().unwrap_or(Error::InUse)
+    }
+
+    /// What becomes of it when its client is gone, with the bytes that came and were not written.
+    pub(super) fn give_up(mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) {
+        let is_worth_it = match &self.stay {
+            Stay::No => false,
+            Stay::Unrecorded(_) => true,
+            Stay::Recorded(kept) => !kept.checked,
+        };
+        if is_worth_it && self.trouble == Trouble::None {
+            let written = self.write_pieces(fs, pieces, quota);
+            if let Err(error) = self.note(written) {
+                let id = self.claim.id;
+                tracing::info!(upload = %id, %error, "the last bytes of an upload were not written");
+            }
+        }
+        self.settle(fs);
+    }
+
+    /// What becomes of it where nothing can be waited for: one that is kept stays as it was last recorded.
+    pub(super) fn abandon(self) {
+        if !matches!(self.stay, Stay::Recorded(_)) && self.file.is_some() {
+            self.claim.home.abandon(self.claim.id);
+        }
+    }
+
+    /// Keeps what may be kept, and removes the rest.
+    pub(super) fn settle(mut self, fs: &dyn Fs) {
+        if self.goes() {
+            return self.remove(fs);
+        }
+        if let (Stay::Recorded(kept), Some(file)) = (&self.stay, &self.file)
+            && kept.checked
+        {
+            // Not needed for what is told, which is the recorded offset: it only frees the room.
+            let _ = fs.set_len(file, kept.synced);
+        } else if self.trouble != Trouble::Disk
+            && let Err(error) = self.record(fs)
+        {
+            tracing::warn!(upload = %self.claim.id, %error, "a kept upload could not be synced");
+            // What was recorded before stays, if there is anything.
+            self.trouble = Trouble::Disk;
+            if self.goes() {
+                self.remove(fs);
+            }
+        }
+    }
+
+    /// Whether nothing of it is kept. What is found by its path goes too when it was refused: its owner may
+    /// know of no other way to have its room back.
+    fn goes(&self) -> bool {
+        match &self.stay {
+            Stay::No => true,
+            Stay::Unrecorded(_) => self.at == 0 || self.trouble != Trouble::None,
+            Stay::Recorded(kept) if self.trouble == Trouble::Disk => kept.by_path && kept.synced == 0,
+            Stay::Recorded(kept) => kept.by_path && self.trouble == Trouble::Refused,
+        }
+    }
+
+    /// Syncs and records what has come of a kept upload, whose part goes on.
+    pub(super) fn record_so_far(&mut self, fs: &dyn Fs) -> Result<()> {
+        let is_worth_it = match &self.stay {
+            Stay::No => false,
+            Stay::Unrecorded(_) => self.at > 0,
+            Stay::Recorded(kept) => !kept.checked,
+        };
+        if is_worth_it && self.trouble == Trouble::None { self.record(fs) } else { Ok(()) }
+    }
+
+    /// Syncs what is written, and then says so in the record.
+    fn record(&mut self, fs: &dyn Fs) -> Result<()> {
+        let recorded = self.record_synced(fs);
+        self.note(recorded)
+    }
+
+    fn record_synced(&mut self, fs: &dyn Fs) -> Result<()> {
+        let (home, Some(file)) = (self.claim.home.clone(), &self.file) else { return Ok(()) };
+        if let Stay::Unrecorded(about) = &self.stay {
+            let record = Record::create(fs, &home, self.claim.id, about)?;
+            home.sync(fs, &[home.pending()])?;
+            self.stay = Stay::Recorded(Kept { record, synced: 0, checked: false, by_path: true });
+            self.claim.keep();
+        }
+        let Stay::Recorded(kept) = &mut self.stay else { return Ok(()) };
+        if kept.synced != self.at {
+            home.sync(fs, &[file])?;
+            kept.record.write_offset(fs, self.at)?;
+            home.sync(fs, &[kept.record.file()])?;
+            kept.synced = self.at;
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, fs: &dyn Fs) -> Result<File> {
+        if let Some(file) = &self.file {
+            return Ok(file.clone());
+        }
+        let file = fs.create(self.claim.home.pending(), &self.claim.id.data_name())?;
+        self.file = Some(file.clone());
+        Ok(file)
+    }
+
+    fn take_digests(&mut self) -> Digests {
+        std::mem::replace(&mut self.digests, Digests::new(&[]))
+    }
+
+    fn remove(mut self, fs: &dyn Fs) {
+        self.claim.forget();
+        if self.file.is_some() {
+            self.claim.home.remove_upload(fs, self.claim.id);
+        }
+    }
+
+    fn remove_record(&self, fs: &dyn Fs) {
+        if matches!(self.stay, Stay::Recorded(_))
+            && let Err(error) = fs.remove_file(self.claim.home.pending(), &self.claim.id.record_name())
+        {
+            tracing::warn!(upload = %self.claim.id, %error, "the record of an upload could not be removed");
+        }
+    }
+}
+
+pub(super) fn write_all(fs: &dyn Fs, file: &File, bytes: &[u8], at: u64) -> Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match fs.write_at(file, &bytes[done..], at + done as u64)? {
+            0 => return Err(Error::Full),
+            count => done += count,
+        }
+    }
+    Ok(())
+}

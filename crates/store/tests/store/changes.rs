@@ -1,0 +1,243 @@
+//! Folders made, and names removed, moved and copied.
+
+use std::sync::Arc;
+
+use plimsoll_io::Existing;
+use plimsoll_store::{Condition, Depth, End, Error, Quota, What};
+
+use super::{Scene, any, path, put, with_home};
+
+fn always() -> Condition {
+    Arc::new(|_| true)
+}
+
+async fn make_folder(scene: &Scene, at: &str) -> Result<(), Error> {
+    scene.home.make_folder(&scene.io, path(at), Quota::default()).await
+}
+
+fn end(scene: &Scene, at: &str) -> End {
+    End { home: scene.home.clone(), path: path(at), quota: Quota::default() }
+}
+
+async fn rename(scene: &Scene, from: &str, to: &str, existing: Existing) -> Result<bool, Error> {
+    end(scene, from).rename(&scene.io, end(scene, to), existing).await.map(|moved| moved.created)
+}
+
+async fn copy(scene: &Scene, from: &str, to: &str, existing: Existing) -> Result<bool, Error> {
+    let copied = end(scene, from).copy(&scene.io, end(scene, to), existing, Depth::Infinity);
+    copied.await.map(|copied| copied.created)
+}
+
+/// A folder `top` with a file, and a folder with a file.
+async fn plant(scene: &Scene) {
+    make_folder(scene, "top").await.unwrap();
+    make_folder(scene, "top/sub").await.unwrap();
+    put(&scene.io, &scene.home, any("top/a"), b"a").await.unwrap();
+    put(&scene.io, &scene.home, any("top/sub/b"), b"bb").await.unwrap();
+}
+
+#[test]
+fn a_folder_needs_a_free_name_and_a_folder_around_it() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        assert!(matches!(make_folder(&scene, "top").await, Err(Error::AlreadyExists)));
+        assert!(matches!(make_folder(&scene, "top/a").await, Err(Error::AlreadyExists)));
+        assert!(matches!(make_folder(&scene, "").await, Err(Error::AlreadyExists)));
+        assert!(matches!(make_folder(&scene, "none/a").await, Err(Error::NoFolder)));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_folder_is_removed_with_all_that_is_in_it() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        let deep: Vec<String> = (1..60).map(|depth| vec!["d"; depth].join("/")).collect();
+        for folder in deep {
+            make_folder(&scene, &format!("top/{folder}")).await.unwrap();
+        }
+        let removed = scene.home.remove(&scene.io, path("top"), What::Any, always()).await.unwrap();
+        assert_eq!((removed.usage.files, removed.usage.folders), (2, 61));
+        assert_eq!(scene.contents("top/a"), None);
+        scene.assert_counted().await;
+        scene.settle().await;
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+    });
+}
+
+#[test]
+fn what_is_removed_must_be_there_and_be_what_is_meant() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        let remove = async |at: &str, condition: Condition| {
+            scene
+                .home
+                .remove(&scene.io, path(at), What::Any, condition)
+                .await
+                .map(|removed| removed.usage.files)
+        };
+        assert!(matches!(remove("none", always()).await, Err(Error::NotFound)));
+        assert!(matches!(remove("none/a", always()).await, Err(Error::NotFound)));
+        assert!(matches!(remove("", always()).await, Err(Error::Home)));
+        let never: Condition = Arc::new(|_| false);
+        assert!(matches!(remove("top/a", never).await, Err(Error::Precondition)));
+        assert_eq!(remove("top/a", always()).await.unwrap(), 1);
+        assert!(matches!(remove("top/a", always()).await, Err(Error::NotFound)));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_link_is_removed_and_not_what_it_leads_to() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        scene.host.disk().symlink("/data/accounts/alice/files/link", "top").unwrap();
+        scene.home.remove(&scene.io, path("link"), What::Any, always()).await.unwrap();
+        assert_eq!(scene.contents("top/a"), Some(b"a".to_vec()));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_name_moves_with_all_below_it() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        assert!(rename(&scene, "top", "other", Existing::Kept).await.unwrap());
+        assert_eq!(scene.contents("other/sub/b"), Some(b"bb".to_vec()));
+        assert_eq!(scene.contents("top/a"), None);
+        assert!(rename(&scene, "other/a", "a", Existing::Kept).await.unwrap());
+        assert_eq!(scene.contents("a"), Some(b"a".to_vec()));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_has_the_new_name_stays_unless_it_is_to_be_replaced() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        put(&scene.io, &scene.home, any("z"), b"zzz").await.unwrap();
+        for (from, to) in [("z", "top/a"), ("z", "top"), ("top", "z")] {
+            let refused = rename(&scene, from, to, Existing::Kept).await;
+            assert!(matches!(refused, Err(Error::AlreadyExists)), "{from} {to}: {refused:?}");
+            let refused = copy(&scene, from, to, Existing::Kept).await;
+            assert!(matches!(refused, Err(Error::AlreadyExists)), "{from} {to}: {refused:?}");
+        }
+        assert!(!copy(&scene, "z", "top/a", Existing::Replaced).await.unwrap());
+        assert!(!rename(&scene, "top/sub/b", "top/a", Existing::Replaced).await.unwrap());
+        assert_eq!(scene.contents("top/a"), Some(b"bb".to_vec()));
+        assert!(!rename(&scene, "z", "top", Existing::Replaced).await.unwrap());
+        assert_eq!(scene.contents("top"), Some(b"zzz".to_vec()));
+        scene.settle().await;
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn nothing_goes_into_itself() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        for (from, to) in [("top", "top/sub/x"), ("top", "top"), ("top/sub", "top"), ("", "x"), ("top", "")] {
+            let moved = rename(&scene, from, to, Existing::Replaced).await;
+            assert!(matches!(moved, Err(Error::IntoItself | Error::Home)), "{from} {to}: {moved:?}");
+            let copied = copy(&scene, from, to, Existing::Replaced).await;
+            assert!(matches!(copied, Err(Error::IntoItself | Error::Home)), "{from} {to}: {copied:?}");
+        }
+        assert_eq!(scene.contents("top/sub/b"), Some(b"bb".to_vec()));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_copy_has_the_same_bytes_and_is_another_file() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        scene.host.disk().symlink("/data/accounts/alice/files/top/link", "a").unwrap();
+        assert!(copy(&scene, "top", "twin", Existing::Kept).await.unwrap());
+        put(&scene.io, &scene.home, any("top/a"), b"changed").await.unwrap();
+        assert_eq!(scene.contents("twin/a"), Some(b"a".to_vec()));
+        assert_eq!(scene.contents("twin/sub/b"), Some(b"bb".to_vec()));
+        assert_eq!(scene.contents("twin/link"), None);
+        let shallow = end(&scene, "top").copy(&scene.io, end(&scene, "flat"), Existing::Kept, Depth::Zero);
+        shallow.await.unwrap();
+        assert!(super::names(&scene.host, "/data/accounts/alice/files/flat").is_empty());
+        assert!(scene.pending().is_empty());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_copy_that_fails_leaves_nothing() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        scene.host.disk().full_after(2);
+        let failed = copy(&scene, "top", "twin", Existing::Kept).await;
+        assert!(matches!(failed, Err(Error::Full)), "{failed:?}");
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        assert_eq!(scene.contents("twin/a"), None);
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn two_moves_across_two_homes_never_wait_for_each_other() {
+    with_home(|scene| async move {
+        let bob = scene.store.home(&scene.io, 2, "bob").await.unwrap();
+        put(&scene.io, &scene.home, any("a"), b"alice's").await.unwrap();
+        put(&scene.io, &bob, any("b"), b"bob's").await.unwrap();
+        let theirs = |at: &str| End { home: bob.clone(), path: path(at), quota: Quota::default() };
+        let one = end(&scene, "a").rename(&scene.io, theirs("a"), Existing::Kept);
+        let two = theirs("b").rename(&scene.io, end(&scene, "b"), Existing::Kept);
+        let (one, two) = plimsoll_io::join(one, two).await;
+        one.unwrap();
+        two.unwrap();
+        assert_eq!(scene.contents("b"), Some(b"bob's".to_vec()));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_a_failed_move_was_to_replace_is_still_there() {
+    with_home(|scene| async move {
+        plant(&scene).await;
+        make_folder(&scene, "new").await.unwrap();
+        put(&scene.io, &scene.home, any("new/b"), b"new").await.unwrap();
+        for copies in [false, true] {
+            // The first sets what is to be replaced aside; the second fails.
+            let (disk, kind) = (scene.host.disk(), std::io::ErrorKind::CrossesDevices);
+            // A copy makes, fills and syncs its tree before.
+            let calls_before = if copies { 5 } else { 0 };
+            disk.fail_at(disk.calls() + calls_before + 2, kind);
+            let failed = if copies {
+                copy(&scene, "new", "top", Existing::Replaced).await
+            } else {
+                rename(&scene, "new", "top", Existing::Replaced).await
+            };
+            assert!(matches!(failed, Err(Error::Failed(_))), "{copies}: {failed:?}");
+            scene.settle().await;
+            assert_eq!(scene.contents("top/sub/b"), Some(b"bb".to_vec()));
+            assert_eq!(scene.contents("new/b"), Some(b"new".to_vec()));
+            assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+            scene.assert_counted().await;
+        }
+    });
+}
+
+#[test]
+fn no_move_makes_a_tree_that_no_path_reaches() {
+    with_home(|scene| async move {
+        let chain = |top: &str, len: usize| format!("{top}{}", "/d".repeat(len - 1));
+        for (top, len) in [("one", 70), ("two", 70)] {
+            for depth in 1..=len {
+                make_folder(&scene, &chain(top, depth)).await.unwrap();
+            }
+        }
+        let into = format!("{}/x", chain("two", 70));
+        let deep = rename(&scene, "one", &into, Existing::Kept).await;
+        assert!(matches!(deep, Err(Error::Path(_))), "{deep:?}");
+        let deep = copy(&scene, "one", &into, Existing::Kept).await;
+        assert!(matches!(deep, Err(Error::Path(_))), "{deep:?}");
+        assert!(rename(&scene, "one", &format!("{}/x", chain("two", 30)), Existing::Kept).await.unwrap());
+        scene.assert_counted().await;
+    });
+}

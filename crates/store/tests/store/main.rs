@@ -1,0 +1,141 @@
+//! The store in the simulator: what its operations do, whatever the seed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::needless_pass_by_value,
+    missing_docs,
+    reason = "tests"
+)]
+
+mod changes;
+mod kept;
+mod power;
+mod quotas;
+mod resumed;
+mod sweeping;
+mod syncs;
+mod uploads;
+
+use std::path::Path as Folder;
+use std::time::Duration;
+
+use plimsoll_io::sim::{Faults, Host, Sim};
+use plimsoll_io::{Io, Lease};
+use plimsoll_store::{Committed, Error, Expected, Home, Path, Quota, Settings, Store, Terms, Upload};
+
+/// Where the data folder is on a simulated disk.
+const DATA: &str = "/data";
+/// Seeds that each test runs with.
+const SEEDS: u64 = 20;
+
+/// A simulated machine with a store, and alice's home in it.
+#[derive(Clone)]
+struct Scene {
+    io: Io,
+    host: Host,
+    store: Store,
+    home: Home,
+}
+
+impl Scene {
+    /// What is in a file of alice's home.
+    fn contents(&self, path: &str) -> Option<Vec<u8>> {
+        contents(&self.host, &format!("{DATA}/accounts/alice/files/{path}"))
+    }
+
+    /// The names in alice's pending folder.
+    fn pending(&self) -> Vec<String> {
+        names(&self.host, &format!("{DATA}/accounts/alice/pending"))
+    }
+
+    /// Lets everything that was handed over be done.
+    async fn settle(&self) {
+        self.io.sleep(Duration::from_secs(1)).await;
+    }
+
+    /// The store as a server finds it that starts now, with another clock of its own if `later`.
+    async fn started_again(&self) -> Scene {
+        let store = open(&self.host);
+        let home = store.home(&self.io, 1, "alice").await.unwrap();
+        Scene { store, home, ..self.clone() }
+    }
+
+    /// That what the home is thought to hold is what a fresh count finds.
+    async fn assert_counted(&self) {
+        let again = self.started_again().await;
+        let (known, counted) = (self.home.usage(&self.io).await, again.home.usage(&self.io).await);
+        assert_eq!(known.unwrap(), counted.unwrap());
+    }
+}
+
+/// How long uploads are kept here.
+const KEPT: Duration = Duration::from_secs(60);
+
+fn settings() -> Settings {
+    Settings { upload_kept_time: KEPT, ..Settings::default() }
+}
+
+fn open(host: &Host) -> Store {
+    Store::open(&**host.disk(), Folder::new(DATA), settings()).unwrap()
+}
+
+fn names(host: &Host, folder: &str) -> Vec<String> {
+    use plimsoll_io::Fs as _;
+    let disk = host.disk();
+    let folder = disk.open_root(Folder::new(folder)).unwrap();
+    let entries = disk.names(&folder, usize::MAX).unwrap();
+    entries.into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect()
+}
+
+fn contents(host: &Host, path: &str) -> Option<Vec<u8>> {
+    use plimsoll_io::Fs as _;
+    let disk = host.disk();
+    let root = disk.open_root(Folder::new("/")).unwrap();
+    let file = disk.open_beneath(&root, path.trim_start_matches('/').as_bytes()).ok()?;
+    let mut bytes = vec![0; usize::try_from(disk.stat(&file).unwrap().size).unwrap()];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += disk.read_at(&file, &mut bytes[filled..], filled as u64).unwrap();
+    }
+    Some(bytes)
+}
+
+/// Runs a test with each seed.
+fn with_home<F: Future<Output = ()> + 'static>(test: impl Fn(Scene) -> F + Copy + 'static) {
+    for seed in 0..SEEDS {
+        let sim = Sim::new(seed, Faults::splits());
+        let host = sim.host("server");
+        host.disk().mkdir(DATA).unwrap();
+        let (io, store) = (host.io(), open(&host));
+        let on = host.clone();
+        sim.run(&host, async move {
+            let home = store.home(&io, 1, "alice").await.unwrap();
+            test(Scene { io, host: on, store, home }).await;
+        });
+        assert!(sim.panics().is_empty(), "seed {seed}: {:?}", sim.panics());
+    }
+}
+
+fn path(text: &str) -> Path {
+    Path::parse(text.as_bytes()).unwrap()
+}
+
+fn any(to: &str) -> Terms {
+    Terms::any(path(to), Quota::default())
+}
+
+/// Sends bytes in pieces.
+async fn send(upload: &mut Upload, bytes: &[u8], piece: usize) -> Result<(), Error> {
+    for piece in bytes.chunks(piece) {
+        upload.write(Lease::owned(piece.to_vec()).detach()).await?;
+    }
+    Ok(())
+}
+
+async fn put(io: &Io, home: &Home, terms: Terms, bytes: &[u8]) -> Result<Committed, Error> {
+    let mut upload = home.upload(io, terms, Expected::default()).await?;
+    send(&mut upload, bytes, 1000).await?;
+    upload.commit().await
+}

@@ -1,0 +1,570 @@
+//! Uploads that are known by their path alone: broken off, kept, and gone on with.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use plimsoll_io::sim::Call;
+use plimsoll_store::limits::{COPIED_AT_ONCE_BYTES_MAX, KEPT_FROM_BYTES};
+use plimsoll_store::{Begin, Error, NewUpload, Quota, Terms, Upload, What};
+
+use super::{KEPT, Scene, any, path, put, send, with_home};
+
+/// More than has no record.
+const LARGE: usize = 3 << 20;
+
+fn bytes(fill: u8, len: usize) -> Vec<u8> {
+    (0..len).map(|index| fill ^ u8::try_from(index % 251).unwrap()).collect()
+}
+
+fn len(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap()
+}
+
+async fn begin(scene: &Scene, to: &str, from: Begin) -> Result<Upload, Error> {
+    scene.home.upload_from(&scene.io, any(to), from, true).await
+}
+
+/// Begins an upload, sends some of it, and lets it be broken off.
+async fn broken_off(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) {
+    let mut upload = begin(scene, to, from).await.unwrap();
+    send(&mut upload, bytes, 300_000).await.unwrap();
+    drop(upload);
+    scene.settle().await;
+}
+
+/// A whole upload: the offset that it began at.
+async fn whole(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) -> Result<u64, Error> {
+    let mut upload = begin(scene, to, from).await?;
+    let begun_at = upload.begun_at();
+    send(&mut upload, bytes, 300_000).await?;
+    upload.commit().await?;
+    Ok(begun_at)
+}
+
+async fn pending(scene: &Scene, to: &str) -> Option<u64> {
+    scene.home.pending_at(&scene.io, &path(to)).await.unwrap().map(|kept| kept.offset)
+}
+
+#[test]
+fn a_file_appears_whole_when_its_upload_is_complete() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
+        let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
+        assert_eq!((upload.begun_at(), upload.announced()), (0, None));
+        send(&mut upload, &bytes(1, LARGE), 300_000).await.unwrap();
+        assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
+        upload.commit().await.unwrap();
+        assert_eq!(scene.contents("a"), Some(bytes(1, LARGE)));
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_is_broken_off_is_kept_and_gone_on_with() {
+    with_home(|scene| async move {
+        for part in [1, 5_000, 150_000, LARGE] {
+            let sent = bytes(2, part + 70_000);
+            broken_off(&scene, "a", Begin::Start, &sent[..part]).await;
+            assert_eq!((scene.contents("a"), scene.pending().len()), (None, 2));
+            let scene = scene.started_again().await;
+            let listed = scene.home.all_kept(&scene.io).await.unwrap();
+            assert_eq!(listed.len(), 1);
+            assert_eq!((listed[0].offset, listed[0].bytes), (part as u64, None));
+            assert_eq!(pending(&scene, "a").await, Some(part as u64));
+            assert_eq!(pending(&scene, "b").await, None);
+            let from = Begin::Offset(part as u64);
+            assert_eq!(whole(&scene, "a", from, &sent[part..]).await.unwrap(), part as u64);
+            assert_eq!(scene.contents("a"), Some(sent));
+            assert_eq!((pending(&scene, "a").await, scene.pending().len()), (None, 0));
+            scene.home.remove(&scene.io, path("a"), What::File, Arc::new(|_| true)).await.unwrap();
+            scene.assert_counted().await;
+        }
+    });
+}
+
+#[test]
+fn of_one_of_which_nothing_came_nothing_is_left() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("file"), b"text").await.unwrap();
+        for (to, from) in [("a", Begin::Start), ("a", Begin::End), ("file", Begin::End)] {
+            broken_off(&scene, to, from, b"").await;
+            assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+            assert_eq!(pending(&scene, to).await, None);
+        }
+    });
+}
+
+#[test]
+fn a_record_is_made_only_for_what_has_grown_and_survives_a_kill() {
+    with_home(|scene| async move {
+        let sent = bytes(3, len(KEPT_FROM_BYTES) + 1);
+        let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
+        send(&mut upload, &sent[..len(KEPT_FROM_BYTES)], 1 << 20).await.unwrap();
+        assert_eq!(scene.pending().len(), 1);
+        send(&mut upload, &bytes(9, 70_000), 70_000).await.unwrap();
+        assert_eq!(scene.pending().len(), 2);
+        // The server is killed: nothing is settled.
+        std::mem::forget(upload);
+        let again = scene.started_again().await;
+        assert_eq!(pending(&again, "a").await, Some(KEPT_FROM_BYTES + 70_000));
+    });
+}
+
+#[test]
+fn a_small_upload_costs_no_more_calls_than_one_that_is_not_kept() {
+    with_home(|scene| async move {
+        let calls = async |keep| {
+            let before = scene.host.disk().calls();
+            let begun = scene.home.upload_from(&scene.io, any("a"), Begin::Start, keep).await;
+            let mut upload = begun.unwrap();
+            send(&mut upload, b"x", 1).await.unwrap();
+            upload.commit().await.unwrap();
+            scene.host.disk().calls() - before
+        };
+        assert_eq!(calls(true).await, calls(false).await);
+    });
+}
+
+#[test]
+fn what_goes_into_a_share_is_not_kept_and_leaves_alone_what_is() {
+    with_home(|scene| async move {
+        broken_off(&scene, "a", Begin::Start, b"the owner's").await;
+        for size in [500, LARGE] {
+            let begun = scene.home.upload_from(&scene.io, any("a"), Begin::Start, false).await;
+            let mut upload = begun.unwrap();
+            send(&mut upload, &bytes(1, size), 100_000).await.unwrap();
+            drop(upload);
+            scene.settle().await;
+            assert_eq!((scene.pending().len(), pending(&scene, "a").await), (2, Some(11)));
+        }
+        let begun = scene.home.upload_from(&scene.io, any("a"), Begin::Offset(3), false).await;
+        assert!(matches!(begun.map(drop), Err(Error::Offset(0))));
+        let begun = scene.home.upload_from(&scene.io, any("a"), Begin::End, false).await;
+        assert_eq!(begun.unwrap().begun_at(), 0);
+    });
+}
+
+#[test]
+fn an_offset_goes_on_from_what_was_kept_cut_to_it() {
+    with_home(|scene| async move {
+        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
+        broken_off(&scene, "a", Begin::Offset(6), b"").await;
+        assert_eq!(pending(&scene, "a").await, Some(6), "cut, though nothing came");
+        broken_off(&scene, "a", Begin::Offset(4), b"xyz").await;
+        let scene = scene.started_again().await;
+        assert_eq!(pending(&scene, "a").await, Some(7));
+        assert_eq!(whole(&scene, "a", Begin::Offset(7), b"").await.unwrap(), 7);
+        assert_eq!(scene.contents("a"), Some(b"0123xyz".to_vec()));
+        assert!(scene.pending().is_empty());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn an_offset_begins_with_that_much_of_the_file_if_nothing_was_kept() {
+    with_home(|scene| async move {
+        // Few bytes are copied at once, many as a chore.
+        for part in [1, len(COPIED_AT_ONCE_BYTES_MAX), len(COPIED_AT_ONCE_BYTES_MAX) + 1, LARGE] {
+            let old = bytes(4, LARGE);
+            put(&scene.io, &scene.home, any("a"), &old).await.unwrap();
+            let mut upload = begin(&scene, "a", Begin::Offset(part as u64)).await.unwrap();
+            assert_eq!((upload.begun_at(), upload.bytes()), (part as u64, part as u64));
+            send(&mut upload, b"new", 3).await.unwrap();
+            assert_eq!(scene.contents("a").as_ref(), Some(&old));
+            assert!(!upload.commit().await.unwrap().created);
+            assert_eq!(scene.contents("a"), Some([&old[..part], b"new"].concat()));
+            assert!(scene.pending().is_empty());
+            scene.assert_counted().await;
+        }
+    });
+}
+
+#[test]
+fn an_offset_beyond_what_there_is_tells_how_much_there_is() {
+    with_home(|scene| async move {
+        let refused = async |offset| match begin(&scene, "a", Begin::Offset(offset)).await.map(drop) {
+            Err(Error::Offset(there)) => there,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(1).await, 0);
+        broken_off(&scene, "a", Begin::Start, b"12345").await;
+        assert_eq!(refused(6).await, 5);
+        assert_eq!(pending(&scene, "a").await, Some(5), "it is still there");
+        put(&scene.io, &scene.home, any("a"), b"1234567").await.unwrap();
+        assert_eq!(refused(8).await, 7);
+    });
+}
+
+#[test]
+fn the_end_of_a_file_is_appended_to_whatever_was_kept() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"file").await.unwrap();
+        broken_off(&scene, "a", Begin::Start, b"something else").await;
+        assert_eq!(whole(&scene, "a", Begin::End, b" and more").await.unwrap(), 4);
+        assert_eq!(scene.contents("a"), Some(b"file and more".to_vec()));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn where_there_is_no_file_the_end_is_that_of_what_was_kept() {
+    with_home(|scene| async move {
+        assert_eq!(whole(&scene, "a", Begin::End, b"all").await.unwrap(), 0);
+        broken_off(&scene, "b", Begin::Start, b"kept").await;
+        assert_eq!(whole(&scene, "b", Begin::End, b" and more").await.unwrap(), 4);
+        assert_eq!(scene.contents("b"), Some(b"kept and more".to_vec()));
+        assert!(scene.pending().is_empty());
+    });
+}
+
+#[test]
+fn what_began_with_a_file_replaces_only_that_file() {
+    with_home(|scene| async move {
+        for old in [&b"old"[..], b""] {
+            put(&scene.io, &scene.home, any("a"), old).await.unwrap();
+            // Two append at once: one of them has to look again.
+            let mut one = begin(&scene, "a", Begin::End).await.unwrap();
+            let mut two = begin(&scene, "a", Begin::End).await.unwrap();
+            send(&mut one, b"one", 3).await.unwrap();
+            send(&mut two, b"two", 3).await.unwrap();
+            two.commit().await.unwrap();
+            assert!(matches!(one.commit().await, Err(Error::Precondition)));
+            assert_eq!(scene.contents("a"), Some([old, b"two"].concat()));
+        }
+        for change in ["removed", "touched"] {
+            let mut upload = begin(&scene, "a", Begin::Offset(1)).await.unwrap();
+            send(&mut upload, b"x", 1).await.unwrap();
+            if change == "removed" {
+                scene.home.remove(&scene.io, path("a"), What::File, Arc::new(|_| true)).await.unwrap();
+            } else {
+                scene.home.set_modified(&scene.io, path("a"), Duration::from_secs(1)).await.unwrap();
+            }
+            assert!(matches!(upload.commit().await, Err(Error::Precondition)), "{change}");
+            put(&scene.io, &scene.home, any("a"), b"again").await.unwrap();
+        }
+        scene.settle().await;
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_began_with_a_file_goes_when_it_is_broken_off_and_the_file_stays() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"file").await.unwrap();
+        broken_off(&scene, "a", Begin::End, &bytes(1, LARGE)).await;
+        assert!(scene.pending().is_empty());
+        assert_eq!(scene.contents("a"), Some(b"file".to_vec()));
+    });
+}
+
+#[test]
+fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
+    with_home(|scene| async move {
+        let new = |bytes, condition: &str| {
+            let new = NewUpload { terms: any("a"), bytes, condition: condition.to_owned() };
+            scene.home.keep(&scene.io, new)
+        };
+        // Of known length, or with a condition: not to be gone on with by its path.
+        let others = [new(Some(9), "").await.unwrap().id, new(None, "If-None-Match: *").await.unwrap().id];
+        let deferred = new(None, "").await.unwrap().id;
+        broken_off(&scene, "b", Begin::Start, b"another").await;
+        broken_off(&scene, "a", Begin::Offset(0), b"first").await;
+        let mut hanging = begin(&scene, "a", Begin::Start).await.unwrap();
+        send(&mut hanging, &bytes(1, 70_000), 70_000).await.unwrap();
+        assert_eq!(pending(&scene, "a").await, Some(70_000), "the first is gone");
+        let begun = begin(&scene, "a", Begin::Start).await.unwrap();
+        assert_eq!(pending(&scene, "a").await, Some(70_000), "somebody is writing to it");
+        assert_eq!(pending(&scene, "b").await, Some(7));
+        for id in others {
+            scene.home.kept(&scene.io, id).await.unwrap();
+        }
+        assert!(matches!(scene.home.kept(&scene.io, deferred).await, Err(Error::NotFound)));
+        drop((hanging, begun));
+    });
+}
+
+#[test]
+fn the_newest_is_the_one_that_is_told() {
+    with_home(|scene| async move {
+        let mut old = begin(&scene, "a", Begin::Start).await.unwrap();
+        send(&mut old, b"longer and older", 50).await.unwrap();
+        scene.settle().await;
+        broken_off(&scene, "a", Begin::Start, b"newer").await;
+        drop(old);
+        scene.settle().await;
+        for scene in [scene.clone(), scene.started_again().await] {
+            assert_eq!(pending(&scene, "a").await, Some(5));
+        }
+        // Who knows of more means the other.
+        assert_eq!(whole(&scene, "a", Begin::Offset(6), b" one").await.unwrap(), 6);
+        assert_eq!(scene.contents("a"), Some(b"longer one".to_vec()));
+    });
+}
+
+#[test]
+fn what_was_kept_before_the_file_came_is_not_what_an_offset_means() {
+    with_home(|scene| async move {
+        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
+        put(&scene.io, &scene.home, any("a"), b"abcdef").await.unwrap();
+        assert_eq!(whole(&scene, "a", Begin::Offset(3), b"X").await.unwrap(), 3);
+        assert_eq!(scene.contents("a"), Some(b"abcX".to_vec()));
+        // And what was kept of a newer one is.
+        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
+        assert_eq!(whole(&scene, "a", Begin::Offset(3), b"Y").await.unwrap(), 3);
+        assert_eq!(scene.contents("a"), Some(b"012Y".to_vec()));
+    });
+}
+
+#[test]
+fn who_comes_back_takes_over_from_the_connection_that_hangs() {
+    with_home(|scene| async move {
+        let sent = bytes(5, 150_000);
+        let mut hanging = begin(&scene, "a", Begin::Start).await.unwrap();
+        send(&mut hanging, &sent[..70_000], 70_000).await.unwrap();
+        assert_eq!(scene.pending().len(), 1, "it has no record yet");
+        assert_eq!(pending(&scene, "a").await, Some(70_000));
+        assert_eq!(whole(&scene, "a", Begin::Offset(70_000), &sent[70_000..]).await.unwrap(), 70_000);
+        let late = send(&mut hanging, &sent[70_000..], 100_000).await;
+        assert!(matches!(late, Err(Error::InUse)), "{late:?}");
+        drop(hanging);
+        scene.settle().await;
+        assert_eq!(scene.contents("a"), Some(sent));
+        assert!(scene.pending().is_empty());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_is_kept_expires() {
+    with_home(|scene| async move {
+        broken_off(&scene, "a", Begin::Start, b"12345").await;
+        scene.io.sleep(KEPT * 2).await;
+        assert_eq!(pending(&scene, "a").await, None);
+        assert!(matches!(begin(&scene, "a", Begin::Offset(3)).await.map(drop), Err(Error::Offset(0))));
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+    });
+}
+
+fn under(to: &str, most: u64) -> Terms {
+    Terms::any(path(to), Quota { bytes: Some(most), files: None })
+}
+
+#[test]
+fn what_an_upload_begins_with_takes_room() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), &[1; 60]).await.unwrap();
+        let begin = async |from, most| scene.home.upload_from(&scene.io, under("a", most), from, true).await;
+        let first = begin(Begin::End, 100).await.unwrap();
+        assert!(matches!(begin(Begin::End, 100).await.map(drop), Err(Error::Quota)), "60 and 60");
+        begin(Begin::Offset(40), 100).await.map(drop).unwrap();
+        drop(first);
+        scene.settle().await;
+        let mut more = begin(Begin::End, 100_000).await.unwrap();
+        assert!(matches!(send(&mut more, &[2; 140_000], 70_000).await, Err(Error::Quota)));
+        drop(more);
+        scene.settle().await;
+        let mut more = begin(Begin::End, 100).await.unwrap();
+        send(&mut more, &[2; 40], 40).await.unwrap();
+        more.commit().await.unwrap();
+        assert_eq!(scene.home.usage(&scene.io).await.unwrap().bytes, 100);
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_is_cut_off_gives_its_room_back() {
+    with_home(|scene| async move {
+        broken_off(&scene, "a", Begin::Start, &[1; 60]).await;
+        let held = Begin::Offset(10);
+        let cut = scene.home.upload_from(&scene.io, under("a", 100), held, true).await.unwrap();
+        let other = scene.home.upload_from(&scene.io, under("b", 100), Begin::Start, true).await;
+        let mut other = other.unwrap();
+        send(&mut other, &[2; 90], 90).await.unwrap();
+        other.commit().await.unwrap();
+        drop(cut);
+    });
+}
+
+#[test]
+fn what_is_refused_is_not_kept() {
+    with_home(|scene| async move {
+        const MOST: u64 = 1 << 21;
+        for sent in [&bytes(1, LARGE)[..], &bytes(1, 100)] {
+            let most = if sent.len() > 100 { MOST } else { 99 };
+            let begun = scene.home.upload_from(&scene.io, under("a", most), Begin::Start, true).await;
+            let mut upload = begun.unwrap();
+            let sent = send(&mut upload, sent, 200_000).await;
+            let ended = match sent {
+                Ok(()) => upload.commit().await.map(drop),
+                refused => {
+                    drop(upload);
+                    refused
+                }
+            };
+            assert!(matches!(ended, Err(Error::Quota)), "{ended:?}");
+            scene.settle().await;
+            assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        }
+        // Nor when it is broken off before it is told so.
+        let begun = scene.home.upload_from(&scene.io, under("a", 99), Begin::Start, true).await;
+        let mut upload = begun.unwrap();
+        send(&mut upload, &bytes(1, 100), 100).await.unwrap();
+        drop(upload);
+        scene.settle().await;
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        // One whose folder went away while it came.
+        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+        let mut upload = begin(&scene, "f/a", Begin::Start).await.unwrap();
+        send(&mut upload, &bytes(1, LARGE), 200_000).await.unwrap();
+        scene.home.remove(&scene.io, path("f"), What::EmptyFolder, Arc::new(|_| true)).await.unwrap();
+        assert!(matches!(upload.commit().await, Err(Error::NoFolder)));
+        scene.settle().await;
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+    });
+}
+
+#[test]
+fn what_a_sync_that_failed_may_have_lost_is_not_told() {
+    with_home(|scene| async move {
+        let failed = std::io::ErrorKind::Other;
+        // The first: of the names. Nothing has come to the disk for sure.
+        let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
+        scene.host.disk().fail_next(Call::Sync, failed);
+        let sent = send(&mut upload, &bytes(1, LARGE), LARGE).await;
+        assert!(matches!(sent, Err(Error::Failed(_))), "{sent:?}");
+        drop(upload);
+        scene.settle().await;
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        // A later one: what was synced before stays.
+        broken_off(&scene, "a", Begin::Start, &bytes(1, 70_000)).await;
+        let mut upload = begin(&scene, "a", Begin::Offset(70_000)).await.unwrap();
+        send(&mut upload, &bytes(1, 70_000), 70_000).await.unwrap();
+        scene.host.disk().fail_next(Call::Sync, failed);
+        assert!(matches!(upload.commit().await, Err(Error::Failed(_))));
+        assert_eq!(pending(&scene, "a").await, Some(70_000));
+        // Any call, when it is broken off.
+        for call in 1.. {
+            let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
+            send(&mut upload, &bytes(1, 70_000), 70_000).await.unwrap();
+            scene.host.disk().fail_at(scene.host.disk().calls() + call, failed);
+            drop(upload);
+            scene.settle().await;
+            match pending(&scene, "a").await {
+                None => assert!(scene.pending().is_empty(), "{:?}", scene.pending()),
+                Some(offset) => {
+                    assert!(offset == 70_000 && call > 5, "{offset} after {call}");
+                    break;
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn one_whose_record_could_not_be_cut_is_thrown_away() {
+    with_home(|scene| async move {
+        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
+        scene.host.disk().fail_next(Call::Sync, std::io::ErrorKind::Other);
+        assert!(matches!(begin(&scene, "a", Begin::Offset(4)).await.map(drop), Err(Error::Failed(_))));
+        assert_eq!((pending(&scene, "a").await, scene.pending().len()), (None, 0));
+    });
+}
+
+/// Polls at most so many times more after the first; none if it is not done then, and it is dropped.
+async fn polled<T>(doing: impl Future<Output = T>, times: usize) -> Option<T> {
+    let (mut doing, mut left) = (Box::pin(doing), times);
+    poll_fn(move |cx| match doing.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+#[test]
+fn dropped_at_any_await_it_leaves_the_old_file_or_the_new_one_and_what_is_kept() {
+    with_home(|scene| async move {
+        let old = bytes(6, LARGE);
+        let cases = [
+            (Begin::Start, Vec::new()),
+            (Begin::End, old.clone()),
+            (Begin::Offset(10), old[..10].to_vec()),
+            (Begin::Offset(LARGE as u64), old.clone()),
+        ];
+        for (from, start) in cases {
+            let (sent, mut times) = (bytes(7, 150_000), 0);
+            let new = [start, sent.clone()].concat();
+            loop {
+                put(&scene.io, &scene.home, any("a"), &old).await.unwrap();
+                let done = polled(whole(&scene, "a", from, &sent), times).await;
+                scene.settle().await;
+                let found = scene.contents("a");
+                assert!(found.as_ref() == Some(&new) || (done.is_none() && found.as_ref() == Some(&old)));
+                for kept in scene.home.all_kept(&scene.io).await.unwrap() {
+                    assert_eq!(from, Begin::Start);
+                    scene.home.discard(&scene.io, kept.id).await.unwrap();
+                }
+                assert!(scene.pending().is_empty(), "{from:?} {times}: {:?}", scene.pending());
+                scene.assert_counted().await;
+                if done.is_some() {
+                    break;
+                }
+                times += 1;
+            }
+            assert!(times >= 3, "{from:?}: {times}");
+        }
+    });
+}
+
+#[test]
+fn a_time_is_set_of_files_and_folders_and_not_through_links() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"text").await.unwrap();
+        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+        scene.host.disk().symlink("/data/accounts/alice/files/link", "a").unwrap();
+        let time = Duration::new(1_000_000_000, 5000);
+        let set = async |at: &str| scene.home.set_modified(&scene.io, path(at), time).await;
+        assert_eq!(set("f").await.unwrap().modified, time);
+        let calls = scene.host.disk().calls();
+        assert_eq!(set("a").await.unwrap().modified, time);
+        assert_eq!(scene.host.disk().calls(), calls + 2, "it is set, and synced");
+        for missing in ["none", "none/a", "a/b", "link"] {
+            assert!(matches!(set(missing).await, Err(Error::NotFound)), "{missing}");
+        }
+        assert!(matches!(set("").await, Err(Error::Home)));
+        assert_eq!(scene.contents("a"), Some(b"text".to_vec()));
+    });
+}
+
+#[test]
+fn only_what_is_meant_is_removed() {
+    with_home(|scene| async move {
+        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+        put(&scene.io, &scene.home, any("f/a"), b"text").await.unwrap();
+        scene.host.disk().symlink("/data/accounts/alice/files/link", "f").unwrap();
+        let remove = async |at: &str, what| {
+            let checked = scene.home.check_removal(&scene.io, path(at), what, Arc::new(|_| true)).await;
+            let removed = scene.home.remove(&scene.io, path(at), what, Arc::new(|_| true)).await;
+            assert_eq!(checked.is_ok(), removed.is_ok());
+            removed.map(|removed| (removed.usage.files, removed.usage.folders))
+        };
+        assert!(matches!(remove("f", What::File).await, Err(Error::IsFolder)));
+        assert!(matches!(remove("f/a", What::EmptyFolder).await, Err(Error::NotFolder)));
+        assert!(matches!(remove("link", What::EmptyFolder).await, Err(Error::NotFolder)));
+        assert!(matches!(remove("f", What::EmptyFolder).await, Err(Error::NotEmpty)));
+        assert!(matches!(remove("", What::EmptyFolder).await, Err(Error::Home)));
+        remove("link", What::File).await.unwrap();
+        assert_eq!(remove("f/a", What::File).await.unwrap(), (1, 0));
+        assert_eq!(remove("f", What::EmptyFolder).await.unwrap(), (0, 1));
+        assert!(matches!(remove("f", What::EmptyFolder).await, Err(Error::NotFound)));
+        scene.assert_counted().await;
+    });
+}

@@ -1,0 +1,192 @@
+//! Uploads that come in one go.
+
+use std::sync::Arc;
+
+use plimsoll_io::sim::Call;
+use plimsoll_store::{Algorithm, Error, Expected, Quota, Terms};
+use sha2::Digest as _;
+
+use super::{any, path, put, send, with_home};
+
+/// More than is held in memory.
+const LARGE: usize = 150_000;
+
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len).map(|index| u8::try_from(index % 251).unwrap()).collect()
+}
+
+#[test]
+fn a_file_is_what_was_sent() {
+    with_home(|scene| async move {
+        for (name, len) in [("empty", 0), ("small", 10), ("large", LARGE)] {
+            let committed = put(&scene.io, &scene.home, any(name), &bytes(len)).await.unwrap();
+            assert!(committed.created);
+            assert_eq!(committed.stat.size, len as u64);
+            assert_eq!(scene.contents(name), Some(bytes(len)));
+        }
+        assert!(scene.pending().is_empty());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_file_is_replaced_as_a_whole() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old and longer").await.unwrap();
+        let committed = put(&scene.io, &scene.home, any("a"), b"new").await.unwrap();
+        assert!(!committed.created);
+        assert_eq!(scene.contents("a"), Some(b"new".to_vec()));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_is_broken_off_leaves_nothing() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
+        let expected = Expected::default();
+        let mut upload = scene.home.upload(&scene.io, any("a"), expected).await.unwrap();
+        send(&mut upload, &bytes(LARGE), 10_000).await.unwrap();
+        assert_eq!(scene.pending().len(), 1);
+        drop(upload);
+        scene.settle().await;
+        assert!(scene.pending().is_empty());
+        assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn digests_are_checked_and_a_wrong_one_leaves_the_old_file() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
+        for (len, right) in [(10, true), (10, false), (LARGE, true), (LARGE, false)] {
+            let sent = bytes(len);
+            let mut digest = sha2::Sha256::digest(&sent).to_vec();
+            digest[31] ^= u8::from(!right);
+            let expected = Expected { bytes: Some(len as u64), digests: vec![(Algorithm::Sha256, digest)] };
+            let mut upload = scene.home.upload(&scene.io, any("a"), expected).await.unwrap();
+            send(&mut upload, &sent, 9_999).await.unwrap();
+            let before = scene.contents("a");
+            let committed = upload.commit().await;
+            scene.settle().await;
+            assert!(scene.pending().is_empty());
+            if right {
+                committed.unwrap();
+                assert_eq!(scene.contents("a"), Some(sent));
+            } else {
+                assert!(matches!(committed, Err(Error::Digest)), "{committed:?}");
+                assert_eq!(scene.contents("a"), before);
+            }
+        }
+    });
+}
+
+#[test]
+fn bytes_are_as_many_as_were_announced() {
+    with_home(|scene| async move {
+        let expected = |bytes| Expected { bytes: Some(bytes), digests: Vec::new() };
+        let mut short = scene.home.upload(&scene.io, any("a"), expected(10)).await.unwrap();
+        send(&mut short, b"123456789", 5).await.unwrap();
+        assert!(matches!(short.commit().await, Err(Error::Length)));
+        let mut long = scene.home.upload(&scene.io, any("a"), expected(3)).await.unwrap();
+        assert!(matches!(send(&mut long, b"1234", 1).await, Err(Error::Length)));
+        drop(long);
+        scene.settle().await;
+        assert_eq!((scene.contents("a"), scene.pending().len()), (None, 0));
+    });
+}
+
+#[test]
+fn a_condition_is_weighed_with_the_change() {
+    with_home(|scene| async move {
+        let new_only = || Terms { condition: Arc::new(|now: Option<&_>| now.is_none()), ..any("a") };
+        // Both are let in; the first to end wins.
+        let expected = Expected::default;
+        let mut one = scene.home.upload(&scene.io, new_only(), expected()).await.unwrap();
+        let mut two = scene.home.upload(&scene.io, new_only(), expected()).await.unwrap();
+        send(&mut one, b"one", 1).await.unwrap();
+        send(&mut two, b"two", 1).await.unwrap();
+        two.commit().await.unwrap();
+        assert!(matches!(one.commit().await, Err(Error::Precondition)));
+        assert_eq!(scene.contents("a"), Some(b"two".to_vec()));
+        // And who comes late is told before they send.
+        let late = scene.home.upload(&scene.io, new_only(), expected()).await;
+        assert!(matches!(late.map(drop), Err(Error::Precondition)));
+        scene.settle().await;
+        assert!(scene.pending().is_empty());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_is_in_the_way_is_told_before_the_first_byte() {
+    with_home(|scene| async move {
+        scene.home.make_folder(&scene.io, path("folder"), Quota::default()).await.unwrap();
+        put(&scene.io, &scene.home, any("file"), b"x").await.unwrap();
+        let begin = async |to: &str| {
+            let begun = scene.home.upload(&scene.io, any(to), Expected::default()).await;
+            begun.map(drop).unwrap_err()
+        };
+        assert!(matches!(begin("folder").await, Error::IsFolder));
+        assert!(matches!(begin("missing/a").await, Error::NoFolder));
+        assert!(matches!(begin("file/a").await, Error::NoFolder));
+        assert!(matches!(begin("").await, Error::Home));
+    });
+}
+
+#[test]
+fn a_link_is_replaced_and_not_followed() {
+    with_home(|scene| async move {
+        let files = "/data/accounts/alice/files";
+        scene.host.disk().write("/outside", b"theirs".to_vec()).unwrap();
+        scene.host.disk().symlink(format!("{files}/out"), "/outside").unwrap();
+        scene.host.disk().symlink(format!("{files}/away"), "/").unwrap();
+        put(&scene.io, &scene.home, any("out"), b"mine").await.unwrap();
+        assert_eq!(super::contents(&scene.host, "/outside"), Some(b"theirs".to_vec()));
+        assert_eq!(scene.contents("out"), Some(b"mine".to_vec()));
+        let through = scene.home.upload(&scene.io, any("away/tmp"), Expected::default()).await;
+        assert!(matches!(through.map(drop), Err(Error::NoFolder)));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_file_and_nothing_else() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
+        for len in [100, LARGE] {
+            scene.host.disk().full_after(50);
+            let failed = put(&scene.io, &scene.home, any("a"), &bytes(len)).await;
+            assert!(matches!(failed, Err(Error::Full)), "{failed:?}");
+            scene.settle().await;
+            assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
+            assert!(scene.pending().is_empty());
+            scene.assert_counted().await;
+        }
+    });
+}
+
+#[test]
+fn a_sync_that_fails_is_never_confirmed() {
+    with_home(|scene| async move {
+        // The first sync is the file's, the second the folder's.
+        for skip in 0..2 {
+            let io_error = std::io::ErrorKind::Other;
+            let before = scene.host.disk().calls();
+            // create, write, sync, rename, sync
+            let call = before + if skip == 0 { 3 } else { 5 };
+            scene.host.disk().fail_at(call, io_error);
+            let failed = put(&scene.io, &scene.home, any("a"), b"new").await;
+            assert!(matches!(failed, Err(Error::Failed(_))), "{failed:?}");
+            scene.settle().await;
+            assert!(scene.pending().is_empty());
+        }
+        scene.host.disk().fail_next(Call::Rename, std::io::ErrorKind::Other);
+        let failed = put(&scene.io, &scene.home, any("b"), b"new").await;
+        assert!(matches!(failed, Err(Error::Failed(_))), "{failed:?}");
+        scene.settle().await;
+        assert_eq!((scene.contents("b"), scene.pending().len()), (None, 0));
+        scene.assert_counted().await;
+    });
+}

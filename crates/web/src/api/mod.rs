@@ -1,0 +1,88 @@
+//! The resources that speak JSON: accounts, sessions, passwords and shares.
+//!
+//! One file each. What must hold: every point here is in `openapi.json`, and everything there is here.
+
+mod accounts;
+mod openapi;
+mod password;
+mod sessions;
+mod shares;
+mod whoami;
+
+use plimsoll_proto::http::Answer;
+use plimsoll_wire::http::head::Method;
+
+use crate::Ask;
+use crate::refusal::Refusal;
+use crate::resource::nothing;
+
+/// A resource below `/api`.
+#[derive(Clone)]
+pub(crate) enum Point {
+    /// Where accounts are made.
+    Accounts,
+    /// Where sessions are begun.
+    Sessions,
+    /// The session that a request shows.
+    CurrentSession,
+    /// The caller's account.
+    WhoAmI,
+    /// The caller's password.
+    Password,
+    /// The shares that the caller gives.
+    Shares,
+    /// One of them, by its id.
+    Share(String),
+    /// The shares that the caller has been given.
+    Shared,
+    /// The description of all of this.
+    OpenApi,
+}
+
+/// The points that have a name, by that.
+const POINTS: [(&str, Point); 8] = [
+    ("accounts", Point::Accounts),
+    ("sessions", Point::Sessions),
+    ("sessions/current", Point::CurrentSession),
+    ("whoami", Point::WhoAmI),
+    ("password", Point::Password),
+    ("shares", Point::Shares),
+    ("shared", Point::Shared),
+    ("openapi.json", Point::OpenApi),
+];
+
+impl Point {
+    /// The point of a path below `/api/`.
+    pub(crate) fn of(rest: &str) -> Result<Point, Refusal> {
+        let named = POINTS.iter().find(|(name, _)| *name == rest).map(|(_, point)| point.clone());
+        let share = || rest.strip_prefix("shares/").filter(|id| !id.is_empty() && !id.contains('/'));
+        named.or_else(|| share().map(|id| Point::Share(id.to_owned()))).ok_or_else(nothing)
+    }
+
+    pub(crate) fn methods(&self) -> &'static [Method] {
+        use Method::{Delete, Get, Head, Post, Put};
+        match self {
+            Point::Accounts | Point::Sessions => &[Post],
+            Point::CurrentSession | Point::Share(_) => &[Delete],
+            Point::WhoAmI | Point::Shared | Point::OpenApi => &[Get, Head],
+            Point::Password => &[Put],
+            Point::Shares => &[Get, Head, Post],
+        }
+    }
+}
+
+/// The answer of a point to one of its methods.
+pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, point: Point) -> Result<Answer, Refusal> {
+    match point {
+        Point::Accounts => accounts::sign_up(ask).await,
+        Point::Sessions => sessions::log_in(ask).await,
+        Point::CurrentSession => sessions::log_out(ask).await,
+        Point::WhoAmI => whoami::look(ask).await,
+        Point::Password => password::change(ask).await,
+        Point::Shares if method == Method::Post => shares::give(ask).await,
+        Point::Shares => shares::by_me(ask).await,
+        Point::Share(id) => shares::take_back(ask, &id).await,
+        Point::Shared => shares::with_me(ask).await,
+        Point::OpenApi => Ok(openapi::answer()),
+    }
+}

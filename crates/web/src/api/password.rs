@@ -1,0 +1,33 @@
+//! `PUT /api/password`: change one's password.
+//!
+//! What must hold: a wrong old password does not read as a session that has ended.
+
+use plimsoll_auth::{Error as AuthError, Secret};
+use plimsoll_operations::Error;
+use plimsoll_proto::http::Answer;
+use plimsoll_wire::http::status::Status;
+use serde::Deserialize;
+
+use crate::refusal::Refusal;
+use crate::{Ask, credentials, json};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OldAndNew {
+    old: String,
+    new: String,
+}
+
+pub(super) async fn change(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let OldAndNew { old, new } = json::read(ask.request).await?;
+    let (old, new) = (Secret::new(old.into_bytes()), Secret::new(new.into_bytes()));
+    match ask.web.operations.change_password(&caller, &old, &new).await {
+        Ok(()) => Ok(Answer::new(Status::NO_CONTENT)),
+        // Not 401: whoever asks is known, and their session goes on.
+        Err(Error::Auth(AuthError::WrongCredentials)) => {
+            Err(Refusal::new(Status::FORBIDDEN, "The old password is wrong. Check it and try again."))
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,37 @@
+//! `POST /api/sessions` and `DELETE /api/sessions/current`: log in and log out.
+//!
+//! What must hold: only the session that a request shows is ended by it.
+
+use plimsoll_proto::http::Answer;
+use plimsoll_wire::http::status::Status;
+use serde::Serialize;
+
+use super::accounts::NameAndPassword;
+use crate::refusal::Refusal;
+use crate::{Ask, credentials, json, time};
+
+#[derive(Serialize)]
+struct Begun {
+    token: String,
+    expires: String,
+    account: String,
+}
+
+pub(super) async fn log_in(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let visitor = credentials::visitor(ask.request);
+    let (name, password) = json::read::<NameAndPassword>(ask.request).await?.parts();
+    let begun = ask.web.operations.log_in(&visitor, &name, &password).await?;
+    let begun = Begun { token: begun.token, expires: time::text(begun.expires), account: begun.account.name };
+    Ok(json::answer(Status::CREATED, &begun))
+}
+
+pub(super) async fn log_out(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    if caller.identity.session().is_none() {
+        return Err(Refusal::bad(
+            "A password shows no session. Send the token of the session that is to end.",
+        ));
+    }
+    ask.web.operations.log_out(&caller).await?;
+    Ok(Answer::new(Status::NO_CONTENT))
+}

@@ -1,0 +1,173 @@
+//! `/api/shares` and `/api/shared`: give shares, take them back, list those by and with the caller.
+//!
+//! Not here: what they let do. What must hold: the `url` of a share leads to exactly what it names;
+//! an answer is bounded, and following `next` shows every share that lasts as long.
+
+use plimsoll_auth::{Error as AuthError, Permission, Share};
+use plimsoll_operations::Error;
+use plimsoll_proto::http::Answer;
+use plimsoll_store::{Error as StoreError, Path};
+use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::target::{decode_path, encode_path};
+use serde::{Deserialize, Serialize};
+
+use crate::limits::SHARES_PER_PAGE_MAX;
+use crate::refusal::Refusal;
+use crate::{Ask, credentials, json, time};
+
+/// A share to be given. A path that is not UTF-8 is told by `href`, percent-encoded; the others by either.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct New {
+    path: Option<String>,
+    href: Option<String>,
+    with: String,
+    permission: Permission,
+    expires: Option<String>,
+}
+
+/// A share, as both its sides see it.
+#[derive(Serialize)]
+struct Told {
+    id: String,
+    owner: String,
+    path: String,
+    with: String,
+    permission: Permission,
+    created: String,
+    expires: Option<String>,
+    url: String,
+}
+
+/// Some shares, in the order of their ids; `next` is what comes after them, if anything does.
+#[derive(Serialize)]
+struct Page {
+    shares: Vec<Told>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// Which page is asked for.
+struct Asked<'a> {
+    limit: usize,
+    after: Option<&'a [u8]>,
+}
+
+impl From<Share> for Told {
+    fn from(share: Share) -> Told {
+        let mut url = b"/shared/".to_vec();
+        encode_path(share.owner.as_bytes(), &mut url);
+        url.push(b'/');
+        encode_path(&share.path, &mut url);
+        Told {
+            path: format!("/{}", String::from_utf8_lossy(&share.path)),
+            url: String::from_utf8_lossy(&url).into_owned(),
+            created: time::text(share.created),
+            expires: share.expires.map(time::text),
+            id: share.id,
+            owner: share.owner,
+            with: share.with,
+            permission: share.permission,
+        }
+    }
+}
+
+pub(super) async fn give(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let new: New = json::read(ask.request).await?;
+    let path = path_of(&new)?;
+    let expires = match &new.expires {
+        None => None,
+        Some(text) => {
+            Some(time::parse(text).filter(|time| *time > ask.request.io.wall()).ok_or_else(|| {
+                Refusal::bad("\"expires\" must be a time to come, such as 2030-12-31T23:59:59Z.")
+            })?)
+        }
+    };
+    let told = path.to_string();
+    let share = ask.web.operations.share(&caller, path, &new.with, new.permission, expires).await;
+    let share = share.map_err(|error| not_given(error, &told, &new.with))?;
+    Ok(json::answer(Status::CREATED, &Told::from(share)))
+}
+
+/// Says which of the two is not there.
+fn not_given(error: Error, path: &str, with: &str) -> Refusal {
+    let detail = match error {
+        Error::Auth(AuthError::NotFound) => {
+            format!("There is no account {with:?} to share with. Check the name.")
+        }
+        Error::Store(StoreError::NotFound) => {
+            format!("There is nothing at {:?} to share. Check the path.", format!("/{path}"))
+        }
+        other => return other.into(),
+    };
+    Refusal::new(Status::NOT_FOUND, detail)
+}
+
+fn path_of(new: &New) -> Result<Path, Refusal> {
+    match (&new.path, &new.href) {
+        (Some(path), None) => Ok(Path::parse(path.as_bytes())?),
+        (None, Some(href)) => {
+            let mut path = Vec::new();
+            decode_path(href.as_bytes(), &mut path).map_err(|bad| Refusal::bad(bad.detail()))?;
+            Ok(Path::parse(&path)?)
+        }
+        _ => Err(Refusal::bad("Send \"path\", or \"href\" with the same path percent-encoded.")),
+    }
+}
+
+pub(super) async fn take_back(ask: Ask<'_, '_>, id: &str) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    ask.web.operations.unshare(&caller, id).await.map_err(|error| match error {
+        Error::Auth(AuthError::NotFound) => {
+            let detail =
+                format!("There is no share {id:?} of this account. See those there are: GET /api/shares");
+            Refusal::new(Status::NOT_FOUND, detail)
+        }
+        other => other.into(),
+    })?;
+    Ok(Answer::new(Status::NO_CONTENT))
+}
+
+pub(super) async fn by_me(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let asked = Asked::from_query(ask.called.query)?;
+    Ok(asked.page_of(ask.web.operations.shares(&caller).await?))
+}
+
+pub(super) async fn with_me(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let asked = Asked::from_query(ask.called.query)?;
+    Ok(asked.page_of(ask.web.operations.shared(&caller).await?))
+}
+
+impl<'a> Asked<'a> {
+    fn from_query(query: Option<&'a [u8]>) -> Result<Asked<'a>, Refusal> {
+        let mut asked = Asked { limit: SHARES_PER_PAGE_MAX, after: None };
+        for parameter in query.unwrap_or_default().split(|byte| *byte == b'&') {
+            if let Some(limit) = parameter.strip_prefix(b"limit=") {
+                asked.limit = limit_of(limit)?;
+            } else if let Some(after) = parameter.strip_prefix(b"after=") {
+                asked.after = Some(after);
+            }
+        }
+        Ok(asked)
+    }
+
+    /// In the order of ids: where a page began is known also when the share before it has ended.
+    fn page_of(&self, mut shares: Vec<Share>) -> Answer {
+        shares.retain(|share| self.after.is_none_or(|after| share.id.as_bytes() > after));
+        shares.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        let is_last = shares.len() <= self.limit;
+        shares.truncate(self.limit);
+        let next = shares.last().filter(|_| !is_last).map(|last| last.id.clone());
+        json::answer(Status::OK, &Page { shares: shares.into_iter().map(Told::from).collect(), next })
+    }
+}
+
+fn limit_of(text: &[u8]) -> Result<usize, Refusal> {
+    let limit = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    limit
+        .filter(|limit| (1..=SHARES_PER_PAGE_MAX).contains(limit))
+        .ok_or_else(|| Refusal::bad(format!("\"limit\" must be a number from 1 to {SHARES_PER_PAGE_MAX}.")))
+}

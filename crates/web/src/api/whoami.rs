@@ -1,0 +1,34 @@
+//! `GET /api/whoami`: the caller's account, and what its home holds.
+//!
+//! It tells nothing of anybody else's.
+
+use plimsoll_auth::{Permissions, Quota};
+use plimsoll_proto::http::Answer;
+use plimsoll_wire::http::status::Status;
+use serde::Serialize;
+
+use crate::refusal::Refusal;
+use crate::{Ask, credentials, json};
+
+#[derive(Serialize)]
+struct Known<'a> {
+    account: &'a str,
+    quota: Quota,
+    usage: Used,
+    permissions: Permissions,
+}
+
+#[derive(Serialize)]
+struct Used {
+    bytes: u64,
+    files: u64,
+    folders: u64,
+}
+
+pub(super) async fn look(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let known = ask.web.operations.who_am_i(&caller).await?;
+    let usage = Used { bytes: known.usage.bytes, files: known.usage.files, folders: known.usage.folders };
+    let (quota, permissions) = (known.account.quota, known.account.permissions);
+    Ok(json::answer(Status::OK, &Known { account: &known.account.name, quota, usage, permissions }))
+}

@@ -1,0 +1,61 @@
+//! The body of a request on its way into an upload.
+//!
+//! What must hold: memory that is held is of the size of what came, not of the blocks that it came in; what
+//! breaks off is left to the upload, which knows what to keep.
+
+use plimsoll_io::Lease;
+use plimsoll_operations::{Arriving, Error};
+use plimsoll_proto::http::{BodyError, Request};
+
+use crate::limits::GATHERED_BYTES;
+use crate::refusal::Refusal;
+
+/// Why a body did not arrive.
+pub(crate) enum Stopped {
+    /// The upload cannot go on.
+    Failed(Error),
+    /// The body cannot.
+    Body(BodyError),
+}
+
+impl From<Stopped> for Refusal {
+    fn from(stopped: Stopped) -> Refusal {
+        match stopped {
+            Stopped::Failed(error) => error.into(),
+            Stopped::Body(error) => error.into(),
+        }
+    }
+}
+
+/// Writes all of the body to the upload.
+pub(crate) async fn receive(request: &mut Request<'_>, mut arriving: Arriving) -> Result<Arriving, Stopped> {
+    let mut small = Vec::new();
+    loop {
+        let received = request.body.recv().await;
+        let more = match received {
+            Ok(Some(lease)) if small.len() + lease.len() < GATHERED_BYTES => {
+                small.extend_from_slice(&lease);
+                continue;
+            }
+            Ok(more) => Ok(more),
+            Err(error) => Err(error),
+        };
+        if !small.is_empty() {
+            let gathered = Lease::owned(std::mem::take(&mut small));
+            arriving = write(arriving, gathered).await?;
+        }
+        match more {
+            Ok(Some(lease)) => arriving = write(arriving, lease).await?,
+            Ok(None) => return Ok(arriving),
+            // The upload is dropped: its record says that it was broken off.
+            Err(error) => return Err(Stopped::Body(error)),
+        }
+    }
+}
+
+async fn write(mut arriving: Arriving, lease: Lease) -> Result<Arriving, Stopped> {
+    match arriving.write(lease.detach()).await {
+        Ok(()) => Ok(arriving),
+        Err(error) => Err(Stopped::Failed(arriving.fail(error))),
+    }
+}

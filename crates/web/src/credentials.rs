@@ -1,0 +1,39 @@
+//! Who a request is from: a token or a name and a password, and the caller that they show.
+//!
+//! What they may do is not known here. What must hold: it is asked before anything is read of a body or told
+//! of a path.
+
+use plimsoll_auth::Secret;
+use plimsoll_operations::{Caller, Protocol, Visitor};
+use plimsoll_proto::http::Request;
+use plimsoll_wire::http::credentials::{Credentials, parse_authorization};
+use plimsoll_wire::http::head::Field;
+
+use crate::Web;
+use crate::refusal::Refusal;
+
+/// Whoever is at the other end.
+pub(crate) fn visitor(request: &Request<'_>) -> Visitor {
+    Visitor { io: request.io.clone(), peer: request.peer.clone(), protocol: Protocol::Http }
+}
+
+/// Who asks.
+pub(crate) async fn caller(web: &Web, request: &Request<'_>) -> Result<Caller, Refusal> {
+    if request.head.repeated(Field::Authorization) {
+        return Err(Refusal::bad("Authorization was sent more than once. Send it once."));
+    }
+    let Some(value) = request.field(Field::Authorization) else {
+        return Err(Refusal::unauthenticated(
+            "This needs an account. Log in: POST /api/sessions, then send Authorization: Bearer TOKEN.",
+        ));
+    };
+    let credentials = parse_authorization(value).map_err(|bad| Refusal::unauthenticated(bad.detail()))?;
+    let visitor = visitor(request);
+    Ok(match credentials {
+        Credentials::Bearer(token) => web.operations.by_token(&visitor, token).await?,
+        Credentials::Basic { name, password } => {
+            let password = Secret::new(password);
+            web.operations.by_password(&visitor, name.as_bytes(), &password).await?
+        }
+    })
+}

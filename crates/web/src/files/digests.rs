@@ -1,0 +1,65 @@
+//! Digests: those that a client sent with its bytes, and the one that it wants with a file.
+//!
+//! What must hold: a digest that cannot be read is refused, since who sent it wants it checked; the digest of
+//! a file is of the very file that is sent.
+
+use plimsoll_io::{Either, select};
+use plimsoll_operations::Error;
+use plimsoll_proto::http::{Answer, Request};
+use plimsoll_store::Algorithm;
+use plimsoll_wire::http::digest::{Digests, parse_content_md5, parse_digests, sha256_digest, wants_sha256};
+use plimsoll_wire::http::head::Field;
+
+use crate::refusal::Refusal;
+
+/// Digests of the whole file: Repr-Digest.
+pub(crate) fn of_representation(request: &Request<'_>) -> Result<Vec<(Algorithm, Vec<u8>)>, Refusal> {
+    listed(request, Field::ReprDigest)
+}
+
+/// Digests of this request's bytes: Content-Digest, and Content-MD5 (RFC 1864), which is still sent.
+pub(crate) fn of_content(request: &Request<'_>) -> Result<Vec<(Algorithm, Vec<u8>)>, Refusal> {
+    let mut digests = listed(request, Field::ContentDigest)?;
+    for value in request.head.all(request.block, Field::ContentMd5) {
+        let md5 = parse_content_md5(value).map_err(|bad| Refusal::bad(bad.detail()))?;
+        digests.push((Algorithm::Md5, md5.to_vec()));
+    }
+    Ok(digests)
+}
+
+fn listed(request: &Request<'_>, field: Field) -> Result<Vec<(Algorithm, Vec<u8>)>, Refusal> {
+    let digests = parse_digests(request.head.all(request.block, field));
+    let Digests { sha256, sha512, md5 } = digests.map_err(|bad| Refusal::bad(bad.detail()))?;
+    let known = [
+        sha256.map(|digest| (Algorithm::Sha256, digest.to_vec())),
+        sha512.map(|digest| (Algorithm::Sha512, digest.to_vec())),
+        md5.map(|digest| (Algorithm::Md5, digest.to_vec())),
+    ];
+    Ok(known.into_iter().flatten().collect())
+}
+
+/// Whether the request wants a file's digest (RFC 9530, section 4).
+pub(super) fn are_wanted(request: &Request<'_>) -> bool {
+    wants_sha256(request.head.all(request.block, Field::WantReprDigest))
+}
+
+/// The answer with the digest of its file, which takes as long as reading all of it. Without, if the client
+/// ends its side meanwhile: it is gone, or has said all that it will, and then goes without what it only
+/// prefers (RFC 9530, section 4).
+///
+/// # Errors
+/// As `making`.
+pub(super) async fn with(
+    request: &mut Request<'_>,
+    answer: Answer,
+    making: impl Future<Output = Result<Vec<u8>, Error>>,
+) -> Result<Answer, Error> {
+    let digest = match select(request.body.gone(), making).await {
+        Either::Left(()) => return Ok(answer),
+        Either::Right(digest) => digest?,
+    };
+    Ok(match digest.as_slice().try_into() {
+        Ok(digest) => answer.field("Repr-Digest", sha256_digest(digest)),
+        Err(_) => answer,
+    })
+}

@@ -1,0 +1,36 @@
+//! MKCOL: make a folder (RFC 4918, section 9.3).
+//!
+//! What must hold: the folders above it are there already; none is made on the way.
+
+use plimsoll_operations::Error;
+use plimsoll_proto::http::Answer;
+use plimsoll_store::Error as StoreError;
+use plimsoll_wire::http::head::{Field, Framing};
+use plimsoll_wire::http::status::Status;
+
+use super::Spot;
+use crate::refusal::Refusal;
+use crate::{Ask, credentials};
+
+pub(super) async fn make(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let has_body = !matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
+    if has_body || ask.request.field(Field::ContentEncoding).is_some() {
+        // "if it receives a MKCOL request entity type it does not support or understand, it MUST respond with
+        // a 415 (Unsupported Media Type) status code".
+        return Err(Refusal::new(
+            Status::UNSUPPORTED_MEDIA_TYPE,
+            "A folder is made without a body. Send none.",
+        ));
+    }
+    match ask.web.operations.make_folder(&caller, &spot.place).await {
+        Ok(()) => Ok(spot.stored(true)),
+        // "MKCOL can only be executed on an unmapped URL".
+        Err(Error::Store(StoreError::AlreadyExists)) => Err(Refusal::new(
+            Status::METHOD_NOT_ALLOWED,
+            "The name is taken. Choose another, or use what is there.",
+        )
+        .with("Allow", "GET, HEAD, PUT, DELETE, MOVE, COPY, OPTIONS")),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,33 @@
+//! Files and folders: `/files/PATH` in the caller's home, `/shared/OWNER/PATH` in what others share.
+//!
+//! One file for each thing that is done. What must hold: both are the same but for whose home it is.
+
+mod digests;
+mod folder;
+mod read;
+mod remove;
+mod rename;
+mod spot;
+mod upload;
+
+use plimsoll_proto::http::Answer;
+use plimsoll_wire::http::head::Method;
+
+use crate::Ask;
+use crate::refusal::Refusal;
+
+pub(crate) use self::digests::{of_content, of_representation};
+pub(crate) use self::read::owners;
+pub(crate) use self::spot::Spot;
+pub(crate) use self::upload::tagged;
+
+/// The answer of a file or folder to one of its methods.
+pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, spot: Spot) -> Result<Answer, Refusal> {
+    match method {
+        Method::Put => upload::put(ask, spot).await,
+        Method::Delete => remove::delete(ask, spot).await,
+        Method::Mkcol => folder::make(ask, spot).await,
+        Method::Move | Method::Copy => rename::give_name(ask, method, spot).await,
+        _ => read::get(ask, spot).await,
+    }
+}

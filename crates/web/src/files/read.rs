@@ -1,0 +1,126 @@
+//! GET and HEAD: a file, or what is in a folder.
+//!
+//! How files are sent is `proto`'s. What must hold: the record of a download ends when its last byte is sent,
+//! and says how many were; above a share there is nothing but the way to it.
+
+use std::io;
+
+use plimsoll_io::{Entry, FileKind, Stat};
+use plimsoll_operations::{Caller, Error, Operation, Operations, Reading, Shown, Transfer};
+use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner};
+use plimsoll_proto::http::{Answer, Request};
+use plimsoll_store::{Algorithm, Error as StoreError};
+use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::status::Status;
+
+use super::{Spot, digests};
+use crate::refusal::Refusal;
+use crate::{Ask, credentials};
+
+pub(super) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let reading = ask.web.operations.read(&caller, &spot.place, Operation::Download).await?;
+    let asked = Asked { query: ask.called.query, name: spot.name(), path: spot.path, unshown: spot.unshown };
+    if asked.name.is_empty() && !spot.is_folder {
+        return Ok(redirect(reading.transfer, &asked));
+    }
+    match site::look_up(ask.request, &reading.root, asked.name.clone(), Manner::Private).await {
+        Ok(Found::File(found)) if reading.shown == Shown::All => {
+            send(ask.request, found, reading.transfer, (&ask.web.operations, &caller)).await
+        }
+        Ok(Found::File(_)) => Ok(reading.transfer.end(Err(Error::NOT_FOUND))?),
+        Ok(Found::FolderWithoutSlash) => Ok(redirect(reading.transfer, &asked)),
+        Ok(Found::Folder) => list(ask.request, reading, &asked).await,
+        Err(error) => Ok(reading.transfer.end(Err(why_not(error)))?),
+    }
+}
+
+fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {
+    transfer.becomes(Operation::List);
+    transfer.done();
+    site::redirect(asked).field("Cache-Control", "private, no-cache")
+}
+
+async fn send(
+    request: &mut Request<'_>,
+    found: FoundFile,
+    mut transfer: Transfer,
+    (operations, caller): (&Operations, &Caller),
+) -> Result<Answer, Refusal> {
+    let file = found.file.clone();
+    let mut answer = site::send(request, found);
+    let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
+    if is_sent && digests::are_wanted(request) {
+        match digests::with(request, answer, operations.digest(caller, file, Algorithm::Sha256)).await {
+            Ok(with_digest) => answer = with_digest,
+            Err(error) => return Ok(transfer.end(Err(error))?),
+        }
+    }
+    match answer.status() {
+        Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
+            return Ok(answer.when_sent(move |bytes, whole| {
+                transfer.moved(bytes);
+                if whole {
+                    transfer.done();
+                }
+            }));
+        }
+        Status::PRECONDITION_FAILED => transfer.failed("precondition"),
+        Status::RANGE_NOT_SATISFIABLE => transfer.failed("bad request"),
+        _ => transfer.done(),
+    }
+    Ok(answer)
+}
+
+async fn list(request: &Request<'_>, reading: Reading, asked: &Asked<'_>) -> Result<Answer, Refusal> {
+    let Reading { root, shown, mut transfer, .. } = reading;
+    transfer.becomes(Operation::List);
+    let only = match shown {
+        Shown::All => None,
+        Shown::Only(names) => Some(names),
+    };
+    match site::list(request, &root, asked, Manner::Private, only).await {
+        Ok(answer) => {
+            transfer.done();
+            Ok(answer)
+        }
+        Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
+            transfer.failed("too many entries");
+            let detail = "The folder has too many entries to be listed. Move some of them to other folders.";
+            Err(Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None))
+        }
+        Err(error) => Ok(transfer.end(Err(why_not(error)))?),
+    }
+}
+
+/// What kept a name from being read: whatever no file can have for a name is not there.
+fn why_not(error: io::Error) -> Error {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        Kind::NotFound | Kind::NotADirectory | Kind::InvalidInput | Kind::InvalidFilename => Error::NOT_FOUND,
+        _ => StoreError::from(error).into(),
+    }
+}
+
+/// `GET /shared/`: a folder for each account that shares something with the caller.
+pub(crate) async fn owners(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let shares = ask.web.operations.shared(&caller).await?;
+    let asked =
+        Asked { query: ask.called.query, name: Vec::new(), path: ask.called.path, unshown: "/shared".len() };
+    if !asked.path.ends_with(b"/") {
+        return Ok(site::redirect(&asked).field("Cache-Control", "private, no-cache"));
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    for share in shares {
+        let modified = share.created.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let stat = Stat { kind: FileKind::Folder, size: 0, device: 0, inode: 0, modified, changed: modified };
+        // Shares come by owner; an owner is as old as the last share.
+        match entries.last_mut().filter(|last| last.name == share.owner.as_bytes()) {
+            Some(last) if last.stat.modified < modified => last.stat = stat,
+            Some(_) => {}
+            None => entries.push(Entry { name: share.owner.into_bytes(), stat }),
+        }
+    }
+    Ok(site::listed(ask.request, &asked, entries))
+}

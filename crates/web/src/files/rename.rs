@@ -1,0 +1,89 @@
+//! MOVE and COPY: another name, or the same under another (RFC 4918, sections 9.8 and 9.9).
+//!
+//! What must hold: what is replaced is replaced only if it may be; nothing leaves this server.
+
+use plimsoll_io::Existing;
+use plimsoll_operations::Error;
+use plimsoll_proto::http::{Answer, Request};
+use plimsoll_store::{Depth, Error as StoreError};
+use plimsoll_wire::http::dav::{self, parse_destination, parse_overwrite};
+use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::target::decode_path;
+
+use super::Spot;
+use crate::refusal::Refusal;
+use crate::{Ask, conditions, credentials};
+
+pub(super) async fn give_name(ask: Ask<'_, '_>, method: Method, spot: Spot) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let (to, existing) = (destination(ask.request)?, existing(ask.request)?);
+    if conditions::has_any(ask.request) {
+        return Err(Refusal::bad("MOVE and COPY take no conditions but Overwrite. Send them without."));
+    }
+    let operations = &ask.web.operations;
+    let done = match (method, depth(ask.request)?) {
+        (Method::Move, Depth::Zero) => return Err(bad_depth()),
+        (Method::Move, Depth::Infinity) => {
+            let moved = operations.rename(&caller, &spot.place, &to.place, existing).await;
+            moved.map(|moved| moved.created)
+        }
+        (_, depth) => {
+            let copied = operations.copy(&caller, &spot.place, &to.place, existing, depth).await;
+            copied.map(|copied| copied.created)
+        }
+    };
+    match done {
+        Ok(created) => Ok(to.stored(created)),
+        Err(Error::Store(StoreError::AlreadyExists)) if existing == Existing::Kept => Err(Refusal::new(
+            Status::PRECONDITION_FAILED,
+            "The destination is taken, and Overwrite: F keeps it. Choose another, or send Overwrite: T.",
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Where it goes.
+fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
+    let Some(value) = request.field(Field::Destination) else {
+        return Err(Refusal::bad(
+            "Say where it goes: send Destination with a path below /files/ or /shared/.",
+        ));
+    };
+    let destination = parse_destination(value).map_err(|bad| Refusal::bad(bad.detail()))?;
+    if !destination.is_on(request.head.authority(request.block)) {
+        return Err(Refusal::new(
+            Status::BAD_GATEWAY,
+            "The destination is on another server. Download it here and upload it there.",
+        ));
+    }
+    let mut path = Vec::new();
+    decode_path(destination.path, &mut path).map_err(|bad| Refusal::bad(bad.detail()))?;
+    match Spot::of(&path) {
+        Err(refusal) if refusal.status == Status::NOT_FOUND => Err(Refusal::new(
+            Status::FORBIDDEN,
+            "There are no files at the destination. Choose one below /files/ or /shared/OWNER/.",
+        )),
+        spot => spot,
+    }
+}
+
+fn existing(request: &Request<'_>) -> Result<Existing, Refusal> {
+    match request.field(Field::Overwrite).map(parse_overwrite) {
+        None | Some(Some(true)) => Ok(Existing::Replaced),
+        Some(Some(false)) => Ok(Existing::Kept),
+        Some(None) => Err(Refusal::bad("Overwrite must be T or F.")),
+    }
+}
+
+fn depth(request: &Request<'_>) -> Result<Depth, Refusal> {
+    match request.field(Field::Depth).map(dav::Depth::parse) {
+        None | Some(Some(dav::Depth::Infinity)) => Ok(Depth::Infinity),
+        Some(Some(dav::Depth::Zero)) => Ok(Depth::Zero),
+        Some(Some(dav::Depth::One) | None) => Err(bad_depth()),
+    }
+}
+
+fn bad_depth() -> Refusal {
+    Refusal::bad("Depth must be infinity, or 0 to copy a folder without what is in it.")
+}

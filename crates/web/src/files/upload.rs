@@ -1,0 +1,69 @@
+//! PUT: a file comes, whole or not at all.
+//!
+//! How it is written is the store's. What must hold: whatever can be refused by the head alone is refused
+//! before the body is read; the tag that is told is the one that a GET shows.
+
+use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_store::{Committed, Expected};
+use plimsoll_wire::http::date::{DATE_BYTES, write_date};
+use plimsoll_wire::http::head::{Field, Framing};
+use plimsoll_wire::http::status::Status;
+
+use super::{Spot, of_content, of_representation};
+use crate::refusal::Refusal;
+use crate::{Ask, body, conditions, credentials};
+
+pub(super) async fn put(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let expected = expected(ask.request)?;
+    if spot.is_folder || spot.place.path.is_root() {
+        return Err(Refusal::new(
+            Status::CONFLICT,
+            "This is a folder's name. Put a file at a path without a slash at its end, or MKCOL a folder.",
+        ));
+    }
+    let condition = conditions::of(ask.request, false);
+    let begun = ask.web.operations.upload(&caller, &spot.place, condition, expected).await;
+    let arriving = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
+    let arriving = body::receive(ask.request, arriving).await?;
+    let committed = arriving.commit().await;
+    let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
+    Ok(tagged(spot.stored(committed.created), &committed))
+}
+
+/// What the head says of the bytes that come.
+fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
+    if request.field(Field::ContentRange).is_some() {
+        // "An origin server SHOULD respond with a 400 (Bad Request) status code if it receives Content-Range
+        // on a PUT" (RFC 9110, section 14.5).
+        return Err(Refusal::bad(
+            "A part of a file cannot be PUT. Send all of it, or upload in parts at /uploads.",
+        ));
+    }
+    let coding = request.field(Field::ContentEncoding).unwrap_or(b"identity");
+    if !coding.eq_ignore_ascii_case(b"identity") {
+        return Err(Refusal::new(
+            Status::UNSUPPORTED_MEDIA_TYPE,
+            "A file is stored as it is sent. Send it without Content-Encoding.",
+        ));
+    }
+    let bytes = match request.head.framing() {
+        Framing::Length(bytes) => Some(bytes),
+        Framing::Chunked => None,
+        Framing::None => {
+            return Err(Refusal::new(
+                Status::LENGTH_REQUIRED,
+                "Say how long the file is: send Content-Length, 0 for an empty one.",
+            ));
+        }
+    };
+    let digests = [of_representation(request)?, of_content(request)?].concat();
+    Ok(Expected { bytes, digests })
+}
+
+/// What the file is known by from now on.
+pub(crate) fn tagged(answer: Answer, committed: &Committed) -> Answer {
+    let mut modified = [b' '; DATE_BYTES];
+    write_date(committed.stat.modified_at(), &mut modified);
+    answer.field("ETag", site::etag(&committed.stat)).field("Last-Modified", modified)
+}

@@ -1,0 +1,108 @@
+//! The API over HTTP: accounts, sessions, shares, files, and uploads that can be gone on with.
+//!
+//! It decides nothing about rights and touches no file by itself: it says in HTTP what [`Operations`] do.
+//! Sites and the server's own health are `proto`'s.
+//!
+//! What must hold:
+//!
+//! 1. Who asks, and whether they may, is known before the first byte of a body is read.
+//! 2. Whatever is refused is refused with a sentence that says what to do, and tells nobody of what they may
+//!    not know.
+//! 3. What accounts have stored can do nothing in a browser that shows it.
+#![forbid(unsafe_code)]
+
+mod api;
+mod body;
+mod conditions;
+mod credentials;
+mod files;
+mod json;
+pub mod limits;
+mod metrics;
+mod refusal;
+mod resource;
+pub mod time;
+mod uploads;
+
+use std::sync::Arc;
+
+use plimsoll_operations::Operations;
+use plimsoll_proto::http::{Answer, Answering, Api, Called, Request, StatusPage};
+use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::status::Status;
+
+use self::refusal::Refusal;
+use self::resource::Resource;
+
+/// What an operator sets of the API.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// Whether `/metrics` is for anybody; else it is for this machine alone.
+    pub metrics_open: bool,
+}
+
+/// The API. One for a server: its only state is which uploads were completed of late.
+pub struct Web {
+    operations: Operations,
+    settings: Settings,
+    finished: uploads::Finished,
+}
+
+/// A request on its way to its resource.
+pub(crate) struct Ask<'a, 'r> {
+    pub(crate) web: &'a Web,
+    pub(crate) request: &'a mut Request<'r>,
+    pub(crate) called: Called<'a>,
+}
+
+impl Web {
+    /// The API over these operations.
+    pub fn new(operations: Operations, settings: Settings) -> Arc<Web> {
+        Arc::new(Web { operations, settings, finished: uploads::Finished::default() })
+    }
+
+    async fn serve(&self, ask: Ask<'_, '_>, status: &StatusPage) -> Result<Answer, Refusal> {
+        let resource = Resource::of(&ask.called.path)?;
+        let method = uploads::method(&resource, ask.request);
+        let allowed = resource.methods();
+        if method == Method::Options {
+            return Ok(uploads::described(
+                &resource,
+                Answer::new(Status::NO_CONTENT).field("Allow", allow(allowed)),
+            ));
+        }
+        if !allowed.contains(&method) {
+            return Err(Refusal::method(ask.request.method(), allow(allowed)));
+        }
+        match resource {
+            Resource::Api(point) => api::answer(ask, method, point).await,
+            Resource::Owners => files::owners(ask).await,
+            Resource::Files(spot) => files::answer(ask, method, spot).await,
+            Resource::Uploads => uploads::answer(ask, method, None).await,
+            Resource::Upload(id) => uploads::answer(ask, method, Some(id)).await,
+            Resource::Metrics => metrics::answer(&ask, status),
+        }
+    }
+}
+
+/// What Allow says: OPTIONS is for everything, and HEAD where GET is.
+fn allow(methods: &[Method]) -> String {
+    let names: Vec<&str> = methods.iter().map(|method| method.as_str()).chain(["OPTIONS"]).collect();
+    names.join(", ")
+}
+
+impl Api for Web {
+    fn answer<'a>(
+        &'a self,
+        request: &'a mut Request<'_>,
+        called: Called<'a>,
+        status: &'a StatusPage,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let is_tus = uploads::is_below(&called.path);
+            let answered = self.serve(Ask { web: self, request: &mut *request, called }, status).await;
+            let answer = answered.unwrap_or_else(|refusal| refusal.answer(request));
+            if is_tus { uploads::versioned(answer) } else { answer }
+        })
+    }
+}

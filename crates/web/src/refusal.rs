@@ -1,0 +1,241 @@
+//! What is said when something is not done: status, and a sentence that says what to do.
+//!
+//! It is not what the log says; that has what the system said. What must hold: 404 says the same of what is
+//! not there and of what somebody may not know of.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use plimsoll_auth::Error as AuthError;
+use plimsoll_operations::Error;
+use plimsoll_proto::http::{Answer, BodyError, Request, site};
+use plimsoll_store::{BadPath, Error as StoreError};
+use plimsoll_wire::http::head::Method;
+use plimsoll_wire::http::status::Status;
+
+use crate::limits::RETRY_AFTER_SECONDS;
+
+/// An answer that says no.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: Status,
+    detail: Cow<'static, str>,
+    fields: Vec<(&'static str, String)>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: Status, detail: impl Into<Cow<'static, str>>) -> Refusal {
+        Refusal { status, detail: detail.into(), fields: Vec::new() }
+    }
+
+    /// The request itself is wrong.
+    pub(crate) fn bad(detail: impl Into<Cow<'static, str>>) -> Refusal {
+        Refusal::new(Status::BAD_REQUEST, detail)
+    }
+
+    /// What is there cannot do this; `allow` is what it can.
+    pub(crate) fn method(method: Method, allow: String) -> Refusal {
+        if method == Method::Other {
+            return Refusal::new(Status::NOT_IMPLEMENTED, "This server does not know the method.");
+        }
+        let detail = format!("{} is not for this path. It takes {allow}.", method.as_str());
+        Refusal::new(Status::METHOD_NOT_ALLOWED, detail).with("Allow", allow)
+    }
+
+    /// Nobody, or nobody known, asks. Both ways to say who one is are told.
+    pub(crate) fn unauthenticated(detail: impl Into<Cow<'static, str>>) -> Refusal {
+        let refusal = Refusal::new(Status::UNAUTHORIZED, detail);
+        let refusal = refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll\"");
+        refusal.with("WWW-Authenticate", "Basic realm=\"plimsoll\", charset=\"UTF-8\"")
+    }
+
+    pub(crate) fn with(mut self, field: &'static str, value: impl Into<String>) -> Refusal {
+        self.fields.push((field, value.into()));
+        self
+    }
+
+    /// As a page for people, as a problem for programs. It is never kept: what is not there may come, and who
+    /// may not may be allowed.
+    pub(crate) fn answer(self, request: &Request<'_>) -> Answer {
+        let answer = site::refused(request, self.status, &self.detail).field("Cache-Control", "no-store");
+        self.fields.into_iter().fold(answer, |answer, (name, value)| answer.field(name, value))
+    }
+
+    /// What may be done later; `after` is when, if that is known.
+    pub(crate) fn later(
+        status: Status,
+        detail: impl Into<Cow<'static, str>>,
+        after: Option<Duration>,
+    ) -> Refusal {
+        // Whole seconds, rounded up: who comes back then is let in.
+        let seconds = |time: Duration| time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        let seconds = after.map_or(RETRY_AFTER_SECONDS, seconds).max(1);
+        Refusal::new(status, detail).with("Retry-After", seconds.to_string())
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        match error {
+            Error::Auth(error) => error.into(),
+            Error::Store(error) => error.into(),
+            Error::NotPermitted(what) => Refusal::new(
+                Status::FORBIDDEN,
+                format!("This account may not {what}. Ask whoever runs the server for the permission."),
+            ),
+            Error::ReadOnlyShare => Refusal::new(
+                Status::FORBIDDEN,
+                "This is shared for reading only. Ask its owner for a share to write to.",
+            ),
+            Error::NotShared => Refusal::new(
+                Status::FORBIDDEN,
+                "This folder is not shared, only what lies deeper. Use a path inside of what is shared.",
+            ),
+        }
+    }
+}
+
+impl From<AuthError> for Refusal {
+    fn from(error: AuthError) -> Refusal {
+        let (detail, after) = (error.detail(), error.retry_after());
+        match error {
+            AuthError::NameTaken => Refusal::new(Status::CONFLICT, detail),
+            AuthError::BadName(_)
+            | AuthError::BadPassword(_)
+            | AuthError::BadShare(_)
+            | AuthError::BadImport(_) => Refusal::bad(detail),
+            AuthError::WrongCredentials | AuthError::NoSession => Refusal::unauthenticated(detail),
+            AuthError::NotAllowed | AuthError::SignUpClosed => Refusal::new(Status::FORBIDDEN, detail),
+            AuthError::NotFound => Refusal::new(Status::NOT_FOUND, detail),
+            AuthError::TooManyAttempts { .. } => Refusal::later(Status::TOO_MANY_REQUESTS, detail, after),
+            AuthError::Busy { .. } | AuthError::Unavailable => {
+                Refusal::later(Status::SERVICE_UNAVAILABLE, detail, after)
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Refusal {
+        let (status, detail) = match error {
+            StoreError::Path(bad) => return bad.into(),
+            StoreError::Offset(offset) => return wrong_offset(offset),
+            StoreError::TooManyUploads => {
+                let detail = "Too many uploads are under way. Finish some, or discard some of GET /uploads.";
+                return Refusal::later(Status::TOO_MANY_REQUESTS, detail, None);
+            }
+            StoreError::Busy => {
+                let detail = "Too much is going on; try again shortly.";
+                return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
+            }
+            StoreError::Denied(error) => {
+                tracing::error!(%error, "the system refuses an account's files to the server");
+                (Status::FORBIDDEN, "The server may not do this on its disk; its operator can change that.")
+            }
+            StoreError::Failed(error) => {
+                tracing::error!(%error, "an operation on files failed");
+                (
+                    Status::INTERNAL_SERVER_ERROR,
+                    "The disk failed; the server's log says how. Look before trying again.",
+                )
+            }
+            other => plain(&other),
+        };
+        Refusal::new(status, detail)
+    }
+}
+
+/// What needs no more than its kind to be told.
+fn plain(error: &StoreError) -> (Status, &'static str) {
+    match error {
+        StoreError::NoFolder => (
+            Status::CONFLICT,
+            "The folder that it would be in is not there. Make the folder first: MKCOL its path.",
+        ),
+        StoreError::AlreadyExists => {
+            (Status::CONFLICT, "The name is taken. Choose another, or delete what has it.")
+        }
+        StoreError::IsFolder => {
+            (Status::CONFLICT, "A folder has this name. Choose another, or delete the folder.")
+        }
+        StoreError::NotFolder => {
+            (Status::CONFLICT, "A file is where a folder is needed. Choose another path, or delete the file.")
+        }
+        StoreError::NotEmpty => {
+            (Status::CONFLICT, "The folder is not empty. Delete or move what is in it first.")
+        }
+        StoreError::Home => {
+            (Status::FORBIDDEN, "The home itself stays as it is. Use the path of something in it.")
+        }
+        StoreError::IntoItself => (
+            Status::FORBIDDEN,
+            "Nothing can be moved or copied onto or into itself. Choose another destination.",
+        ),
+        StoreError::OtherDisk => (
+            Status::CONFLICT,
+            "The two folders are on different disks, so this cannot be moved. Copy it, then delete it here.",
+        ),
+        StoreError::Precondition => (
+            Status::PRECONDITION_FAILED,
+            "What is there is not what the conditions name. Look again, then decide.",
+        ),
+        StoreError::Digest => (
+            Status::UNPROCESSABLE_CONTENT,
+            "The bytes are not those of the digest. Nothing was stored; send them again.",
+        ),
+        StoreError::Length => (
+            Status::BAD_REQUEST,
+            "The bytes were not as many as announced. Nothing was stored; send them again.",
+        ),
+        StoreError::Quota => (
+            Status::INSUFFICIENT_STORAGE,
+            "This would be more than the account's quota. Delete something first. Uploads that were broken \
+             off count too, until they are finished or discarded (see GET /uploads).",
+        ),
+        StoreError::Full => (
+            Status::INSUFFICIENT_STORAGE,
+            "The server's disk is full. Nothing was stored; its operator can make room.",
+        ),
+        StoreError::InUse => (
+            Status::LOCKED,
+            "Another request has gone on with this upload. Ask where it stands (HEAD) and go on from there.",
+        ),
+        _ => (
+            Status::NOT_FOUND,
+            "There is no such thing here. Check the path, and that it is yours or shared with you.",
+        ),
+    }
+}
+
+fn wrong_offset(offset: u64) -> Refusal {
+    let detail = format!("The upload is at offset {offset}. Go on from there.");
+    Refusal::new(Status::CONFLICT, detail).with("Upload-Offset", offset.to_string())
+}
+
+impl From<BadPath> for Refusal {
+    fn from(bad: BadPath) -> Refusal {
+        Refusal::bad(match bad {
+            BadPath::EmptyName => "The path has an empty name in it. Send it with single slashes.",
+            BadPath::DotName => "The path has \".\" or \"..\" in it. Resolve it before sending.",
+            BadPath::Control => "A name in the path has a control character. No name here can have one.",
+            BadPath::TooLong => "A name has at most 255 bytes, and a path 3900. Choose shorter ones.",
+            BadPath::TooDeep => "A path has at most 128 folders. Choose one that is less deep.",
+        })
+    }
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Refusal {
+        match error {
+            BodyError::Broken(_) => Refusal::bad("The body ended before its end. Send all of it."),
+            BodyError::Late => {
+                Refusal::new(Status::REQUEST_TIMEOUT, "The body came too slowly. Send it faster.")
+            }
+            BodyError::TooLong => Refusal::new(
+                Status::CONTENT_TOO_LARGE,
+                "The body is longer than this server takes. Send less.",
+            ),
+            BodyError::Refused(refusal) => Refusal::new(refusal.status(), refusal.detail()),
+        }
+    }
+}

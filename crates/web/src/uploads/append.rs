@@ -1,0 +1,95 @@
+//! PATCH: the next bytes of an upload; the last ones complete it.
+//!
+//! What must hold: what came before a connection broke is kept, unless it came with a checksum that could not
+//! be checked; who asks again for the end of what is complete is told that it is.
+
+use plimsoll_operations::{Caller, Error, Landed};
+use plimsoll_proto::http::{Answer, Request};
+use plimsoll_store::{Algorithm, Error as StoreError, UploadId};
+use plimsoll_wire::http::head::{Field, Framing};
+use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::tus::{BadTus, Checksum, parse_checksum, parse_offset};
+
+use super::expiring;
+use super::finished::Complete;
+use crate::body::{Stopped, receive};
+use crate::files::{of_content, of_representation, tagged};
+use crate::refusal::Refusal;
+use crate::{Ask, conditions};
+
+pub(super) async fn patch(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Result<Answer, Refusal> {
+    if ask.request.field(Field::ContentType) != Some(b"application/offset+octet-stream") {
+        return Err(Refusal::new(
+            Status::UNSUPPORTED_MEDIA_TYPE,
+            "Send the bytes with Content-Type: application/offset+octet-stream.",
+        ));
+    }
+    let offset = parse_offset(ask.request.field(Field::UploadOffset).ok_or(BadTus::Offset)?)?;
+    let (part, whole) = (digests_of_part(ask.request)?, of_representation(ask.request)?);
+    let failed = if ask.request.field(Field::UploadChecksum).is_some() {
+        Status::CHECKSUM_MISMATCH
+    } else {
+        Status::UNPROCESSABLE_CONTENT
+    };
+    let operations = &ask.web.operations;
+    let arriving = match operations.go_on(caller, id, offset, part, conditions::again).await {
+        Ok(arriving) => arriving,
+        Err(Error::Store(StoreError::NotFound)) => {
+            return ended(&ask, caller, id, offset, &whole).ok_or_else(|| Error::NOT_FOUND.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let arriving = match receive(ask.request, arriving).await {
+        Ok(arriving) => arriving,
+        Err(Stopped::Failed(Error::Store(StoreError::Length))) => {
+            let detail = "There are more bytes than the upload's length. HEAD it to see where it stands.";
+            return Err(Refusal::new(Status::CONTENT_TOO_LARGE, detail));
+        }
+        Err(stopped) => return Err(stopped.into()),
+    };
+    let (to, bytes) = (arriving.to().clone(), arriving.bytes());
+    let answer = Answer::new(Status::NO_CONTENT).field_display("Upload-Offset", bytes);
+    match arriving.end_part(whole.clone()).await {
+        Ok(Landed::Complete(committed)) => {
+            ask.web.finished.note(caller, Complete { id, to, bytes, whole });
+            Ok(tagged(answer, &committed))
+        }
+        Ok(Landed::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),
+        Err(Error::Store(StoreError::Digest)) => Err(Refusal::new(
+            failed,
+            "The bytes are not those of the checksum, and do not count. HEAD the upload and send them again.",
+        )),
+        // The conditions that it was begun with; or, of who may not replace files, that one.
+        Err(error) if caller.identity.account.permissions.delete => Err(error.into()),
+        Err(error) => Err(conditions::explain(ask.request, false, error)),
+    }
+}
+
+/// Whether nothing more is to come of an upload that is complete, and it is what its client wanted: whose
+/// answer was lost, and who now only wants to hear it.
+fn ended(
+    ask: &Ask<'_, '_>,
+    caller: &Caller,
+    id: UploadId,
+    offset: u64,
+    whole: &[(Algorithm, Vec<u8>)],
+) -> Option<Answer> {
+    let complete = ask.web.finished.of(caller, id)?;
+    let is_empty = matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
+    let is_same = whole.iter().all(|digest| complete.whole.contains(digest));
+    let answer = || Answer::new(Status::NO_CONTENT).field_display("Upload-Offset", complete.bytes);
+    (offset == complete.bytes && is_empty && is_same).then(answer)
+}
+
+/// Digests of what comes now: tus' own, and those of HTTP.
+fn digests_of_part(request: &Request<'_>) -> Result<Vec<(Algorithm, Vec<u8>)>, Refusal> {
+    let mut digests = of_content(request)?;
+    if let Some(value) = request.field(Field::UploadChecksum) {
+        digests.push(match parse_checksum(value)? {
+            Checksum::Sha1(digest) => (Algorithm::Sha1, digest.to_vec()),
+            Checksum::Md5(digest) => (Algorithm::Md5, digest.to_vec()),
+            Checksum::Sha256(digest) => (Algorithm::Sha256, digest.to_vec()),
+        });
+    }
+    Ok(digests)
+}

@@ -1,0 +1,84 @@
+//! POST: an upload is announced (tus, extension creation).
+//!
+//! What must hold: its length and its path are known before anything is kept; one without bytes is complete
+//! at once, since no PATCH follows for it.
+
+use plimsoll_operations::Landed;
+use plimsoll_proto::http::{Answer, Request};
+use plimsoll_store::{KeptUpload, Path};
+use plimsoll_wire::http::head::{Field, Framing};
+use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::tus::{BadTus, parse_length, parse_metadata};
+
+use super::finished::Complete;
+use super::{expiring, spoken};
+use crate::files::tagged;
+use crate::limits::UPLOAD_BYTES_MAX;
+use crate::refusal::Refusal;
+use crate::{Ask, conditions, credentials};
+
+impl From<BadTus> for Refusal {
+    fn from(bad: BadTus) -> Refusal {
+        Refusal::new(bad.status(), bad.detail())
+    }
+}
+
+pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    spoken(ask.request)?;
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let (length, path) = (length(ask.request)?, path(ask.request)?);
+    let (operations, condition) = (&ask.web.operations, conditions::kept(ask.request));
+    let kept = operations.keep_upload(&caller, path, condition, Some(length)).await;
+    let kept = kept.map_err(|error| conditions::explain(ask.request, false, error))?;
+    if length > 0 {
+        return Ok(expiring(located(&kept), kept.expires));
+    }
+    let part = operations.go_on(&caller, kept.id, 0, Vec::new(), conditions::again).await?;
+    match part.end_part(Vec::new()).await? {
+        Landed::Complete(committed) => {
+            let answer = tagged(located(&kept), &committed);
+            let complete = Complete { id: kept.id, to: kept.to, bytes: 0, whole: Vec::new() };
+            ask.web.finished.note(&caller, complete);
+            Ok(answer)
+        }
+        Landed::Paused(_) => Ok(located(&kept)),
+    }
+}
+
+fn located(kept: &KeptUpload) -> Answer {
+    Answer::new(Status::CREATED).field_display("Location", format_args!("/uploads/{}", kept.id))
+}
+
+fn length(request: &Request<'_>) -> Result<u64, Refusal> {
+    if !matches!(request.head.framing(), Framing::None | Framing::Length(0)) {
+        return Err(Refusal::bad(
+            "An upload is announced without bytes. Send them with PATCH to its Location.",
+        ));
+    }
+    if request.field(Field::UploadConcat).is_some() {
+        return Err(Refusal::bad("Uploads are not put together here. Send the whole file as one upload."));
+    }
+    let Some(value) = request.field(Field::UploadLength) else {
+        return Err(Refusal::bad("Say how long the file is: Upload-Length. It cannot be told later."));
+    };
+    let length = parse_length(value)?;
+    if length > UPLOAD_BYTES_MAX {
+        return Err(Refusal::new(
+            Status::CONTENT_TOO_LARGE,
+            "The file is longer than this server takes. Send less.",
+        ));
+    }
+    Ok(length)
+}
+
+/// The path that the file is to have: `path`, or the `filename` that most clients send.
+fn path(request: &Request<'_>) -> Result<Path, Refusal> {
+    let metadata = parse_metadata(request.field(Field::UploadMetadata).unwrap_or_default())?;
+    let Some(name) = metadata.get("path").or_else(|| metadata.get("filename")) else {
+        return Err(Refusal::bad("Say where the file goes: Upload-Metadata: path, a space, and its base64."));
+    };
+    if name.is_empty() || name.ends_with(b"/") {
+        return Err(Refusal::bad("The path of an upload must be a file's: not empty, no slash at its end."));
+    }
+    Ok(Path::parse(&name)?)
+}

@@ -1,0 +1,78 @@
+//! HEAD: where an upload stands. GET of all: the caller's pending uploads, in JSON.
+//!
+//! Nothing is changed here. What must hold: the offset that is told is the recorded one, which is synced; one
+//! that is complete stands at its length.
+
+use plimsoll_operations::{Caller, Error};
+use plimsoll_proto::http::Answer;
+use plimsoll_store::{Error as StoreError, KeptUpload, Path, UploadId};
+use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::tus::write_metadata;
+use serde::Serialize;
+
+use super::expiring;
+use crate::refusal::Refusal;
+use crate::{Ask, credentials, json, time};
+
+/// A pending upload.
+#[derive(Serialize)]
+struct Told {
+    id: String,
+    path: String,
+    length: Option<u64>,
+    offset: u64,
+    created: String,
+    expires: String,
+    url: String,
+}
+
+#[derive(Serialize)]
+struct All {
+    uploads: Vec<Told>,
+}
+
+impl From<KeptUpload> for Told {
+    fn from(kept: KeptUpload) -> Told {
+        Told {
+            id: kept.id.to_string(),
+            path: format!("/{}", kept.to),
+            length: kept.bytes,
+            offset: kept.offset,
+            created: time::text(kept.created),
+            expires: time::text(kept.expires),
+            url: format!("/uploads/{}", kept.id),
+        }
+    }
+}
+
+pub(super) async fn list(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let uploads = ask.web.operations.kept_uploads(&caller).await?;
+    Ok(json::answer(Status::OK, &All { uploads: uploads.into_iter().map(Told::from).collect() }))
+}
+
+pub(super) async fn head(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Result<Answer, Refusal> {
+    let kept = match ask.web.operations.kept_upload(caller, id).await {
+        Ok(kept) => kept,
+        Err(Error::Store(StoreError::NotFound)) => {
+            let complete = ask.web.finished.of(caller, id).ok_or(Error::NOT_FOUND)?;
+            let answer = standing(&complete.to, complete.bytes);
+            return Ok(answer.field_display("Upload-Length", complete.bytes));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let answer = standing(&kept.to, kept.offset);
+    let answer = match kept.bytes {
+        Some(bytes) => answer.field_display("Upload-Length", bytes),
+        None => answer.field("Upload-Defer-Length", "1"),
+    };
+    Ok(expiring(answer, kept.expires))
+}
+
+/// What there is of the upload to a path.
+fn standing(to: &Path, offset: u64) -> Answer {
+    let mut metadata = Vec::new();
+    write_metadata("path", to.as_bytes(), &mut metadata);
+    let answer = Answer::new(Status::OK).field("Cache-Control", "no-store");
+    answer.field("Upload-Metadata", metadata).field_display("Upload-Offset", offset)
+}

@@ -1,0 +1,88 @@
+//! Uploads that can be gone on with: tus 1.0 (<https://tus.io/protocols/resumable-upload>) at `/uploads`.
+//!
+//! The store keeps them; what became of those that are complete is remembered here for a while. What must
+//! hold: an upload is there for its owner alone; the offset that is told is synced; whoever speaks another
+//! version is told which one is spoken here.
+
+mod append;
+mod create;
+mod finished;
+mod look;
+
+use plimsoll_operations::Error;
+use plimsoll_proto::http::{Answer, Request};
+use plimsoll_store::UploadId;
+use plimsoll_wire::http::date::{DATE_BYTES, write_date};
+use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::status::Status;
+use plimsoll_wire::http::tus::{CHECKSUM_ALGORITHMS, VERSION, check_version};
+
+pub(crate) use self::finished::Finished;
+use crate::limits::UPLOAD_BYTES_MAX;
+use crate::refusal::Refusal;
+use crate::resource::Resource;
+use crate::{Ask, credentials};
+
+/// Whether a path is of uploads.
+pub(crate) fn is_below(path: &[u8]) -> bool {
+    path.strip_prefix(b"/uploads").is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+}
+
+/// The method that is meant: "The Server MUST interpret this as the request's method" of
+/// X-HTTP-Method-Override, for clients that cannot send PATCH or DELETE.
+pub(crate) fn method(resource: &Resource, request: &Request<'_>) -> Method {
+    let is_upload = matches!(resource, Resource::Uploads | Resource::Upload(_));
+    match request.field(Field::MethodOverride) {
+        Some(token) if is_upload && request.method() == Method::Post => Method::from_token(token),
+        _ => request.method(),
+    }
+}
+
+/// "The Tus-Resumable header MUST be included in every request and response except for OPTIONS requests": it
+/// does no harm there.
+pub(crate) fn versioned(answer: Answer) -> Answer {
+    answer.field("Tus-Resumable", VERSION)
+}
+
+/// An answer to OPTIONS, with what this server can do of tus where that is asked.
+pub(crate) fn described(resource: &Resource, answer: Answer) -> Answer {
+    match resource {
+        Resource::Uploads | Resource::Upload(_) => answer
+            .field("Tus-Version", VERSION)
+            .field("Tus-Extension", "creation,checksum,expiration,termination")
+            .field("Tus-Checksum-Algorithm", CHECKSUM_ALGORITHMS)
+            .field_display("Tus-Max-Size", UPLOAD_BYTES_MAX),
+        _ => answer,
+    }
+}
+
+/// The answer of all uploads, or of the one named `id`.
+pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, id: Option<Vec<u8>>) -> Result<Answer, Refusal> {
+    let Some(id) = id else {
+        return if method == Method::Post { create::post(ask).await } else { look::list(ask).await };
+    };
+    spoken(ask.request)?;
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    let id = UploadId::parse(&id).ok_or(Error::NOT_FOUND)?;
+    match method {
+        Method::Patch => append::patch(ask, &caller, id).await,
+        Method::Delete => {
+            ask.web.operations.discard_upload(&caller, id).await?;
+            Ok(Answer::new(Status::NO_CONTENT))
+        }
+        _ => look::head(ask, &caller, id).await,
+    }
+}
+
+/// Whether the client speaks our version.
+fn spoken(request: &Request<'_>) -> Result<(), Refusal> {
+    check_version(request.field(Field::TusResumable))
+        .map_err(|bad| Refusal::new(bad.status(), bad.detail()).with("Tus-Version", VERSION))
+}
+
+/// Until when an upload is kept.
+fn expiring(answer: Answer, expires: std::time::SystemTime) -> Answer {
+    let mut date = [b' '; DATE_BYTES];
+    write_date(expires, &mut date);
+    answer.field("Upload-Expires", date)
+}

@@ -1,0 +1,59 @@
+//! Numbers in decimal, as every wire here has them.
+//!
+//! Not here: signs, fractions, and the limits that a field sets. What must hold: what is read is digits only
+//! and fits; each of these is total, and linear in its input.
+
+/// The digits of `u64::MAX`.
+const DECIMAL_DIGITS_MAX: usize = 20;
+
+/// `1*DIGIT` and nothing else. None is anything else, or more than a u64 holds.
+pub(crate) fn decimal(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() {
+        return None;
+    }
+    bytes.iter().try_fold(0u64, |sum, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Appends a number in decimal, without the machinery of `core::fmt`.
+pub(crate) fn write_decimal(number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; DECIMAL_DIGITS_MAX];
+    let mut rest = number;
+    let mut start = DECIMAL_DIGITS_MAX;
+    for (at, digit) in digits.iter_mut().enumerate().rev() {
+        // The remainder of a division by ten fits a byte.
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
+        start = at;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(start..).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_digits_only_and_bounded() {
+        for (text, number) in [("0", Some(0)), ("007", Some(7)), ("18446744073709551615", Some(u64::MAX))] {
+            assert_eq!(decimal(text.as_bytes()), number, "{text}");
+        }
+        for text in ["", "+5", "-1", "0x5", " 5", "5 ", "5,5", "18446744073709551616", "1_0", "١"] {
+            assert_eq!(decimal(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_written_as_they_are_read() {
+        for number in [0, 1, 9, 10, 99, 100, 12345, u64::MAX] {
+            let mut out = Vec::new();
+            write_decimal(number, &mut out);
+            assert_eq!(out, number.to_string().as_bytes());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Answers as a server writes them: a code and one line of text, or several.
+//!
+//! Not here: which answer a command gets, and reading them ([`super::answers`]). What must hold: a text
+//! stays on its line, whatever name is in it; this is the one place where text becomes bytes of the control
+//! connection.
+
+use crate::decimal::write_decimal;
+
+/// Telnet's escape, which is doubled to be a byte of text (RFC 854).
+const IAC: u8 = 255;
+
+/// Appends an answer of one line: "A reply is defined to contain the 3-digit code, followed by Space `<SP>`,
+/// followed by one line of text [...], and terminated by the Telnet end-of-line code" (RFC 959, section 4.2).
+pub fn push_line(out: &mut Vec<u8>, code: u16, text: &(impl AsRef<[u8]> + ?Sized)) {
+    push_coded(out, code, b' ', text.as_ref());
+}
+
+/// Appends an answer of several lines: "the first line will begin with the exact required reply code,
+/// followed immediately by a Hyphen [...]. The last line will begin with the same code, followed immediately
+/// by Space `<SP>`" (RFC 959, section 4.2).
+///
+/// Each line of `middle` begins with a space: the listing of FEAT and MLST wants it, and a line that begins
+/// with digits cannot be taken for the last one then.
+pub fn push_lines<T: AsRef<[u8]>>(
+    out: &mut Vec<u8>,
+    code: u16,
+    first: &(impl AsRef<[u8]> + ?Sized),
+    middle: impl IntoIterator<Item = T>,
+    last: &(impl AsRef<[u8]> + ?Sized),
+) {
+    push_coded(out, code, b'-', first.as_ref());
+    for line in middle {
+        out.push(b' ');
+        push_text(out, line.as_ref());
+    }
+    push_coded(out, code, b' ', last.as_ref());
+}
+
+fn push_coded(out: &mut Vec<u8>, code: u16, separator: u8, text: &[u8]) {
+    write_decimal(u64::from(code), out);
+    out.push(separator);
+    push_text(out, text);
+}
+
+/// Appends a text and the end of its line. What would end the line early is shown as a question mark.
+fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.reserve(text.len() + 2);
+    for &byte in text {
+        match byte {
+            b'\r' | b'\n' | 0 => out.push(b'?'),
+            IAC => out.extend_from_slice(&[IAC, IAC]),
+            _ => out.push(byte),
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A path as 257 has it, in quotes: "embedded double-quotes should be escaped by double-quotes" (RFC 959,
+/// appendix II).
+#[must_use]
+pub fn quoted(path: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len() + 2);
+    out.push(b'"');
+    for &byte in path {
+        out.extend(std::iter::repeat_n(byte, 1 + usize::from(byte == b'"')));
+    }
+    out.push(b'"');
+    out
+}

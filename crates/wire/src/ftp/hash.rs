@@ -1,0 +1,56 @@
+//! HASH: which digest, and how it is told (draft-bryan-ftpext-hash).
+//!
+//! Not here: digests. What must hold: "The hash algorithm that is currently selected MUST be marked with an
+//! asterisk" (section 3.1); a name is known in any case.
+
+/// A way to make a digest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// SHA-256, unless a client asks for another.
+    #[default]
+    Sha256,
+    /// SHA-1, which is no proof against a forger.
+    Sha1,
+    /// MD5, which is no proof either.
+    Md5,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Sha256, Self::Sha1, Self::Md5];
+
+    /// Its name in IANA's registry of hash functions.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sha256 => "SHA-256",
+            Self::Sha1 => "SHA-1",
+            Self::Md5 => "MD5",
+        }
+    }
+
+    /// Reads a name.
+    #[must_use]
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// The line of FEAT when this one is selected.
+    #[must_use]
+    pub fn feature(self) -> String {
+        let mark = |other| if other == self { "*" } else { "" };
+        let all = Self::ALL.iter().map(|other| format!("{}{};", other.name(), mark(*other)));
+        format!("HASH {}", all.collect::<String>())
+    }
+
+    /// The text of the 213 that answers HASH for a whole file of `size` bytes:
+    /// `hashname SP start-point "-" end-point SP filehash SP <pathname>` (section 3), the last position
+    /// included. An empty file has none; its end is its start.
+    #[must_use]
+    pub fn answer_text(self, size: u64, digest: &[u8], path: &[u8]) -> Vec<u8> {
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut text = format!("{} 0-{} {hex} ", self.name(), size.saturating_sub(1)).into_bytes();
+        text.extend_from_slice(path);
+        text
+    }
+}

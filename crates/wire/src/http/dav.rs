@@ -1,0 +1,84 @@
+//! The fields of MOVE and COPY: Depth, Overwrite and Destination (RFC 4918, section 10).
+//!
+//! Not here: what is done by them. What must hold: a destination is a path on this server, or it is given
+//! back with its host, for the caller to compare with the request's own.
+
+use super::target::{BadTarget, parse_target};
+
+/// How deep a request reaches into a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// The resource alone.
+    Zero,
+    /// And what is in it.
+    One,
+    /// And all that is below it.
+    Infinity,
+}
+
+impl Depth {
+    /// Reads a Depth. Literals of the grammar are case-insensitive.
+    #[must_use]
+    pub fn parse(value: &[u8]) -> Option<Self> {
+        match value {
+            b"0" => Some(Self::Zero),
+            b"1" => Some(Self::One),
+            _ => value.eq_ignore_ascii_case(b"infinity").then_some(Self::Infinity),
+        }
+    }
+}
+
+/// Reads an Overwrite: whether what is at the destination may be replaced. "If the overwrite header is not
+/// included in a COPY or MOVE request, then the resource MUST treat the request as if it has an overwrite
+/// header of value "T"": the caller's to add.
+#[must_use]
+pub fn parse_overwrite(value: &[u8]) -> Option<bool> {
+    match value {
+        b"T" | b"t" => Some(true),
+        b"F" | b"f" => Some(false),
+        _ => None,
+    }
+}
+
+/// Where something is to be moved or copied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Destination<'a> {
+    /// The path as it was sent: not decoded.
+    pub path: &'a [u8],
+    /// The host and port, if it was a whole URL.
+    pub authority: Option<&'a [u8]>,
+}
+
+/// Reads a Destination: `Simple-ref = absolute-URI | ( path-absolute [ "?" query ] )` (section 8.3).
+///
+/// # Errors
+///
+/// A [`BadTarget`]; [`BadTarget::Form`] also where it has a query, since no file here has one.
+pub fn parse_destination(value: &[u8]) -> Result<Destination<'_>, BadTarget> {
+    let target = parse_target(value)?;
+    if target.query.is_some() || !target.path.starts_with(b"/") {
+        return Err(BadTarget::Form);
+    }
+    Ok(Destination { path: target.path, authority: target.authority })
+}
+
+impl Destination<'_> {
+    /// Whether this is on the server that `host` names: the authority of the request itself. Case and a port
+    /// that is the scheme's own make no difference.
+    #[must_use]
+    pub fn is_on(&self, host: Option<&[u8]>) -> bool {
+        match (self.authority, host) {
+            (None, _) => true,
+            (Some(authority), Some(host)) => {
+                without_default_port(authority).eq_ignore_ascii_case(without_default_port(host))
+            }
+            (Some(_), None) => false,
+        }
+    }
+}
+
+/// A TLS terminator in front may make one of the two `https` and the other `http`.
+fn without_default_port(authority: &[u8]) -> &[u8] {
+    let suffixes: [&[u8]; 3] = [b":80", b":443", b":"];
+    suffixes.iter().find_map(|suffix| authority.strip_suffix(*suffix)).unwrap_or(authority)
+}

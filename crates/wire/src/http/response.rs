@@ -1,0 +1,259 @@
+//! The heads of answers, as a client reads them (RFC 9112, sections 4 to 6); `answer` is where a server
+//! writes them.
+//!
+//! Not here: the bytes, as in [`super::head`], and the body. What must hold: a head that parsed has one
+//! length of body, and whatever another program might read differently was refused: who trusts a doubtful
+//! end takes one answer for another's.
+
+use std::mem::MaybeUninit;
+
+use super::field::Field;
+use super::fields::{BadLineEnd, Fields, Gathered, gather, has_bare_cr, narrow};
+use super::head::{FIELDS_MAX, HEAD_BYTES_MAX, HeadLimits, Method, Version};
+use super::refusal::Refusal;
+use super::status::Status;
+use crate::decimal::decimal;
+
+/// How an answer's body is delimited (RFC 9112, section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// There is none, by the method or the status.
+    None,
+    /// `Content-Length`.
+    Length(u64),
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
+    /// "the response message body length is determined by the number of octets received prior to the server
+    /// closing the connection".
+    UntilClose,
+}
+
+/// What is wrong with an answer. All of these are the server's to mend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{}", self.detail())]
+pub enum BadResponse {
+    /// The first line is no status line of HTTP/1.
+    StatusLine,
+    /// A CR without LF or a LF without CR.
+    LineEnd,
+    /// A field name that is no token, or a folded line.
+    FieldName,
+    /// A control byte in a field value.
+    FieldValue,
+    /// More fields than the limit.
+    FieldsTooMany,
+    /// A head longer than the limit.
+    HeadTooLong,
+    /// A transfer coding other than chunked, or in HTTP/1.0, or twice.
+    Coding,
+    /// A `Content-Length` that is not one decimal number below 2^64.
+    Length,
+    /// Both `Content-Length` and `Transfer-Encoding`.
+    LengthAndCoding,
+    /// A body announced where the status allows none.
+    BodyUnwanted,
+    /// The chunked coding of the body is broken.
+    Chunk(#[from] Refusal),
+}
+
+impl BadResponse {
+    /// What the server did, as an end of a sentence.
+    #[must_use]
+    pub fn detail(&self) -> &'static str {
+        match self {
+            Self::StatusLine => "its first line is not \"HTTP/1.1\", a status and a reason",
+            Self::LineEnd => "a line of its head does not end in CR LF",
+            Self::FieldName => "the name of a header field in it is bad",
+            Self::FieldValue => "a header field in it has a control character",
+            Self::FieldsTooMany => "it has too many header fields",
+            Self::HeadTooLong => "its header fields are too long",
+            Self::Coding => "its transfer coding is not \"chunked\"",
+            Self::Length => "its Content-Length is not one number",
+            Self::LengthAndCoding => "it has both Content-Length and Transfer-Encoding",
+            Self::BodyUnwanted => "it announces a body that its status does not allow",
+            Self::Chunk(_) => "the chunks of its body are broken",
+        }
+    }
+}
+
+impl From<BadLineEnd> for BadResponse {
+    fn from(_: BadLineEnd) -> Self {
+        Self::LineEnd
+    }
+}
+
+/// The head of an answer that parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseHead {
+    framing: Framing,
+    fields: Fields,
+    status: Status,
+    len: u16,
+    version: Version,
+    keeps_alive: bool,
+}
+
+impl ResponseHead {
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// The version that the server speaks.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The length of the head, its blank line included: where the body begins.
+    // There is no empty head, and so no `is_empty`.
+    #[allow(clippy::len_without_is_empty)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// How the body is delimited.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Whether another request may be sent on this connection once the body has ended (RFC 9112, section
+    /// 9.3).
+    #[must_use]
+    pub fn keeps_alive(&self) -> bool {
+        self.keeps_alive
+    }
+
+    /// Whether this announces more answers to come for the same request.
+    ///
+    /// Not so a 101, after which the connection speaks something else.
+    #[must_use]
+    pub fn is_interim(&self) -> bool {
+        self.status.is_informational() && self.status != Status::SWITCHING_PROTOCOLS
+    }
+
+    /// The value of the first line of a known field, trimmed.
+    #[must_use]
+    pub fn field<'a>(&self, block: &'a [u8], field: Field) -> Option<&'a [u8]> {
+        self.fields.first(block, field)
+    }
+
+    /// The value of the first line of a field by its name, known or not.
+    #[must_use]
+    pub fn named<'a>(&self, block: &'a [u8], name: &str) -> Option<&'a [u8]> {
+        self.fields.named(block, name)
+    }
+
+    /// Every field, name and trimmed value, in the order sent.
+    pub fn fields<'a>(&self, block: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        self.fields.lines(block)
+    }
+}
+
+/// Parses the head of an answer at the start of `bytes`; what follows it is not looked at. `method` is the
+/// request's, since an answer to HEAD has no body whatever it says; CONNECT is not spoken here. Of the
+/// limits, the target's is not used.
+///
+/// None means that more bytes are needed. To be linear however slowly a head arrives, ask
+/// [`super::head::find_head_end`] first.
+///
+/// # Errors
+///
+/// A [`BadResponse`]: nothing more that comes on this connection can be trusted.
+pub fn parse_response(
+    bytes: &[u8],
+    method: Method,
+    limits: &HeadLimits,
+) -> Result<Option<ResponseHead>, BadResponse> {
+    // httparse passes over empty lines, which only a request may have before it.
+    if let [b'\r' | b'\n', ..] = bytes {
+        return Err(BadResponse::StatusLine);
+    }
+    let bytes_max = limits.bytes_max.min(HEAD_BYTES_MAX);
+    let mut room = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let room = room.get_mut(..limits.fields_max.min(FIELDS_MAX)).unwrap_or_default();
+    let mut response = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    match config.parse_response_with_uninit_headers(&mut response, bytes, room) {
+        Ok(httparse::Status::Complete(len)) if len <= bytes_max => {
+            build(&response, method, bytes.get(..len).unwrap_or_default()).map(Some)
+        }
+        Ok(httparse::Status::Partial) if bytes.len() < bytes_max => Ok(None),
+        Ok(_) => Err(BadResponse::HeadTooLong),
+        Err(error) => Err(reason_of(error, bytes)),
+    }
+}
+
+fn reason_of(error: httparse::Error, bytes: &[u8]) -> BadResponse {
+    match error {
+        httparse::Error::TooManyHeaders => BadResponse::FieldsTooMany,
+        httparse::Error::NewLine => BadResponse::LineEnd,
+        httparse::Error::HeaderName => BadResponse::FieldName,
+        httparse::Error::HeaderValue if has_bare_cr(bytes) => BadResponse::LineEnd,
+        httparse::Error::HeaderValue => BadResponse::FieldValue,
+        httparse::Error::Version | httparse::Error::Token | httparse::Error::Status => {
+            BadResponse::StatusLine
+        }
+    }
+}
+
+fn build(
+    response: &httparse::Response<'_, '_>,
+    method: Method,
+    block: &[u8],
+) -> Result<ResponseHead, BadResponse> {
+    let gathered = gather(response.headers, block)?;
+    let status = response.code.and_then(Status::from_code).ok_or(BadResponse::StatusLine)?;
+    let version = if response.version == Some(0) { Version::Http10 } else { Version::Http11 };
+    let framing = framing(&gathered, block, (status, version), method)?;
+    let persists = !gathered.closes && (version == Version::Http11 || gathered.persists);
+    Ok(ResponseHead {
+        framing,
+        fields: gathered.fields,
+        status,
+        len: narrow(block.len()),
+        version,
+        keeps_alive: persists && framing != Framing::UntilClose,
+    })
+}
+
+/// How the body is delimited, by RFC 9112, section 6.3; every doubt is refused. The fields are checked also
+/// where they frame nothing.
+fn framing(
+    gathered: &Gathered,
+    block: &[u8],
+    (status, version): (Status, Version),
+    method: Method,
+) -> Result<Framing, BadResponse> {
+    let announced = announced(gathered, block, version)?;
+    if status.is_bodiless() && status != Status::NOT_MODIFIED {
+        // "A server MUST NOT send a Content-Length header field in any response with a status code of 1xx
+        // (Informational) or 204 (No Content)" (RFC 9110, section 8.6). Many send a zero, which does no harm.
+        return match announced {
+            Framing::UntilClose | Framing::Length(0) => Ok(Framing::None),
+            _ => Err(BadResponse::BodyUnwanted),
+        };
+    }
+    let bodiless = status.is_bodiless() || method == Method::Head;
+    Ok(if bodiless { Framing::None } else { announced })
+}
+
+/// What the fields say.
+fn announced(gathered: &Gathered, block: &[u8], version: Version) -> Result<Framing, BadResponse> {
+    let fields = &gathered.fields;
+    let length = fields.first(block, Field::ContentLength);
+    match (length, fields.first(block, Field::TransferEncoding)) {
+        (None, None) => Ok(Framing::UntilClose),
+        (Some(_), Some(_)) => Err(BadResponse::LengthAndCoding),
+        (Some(_), None) if fields.repeated(Field::ContentLength) => Err(BadResponse::Length),
+        (Some(value), None) => decimal(value).map(Framing::Length).ok_or(BadResponse::Length),
+        (None, Some(value)) => {
+            let once = !fields.repeated(Field::TransferEncoding) && version == Version::Http11;
+            let chunked = once && value.eq_ignore_ascii_case(b"chunked");
+            if chunked { Ok(Framing::Chunked) } else { Err(BadResponse::Coding) }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The fields of resumable uploads: tus 1.0, core protocol and the extensions creation and checksum.
+//!
+//! Not here: uploads. What must hold: a field is read as the protocol has it or refused; what is decoded is
+//! bounded by the head that it came in.
+
+use super::base64;
+use super::status::Status;
+use crate::decimal::decimal;
+
+/// The version of the protocol that is spoken: Tus-Resumable and Tus-Version.
+pub const VERSION: &str = "1.0.0";
+
+/// The algorithms of [`Checksum`], as Tus-Checksum-Algorithm names them.
+pub const CHECKSUM_ALGORITHMS: &str = "sha256,sha1,md5";
+
+/// The most keys in one Upload-Metadata.
+pub const METADATA_KEYS_MAX: usize = 32;
+
+/// What is wrong with a field of tus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{}", self.detail())]
+pub enum BadTus {
+    /// Another version than [`VERSION`], or none.
+    Version,
+    /// An Upload-Length that is no number.
+    Length,
+    /// An Upload-Offset that is no number.
+    Offset,
+    /// An Upload-Metadata that is not pairs of a key and base64.
+    Metadata,
+    /// An Upload-Metadata with more than [`METADATA_KEYS_MAX`] keys.
+    MetadataKeys,
+    /// An Upload-Checksum that is not an algorithm and base64 of its length.
+    Checksum,
+    /// An Upload-Checksum of another algorithm than [`CHECKSUM_ALGORITHMS`].
+    ChecksumAlgorithm,
+}
+
+impl BadTus {
+    /// The status to answer with. "If the version specified by the Client is not supported by the Server, it
+    /// MUST respond with the 412 Precondition Failed status".
+    #[must_use]
+    pub fn status(&self) -> Status {
+        match self {
+            Self::Version => Status::PRECONDITION_FAILED,
+            _ => Status::BAD_REQUEST,
+        }
+    }
+
+    /// What the peer sees: what was wrong and what to do.
+    #[must_use]
+    pub fn detail(&self) -> &'static str {
+        match self {
+            Self::Version => "Only version 1.0.0 of tus is spoken here. Send Tus-Resumable: 1.0.0.",
+            Self::Length => "Upload-Length must be one decimal number of bytes.",
+            Self::Offset => "Upload-Offset must be one decimal number of bytes.",
+            Self::Metadata => {
+                "Upload-Metadata must be pairs of a key and its value in base64, with commas between, \
+                 each key once."
+            }
+            Self::MetadataKeys => "Upload-Metadata has too many keys. Send fewer.",
+            Self::Checksum => "Upload-Checksum must be an algorithm, a space, and the checksum in base64.",
+            Self::ChecksumAlgorithm => "Upload-Checksum must be of sha256, sha1 or md5. Send one of them.",
+        }
+    }
+}
+
+/// Checks the value of Tus-Resumable: "The Tus-Resumable header MUST be included in every request and
+/// response except for OPTIONS requests".
+///
+/// # Errors
+///
+/// [`BadTus::Version`].
+pub fn check_version(value: Option<&[u8]>) -> Result<(), BadTus> {
+    if value == Some(VERSION.as_bytes()) { Ok(()) } else { Err(BadTus::Version) }
+}
+
+/// Reads an Upload-Length, in bytes.
+///
+/// # Errors
+///
+/// [`BadTus::Length`].
+pub fn parse_length(value: &[u8]) -> Result<u64, BadTus> {
+    decimal(value).ok_or(BadTus::Length)
+}
+
+/// Reads an Upload-Offset, in bytes.
+///
+/// # Errors
+///
+/// [`BadTus::Offset`].
+pub fn parse_offset(value: &[u8]) -> Result<u64, BadTus> {
+    decimal(value).ok_or(BadTus::Offset)
+}
+
+/// An Upload-Metadata that was found good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata<'a> {
+    value: &'a [u8],
+}
+
+/// Reads an Upload-Metadata: "one or more comma-separated key-value pairs. The key and value MUST be
+/// separated by a space. The key MUST NOT contain spaces and commas and MUST NOT be empty. [...] the value
+/// MUST be Base64 encoded. All keys MUST be unique. The value MAY be empty. In these cases, the space,
+/// which would normally separate the key and the value, MAY be left out." An empty one, which some clients
+/// send, has none.
+///
+/// # Errors
+///
+/// [`BadTus::Metadata`], [`BadTus::MetadataKeys`].
+pub fn parse_metadata(value: &[u8]) -> Result<Metadata<'_>, BadTus> {
+    let metadata = Metadata { value };
+    for (at, (key, text)) in metadata.pairs().enumerate() {
+        if at >= METADATA_KEYS_MAX {
+            return Err(BadTus::MetadataKeys);
+        }
+        let is_new = metadata.pairs().take(at).all(|(other, _)| other != key);
+        if key.is_empty() || !key.iter().all(u8::is_ascii_graphic) || !is_new {
+            return Err(BadTus::Metadata);
+        }
+        base64::decode(text).ok_or(BadTus::Metadata)?;
+    }
+    Ok(metadata)
+}
+
+impl<'a> Metadata<'a> {
+    /// The decoded value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let (_, text) = self.pairs().find(|(other, _)| *other == key.as_bytes())?;
+        base64::decode(text)
+    }
+
+    /// The field's value as it was sent, which a later HEAD is answered with.
+    #[must_use]
+    pub fn as_sent(&self) -> &'a [u8] {
+        self.value
+    }
+
+    /// Key and base64 of each pair.
+    fn pairs(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let pairs = (!self.value.is_empty()).then(|| self.value.split(|&byte| byte == b','));
+        pairs.into_iter().flatten().map(|pair| {
+            // White space around the comma is not in the text, but clients in use send it.
+            let pair = super::grammar::trim_ows(pair);
+            let end = pair.iter().position(|&byte| byte == b' ').unwrap_or(pair.len());
+            let (key, text) = pair.split_at(end);
+            (key, text.get(1..).unwrap_or_default())
+        })
+    }
+}
+
+/// The checksum of one request's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// `sha1`
+    Sha1([u8; 20]),
+    /// `md5`
+    Md5([u8; 16]),
+    /// `sha256`
+    Sha256([u8; 32]),
+}
+
+/// Reads an Upload-Checksum: "the name of the used checksum algorithm and the Base64 encoded checksum
+/// separated by a space".
+///
+/// # Errors
+///
+/// [`BadTus::Checksum`], [`BadTus::ChecksumAlgorithm`].
+pub fn parse_checksum(value: &[u8]) -> Result<Checksum, BadTus> {
+    let space = value.iter().position(|&byte| byte == b' ').ok_or(BadTus::Checksum)?;
+    let (algorithm, text) = value.split_at(space);
+    let text = text.get(1..).unwrap_or_default();
+    let checksum = match algorithm {
+        b"sha1" => base64::decode_digest(text).map(Checksum::Sha1),
+        b"md5" => base64::decode_digest(text).map(Checksum::Md5),
+        b"sha256" => base64::decode_digest(text).map(Checksum::Sha256),
+        _ => return Err(BadTus::ChecksumAlgorithm),
+    };
+    checksum.ok_or(BadTus::Checksum)
+}
+
+/// Appends a pair to an Upload-Metadata.
+pub fn write_metadata(key: &str, value: &[u8], out: &mut Vec<u8>) {
+    if !out.is_empty() {
+        out.push(b',');
+    }
+    out.extend_from_slice(key.as_bytes());
+    out.push(b' ');
+    base64::encode(value, out);
+}

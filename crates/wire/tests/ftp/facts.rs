@@ -1,0 +1,98 @@
+//! MLSD and MLST: facts, and the choice of them.
+
+use std::time::Duration;
+
+use plimsoll_wire::ftp::facts::{Facts, mlst_line, push_mlsd};
+use plimsoll_wire::ftp::listing::{Entry, Kind, Rights};
+use proptest::prelude::*;
+
+const ALL: Rights = Rights { read: true, write: true, remove: true };
+
+fn file(name: &[u8]) -> Entry<'_> {
+    let modified = Duration::from_secs(1_767_225_600);
+    Entry { name, kind: Kind::File, size: 1234, modified, unique: (0xfd01, 0x2a), rights: ALL }
+}
+
+fn line(entry: &Entry<'_>, facts: &str) -> String {
+    String::from_utf8(mlst_line(entry, Facts::parse(facts.as_bytes()))).unwrap()
+}
+
+#[test]
+fn an_entry_is_its_facts_a_space_and_its_name() {
+    assert_eq!(
+        mlst_line(&file(b" a;b=c"), Facts::default()).as_slice(),
+        b"type=file;size=1234;modify=20260101000000;perm=adfrw;unique=fd01g2a;  a;b=c"
+    );
+    let folder = Entry { kind: Kind::Folder, ..file(b"docs") };
+    let mut out = Vec::new();
+    assert!(push_mlsd(&mut out, &folder, Facts::default()));
+    assert_eq!(out, b"type=dir;modify=20260101000000;perm=cdeflmp;unique=fd01g2a; docs\r\n");
+}
+
+#[test]
+fn a_client_chooses_its_facts() {
+    let folder = Entry { kind: Kind::Folder, ..file(b"a") };
+    assert_eq!(line(&file(b"a"), "size;type;"), "type=file;size=1234; a", "in the server's order");
+    assert_eq!(line(&file(b"a"), "TYPE"), "type=file; a");
+    assert_eq!(line(&file(b"a"), "type;fish;cakes;"), "type=file; a");
+    assert_eq!(line(&file(b"a"), ""), " a");
+    assert_eq!(line(&folder, "size;"), " a", "a folder's has none");
+}
+
+#[test]
+fn a_choice_is_told_and_marked_in_the_features() {
+    let all = Facts::default();
+    assert_eq!(all.feature(), "MLST type*;size*;modify*;perm*;unique*;");
+    assert_eq!(all.opts_text(), "MLST OPTS type;size;modify;perm;unique;");
+    let some = Facts::parse(b"modify;TYPE;fish;");
+    assert_eq!(some.feature(), "MLST type*;size;modify*;perm;unique;");
+    assert_eq!(some.opts_text(), "MLST OPTS type;modify;");
+    assert_eq!(Facts::parse(b"").opts_text(), "MLST OPTS");
+    assert_eq!(Facts::parse(b"typed; type;type*").opts_text(), "MLST OPTS");
+}
+
+#[test]
+fn perm_has_the_letters_of_what_will_be_obeyed() {
+    for (read, write, remove, of_file, of_folder) in [
+        (true, true, true, "adfrw", "cdeflmp"),
+        (true, false, false, "r", "el"),
+        (false, true, false, "", "cm"),
+        (false, false, true, "d", "dp"),
+        (false, true, true, "adfw", "cdfmp"),
+        (false, false, false, "", ""),
+    ] {
+        let rights = Rights { read, write, remove };
+        for (kind, letters) in [(Kind::File, of_file), (Kind::Folder, of_folder)] {
+            let entry = Entry { kind, rights, ..file(b"a") };
+            assert_eq!(line(&entry, "perm;"), format!("perm={letters}; a"), "{rights:?}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_would_be_two_lines_is_left_out() {
+    let mut out = Vec::new();
+    for name in [&b"a\nb"[..], b"a\r", b"\n"] {
+        assert!(!push_mlsd(&mut out, &file(name), Facts::default()));
+    }
+    assert!(out.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn what_follows_the_first_space_is_the_name(
+        name in any::<Vec<u8>>(),
+        unique in any::<(u64, u64)>(),
+        list in any::<Vec<u8>>(),
+    ) {
+        let mut out = Vec::new();
+        let entry = Entry { unique, ..file(&name) };
+        if push_mlsd(&mut out, &entry, Facts::parse(&list)) {
+            let space = out.iter().position(|&byte| byte == b' ').unwrap();
+            prop_assert_eq!(&out[space + 1..], &[&name[..], b"\r\n"].concat());
+            prop_assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 1);
+        } else {
+            prop_assert!(out.is_empty() && name.iter().any(|byte| b"\r\n".contains(byte)));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Arguments that are neither paths nor addresses.
+
+use std::time::Duration;
+
+use plimsoll_wire::ftp::facts::Facts;
+use plimsoll_wire::ftp::hash::Algorithm;
+use plimsoll_wire::ftp::options::{
+    BadArgument, Opts, Type, parse_allo, parse_mfmt, parse_mode, parse_opts, parse_rest, parse_structure,
+    parse_type,
+};
+use proptest::prelude::*;
+
+use BadArgument::{Form, Unsupported};
+
+#[test]
+fn types_are_text_or_image() {
+    for (argument, expected) in [
+        ("A", Ok(Type::Ascii)),
+        ("a", Ok(Type::Ascii)),
+        ("A N", Ok(Type::Ascii)),
+        ("a n", Ok(Type::Ascii)),
+        ("I", Ok(Type::Image)),
+        ("i", Ok(Type::Image)),
+        ("L 8", Ok(Type::Image)),
+        ("l 8", Ok(Type::Image)),
+        ("A T", Err(Unsupported)),
+        ("A C", Err(Unsupported)),
+        ("E", Err(Unsupported)),
+        ("E N", Err(Unsupported)),
+        ("L 7", Err(Unsupported)),
+        ("L 36", Err(Unsupported)),
+        ("", Err(Form)),
+        ("L", Err(Form)),
+        ("L x", Err(Form)),
+        ("AN", Err(Form)),
+        ("A ", Err(Form)),
+        ("A  N", Err(Form)),
+        ("I N", Err(Form)),
+        ("X", Err(Form)),
+    ] {
+        assert_eq!(parse_type(argument.as_bytes()), expected, "{argument}");
+    }
+    assert_eq!((Form.code(), Unsupported.code()), (501, 504));
+}
+
+#[test]
+fn files_have_no_structure_and_are_sent_as_streams() {
+    for (argument, expected) in [
+        ("F", Ok(())),
+        ("f", Ok(())),
+        ("R", Err(Unsupported)),
+        ("P", Err(Unsupported)),
+        ("", Err(Form)),
+        ("FF", Err(Form)),
+        ("S", Err(Form)),
+    ] {
+        assert_eq!(parse_structure(argument.as_bytes()), expected, "{argument}");
+    }
+    for (argument, expected) in [
+        ("S", Ok(())),
+        ("s", Ok(())),
+        ("B", Err(Unsupported)),
+        ("c", Err(Unsupported)),
+        ("Z", Err(Unsupported)),
+        ("", Err(Form)),
+        ("F", Err(Form)),
+    ] {
+        assert_eq!(parse_mode(argument.as_bytes()), expected, "{argument}");
+    }
+}
+
+#[test]
+fn offsets_and_sizes_are_decimal_numbers() {
+    assert_eq!((parse_rest(b"0"), parse_rest(b"18446744073709551615")), (Ok(0), Ok(u64::MAX)));
+    for bad in ["", "-1", "+1", "1 ", " 1", "0x10", "18446744073709551616", "1,2"] {
+        assert_eq!(parse_rest(bad.as_bytes()), Err(Form), "{bad}");
+    }
+    for good in ["1000", "1000 R 80", "1000 r 0"] {
+        assert_eq!(parse_allo(good.as_bytes()), Ok(1000), "{good}");
+    }
+    for bad in ["", "R 80", "1000 R", "1000 R ", "1000 R x", "1000 80", "1000  R 80", "1000 R 80 "] {
+        assert_eq!(parse_allo(bad.as_bytes()), Err(Form), "{bad}");
+    }
+}
+
+#[test]
+fn mfmt_is_a_time_and_a_path() {
+    let time = Duration::from_secs(1_767_225_600);
+    assert_eq!(parse_mfmt(b"20260101000000 a b "), Ok((time, &b"a b "[..])));
+    assert_eq!(parse_mfmt(b"20260101000000.5  a"), Ok((time + Duration::from_millis(500), &b" a"[..])));
+    for bad in
+        ["", "20260101000000", "20260101000000 ", " 20260101000000 a", "2026 a", "20260230000000 a", "a"]
+    {
+        assert_eq!(parse_mfmt(bad.as_bytes()), Err(Form), "{bad}");
+    }
+}
+
+#[test]
+fn options_are_of_names_facts_and_digests() {
+    for (argument, expected) in [
+        ("UTF8 ON", Opts::Utf8(true)),
+        ("utf8 on", Opts::Utf8(true)),
+        ("UTF8", Opts::Utf8(true)),
+        ("UTF-8 ON", Opts::Utf8(true)),
+        ("UTF8 OFF", Opts::Utf8(false)),
+        ("MLST", Opts::Mlst(Facts::parse(b""))),
+        ("mlst type;size;", Opts::Mlst(Facts::parse(b"type;size;"))),
+        ("HASH", Opts::Hash(None)),
+        ("HASH sha-1", Opts::Hash(Some(Algorithm::Sha1))),
+    ] {
+        assert_eq!(parse_opts(argument.as_bytes()), Ok(expected), "{argument}");
+    }
+    for bad in ["", "UTF8 MAYBE", "HASH CRC-37", "MLSD type;", " UTF8 ON", "RETR"] {
+        assert_eq!(parse_opts(bad.as_bytes()), Err(Form), "{bad}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in any::<Vec<u8>>()) {
+        let _ = (parse_type(&bytes), parse_structure(&bytes), parse_mode(&bytes), parse_rest(&bytes));
+        let _ = (parse_allo(&bytes), parse_mfmt(&bytes), parse_opts(&bytes));
+    }
+}

@@ -1,0 +1,86 @@
+//! What a server sends on the control connection, as a client reads it; and what ours would write.
+//!
+//! Not here: which answer a command gets. What must hold: the same answers come out however the bytes are
+//! cut; whatever texts are written, they are read as the one answer that they are.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_wire::ftp::address::{epsv_text, parse_epsv_text, parse_pasv_text, pasv_text};
+use plimsoll_wire::ftp::answer::{push_line, push_lines, quoted};
+use plimsoll_wire::ftp::answers::{Answer, Answers, BadAnswer};
+
+fuzz_target!(|bytes: &[u8]| {
+    let whole = feed(bytes, [bytes.len()]);
+    assert_eq!(whole, feed(bytes, 1..=bytes.len()), "byte by byte");
+    let middle = usize::from(bytes.first().copied().unwrap_or_default()) % (bytes.len() + 1);
+    assert_eq!(whole, feed(bytes, [middle, bytes.len()]), "in two pieces");
+    for answer in whole.into_iter().flatten() {
+        assert!((100..=999).contains(&answer.code) && !answer.lines.is_empty());
+        assert!(answer.lines.iter().all(|line| !line.contains(&b'\n')));
+        addresses(answer.text());
+    }
+    one_line(bytes);
+    several_lines(bytes);
+});
+
+fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Vec<Result<Answer, BadAnswer>> {
+    let mut answers = Answers::default();
+    let (mut found, mut at) = (Vec::new(), 0);
+    for cut in cuts {
+        while at < cut {
+            let (consumed, answer) = answers.take(&bytes[at..cut]);
+            at += consumed;
+            assert!(answer.is_some() || at == cut);
+            let is_bad = matches!(answer, Some(Err(_)));
+            found.extend(answer);
+            if is_bad {
+                assert_eq!(answers.take(b"200 Ok\r\n"), (0, found.last().cloned()), "stays so");
+                return found;
+            }
+        }
+    }
+    found
+}
+
+fn addresses(text: &[u8]) {
+    if let Some(address) = parse_pasv_text(text) {
+        assert_eq!(parse_pasv_text(pasv_text(address).as_bytes()), Some(address));
+    }
+    if let Some(port) = parse_epsv_text(text) {
+        assert_eq!(parse_epsv_text(epsv_text(port).as_bytes()), Some(port));
+    }
+}
+
+fn shown(text: &[u8]) -> Vec<u8> {
+    text.iter().map(|byte| if b"\r\n\0".contains(byte) { b'?' } else { *byte }).collect()
+}
+
+fn read(written: &[u8]) -> Answer {
+    let (consumed, answer) = Answers::default().take(written);
+    assert_eq!(consumed, written.len());
+    answer.unwrap().unwrap()
+}
+
+fn one_line(path: &[u8]) {
+    let mut out = Vec::new();
+    push_line(&mut out, 257, &quoted(path));
+    let answer = read(&out);
+    assert_eq!((answer.code, answer.lines.len()), (257, 1));
+    let inside = answer.text().strip_prefix(b"\"").unwrap().strip_suffix(b"\"").unwrap();
+    let halves: Vec<_> = inside.split(|&byte| byte == b'"').collect();
+    // Doubled quotes leave an empty part between each two.
+    assert!(halves.iter().skip(1).step_by(2).all(|between| between.is_empty()));
+    let unquoted: Vec<_> = halves.iter().step_by(2).copied().collect();
+    assert_eq!(unquoted.join(&b'"'), shown(path));
+}
+
+fn several_lines(bytes: &[u8]) {
+    let lines: Vec<_> = bytes.chunks(9).collect();
+    let mut out = Vec::new();
+    push_lines(&mut out, 211, bytes, &lines, bytes);
+    let answer = read(&out);
+    assert_eq!(answer.lines.len(), lines.len() + 2);
+    for (read, written) in answer.lines[1..].iter().zip(lines) {
+        assert_eq!(read[1..], shown(written));
+    }
+}

@@ -1,0 +1,211 @@
+//! Accounts for behaviours: what a server with accounts is made of, and people who use it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_auth::{Argon2Settings, Auth, MemoryDirectory, Permissions, Quota, Secret, Settings, SignUp};
+use plimsoll_io::{FileKind, Fs};
+use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
+use plimsoll_proto::http::Api;
+use plimsoll_store::Store;
+use plimsoll_web::Web;
+
+use crate::client::{Answer, Client};
+use crate::scene::{Disk, Scene};
+use crate::service::LogLines;
+
+/// Settings whose passwords cost next to nothing, with sign-up open and nobody held back.
+pub fn settings() -> Settings {
+    let argon2 = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
+    Settings { argon2, sign_up: SignUp::Open, attempts: None, ..Settings::default() }
+}
+
+/// How long uploads are kept: what a simulation can wait for.
+pub const UPLOAD_KEPT_TIME: Duration = Duration::from_secs(600);
+
+/// The accounts' side of a server.
+#[derive(Clone)]
+pub struct Accounts {
+    pub auth: Auth,
+    pub operations: Operations,
+    /// Lines of the transfer log so far.
+    pub transfers: Arc<LogLines>,
+    /// Lines of the xferlog so far.
+    pub xferlog: Arc<LogLines>,
+    data: PathBuf,
+}
+
+impl LineSink for LogLines {
+    fn take(&self, line: Vec<u8>) {
+        plimsoll_proto::http::LogSink::take(self, line);
+    }
+}
+
+impl Accounts {
+    /// Accounts in memory, and their files in the folder `data`, which is there.
+    pub(crate) fn open(fs: &dyn Fs, data: &Path, settings: Settings) -> Accounts {
+        let auth = Auth::here(Box::new(MemoryDirectory::new()), settings);
+        let kept = plimsoll_store::Settings { upload_kept_time: UPLOAD_KEPT_TIME, ..Default::default() };
+        let store = Store::open(fs, data, kept).expect("the folder is there");
+        let (meter, transfers) = (Arc::new(Meter::default()), Arc::new(LogLines::default()));
+        let sink = Some(Arc::clone(&transfers) as Arc<dyn LineSink>);
+        let xferlog = Arc::<LogLines>::default();
+        let xfer_sink = Some(Arc::clone(&xferlog) as Arc<dyn LineSink>);
+        let operations = Operations::new(auth.clone(), store, Recorder::new(meter, sink, xfer_sink));
+        Accounts { auth, operations, transfers, xferlog, data: data.to_owned() }
+    }
+
+    pub(crate) fn api(&self) -> Arc<dyn Api> {
+        Web::new(self.operations.clone(), plimsoll_web::Settings::default())
+    }
+
+    /// Each line of the transfer log.
+    pub fn lines(&self) -> Vec<serde_json::Value> {
+        self.transfers.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+/// What a folder holds: files with their bytes, folders with none.
+pub type Held = BTreeMap<String, Option<Vec<u8>>>;
+
+impl Scene {
+    /// The accounts' side of the server.
+    pub fn accounts(&self) -> &Accounts {
+        self.accounts.as_ref().expect("the scenario has accounts")
+    }
+
+    /// What is in the home of an account, read from the disk itself.
+    pub fn home(&self, name: &str) -> Held {
+        self.held(&self.accounts().data.join("accounts").join(name).join("files"))
+    }
+
+    /// What is kept of uploads of an account.
+    pub fn pending(&self, name: &str) -> Held {
+        self.held(&self.accounts().data.join("accounts").join(name).join("pending"))
+    }
+
+    /// Where the files of an account are on the disk.
+    pub fn home_folder(&self, name: &str) -> PathBuf {
+        self.accounts().data.join("accounts").join(name).join("files")
+    }
+
+    /// Puts a link into a home, as a person with a shell might.
+    pub fn link_into_home(&self, name: &str, link: &str, target: &str) {
+        let at = self.home_folder(name).join(link);
+        match &self.disk {
+            Disk::Real(_) => std::os::unix::fs::symlink(target, at).unwrap(),
+            Disk::Simulated(disk) => disk.symlink(at, target).unwrap(),
+        }
+    }
+
+    /// Puts a file into a home past the server, as an operator might.
+    pub fn write_home(&self, name: &str, file: &str, bytes: &[u8]) {
+        let at = self.home_folder(name).join(file);
+        match &self.disk {
+            Disk::Real(_) => std::fs::write(at, bytes).unwrap(),
+            Disk::Simulated(disk) => disk.write(at, bytes).unwrap(),
+        }
+    }
+
+    fn held(&self, folder: &Path) -> Held {
+        let mut held = Held::new();
+        match &self.disk {
+            Disk::Real(_) => gather(&plimsoll_engine::SystemFs, folder, "", &mut held),
+            Disk::Simulated(disk) => gather(&**disk, folder, "", &mut held),
+        }
+        held
+    }
+}
+
+fn gather(fs: &dyn Fs, folder: &Path, prefix: &str, held: &mut Held) {
+    let Ok(root) = fs.open_root(folder) else { return };
+    for entry in fs.names(&root, usize::MAX).unwrap() {
+        let name = format!("{prefix}{}", String::from_utf8_lossy(&entry.name));
+        if entry.stat.kind == FileKind::Folder {
+            let inner = folder.join(std::str::from_utf8(&entry.name).expect("UTF-8"));
+            gather(fs, &inner, &format!("{name}/"), held);
+            held.insert(name, None);
+            continue;
+        }
+        let mut bytes = vec![0; usize::try_from(entry.stat.size).unwrap()];
+        let Ok(file) = fs.open_beneath(&root, &entry.name) else { continue };
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match fs.read_at(&file, &mut bytes[filled..], filled as u64).unwrap() {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        held.insert(name, Some(bytes));
+    }
+}
+
+/// The password of everybody here.
+pub const PASSWORD: &str = "correct horse";
+
+/// Somebody with an account and a session, on a connection of their own.
+pub struct Person {
+    pub name: String,
+    pub token: String,
+    pub client: Client,
+}
+
+impl Person {
+    /// Makes an account without bounds and logs in.
+    pub async fn new(scene: &Scene, name: &str) -> Person {
+        Person::with(scene, name, Quota::default(), Permissions::default()).await
+    }
+
+    /// Makes an account and logs in.
+    pub async fn with(scene: &Scene, name: &str, quota: Quota, permissions: Permissions) -> Person {
+        let auth = &scene.accounts().auth;
+        auth.add(&scene.io, name, &Secret::from(PASSWORD), quota, permissions).await.expect("an account");
+        Person::again(scene, name).await
+    }
+
+    /// Logs in once more, on another connection.
+    pub async fn again(scene: &Scene, name: &str) -> Person {
+        let (auth, client) = (&scene.accounts().auth, scene.connect().await);
+        let peer = plimsoll_io::Peer::Unix;
+        let begun = auth.log_in(&scene.io, name, &Secret::from(PASSWORD), &peer).await.expect("a session");
+        Person { name: name.to_owned(), token: begun.token, client }
+    }
+
+    /// The field that says who this is.
+    pub fn field(&self) -> String {
+        format!("Authorization: Bearer {}\r\n", self.token)
+    }
+
+    /// One request with the person's token; `fields` each end in CRLF.
+    pub async fn ask(&mut self, method: &str, target: &str, fields: &str, body: impl AsRef<[u8]>) -> Answer {
+        let fields = format!("{}{fields}", self.field());
+        self.client.ask(method, target, &fields, body).await
+    }
+
+    pub async fn get(&mut self, target: &str) -> Answer {
+        self.ask("GET", target, "", "").await
+    }
+
+    pub async fn put(&mut self, target: &str, body: impl AsRef<[u8]>) -> Answer {
+        self.ask("PUT", target, "", body).await
+    }
+
+    pub async fn delete(&mut self, target: &str) -> Answer {
+        self.ask("DELETE", target, "", "").await
+    }
+
+    /// A request with a JSON body.
+    pub async fn send(&mut self, method: &str, target: &str, body: &serde_json::Value) -> Answer {
+        self.ask(method, target, "Content-Type: application/json\r\n", body.to_string()).await
+    }
+
+    /// Gives a share: its id.
+    pub async fn share(&mut self, path: &str, with: &str, permission: &str) -> String {
+        let new = serde_json::json!({ "path": path, "with": with, "permission": permission });
+        let answer = self.send("POST", "/api/shares", &new).await;
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json()["id"].as_str().expect("an id").to_owned()
+    }
+}

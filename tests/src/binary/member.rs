@@ -1,0 +1,100 @@
+//! Somebody with an account at a server that runs, on a connection of their own.
+//!
+//! It is not [`crate::Person`], which is on an engine of ours. What must hold: what it does not expect fails
+//! the test with the server's own words.
+
+use serde_json::{Value, json};
+
+use super::{Broken, Reply, Server, Visitor};
+
+/// The password of everybody here.
+pub const PASSWORD: &str = "correct horse";
+
+/// A connection with a session.
+pub struct Member {
+    pub name: String,
+    pub token: String,
+    pub visitor: Visitor,
+}
+
+/// A request with a JSON body, as nobody in particular.
+///
+/// # Errors
+/// How the connection ended instead.
+pub fn send(visitor: &mut Visitor, method: &str, target: &str, body: &Value) -> Result<Reply, Broken> {
+    visitor.ask(method, target, "Content-Type: application/json\r\n", body.to_string().as_bytes())
+}
+
+/// Logs in: the token.
+///
+/// # Errors
+/// How the connection ended instead.
+pub fn log_in(visitor: &mut Visitor, name: &str) -> Result<String, Broken> {
+    let reply = send(visitor, "POST", "/api/sessions", &json!({ "name": name, "password": PASSWORD }))?;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    Ok(reply.json()["token"].as_str().expect("a token").to_owned())
+}
+
+impl Member {
+    /// Signs up and logs in.
+    pub fn new(server: &Server, name: &str) -> Member {
+        let mut visitor = server.visit();
+        let body = json!({ "name": name, "password": PASSWORD });
+        let made = send(&mut visitor, "POST", "/api/accounts", &body).expect("an answer");
+        assert_eq!(made.status, 201, "{}", made.text());
+        let token = log_in(&mut visitor, name).expect("an answer");
+        Member { name: name.to_owned(), token, visitor }
+    }
+
+    /// The same person on another connection, perhaps to another server on the same data.
+    pub fn again(&self, server: &Server) -> Member {
+        Member { name: self.name.clone(), token: self.token.clone(), visitor: server.visit() }
+    }
+
+    /// The field that says who this is.
+    pub fn field(&self) -> String {
+        format!("Authorization: Bearer {}\r\n", self.token)
+    }
+
+    /// One request; `fields` each end in CRLF.
+    ///
+    /// # Errors
+    /// How the connection ended instead.
+    pub fn try_ask(&mut self, how: (&str, &str, &str), body: &[u8]) -> Result<Reply, Broken> {
+        let (method, target, fields) = how;
+        let fields = format!("{}{fields}", self.field());
+        self.visitor.ask(method, target, &fields, body)
+    }
+
+    /// One request that is answered.
+    pub fn ask(&mut self, method: &str, target: &str, fields: &str, body: &[u8]) -> Reply {
+        let answered = self.try_ask((method, target, fields), body);
+        answered.unwrap_or_else(|broken| panic!("{method} {target} of {}: {broken:?}", self.name))
+    }
+
+    pub fn get(&mut self, target: &str) -> Reply {
+        self.ask("GET", target, "", b"")
+    }
+
+    pub fn put(&mut self, target: &str, body: &[u8]) -> Reply {
+        self.ask("PUT", target, "", body)
+    }
+
+    /// Makes a folder.
+    pub fn mkcol(&mut self, target: &str) {
+        assert_eq!(self.ask("MKCOL", target, "", b"").status, 201, "{target}");
+    }
+
+    /// The names of a folder, as a listing has them; folders end with a slash.
+    pub fn names(&mut self, target: &str) -> Vec<String> {
+        let reply = self.ask("GET", target, "Accept: application/json\r\n", b"");
+        assert_eq!(reply.status, 200, "{target}: {}", reply.text());
+        let listed = reply.json();
+        let entries = listed["entries"].as_array().expect("entries");
+        let name = |entry: &Value| {
+            let end = if entry["kind"] == "folder" { "/" } else { "" };
+            format!("{}{end}", entry["name"].as_str().expect("a name"))
+        };
+        entries.iter().map(name).collect()
+    }
+}

@@ -1,0 +1,299 @@
+//! The control connection of a client, and the transfers that it asks for.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use plimsoll_io::{Address, Deadline, Io, Peer, Segment, Stream, Want};
+
+use super::way::{Data, PATIENCE, Way};
+use crate::accounts::PASSWORD;
+use crate::scene::Scene;
+
+/// One session.
+pub struct FtpClient {
+    io: Io,
+    pub stream: Stream,
+    deadline: Deadline,
+    received: Vec<u8>,
+    /// How [`FtpClient::data`] opens connections.
+    pub way: Way,
+}
+
+/// What the server said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FtpAnswer {
+    pub code: u16,
+    /// Its lines, the codes taken off the first and the last.
+    pub lines: Vec<String>,
+}
+
+impl FtpAnswer {
+    /// The text of an answer of one line; of one of several, all of them.
+    pub fn text(&self) -> String {
+        self.lines.join("\n")
+    }
+
+    /// Fails unless the code is `code`.
+    #[track_caller]
+    pub fn expect(self, code: u16) -> FtpAnswer {
+        assert_eq!(self.code, code, "{}", self.text());
+        self
+    }
+
+    /// What is between the first pair of double quotes.
+    pub fn quoted(&self) -> String {
+        let text = self.text();
+        let from = text.find('"').expect("a quote") + 1;
+        let to = text.rfind('"').expect("another");
+        text[from..to].replace("\"\"", "\"")
+    }
+}
+
+impl FtpClient {
+    /// Connects, and hears the greeting.
+    pub async fn connect(scene: &Scene) -> FtpClient {
+        let mut client = FtpClient::try_connect(scene).await.expect("the server accepts connections");
+        client.hear().await.expect(220);
+        client
+    }
+
+    /// Connects, and hears nothing.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn try_connect(scene: &Scene) -> io::Result<FtpClient> {
+        let stream = scene.io.connect(scene.ftp()).await?;
+        let (deadline, received) = (scene.io.deadline(), Vec::new());
+        Ok(FtpClient { io: scene.io.clone(), stream, deadline, received, way: Way::Extended })
+    }
+
+    /// Logs in with everybody's password, and asks for files as they are.
+    pub async fn of(scene: &Scene, name: &str) -> FtpClient {
+        let mut client = FtpClient::connect(scene).await;
+        client.log_in(name).await;
+        client.say("TYPE I").await.expect(200);
+        client
+    }
+
+    pub async fn log_in(&mut self, name: &str) {
+        self.say(&format!("USER {name}")).await.expect(331);
+        self.say(&format!("PASS {PASSWORD}")).await.expect(230);
+    }
+
+    /// Pushes bytes as they are; they go out by themselves.
+    pub fn push(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.stream.tx.push(Segment::Owned(bytes.into()));
+    }
+
+    /// Says a line, and hears the answer.
+    pub async fn say(&mut self, line: impl AsRef<[u8]>) -> FtpAnswer {
+        self.try_say(line).await.expect("an answer")
+    }
+
+    /// As [`FtpClient::say`].
+    ///
+    /// # Errors
+    /// What broke the connection; [`io::ErrorKind::UnexpectedEof`] at its end.
+    pub async fn try_say(&mut self, line: impl AsRef<[u8]>) -> io::Result<FtpAnswer> {
+        self.push([line.as_ref(), b"\r\n"].concat());
+        self.try_hear().await
+    }
+
+    /// The next answer.
+    pub async fn hear(&mut self) -> FtpAnswer {
+        self.try_hear().await.expect("an answer")
+    }
+
+    /// As [`FtpClient::hear`].
+    ///
+    /// # Errors
+    /// What broke the connection; [`io::ErrorKind::UnexpectedEof`] at its end.
+    pub async fn try_hear(&mut self) -> io::Result<FtpAnswer> {
+        let first = self.line().await?;
+        let (code, text) = first.split_at(3);
+        let number = code.parse().unwrap_or_else(|_| panic!("no answer: {first:?}"));
+        let mut answer = FtpAnswer { code: number, lines: Vec::new() };
+        let last = format!("{code} ");
+        if let Some(text) = text.strip_prefix(' ') {
+            answer.lines.push(text.to_owned());
+            return Ok(answer);
+        }
+        answer
+            .lines
+            .push(text.strip_prefix('-').unwrap_or_else(|| panic!("no answer: {first:?}")).to_owned());
+        loop {
+            let line = self.line().await?;
+            if let Some(text) = line.strip_prefix(&last) {
+                answer.lines.push(text.to_owned());
+                return Ok(answer);
+            }
+            answer.lines.push(line);
+        }
+    }
+
+    /// The next line, without its end, which is CR LF.
+    async fn line(&mut self) -> io::Result<String> {
+        loop {
+            if let Some(end) = self.received.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.received.drain(..=end).collect();
+                let line = line.strip_suffix(b"\r\n").expect("a line ends with CR LF");
+                return Ok(String::from_utf8_lossy(line).into_owned());
+            }
+            self.deadline.after(PATIENCE);
+            let received = self.deadline.within(self.stream.rx.recv(Want::Body)).await;
+            match received.expect("the server answers in time")? {
+                Some(lease) => self.received.extend_from_slice(&lease),
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    }
+
+    /// The server ends the connection cleanly, and nothing more comes.
+    pub async fn expect_end(&mut self) {
+        let end = self.try_hear().await;
+        assert_eq!(end.expect_err("an end").kind(), io::ErrorKind::UnexpectedEof);
+        assert!(self.received.is_empty(), "{:?}", String::from_utf8_lossy(&self.received));
+    }
+
+    /// Nothing comes for `time`.
+    pub async fn expect_silence(&mut self, time: std::time::Duration) {
+        self.deadline.after(time);
+        let received = self.deadline.within(self.stream.rx.recv(Want::Body)).await;
+        assert!(received.is_err(), "something came: {received:?}");
+        assert!(self.received.is_empty(), "{:?}", String::from_utf8_lossy(&self.received));
+    }
+
+    /// Ends its own side of the control connection, as a process that is killed does.
+    pub fn end(&mut self) {
+        self.stream.tx.finish();
+    }
+
+    /// Where the server is.
+    pub fn server_ip(&self) -> IpAddr {
+        match self.stream.peer() {
+            Peer::Ip(ip, _) => *ip,
+            Peer::Unix => unreachable!("FTP is served over TCP"),
+        }
+    }
+
+    /// Where this client is.
+    pub fn own_ip(&self) -> IpAddr {
+        match self.stream.local().expect("an address") {
+            Address::Ip(at) => at.ip(),
+            Address::Unix(_) => unreachable!("FTP is served over TCP"),
+        }
+    }
+
+    /// Prepares a data connection in this client's way.
+    pub async fn data(&mut self) -> Data {
+        self.try_data().await.expect("a data connection")
+    }
+
+    /// As [`FtpClient::data`].
+    ///
+    /// # Errors
+    /// What broke the control connection, or was said of the new one.
+    pub async fn try_data(&mut self) -> io::Result<Data> {
+        match self.way {
+            Way::Passive => {
+                let at = self.pasv().await?;
+                Data::to(&self.io, at).await
+            }
+            Way::Extended => {
+                let at = self.epsv().await?;
+                Data::to(&self.io, at).await
+            }
+            Way::Active | Way::ExtendedActive => self.active().await,
+        }
+    }
+
+    /// Says PASV: where the server listens.
+    ///
+    /// # Errors
+    /// What broke the connection.
+    pub async fn pasv(&mut self) -> io::Result<SocketAddr> {
+        let text = self.try_say("PASV").await?.expect(227).text();
+        let inside = text.split(['(', ')']).nth(1).expect("parentheses");
+        let numbers: Vec<u8> = inside.split(',').map(|number| number.parse().expect("a byte")).collect();
+        let numbers: [u8; 6] = numbers.try_into().expect("six numbers");
+        let ip: [u8; 4] = numbers[..4].try_into().expect("four");
+        Ok((ip, u16::from_be_bytes([numbers[4], numbers[5]])).into())
+    }
+
+    /// Says EPSV: where the server listens.
+    ///
+    /// # Errors
+    /// What broke the connection.
+    pub async fn epsv(&mut self) -> io::Result<SocketAddr> {
+        let text = self.try_say("EPSV").await?.expect(229).text();
+        let port = text.split("|||").nth(1).and_then(|rest| rest.split('|').next());
+        Ok((self.server_ip(), port.expect("a port").parse().expect("a number")).into())
+    }
+
+    async fn active(&mut self) -> io::Result<Data> {
+        let listener = self.io.listen(&Address::Ip((self.own_ip(), 0).into()))?;
+        let Address::Ip(at) = listener.address().clone() else { unreachable!("it is TCP") };
+        let line = if self.way == Way::Active { port(at) } else { eprt(at) };
+        self.try_say(line).await?.expect(200);
+        Ok(Data::waiting(&self.io, listener))
+    }
+
+    /// Prepares a data connection and begins a transfer by `line`.
+    pub async fn begin(&mut self, line: impl AsRef<[u8]>) -> Data {
+        let data = self.data().await;
+        self.say(line).await.expect(150);
+        data
+    }
+
+    /// What comes over a data connection for `line`, which succeeds.
+    pub async fn fetch(&mut self, line: impl AsRef<[u8]>) -> Vec<u8> {
+        let mut data = self.begin(line).await;
+        let all = data.all().await.expect("a whole transfer");
+        data.finish().await.expect("a clean end");
+        self.hear().await.expect(226);
+        all
+    }
+
+    /// As [`FtpClient::fetch`], as lines of text.
+    pub async fn fetch_lines(&mut self, line: impl AsRef<[u8]>) -> Vec<String> {
+        let text = String::from_utf8(self.fetch(line).await).expect("UTF-8");
+        assert!(text.is_empty() || text.ends_with("\r\n"), "{text:?}");
+        text.split_terminator("\r\n").map(str::to_owned).collect()
+    }
+
+    pub async fn retr(&mut self, path: &str) -> Vec<u8> {
+        self.fetch(format!("RETR {path}")).await
+    }
+
+    /// Sends a file by `line` (STOR, APPE …): the last answer.
+    pub async fn send(&mut self, line: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> FtpAnswer {
+        let mut data = self.begin(line).await;
+        // Who is refused in the middle hears why on the control connection.
+        if data.send(bytes).await.is_ok() {
+            let _ = data.finish().await;
+        }
+        self.hear().await
+    }
+
+    pub async fn stor(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
+        self.send(format!("STOR {path}"), bytes).await.expect(226);
+    }
+
+    /// Asks for what is refused before any data: the answer.
+    pub async fn refused(&mut self, line: impl AsRef<[u8]>) -> FtpAnswer {
+        let _unused = self.data().await;
+        self.say(line).await
+    }
+}
+
+/// `PORT h1,h2,h3,h4,p1,p2`.
+fn port(at: SocketAddr) -> String {
+    let [high, low] = at.port().to_be_bytes();
+    format!("PORT {},{high},{low}", at.ip().to_string().replace('.', ","))
+}
+
+/// `EPRT |1|ADDRESS|PORT|`.
+fn eprt(at: SocketAddr) -> String {
+    let protocol = if at.is_ipv4() { 1 } else { 2 };
+    format!("EPRT |{protocol}|{}|{}|", at.ip(), at.port())
+}

@@ -1,0 +1,46 @@
+//! The real FTP server, beside HTTP and over the same accounts.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_io::{Fs, Setup};
+use plimsoll_operations::{Meter, Recorder};
+use plimsoll_proto::Current;
+use plimsoll_proto::ftp::{Hold, Limits, Ports, Served, Settings};
+use plimsoll_proto::http::Counters;
+use plimsoll_proto::http::site::Site;
+
+use crate::accounts::Accounts;
+
+/// FTP as a scenario wants it.
+#[derive(Clone, Debug, Default)]
+pub struct Ftp {
+    pub limits: Limits,
+    pub ports: Ports,
+    /// The address that is told with a port.
+    pub announced: Option<Ipv4Addr>,
+    /// Whether guests see the scenario's tree.
+    pub guests: bool,
+    /// How many transfers begin together.
+    pub hold: Option<usize>,
+}
+
+/// What serves accounts, and the folder `root` of `fs` to guests.
+pub(crate) fn ftp(wanted: &Ftp, fs: &dyn Fs, root: &Path, accounts: Option<&Accounts>) -> Setup {
+    let Ftp { limits, ports, announced, guests, hold } = wanted.clone();
+    let guests = guests.then(|| Site::open(fs, "/", root).expect("the folder is there"));
+    let current = Current::new(Settings { limits, ports, announced, guests });
+    let nowhere = || Recorder::new(Arc::<Meter>::default(), None, None);
+    let served = Arc::new(Served {
+        operations: accounts.map(|accounts| accounts.operations.clone()),
+        recorder: accounts.map_or_else(nowhere, |accounts| accounts.operations.recorder().clone()),
+        counters: Arc::<Counters>::default(),
+        hold: hold.map(Hold::new),
+    });
+    Arc::new(move |io| {
+        let (current, served) = (Arc::clone(&current), Arc::clone(&served));
+        Rc::new(plimsoll_proto::ftp::Ftp::new(io, current, served))
+    })
+}

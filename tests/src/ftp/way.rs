@@ -1,0 +1,128 @@
+//! Data connections as a client has them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use plimsoll_io::{Address, Deadline, Io, Lease, Listener, Segment, Stream, Want};
+
+/// Longer than any time that a behaviour gives the server.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who connects to whom, and how that is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// PASV.
+    Passive,
+    /// EPSV.
+    Extended,
+    /// PORT.
+    Active,
+    /// EPRT.
+    ExtendedActive,
+}
+
+impl Way {
+    pub const ALL: [Way; 4] = [Way::Passive, Way::Extended, Way::Active, Way::ExtendedActive];
+}
+
+/// The client's end of a data connection.
+pub struct Data {
+    end: End,
+    deadline: Deadline,
+}
+
+/// A connection, or where the server will connect to.
+enum End {
+    Open(Stream),
+    Waiting(Listener),
+}
+
+impl Data {
+    /// Connects to where the server waits.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn to(io: &Io, at: SocketAddr) -> io::Result<Data> {
+        let end = End::Open(io.connect(&Address::Ip(at)).await?);
+        Ok(Data { end, deadline: io.deadline() })
+    }
+
+    /// Waits for the server at `listener`.
+    pub fn waiting(io: &Io, listener: Listener) -> Data {
+        Data { end: End::Waiting(listener), deadline: io.deadline() }
+    }
+
+    /// The connection; the server's is waited for.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn stream(&mut self) -> io::Result<&mut Stream> {
+        if let End::Waiting(listener) = &mut self.end {
+            self.deadline.after(PATIENCE);
+            let accepted = self.deadline.within(listener.accept()).await;
+            self.end = End::Open(accepted.expect("the server connects in time")?);
+        }
+        match &mut self.end {
+            End::Open(stream) => Ok(stream),
+            End::Waiting(_) => unreachable!("it was accepted"),
+        }
+    }
+
+    /// Sends bytes, and waits until they have left.
+    ///
+    /// # Errors
+    /// What broke the connection.
+    pub async fn send(&mut self, bytes: impl Into<Vec<u8>>) -> io::Result<()> {
+        self.stream().await?.tx.push(Segment::Owned(bytes.into()));
+        self.deadline.after(PATIENCE);
+        let End::Open(stream) = &mut self.end else { return Ok(()) };
+        self.deadline.within(stream.tx.drain(0)).await.expect("the server takes what is sent")
+    }
+
+    /// Receives once; `None` at the end.
+    ///
+    /// # Errors
+    /// What broke the connection.
+    pub async fn receive(&mut self) -> io::Result<Option<Lease>> {
+        self.stream().await?;
+        self.deadline.after(PATIENCE);
+        let End::Open(stream) = &mut self.end else { return Ok(None) };
+        self.deadline.within(stream.rx.recv(Want::Body)).await.expect("the server sends something in time")
+    }
+
+    /// All that comes until a clean end.
+    ///
+    /// # Errors
+    /// What broke the connection before that.
+    pub async fn all(&mut self) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        while let Some(lease) = self.receive().await? {
+            all.extend_from_slice(&lease);
+        }
+        Ok(all)
+    }
+
+    /// Ends it cleanly, and waits until the server has ended it too.
+    ///
+    /// # Errors
+    /// What broke the connection before that.
+    pub async fn finish(mut self) -> io::Result<()> {
+        self.stream().await?;
+        self.deadline.after(PATIENCE);
+        let End::Open(stream) = &mut self.end else { return Ok(()) };
+        self.deadline.within(stream.finish()).await.expect("the server ends it in time")
+    }
+
+    /// Says that no more comes, and waits for nothing.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn end(&mut self) -> io::Result<()> {
+        self.stream().await?.tx.finish();
+        Ok(())
+    }
+
+    /// Breaks it off: the server sees an error, no end.
+    pub fn abort(self) {}
+}

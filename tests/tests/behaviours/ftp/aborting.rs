@@ -1,0 +1,146 @@
+//! Commands while a transfer goes on: ABOR, STAT, QUIT, and those that wait for its end.
+
+use std::time::Duration;
+
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Data, FtpClient, Scene, behaviours};
+
+use super::{alice, large_bytes, until_moved, with_accounts};
+
+/// A download that cannot end before it is read.
+async fn downloading(scene: &Scene) -> (FtpClient, Data, Vec<u8>) {
+    let (mut person, mut client) = alice(scene).await;
+    let bytes = noise(4, large_bytes(scene.engine));
+    person.put("/files/large", &bytes).await;
+    let mut data = client.begin("RETR large").await;
+    data.stream().await.unwrap();
+    (client, data, bytes)
+}
+
+async fn abor_stops_a_download(scene: Scene) {
+    let (mut client, mut data, bytes) = downloading(&scene).await;
+    data.receive().await.unwrap().expect("its beginning");
+    client.push("ABOR\r\n");
+    client.hear().await.expect(426);
+    client.hear().await.expect(226);
+    assert!(data.all().await.is_err(), "what was stopped has no clean end");
+    assert!(client.retr("large").await == bytes);
+}
+
+async fn abor_when_nothing_goes_on_says_so(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("ABOR").await.expect(226);
+    client.stor("a", "x").await;
+    client.say("ABOR").await.expect(226);
+    assert_eq!(client.retr("a").await, b"x");
+}
+
+async fn abor_ends_a_wait_for_a_data_connection(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "x").await;
+    for line in ["RETR a", "STOR b", "LIST"] {
+        client.epsv().await.unwrap();
+        client.say(line).await.expect(150);
+        client.say("ABOR").await.expect(426);
+        client.hear().await.expect(226);
+    }
+    assert_eq!(scene.home("alice").len(), 1);
+    assert_eq!(client.retr("a").await, b"x");
+}
+
+async fn stat_is_answered_while_bytes_flow(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let mut data = client.begin("STOR a").await;
+    for sent in 1..=3_usize {
+        data.send(noise(sent as u64, 1_000)).await.unwrap();
+        until_moved(&scene, &mut client, sent * 1_000).await;
+    }
+    data.finish().await.unwrap();
+    client.hear().await.expect(226);
+    client.say("STAT").await.expect(211);
+}
+
+async fn stat_is_answered_while_a_download_goes_on(scene: Scene) {
+    let (mut client, mut data, bytes) = downloading(&scene).await;
+    client.say("STAT").await.expect(213);
+    assert!(data.all().await.unwrap() == bytes);
+    client.hear().await.expect(226);
+}
+
+async fn quit_waits_for_the_transfers_end(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let mut data = client.begin("STOR a").await;
+    data.send("hel").await.unwrap();
+    client.push("QUIT\r\n");
+    client.expect_silence(Duration::from_millis(30)).await;
+    data.send("lo").await.unwrap();
+    data.finish().await.unwrap();
+    client.hear().await.expect(226);
+    client.hear().await.expect(221);
+    client.expect_end().await;
+    assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"hello"[..]));
+}
+
+async fn quit_and_an_end_after_it_take_no_upload_back(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let mut data = client.begin("STOR a").await;
+    data.send("hello").await.unwrap();
+    data.finish().await.unwrap();
+    client.push("QUIT\r\n");
+    client.hear().await.expect(226);
+    client.hear().await.expect(221);
+    client.expect_end().await;
+    assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"hello"[..]));
+}
+
+async fn commands_that_come_during_a_transfer_are_obeyed_after_it(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let mut data = client.begin("STOR a").await;
+    client.push("SYST\r\nSIZE a\r\nMKD folder\r\nCWD folder\r\nPWD\r\n");
+    client.push("NOOP\r\n".repeat(400));
+    client.expect_silence(Duration::from_millis(30)).await;
+    data.send("hello").await.unwrap();
+    data.finish().await.unwrap();
+    client.hear().await.expect(226);
+    client.hear().await.expect(215);
+    assert_eq!(client.hear().await.expect(213).text(), "5");
+    client.hear().await.expect(257);
+    client.hear().await.expect(250);
+    assert_eq!(client.hear().await.expect(257).quoted(), "/folder");
+    for _ in 0..400 {
+        client.hear().await.expect(200);
+    }
+    client.say("QUIT").await.expect(221);
+}
+
+async fn commands_may_be_said_ahead(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.push("MKD a\r\nCWD a\r\nMKD b\r\nCWD b\r\nPWD\r\nCDUP\r\nRMD b\r\nPWD\r\nQUIT\r\n");
+    let mut codes = Vec::new();
+    for _ in 0..9 {
+        codes.push(client.hear().await.code);
+    }
+    assert_eq!(codes, [257, 250, 257, 250, 257, 250, 250, 257, 221]);
+    client.expect_end().await;
+}
+
+async fn a_control_connection_that_ends_stops_a_download(scene: Scene) {
+    let (client, data, _) = downloading(&scene).await;
+    drop(client);
+    // The one over HTTP has gone, too.
+    scene.until(|| scene.open() == 0).await;
+    drop(data);
+}
+
+behaviours!(with_accounts;
+    abor_stops_a_download,
+    abor_when_nothing_goes_on_says_so,
+    abor_ends_a_wait_for_a_data_connection,
+    stat_is_answered_while_bytes_flow,
+    stat_is_answered_while_a_download_goes_on,
+    quit_waits_for_the_transfers_end,
+    quit_and_an_end_after_it_take_no_upload_back,
+    commands_that_come_during_a_transfer_are_obeyed_after_it,
+    commands_may_be_said_ahead,
+    a_control_connection_that_ends_stops_a_download,
+);

@@ -1,0 +1,227 @@
+//! Data connections: who connects to whom, and who may not.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use plimsoll_io::Address;
+use plimsoll_proto::ftp::Limits;
+use plimsoll_tests::{Data, Engine, Ftp, FtpClient, Scenario, Scene, Way, behaviours};
+
+use super::{alice, with_accounts};
+
+async fn files_and_listings_go_over_each_kind_of_data_connection(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    for (at, way) in Way::ALL.into_iter().enumerate() {
+        client.way = way;
+        let (name, bytes) = (format!("file-{at}"), format!("by {way:?}\n").repeat(100));
+        client.stor(&name, bytes.clone()).await;
+        assert_eq!(client.retr(&name).await, bytes.as_bytes());
+        assert_eq!(client.fetch_lines("NLST").await.len(), at + 1);
+    }
+}
+
+async fn a_transfer_needs_a_data_connection_of_its_own(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("STOR a").await.expect(425);
+    assert!(scene.home("alice").is_empty());
+    client.stor("a", "x").await;
+    for line in ["RETR a", "STOR a", "LIST", "NLST", "MLSD", "APPE a"] {
+        let answer = client.say(line).await;
+        assert_eq!(answer.code, 425, "{line}: {}", answer.text());
+    }
+    assert_eq!(client.retr("a").await, b"x");
+}
+
+async fn a_client_may_connect_after_it_has_asked(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "later\n").await;
+    let at = client.epsv().await.unwrap();
+    client.say("RETR a").await.expect(150);
+    scene.io.sleep(Duration::from_millis(20)).await;
+    let mut data = Data::to(&scene.io, at).await.unwrap();
+    assert_eq!(data.all().await.unwrap(), b"later\n");
+    client.hear().await.expect(226);
+}
+
+async fn the_last_way_that_was_said_counts(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "x").await;
+    let old = client.epsv().await.unwrap();
+    let new = client.pasv().await.unwrap();
+    assert!(Data::to(&scene.io, old).await.is_err(), "nobody listens there any more");
+    let mut data = Data::to(&scene.io, new).await.unwrap();
+    client.say("RETR a").await.expect(150);
+    assert_eq!(data.all().await.unwrap(), b"x");
+    client.hear().await.expect(226);
+    assert!(Data::to(&scene.io, new).await.is_err(), "it was for one transfer");
+}
+
+async fn passive_ports_are_of_the_range_and_are_not_counted_up(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let mut ports = Vec::new();
+    for _ in 0..8 {
+        ports.push(client.epsv().await.unwrap().port());
+        ports.push(client.pasv().await.unwrap().port());
+    }
+    assert!(ports.iter().all(|port| (20_000..=29_999).contains(port)), "{ports:?}");
+    let steps: Vec<_> = ports.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+    assert!(steps.iter().any(|step| *step != steps[0]), "{ports:?}");
+}
+
+async fn nobody_is_connected_to_but_the_client_itself(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let own = client.own_ip().to_string();
+    let comma = own.replace('.', ",");
+    for (line, code) in [
+        ("PORT 192,0,2,1,200,1".to_owned(), 501),
+        ("PORT 127,0,0,2,200,1".to_owned(), 501),
+        (format!("PORT {comma},0,22"), 501),
+        (format!("PORT {comma},3,255"), 501),
+        (format!("PORT {comma},256,1"), 501),
+        (format!("PORT {comma},200"), 501),
+        ("PORT".to_owned(), 501),
+        ("EPRT |1|192.0.2.1|51201|".to_owned(), 501),
+        (format!("EPRT |1|{own}|22|"), 501),
+        (format!("EPRT |1|{own}|1023|"), 501),
+        (format!("EPRT |1|{own}|70000|"), 501),
+        (format!("EPRT |1|{own}|"), 501),
+        ("EPRT |2|::1|51201|".to_owned(), 522),
+        ("EPRT |2|::ffff:192.0.2.1|51201|".to_owned(), 522),
+        (format!("EPRT |3|{own}|51201|"), 522),
+    ] {
+        let answer = client.say(&line).await;
+        assert_eq!(answer.code, code, "{line}: {}", answer.text());
+        assert!(code != 522 || answer.text().contains("(1)"), "{line}: {}", answer.text());
+        client.say("LIST").await.expect(425);
+    }
+}
+
+async fn a_client_that_is_not_there_is_told_so(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "x").await;
+    let listener = scene.io.listen(&Address::Ip((client.own_ip(), 0).into())).unwrap();
+    let Address::Ip(at) = listener.address().clone() else { unreachable!() };
+    drop(listener);
+    for line in ["RETR a", "STOR b"] {
+        client.say(format!("EPRT |1|{}|{}|", at.ip(), at.port())).await.expect(200);
+        client.say(line).await.expect(150);
+        client.hear().await.expect(425);
+    }
+    assert_eq!(scene.home("alice").len(), 1);
+    assert_eq!(client.retr("a").await, b"x");
+}
+
+async fn epsv_takes_the_protocol_of_the_control_connection_alone(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("EPSV 1").await.expect(229);
+    for line in ["EPSV 2", "EPSV 9"] {
+        assert!(client.say(line).await.expect(522).text().contains("(1)"), "{line}");
+    }
+}
+
+async fn after_epsv_all_there_is_nothing_but_epsv(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("EPSV ALL").await.expect(200);
+    let own = client.own_ip().to_string();
+    for line in ["PASV", &format!("PORT {},200,1", own.replace('.', ",")), &format!("EPRT |1|{own}|51201|")] {
+        let answer = client.say(line).await;
+        assert_eq!(answer.code, 501, "{line}: {}", answer.text());
+    }
+    client.stor("a", "x").await;
+    assert_eq!(client.retr("a").await, b"x");
+}
+
+behaviours!(with_accounts;
+    files_and_listings_go_over_each_kind_of_data_connection,
+    a_transfer_needs_a_data_connection_of_its_own,
+    a_client_may_connect_after_it_has_asked,
+    the_last_way_that_was_said_counts,
+    passive_ports_are_of_the_range_and_are_not_counted_up,
+    nobody_is_connected_to_but_the_client_itself,
+    a_client_that_is_not_there_is_told_so,
+    epsv_takes_the_protocol_of_the_control_connection_alone,
+    after_epsv_all_there_is_nothing_but_epsv,
+);
+
+mod behind_a_router {
+    use super::*;
+
+    const ANNOUNCED: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 7);
+
+    fn scenario() -> Scenario {
+        Scenario { ftp: Some(Ftp { announced: Some(ANNOUNCED), ..Ftp::default() }), ..with_accounts() }
+    }
+
+    async fn the_routers_address_is_told_to_who_comes_through_it(scene: Scene) {
+        let (_person, mut client) = alice(&scene).await;
+        let told = client.pasv().await.unwrap().ip();
+        // A program of the same machine does not come through the router.
+        let expected = if scene.engine == Engine::Simulator { ANNOUNCED.into() } else { client.server_ip() };
+        assert_eq!(told, expected);
+        client.stor("a", "by EPSV, which tells no address\n").await;
+    }
+
+    behaviours!(scenario; the_routers_address_is_told_to_who_comes_through_it);
+}
+
+mod late {
+    use super::*;
+
+    const CONNECT_TIME: Duration = Duration::from_millis(800);
+
+    fn scenario() -> Scenario {
+        let limits = Limits { connect_time: CONNECT_TIME, ..Limits::default() };
+        Scenario { ftp: Some(Ftp { limits, ..Ftp::default() }), ..with_accounts() }
+    }
+
+    async fn a_data_connection_that_does_not_come_is_not_waited_for(scene: Scene) {
+        let (_person, mut client) = alice(&scene).await;
+        for line in ["STOR a", "LIST"] {
+            client.epsv().await.unwrap();
+            let asked = scene.io.now();
+            client.say(line).await.expect(150);
+            client.hear().await.expect(425);
+            assert!(scene.io.now() - asked >= CONNECT_TIME);
+        }
+        assert!(scene.home("alice").is_empty());
+        client.stor("a", "x").await;
+    }
+
+    behaviours!(scenario; a_data_connection_that_does_not_come_is_not_waited_for);
+}
+
+/// The session goes on whatever became of its data connection.
+async fn a_session_outlives_its_data_connections(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "x").await;
+    for _ in 0..3 {
+        client.begin("STOR b").await.abort();
+        client.hear().await.expect(426);
+        let mut other = FtpClient::of(&scene, "alice").await;
+        assert_eq!(other.retr("a").await, b"x");
+    }
+    assert_eq!(client.retr("a").await, b"x");
+    assert_eq!(scene.home("alice").len(), 1);
+}
+
+/// However close behind its bytes the break comes: it is no end.
+async fn an_upload_that_breaks_right_behind_its_bytes_is_not_whole(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let rounds = if scene.engine == Engine::Simulator { 3 } else { 60 };
+    for _ in 0..rounds {
+        let mut data = client.begin("STOR a").await;
+        data.send([b'x'; 5_000]).await.unwrap();
+        data.abort();
+        client.hear().await.expect(426);
+    }
+    assert!(scene.home("alice").is_empty());
+}
+
+mod broken {
+    use super::*;
+
+    behaviours!(with_accounts;
+        a_session_outlives_its_data_connections,
+        an_upload_that_breaks_right_behind_its_bytes_is_not_whole,
+    );
+}

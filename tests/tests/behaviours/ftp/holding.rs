@@ -1,0 +1,71 @@
+//! The laboratory's hold: transfers wait until there are enough of them, and begin together.
+
+use std::time::Duration;
+
+use plimsoll_tests::{Ftp, FtpClient, Person, Scenario, Scene, behaviours};
+
+use super::with_accounts;
+
+const COUNT: usize = 3;
+
+fn scenario() -> Scenario {
+    Scenario { ftp: Some(Ftp { hold: Some(COUNT), ..Ftp::default() }), ..with_accounts() }
+}
+
+async fn transfers_begin_together(scene: Scene) {
+    let mut person = Person::new(&scene, "alice").await;
+    person.put("/files/a", "x").await;
+    for _ in 0..2 {
+        let mut held = Vec::new();
+        for _ in 1..COUNT {
+            let mut client = FtpClient::of(&scene, "alice").await;
+            let data = client.begin("RETR a").await;
+            held.push((client, data));
+        }
+        for (client, _) in &mut held {
+            client.expect_silence(Duration::from_millis(30)).await;
+        }
+        let mut last = FtpClient::of(&scene, "alice").await;
+        assert_eq!(last.retr("a").await, b"x");
+        for (client, data) in &mut held {
+            assert_eq!(data.all().await.unwrap(), b"x");
+            client.hear().await.expect(226);
+        }
+    }
+}
+
+async fn who_goes_away_does_not_count(scene: Scene) {
+    let mut person = Person::new(&scene, "alice").await;
+    person.put("/files/a", "x").await;
+    let mut held = Vec::new();
+    for _ in 1..COUNT {
+        let mut client = FtpClient::of(&scene, "alice").await;
+        let data = client.begin("RETR a").await;
+        held.push((client, data));
+    }
+    let (mut gone, data) = held.pop().unwrap();
+    gone.push("ABOR\r\n");
+    gone.hear().await.expect(426);
+    gone.hear().await.expect(226);
+    drop(data);
+    let mut second = FtpClient::of(&scene, "alice").await;
+    let mut waiting = second.begin("RETR a").await;
+    second.expect_silence(Duration::from_millis(30)).await;
+    let mut third = FtpClient::of(&scene, "alice").await;
+    assert_eq!(third.retr("a").await, b"x");
+    assert_eq!(waiting.all().await.unwrap(), b"x");
+}
+
+async fn the_order_to_stop_holds_nobody(scene: Scene) {
+    let mut person = Person::new(&scene, "alice").await;
+    person.put("/files/a", "x").await;
+    let mut client = FtpClient::of(&scene, "alice").await;
+    let mut data = client.begin("RETR a").await;
+    scene.io.sleep(Duration::from_millis(30)).await;
+    scene.stop.order();
+    assert_eq!(data.all().await.unwrap(), b"x");
+    client.hear().await.expect(226);
+    client.hear().await.expect(421);
+}
+
+behaviours!(scenario; transfers_begin_together, who_goes_away_does_not_count, the_order_to_stop_holds_nobody);

@@ -1,0 +1,152 @@
+//! Limits of time: who says nothing, sends nothing or takes nothing is not waited for without end.
+
+use std::time::Duration;
+
+use plimsoll_proto::ftp::Limits;
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Engine, Ftp, FtpClient, Person, Scenario, Scene, behaviours};
+
+use super::{alice, large_bytes, with_accounts};
+
+const SHORT: Duration = Duration::from_millis(700);
+
+fn with(limits: Limits) -> Scenario {
+    Scenario { ftp: Some(Ftp { limits, ..Ftp::default() }), ..with_accounts() }
+}
+
+/// The session ends with 421 after [`SHORT`].
+async fn is_ended(scene: &Scene, client: &mut FtpClient) {
+    let begun = scene.io.now();
+    client.hear().await.expect(421);
+    client.expect_end().await;
+    let passed = scene.io.now() - begun;
+    assert!(passed >= SHORT / 2, "after {passed:?} already");
+    if scene.engine == Engine::Simulator {
+        assert!(passed < SHORT * 2, "only after {passed:?}");
+    }
+}
+
+async fn who_does_not_log_in_is_not_waited_for(scene: Scene) {
+    let mut client = FtpClient::connect(&scene).await;
+    is_ended(&scene, &mut client).await;
+    let mut client = FtpClient::connect(&scene).await;
+    client.say("USER alice").await.expect(331);
+    is_ended(&scene, &mut client).await;
+    // Also whoever keeps talking.
+    let (mut client, begun) = (FtpClient::connect(&scene).await, scene.io.now());
+    while client.try_say("NOOP").await.is_ok_and(|answer| answer.code == 200) {
+        scene.io.sleep(SHORT / 10).await;
+        assert!(scene.io.now() - begun < SHORT * 20, "nobody has logged in for {:?}", scene.io.now() - begun);
+    }
+}
+
+async fn who_is_idle_is_not_waited_for(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    for _ in 0..3 {
+        scene.io.sleep(SHORT / 3).await;
+        client.say("NOOP").await.expect(200);
+    }
+    is_ended(&scene, &mut client).await;
+}
+
+async fn a_line_that_does_not_end_is_not_waited_for(scene: Scene) {
+    let mut client = FtpClient::connect(&scene).await;
+    client.push("USER al");
+    is_ended(&scene, &mut client).await;
+}
+
+async fn an_upload_that_stalls_is_broken_off_and_kept(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let mut data = client.begin("STOR a").await;
+    data.send("01234").await.unwrap();
+    client.hear().await.expect(426);
+    assert!(scene.home("alice").is_empty());
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "5");
+    let mut data = client.begin("APPE a").await;
+    for byte in b"56789" {
+        scene.io.sleep(SHORT / 3).await;
+        data.send([*byte]).await.unwrap();
+    }
+    data.finish().await.unwrap();
+    client.hear().await.expect(226);
+    assert_eq!(client.retr("a").await, b"0123456789");
+}
+
+async fn a_download_that_nobody_takes_is_broken_off(scene: Scene) {
+    let mut person = Person::new(&scene, "alice").await;
+    person.put("/files/large", noise(1, large_bytes(scene.engine))).await;
+    let mut client = FtpClient::of(&scene, "alice").await;
+    let data = client.begin("RETR large").await;
+    client.hear().await.expect(426);
+    client.say("NOOP").await.expect(200);
+    drop(data);
+}
+
+async fn a_download_that_is_taken_slowly_goes_on(scene: Scene) {
+    let mut person = Person::new(&scene, "alice").await;
+    let large = noise(2, large_bytes(scene.engine));
+    person.put("/files/large", &large).await;
+    let mut client = FtpClient::of(&scene, "alice").await;
+    // What a system makes room for is told to its peer in steps.
+    let least = if scene.engine == Engine::Simulator { 1 } else { large.len() / 10 };
+    for line in ["TYPE I", "TYPE A"] {
+        client.say(line).await.expect(200);
+        let mut data = client.begin("RETR large").await;
+        let mut came = Vec::new();
+        for _ in 0..6 {
+            let enough = came.len() + least;
+            while came.len() < enough
+                && let Some(more) = data.receive().await.unwrap()
+            {
+                came.extend_from_slice(&more);
+            }
+            scene.io.sleep(SHORT / 3).await;
+        }
+        came.extend(data.all().await.unwrap());
+        assert!(line == "TYPE A" || came == large);
+        client.hear().await.expect(226);
+    }
+}
+
+mod log_in_time {
+    use super::*;
+    fn scenario() -> Scenario {
+        with(Limits { login_time: SHORT, ..Limits::default() })
+    }
+    behaviours!(scenario; who_does_not_log_in_is_not_waited_for);
+}
+
+mod idle_time {
+    use super::*;
+    fn scenario() -> Scenario {
+        with(Limits { idle_time: SHORT, ..Limits::default() })
+    }
+    behaviours!(scenario; who_is_idle_is_not_waited_for);
+}
+
+mod line_time {
+    use super::*;
+    fn scenario() -> Scenario {
+        with(Limits { line_time: SHORT, ..Limits::default() })
+    }
+    behaviours!(scenario; a_line_that_does_not_end_is_not_waited_for);
+}
+
+mod receive_time {
+    use super::*;
+    fn scenario() -> Scenario {
+        with(Limits { receive_time: SHORT, ..Limits::default() })
+    }
+    behaviours!(scenario; an_upload_that_stalls_is_broken_off_and_kept);
+}
+
+mod send_time {
+    use super::*;
+    fn scenario() -> Scenario {
+        with(Limits { send_time: SHORT, ..Limits::default() })
+    }
+    behaviours!(scenario;
+        a_download_that_nobody_takes_is_broken_off,
+        a_download_that_is_taken_slowly_goes_on,
+    );
+}

@@ -1,0 +1,231 @@
+//! Log-in: who gets in, who does not, and what there is before it.
+
+use std::time::Duration;
+
+use plimsoll_auth::{Attempts, Budget, Secret, Settings};
+use plimsoll_tests::accounts::{PASSWORD, settings};
+use plimsoll_tests::{FtpClient, Person, Scenario, Scene, behaviours};
+
+use super::{alice, with_accounts};
+
+async fn who_has_an_account_gets_in(scene: Scene) {
+    Person::new(&scene, "alice").await;
+    let mut client = FtpClient::connect(&scene).await;
+    client.say("USER alice").await.expect(331);
+    client.say(format!("PASS {PASSWORD}")).await.expect(230);
+    assert_eq!(client.say("PWD").await.expect(257).quoted(), "/");
+    client.say("QUIT").await.expect(221);
+    client.expect_end().await;
+}
+
+async fn a_wrong_password_and_an_unknown_name_are_not_told_apart(scene: Scene) {
+    Person::new(&scene, "alice").await;
+    let mut client = FtpClient::connect(&scene).await;
+    let mut told = Vec::new();
+    for (name, password) in [("alice", "wrong"), ("nobody", PASSWORD), ("alice", ""), ("no\"one", "x")] {
+        let asked = client.say(format!("USER {name}")).await;
+        told.push((asked, client.say(format!("PASS {password}")).await));
+    }
+    assert_eq!((told[0].0.code, told[0].1.code), (331, 530));
+    assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
+    client.say("PWD").await.expect(530);
+    client.log_in("alice").await;
+}
+
+/// Each verb that does something for somebody.
+const NOT_BEFORE_LOG_IN: [&str; 31] = [
+    "CWD /",
+    "CDUP",
+    "PWD",
+    "PORT 127,0,0,1,200,1",
+    "EPRT |1|127.0.0.1|51201|",
+    "PASV",
+    "EPSV",
+    "EPSV ALL",
+    "TYPE I",
+    "RETR a",
+    "STOR a",
+    "STOU",
+    "APPE a",
+    "REST 1",
+    "RNFR a",
+    "RNTO b",
+    "ABOR",
+    "DELE a",
+    "RMD a",
+    "MKD a",
+    "LIST",
+    "NLST",
+    "MLST",
+    "MLSD",
+    "SIZE a",
+    "MDTM a",
+    "MFMT 20200101000000 a",
+    "HASH a",
+    "SITE UTIME a",
+    "STAT",
+    "STAT /",
+];
+
+async fn before_log_in_there_is_nothing_else(scene: Scene) {
+    let (_person, mut inside) = alice(&scene).await;
+    inside.stor("a", "of alice\n").await;
+    let mut client = FtpClient::connect(&scene).await;
+    for named in [false, true] {
+        if named {
+            client.say("USER alice").await.expect(331);
+        }
+        for line in NOT_BEFORE_LOG_IN {
+            let answer = client.say(line).await;
+            assert_eq!(answer.code, 530, "{line}: {}", answer.text());
+        }
+    }
+    // A name that was said is remembered through all of this.
+    client.say(format!("PASS {PASSWORD}")).await.expect(230);
+    assert_eq!(scene.home("alice").len(), 1);
+}
+
+async fn what_leads_to_a_log_in_is_there_before_it(scene: Scene) {
+    let mut client = FtpClient::connect(&scene).await;
+    for (line, code) in [
+        ("SYST", 215),
+        ("FEAT", 211),
+        ("HELP", 214),
+        ("NOOP", 200),
+        ("OPTS UTF8 ON", 200),
+        ("CLNT x", 200),
+        ("ACCT x", 202),
+        ("PASS x", 503),
+        ("AUTH TLS", 502),
+        ("XYZZY", 500),
+        ("", 500),
+        ("USER", 501),
+    ] {
+        assert_eq!(client.say(line).await.code, code, "{line}");
+    }
+    client.say("QUIT").await.expect(221);
+    client.expect_end().await;
+}
+
+async fn after_five_wrong_passwords_the_connection_ends(scene: Scene) {
+    Person::new(&scene, "alice").await;
+    let mut client = FtpClient::connect(&scene).await;
+    for _ in 0..5 {
+        client.say("USER alice").await.expect(331);
+        client.say("PASS wrong").await.expect(530);
+    }
+    client.expect_end().await;
+    drop(client);
+    scene.until(|| scene.open() == 0).await;
+}
+
+async fn another_name_ends_the_session_of_the_first(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "of alice\n").await;
+    client.say("MKD folder").await.expect(257);
+    client.say("CWD folder").await.expect(250);
+    Person::new(&scene, "bob").await;
+    client.say("USER bob").await.expect(331);
+    client.say("RETR /a").await.expect(530);
+    client.say(format!("PASS {PASSWORD}")).await.expect(230);
+    assert_eq!(client.say("PWD").await.expect(257).quoted(), "/");
+    client.say("SIZE /a").await.expect(550);
+    client.say("REIN").await.expect(220);
+    client.say("PWD").await.expect(530);
+    client.log_in("alice").await;
+    client.say("TYPE I").await.expect(200);
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "9");
+}
+
+/// The session ends at the first command that touches files; after that there is a clean end.
+async fn is_over(client: &mut FtpClient, line: &str) {
+    client.say(line).await.expect(421);
+    client.expect_end().await;
+}
+
+async fn a_disabled_accounts_session_ends_at_its_next_command(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "x").await;
+    let mut others = Vec::new();
+    for _ in 0..5 {
+        others.push(FtpClient::of(&scene, "alice").await);
+    }
+    scene.accounts().auth.set_enabled(&scene.io, "alice", false).await.unwrap();
+    is_over(&mut client, "SIZE a").await;
+    for (other, line) in others.iter_mut().zip(["DELE a", "MKD b", "MLST a", "RNFR a", "CWD /"]) {
+        is_over(other, line).await;
+    }
+    assert_eq!(scene.home("alice").len(), 1);
+    let mut again = FtpClient::connect(&scene).await;
+    again.say("USER alice").await.expect(331);
+    again.say(format!("PASS {PASSWORD}")).await.expect(530);
+}
+
+async fn a_removed_accounts_session_ends_at_its_next_command(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "x").await;
+    scene.accounts().auth.remove(&scene.io, "alice").await.unwrap();
+    is_over(&mut client, "MLST a").await;
+}
+
+async fn sessions_of_an_old_password_end_at_their_next_command(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let mut transferring = FtpClient::of(&scene, "alice").await;
+    client.stor("a", "x").await;
+    let _unused = transferring.data().await;
+    scene.accounts().auth.set_password(&scene.io, "alice", &Secret::from("another one")).await.unwrap();
+    is_over(&mut client, "SIZE a").await;
+    is_over(&mut transferring, "STOR b").await;
+    let mut again = FtpClient::connect(&scene).await;
+    again.say("USER alice").await.expect(331);
+    again.say(format!("PASS {PASSWORD}")).await.expect(530);
+    again.say("USER alice").await.expect(331);
+    again.say("PASS another one").await.expect(230);
+}
+
+behaviours!(with_accounts;
+    who_has_an_account_gets_in,
+    a_wrong_password_and_an_unknown_name_are_not_told_apart,
+    before_log_in_there_is_nothing_else,
+    what_leads_to_a_log_in_is_there_before_it,
+    after_five_wrong_passwords_the_connection_ends,
+    another_name_ends_the_session_of_the_first,
+    a_disabled_accounts_session_ends_at_its_next_command,
+    a_removed_accounts_session_ends_at_its_next_command,
+    sessions_of_an_old_password_end_at_their_next_command,
+);
+
+mod held_back {
+    use super::*;
+
+    const FORGIVEN_AFTER: Duration = Duration::from_secs(2);
+
+    fn scenario() -> Scenario {
+        let few = Budget { count: 3, forgiven_after: FORGIVEN_AFTER };
+        let quick = Duration::from_millis(1);
+        let attempts = Attempts {
+            per_name_from_address: few,
+            slow_first: quick,
+            slow_max: quick,
+            ..Attempts::default()
+        };
+        Scenario { accounts: Some(Settings { attempts: Some(attempts), ..settings() }), ..with_accounts() }
+    }
+
+    async fn who_guesses_is_held_back_on_every_connection_and_told_for_how_long(scene: Scene) {
+        Person::new(&scene, "alice").await;
+        for _ in 0..3 {
+            let mut client = FtpClient::connect(&scene).await;
+            client.say("USER alice").await.expect(331);
+            client.say("PASS guess").await.expect(530);
+        }
+        let mut client = FtpClient::connect(&scene).await;
+        client.say("USER alice").await.expect(331);
+        let refused = client.say("PASS guess").await.expect(530).text();
+        assert!(refused.contains("Try again in"), "{refused}");
+        scene.io.sleep(FORGIVEN_AFTER).await;
+        client.log_in("alice").await;
+    }
+
+    behaviours!(scenario; who_guesses_is_held_back_on_every_connection_and_told_for_how_long);
+}

@@ -1,0 +1,115 @@
+//! The transfer log and the xferlog: a line for each thing that was done, with its bytes and how it ended.
+
+use plimsoll_tests::{Scene, behaviours};
+use serde_json::Value;
+
+use super::{alice, until_moved, with_accounts};
+
+/// The lines of `operation` so far.
+fn lines(scene: &Scene, operation: &str) -> Vec<Value> {
+    let all = scene.accounts().lines();
+    all.into_iter().filter(|line| line["protocol"] == "ftp" && line["operation"] == operation).collect()
+}
+
+/// Waits until there are `count` lines of `operation`: of the last, path, bytes and result.
+async fn last(scene: &Scene, operation: &str, count: usize) -> (String, u64, String) {
+    scene.until(|| lines(scene, operation).len() >= count).await;
+    let all = lines(scene, operation);
+    assert_eq!(all.len(), count, "{all:?}");
+    let line = all.last().unwrap();
+    assert_eq!(line["account"], "alice", "{line}");
+    assert!(line["start"].as_u64().unwrap() <= line["end"].as_u64().unwrap(), "{line}");
+    let text = |name: &str| line[name].as_str().unwrap().to_owned();
+    (text("path"), line["bytes"].as_u64().unwrap(), text("result"))
+}
+
+/// A line's path, bytes and result.
+fn told(path: &str, bytes: u64, result: &str) -> (String, u64, String) {
+    (path.to_owned(), bytes, result.to_owned())
+}
+
+async fn transfers_have_a_line_with_their_bytes(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    assert_eq!(last(&scene, "login", 1).await.2, "ok");
+    client.stor("a b", "hello").await;
+    assert_eq!(last(&scene, "upload", 1).await, told("/a b", 5, "ok"));
+    client.retr("a b").await;
+    assert_eq!(last(&scene, "download", 1).await, told("/a b", 5, "ok"));
+    client.say("REST 3").await.expect(350);
+    client.retr("a b").await;
+    assert_eq!(last(&scene, "download", 2).await, told("/a b", 2, "ok"));
+    client.send("APPE a b", "more").await.expect(226);
+    assert_eq!(last(&scene, "upload", 2).await, told("/a b", 4, "ok"));
+    client.refused("RETR none").await.expect(550);
+    assert_eq!(last(&scene, "download", 3).await, told("/none", 0, "not found"));
+    client.fetch("LIST").await;
+    assert_eq!(last(&scene, "list", 1).await.2, "ok");
+    client.say("DELE a b").await.expect(250);
+    assert_eq!(last(&scene, "delete", 1).await.0, "/a b");
+}
+
+async fn what_is_broken_off_has_a_line_that_says_so(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let mut data = client.begin("STOR a").await;
+    data.send("hello").await.unwrap();
+    until_moved(&scene, &mut client, 5).await;
+    data.abort();
+    client.hear().await.expect(426);
+    assert_eq!(last(&scene, "upload", 1).await, told("/a", 5, "broken off"));
+    client.epsv().await.unwrap();
+    client.say("STOR b").await.expect(150);
+    client.say("ABOR").await.expect(426);
+    assert_eq!(last(&scene, "upload", 2).await, told("/b", 0, "broken off"));
+    client.hear().await.expect(226);
+    client.stor("c", "x").await;
+    for (count, line) in ["RETR c", "LIST"].into_iter().enumerate() {
+        client.epsv().await.unwrap();
+        client.say(line).await.expect(150);
+        client.say("ABOR").await.expect(426);
+        client.hear().await.expect(226);
+        let operation = ["download", "list"][count];
+        assert_eq!(last(&scene, operation, 1).await.2, "broken off", "{line}");
+    }
+    client.say("LIST").await.expect(425);
+    assert_eq!(last(&scene, "list", 2).await.2, "no data connection");
+}
+
+async fn who_is_not_let_in_has_a_line(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("USER alice").await.expect(331);
+    client.say("PASS wrong").await.expect(530);
+    let (_, _, result) = last(&scene, "login", 2).await;
+    assert_ne!(result, "ok");
+    assert!(!scene.accounts().transfers.text().contains("correct horse"));
+}
+
+async fn xferlog_has_files_that_came_and_went(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a b", "hello").await;
+    client.say("TYPE A").await.expect(200);
+    client.retr("a b").await;
+    client.say("TYPE I").await.expect(200);
+    let mut data = client.begin("STOR c").await;
+    data.send("hel").await.unwrap();
+    until_moved(&scene, &mut client, 3).await;
+    data.abort();
+    client.hear().await.expect(426);
+    let xferlog = &scene.accounts().xferlog;
+    scene.until(|| xferlog.text().lines().count() >= 3).await;
+    let text = xferlog.text();
+    for (line, wanted) in text.lines().zip([
+        " 5 /a_b b _ i r alice ftp 0 * c",
+        " 5 /a_b a _ o r alice ftp 0 * c",
+        " 3 /c b _ i r alice ftp 0 * i",
+    ]) {
+        assert!(line.ends_with(wanted), "{text}");
+    }
+    assert_eq!(text.lines().count(), 3, "{text}");
+}
+
+behaviours!(with_accounts;
+    transfers_have_a_line_with_their_bytes,
+    what_is_broken_off_has_a_line_that_says_so,
+    who_is_not_let_in_has_a_line,
+    xferlog_has_files_that_came_and_went,
+);

@@ -1,0 +1,226 @@
+//! Going on with what was broken off: SIZE tells from where, REST and STOR or APPE go on.
+
+use plimsoll_tests::accounts::UPLOAD_KEPT_TIME;
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Engine, FtpClient, Scene, behaviours, under};
+
+use super::{alice, someone, until_moved, with_accounts};
+
+/// Breaks an upload of `path` off after `bytes`.
+async fn broken_off(scene: &Scene, client: &mut FtpClient, path: &str, bytes: &[u8]) {
+    let mut data = client.begin(format!("STOR {path}")).await;
+    data.send(bytes).await.unwrap();
+    until_moved(scene, client, bytes.len()).await;
+    data.abort();
+    client.hear().await.expect(426);
+}
+
+async fn size_tells_where_to_go_on(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("SIZE a").await.expect(550);
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "5");
+    client.say("SIZE b").await.expect(550);
+    client.say("MLST a").await.expect(550);
+    client.refused("RETR a").await.expect(550);
+}
+
+async fn what_size_tells_of_can_be_thrown_away(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    client.say("DELE b").await.expect(550);
+    client.say("DELE a").await.expect(250);
+    client.say("SIZE a").await.expect(550);
+    assert!(scene.pending("alice").is_empty());
+    client.say("DELE a").await.expect(550);
+}
+
+async fn a_file_is_deleted_before_an_upload_of_it(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "old").await;
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    client.say("DELE a").await.expect(250);
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "5");
+}
+
+async fn appe_goes_on_where_it_was(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    client.send("APPE a", "56789").await.expect(226);
+    assert_eq!(client.retr("a").await, b"0123456789");
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn rest_may_go_back_in_what_has_come(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    client.say("REST 3").await.expect(350);
+    client.send("STOR a", "xyz").await.expect(226);
+    assert_eq!(client.retr("a").await, b"012xyz");
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn rest_beyond_what_has_come_tells_how_much_that_is(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    client.say("REST 6").await.expect(350);
+    let told = client.refused("STOR a").await.expect(554).text();
+    assert!(told.contains("REST 5"), "{told}");
+    client.say("REST 1").await.expect(350);
+    client.refused("STOR none").await.expect(554);
+    client.say("REST 5").await.expect(350);
+    client.send("STOR a", "56789").await.expect(226);
+    assert_eq!(client.retr("a").await, b"0123456789");
+}
+
+async fn a_file_that_came_since_is_what_is_gone_on_with(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    person.put("/files/a", "abcdef").await;
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "6");
+    client.say("REST 3").await.expect(350);
+    client.send("STOR a", "xyz").await.expect(226);
+    assert_eq!(client.retr("a").await, b"abcxyz");
+}
+
+async fn it_may_be_broken_off_many_times(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let all = noise(3, 50_000);
+    broken_off(&scene, &mut client, "a", &all[..10_000]).await;
+    for at in [10_000, 20_000, 30_000, 40_000] {
+        assert_eq!(client.say("SIZE a").await.expect(213).text(), at.to_string());
+        client.say(format!("REST {at}")).await.expect(350);
+        let mut data = client.begin("STOR a").await;
+        data.send(&all[at..at + 10_000]).await.unwrap();
+        until_moved(&scene, &mut client, 10_000).await;
+        data.abort();
+        client.hear().await.expect(426);
+    }
+    client.send("APPE a", "").await.expect(226);
+    assert!(client.retr("a").await == all);
+}
+
+async fn a_plain_stor_begins_anew(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    client.say("REST 3").await.expect(350);
+    client.say("REST 0").await.expect(350);
+    client.stor("a", "new\n").await;
+    assert_eq!(client.retr("a").await, b"new\n");
+    assert_eq!(person.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn a_file_can_be_gone_on_with_at_any_byte_that_it_has(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    for (from, expected) in [(4, "0123xy"), (6, "012345xy"), (1, "0xy")] {
+        client.stor("a", "012345").await;
+        client.say(format!("REST {from}")).await.expect(350);
+        client.send("STOR a", "xy").await.expect(226);
+        assert_eq!(client.retr("a").await, expected.as_bytes());
+    }
+    client.stor("a", "012345").await;
+    client.say("REST 7").await.expect(350);
+    let told = client.refused("STOR a").await.expect(554).text();
+    assert!(told.contains("REST 6"), "{told}");
+    assert_eq!(client.retr("a").await, b"012345");
+}
+
+async fn a_file_that_changes_under_it_is_not_mixed(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    client.stor("a", "012345").await;
+    client.say("REST 3").await.expect(350);
+    let mut data = client.begin("STOR a").await;
+    data.send("xyz").await.unwrap();
+    until_moved(&scene, &mut client, 3).await;
+    person.put("/files/a", "another one\n").await;
+    data.finish().await.unwrap();
+    let refused = client.hear().await;
+    assert!((400..600).contains(&refused.code), "{}", refused.text());
+    assert_eq!(client.retr("a").await, b"another one\n");
+}
+
+async fn nobody_else_sees_any_of_it(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    let (mut other, mut bob) = someone(&scene, "bob").await;
+    person.ask("MKCOL", "/files/both", "", "").await;
+    person.share("both", "bob", "write").await;
+    broken_off(&scene, &mut client, "both/a", b"01234").await;
+    assert_eq!(other.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
+    bob.say("SIZE /shared/alice/both/a").await.expect(550);
+    bob.say("SIZE both/a").await.expect(550);
+    bob.say("REST 5").await.expect(350);
+    bob.refused("STOR /shared/alice/both/a").await.expect(554);
+    assert!(bob.fetch("LIST /shared/alice/both").await.is_empty());
+    // Nor does a file of somebody else's take it away.
+    bob.send("APPE /shared/alice/both/a", "of bob").await.expect(226);
+    assert_eq!(client.retr("both/a").await, b"of bob");
+}
+
+async fn what_is_broken_off_in_a_share_is_not_kept(scene: Scene) {
+    let (mut person, _client) = alice(&scene).await;
+    let (_other, mut bob) = someone(&scene, "bob").await;
+    person.ask("MKCOL", "/files/both", "", "").await;
+    person.share("both", "bob", "write").await;
+    broken_off(&scene, &mut bob, "/shared/alice/both/a", b"01234").await;
+    bob.say("SIZE /shared/alice/both/a").await.expect(550);
+    scene.until(|| scene.pending("alice").is_empty() && scene.pending("bob").is_empty()).await;
+    assert_eq!(person.get("/uploads").await.json(), serde_json::json!({ "uploads": [] }));
+}
+
+async fn it_is_listed_over_http_and_can_be_thrown_away_there(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    broken_off(&scene, &mut client, "a", b"01234").await;
+    let listed = person.get("/uploads").await.json();
+    let upload = &listed["uploads"][0];
+    assert_eq!((&upload["path"], &upload["offset"]), (&"/a".into(), &5.into()), "{upload}");
+    let version = "Tus-Resumable: 1.0.0\r\n";
+    assert_eq!(person.ask("DELETE", upload["url"].as_str().unwrap(), version, "").await.status, 204);
+    client.say("SIZE a").await.expect(550);
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn a_text_that_was_broken_off_is_kept_as_it_is_stored(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("TYPE A").await.expect(200);
+    let mut data = client.begin("STOR a").await;
+    data.send("a\r\nb\r\n").await.unwrap();
+    until_moved(&scene, &mut client, 4).await;
+    data.abort();
+    client.hear().await.expect(426);
+    client.say("TYPE I").await.expect(200);
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "4");
+    client.send("APPE a", "c\n").await.expect(226);
+    assert_eq!(client.retr("a").await, b"a\nb\nc\n");
+}
+
+behaviours!(with_accounts;
+    size_tells_where_to_go_on,
+    what_size_tells_of_can_be_thrown_away,
+    a_file_is_deleted_before_an_upload_of_it,
+    appe_goes_on_where_it_was,
+    rest_may_go_back_in_what_has_come,
+    rest_beyond_what_has_come_tells_how_much_that_is,
+    a_file_that_came_since_is_what_is_gone_on_with,
+    it_may_be_broken_off_many_times,
+    a_plain_stor_begins_anew,
+    a_file_can_be_gone_on_with_at_any_byte_that_it_has,
+    a_file_that_changes_under_it_is_not_mixed,
+    nobody_else_sees_any_of_it,
+    what_is_broken_off_in_a_share_is_not_kept,
+    it_is_listed_over_http_and_can_be_thrown_away_there,
+    a_text_that_was_broken_off_is_kept_as_it_is_stored,
+);
+
+/// In the simulator alone: nobody waits that long.
+#[test]
+fn what_nobody_goes_on_with_is_gone_after_its_time() {
+    under(Engine::Simulator, with_accounts, |scene| async move {
+        let (_person, mut client) = alice(&scene).await;
+        broken_off(&scene, &mut client, "a", b"01234").await;
+        drop(client);
+        scene.io.sleep(UPLOAD_KEPT_TIME * 2).await;
+        let mut client = FtpClient::of(&scene, "alice").await;
+        client.say("SIZE a").await.expect(550);
+    });
+}

@@ -1,0 +1,132 @@
+//! `/shared`: what others share, as far as they do.
+
+use plimsoll_tests::{FtpClient, Person, Scene, behaviours};
+
+use super::{alice, someone, with_accounts};
+
+/// Alice with a folder to read and one to write, both shared with Bob.
+async fn shared(scene: &Scene) -> (Person, FtpClient) {
+    let (mut person, mut client) = alice(scene).await;
+    for (folder, permission) in [("read", "read"), ("write", "write")] {
+        client.say(format!("MKD {folder}")).await.expect(257);
+        client.stor(&format!("{folder}/a"), "of alice\n").await;
+        if folder == "read" {
+            Person::new(scene, "bob").await;
+        }
+        person.share(folder, "bob", permission).await;
+    }
+    client.stor("private", "secret\n").await;
+    (person, FtpClient::of(scene, "bob").await)
+}
+
+async fn the_owners_who_share_something_are_listed(scene: Scene) {
+    let (_alice, mut bob) = shared(&scene).await;
+    assert_eq!(bob.fetch_lines("NLST").await, ["shared"]);
+    assert_eq!(bob.fetch_lines("NLST /shared").await, ["/shared/alice"]);
+    bob.say("CWD /shared").await.expect(250);
+    assert_eq!(bob.fetch_lines("NLST").await, ["alice"]);
+    bob.say("CWD alice").await.expect(250);
+    assert_eq!(bob.say("PWD").await.expect(257).quoted(), "/shared/alice");
+    assert_eq!(bob.fetch_lines("NLST").await, ["read", "write"]);
+    assert_eq!(bob.fetch_lines("NLST read").await, ["read/a"]);
+    assert!(bob.fetch_lines("LIST /").await[0].starts_with('d'));
+    for line in ["MLST /shared", "MLST /shared/alice", "MLST /shared/alice/read/a"] {
+        bob.say(line).await.expect(250);
+    }
+}
+
+async fn who_is_given_nothing_sees_no_shared_folder(scene: Scene) {
+    let (_alice, _bob) = shared(&scene).await;
+    let (_carol, mut carol) = someone(&scene, "carol").await;
+    assert!(carol.fetch("NLST").await.is_empty());
+    assert!(carol.fetch("NLST /shared").await.is_empty());
+    for path in ["/shared/alice", "/shared/alice/read", "/shared/alice/read/a", "/shared/nobody"] {
+        carol.say(format!("CWD {path}")).await.expect(550);
+        carol.refused(format!("RETR {path}")).await.expect(550);
+        carol.refused(format!("LIST {path}")).await.expect(550);
+    }
+}
+
+async fn a_share_to_read_is_for_reading(scene: Scene) {
+    let (_alice, mut bob) = shared(&scene).await;
+    assert_eq!(bob.retr("/shared/alice/read/a").await, b"of alice\n");
+    bob.say("CWD /shared/alice/read").await.expect(250);
+    for line in ["STOR a", "STOR b", "APPE a", "STOU"] {
+        let refused = bob.refused(line).await;
+        assert_eq!(refused.code, 550, "{line}: {}", refused.text());
+    }
+    for line in ["DELE a", "MKD b", "RMD ../read", "MFMT 20200101000000 a"] {
+        let refused = bob.say(line).await;
+        assert_eq!(refused.code, 550, "{line}: {}", refused.text());
+    }
+    if bob.say("RNFR a").await.code == 350 {
+        bob.say("RNTO b").await.expect(550);
+    }
+    assert_eq!(scene.home("alice").len(), 5);
+    let perm = bob.say("MLST a").await.expect(250).text().to_ascii_lowercase();
+    let perm = perm.split("perm=").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    assert_eq!(perm, "r");
+}
+
+async fn a_share_to_write_is_for_writing(scene: Scene) {
+    let (mut alice, mut bob) = shared(&scene).await;
+    bob.say("CWD /shared/alice/write").await.expect(250);
+    bob.stor("b", "of bob\n").await;
+    bob.stor("a", "of bob, too\n").await;
+    bob.send("APPE b", "more\n").await.expect(226);
+    assert_eq!(alice.get("/files/write/b").await.text(), "of bob\nmore\n");
+    assert_eq!(alice.get("/files/write/a").await.text(), "of bob, too\n");
+    bob.say("MKD c").await.expect(257);
+    bob.say("RNFR b").await.expect(350);
+    bob.say("RNTO c/b").await.expect(250);
+    bob.say("DELE a").await.expect(250);
+    assert_eq!(bob.fetch_lines("NLST").await, ["c"]);
+}
+
+async fn nothing_else_of_the_owners_is_there(scene: Scene) {
+    let (_alice, mut bob) = shared(&scene).await;
+    for path in ["/shared/alice/private", "/private", "/shared/alice/read/../private", "/alice/private"] {
+        bob.refused(format!("RETR {path}")).await.expect(550);
+        bob.say(format!("SIZE {path}")).await.expect(550);
+    }
+    let refused = bob.refused("STOR /shared/alice/new").await;
+    assert_eq!(refused.code, 550, "{}", refused.text());
+    bob.refused("STOR /shared/new").await.expect(550);
+    bob.say("MKD /shared/alice/new").await.expect(550);
+    bob.say("MKD /shared/carol").await.expect(550);
+    assert_eq!(scene.home("alice").len(), 5);
+}
+
+async fn a_share_that_ends_is_over_at_the_next_command(scene: Scene) {
+    let (mut alice, mut bob) = shared(&scene).await;
+    bob.say("CWD /shared/alice/read").await.expect(250);
+    let shares = alice.get("/api/shares").await.json();
+    let id = |share: &serde_json::Value| share["id"].as_str().unwrap().to_owned();
+    for share in shares["shares"].as_array().unwrap().iter().map(id).collect::<Vec<_>>() {
+        assert_eq!(alice.delete(&format!("/api/shares/{share}")).await.status, 204);
+    }
+    bob.refused("RETR a").await.expect(550);
+    bob.refused("LIST").await.expect(550);
+    bob.say("SIZE a").await.expect(550);
+    assert!(bob.fetch("NLST /").await.is_empty());
+}
+
+async fn an_own_folder_of_that_name_is_shadowed(scene: Scene) {
+    let (mut bob, mut client) = someone(&scene, "bob").await;
+    bob.ask("MKCOL", "/files/shared", "", "").await;
+    bob.put("/files/shared/own", "own\n").await;
+    client.refused("RETR /shared/own").await.expect(550);
+    assert!(!client.fetch_lines("NLST /shared").await.iter().any(|name| name.ends_with("own")));
+    let refused = client.say("DELE /shared/own").await;
+    assert_eq!(refused.code, 550, "{}", refused.text());
+}
+
+behaviours!(with_accounts;
+    the_owners_who_share_something_are_listed,
+    who_is_given_nothing_sees_no_shared_folder,
+    a_share_to_read_is_for_reading,
+    a_share_to_write_is_for_writing,
+    nothing_else_of_the_owners_is_there,
+    a_share_that_ends_is_over_at_the_next_command,
+    an_own_folder_of_that_name_is_shadowed,
+);

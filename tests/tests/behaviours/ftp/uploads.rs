@@ -1,0 +1,121 @@
+//! STOR: a file arrives whole, or the old one stays.
+
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{FtpClient, Scene, behaviours};
+
+use super::{alice, large_bytes, until_moved, with_accounts};
+
+async fn a_file_arrives_byte_for_byte(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    for len in [0, 1, 65_536, 150_000] {
+        let bytes = noise(len as u64, len);
+        let told = client.send("STOR a", bytes.clone()).await.expect(226).text();
+        assert!(told.contains(&format!("{len} bytes")), "{told}");
+        assert!(scene.home("alice")["a"].as_deref() == Some(&bytes));
+        assert!(person.get("/files/a").await.body == bytes);
+    }
+    scene.until(|| scene.pending("alice").is_empty()).await;
+}
+
+async fn nobody_sees_a_part_of_a_new_file(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    let bytes = noise(1, 100_000);
+    let mut data = client.begin("STOR a").await;
+    data.send(&bytes[..50_000]).await.unwrap();
+    until_moved(&scene, &mut client, 50_000).await;
+    let mut other = FtpClient::of(&scene, "alice").await;
+    other.refused("RETR a").await.expect(550);
+    other.say("MLST a").await.expect(550);
+    assert!(other.fetch("LIST").await.is_empty());
+    assert_eq!(person.get("/files/a").await.status, 404);
+    assert!(scene.home("alice").is_empty());
+    data.send(&bytes[50_000..]).await.unwrap();
+    data.finish().await.unwrap();
+    client.hear().await.expect(226);
+    assert!(other.retr("a").await == bytes);
+    assert!(person.get("/files/a").await.body == bytes);
+}
+
+async fn the_old_file_stays_until_the_new_one_is_whole(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    client.stor("a", "the old one\n").await;
+    let mut other = FtpClient::of(&scene, "alice").await;
+    let mut data = client.begin("STOR a").await;
+    for part in ["the ", "new ", "one\n"] {
+        assert_eq!(other.retr("a").await, b"the old one\n");
+        assert_eq!(person.get("/files/a").await.text(), "the old one\n");
+        assert_eq!(other.say("SIZE a").await.expect(213).text(), "12");
+        data.send(part).await.unwrap();
+    }
+    data.finish().await.unwrap();
+    client.hear().await.expect(226);
+    assert_eq!(other.retr("a").await, b"the new one\n");
+}
+
+async fn a_large_file_arrives(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let bytes = noise(2, large_bytes(scene.engine));
+    client.stor("large", bytes.clone()).await;
+    assert!(client.retr("large").await == bytes);
+}
+
+async fn of_two_at_once_the_last_to_end_stays_whole(scene: Scene) {
+    let (_person, mut first) = alice(&scene).await;
+    let mut second = FtpClient::of(&scene, "alice").await;
+    let (one, other) = (noise(1, 40_000), noise(2, 30_000));
+    let (mut data1, mut data2) = (first.begin("STOR a").await, second.begin("STOR a").await);
+    data1.send(&one[..20_000]).await.unwrap();
+    data2.send(&other[..10_000]).await.unwrap();
+    data2.send(&other[10_000..]).await.unwrap();
+    data2.finish().await.unwrap();
+    second.hear().await.expect(226);
+    assert!(second.retr("a").await == other);
+    data1.send(&one[20_000..]).await.unwrap();
+    data1.finish().await.unwrap();
+    first.hear().await.expect(226);
+    assert!(second.retr("a").await == one);
+    scene.until(|| scene.pending("alice").is_empty()).await;
+}
+
+async fn what_can_be_no_file_is_refused_before_its_bytes(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.say("MKD folder").await.expect(257);
+    client.stor("a", "x").await;
+    let long = "x".repeat(300);
+    for (name, codes) in [
+        ("none/a", [550, 550]),
+        ("folder", [550, 550]),
+        ("a/b", [550, 550]),
+        ("/", [550, 553]),
+        ("", [550, 501]),
+        ("/shared", [553, 550]),
+        ("/shared/bob/a", [550, 550]),
+        (&long, [553, 553]),
+    ] {
+        let answer = client.refused(format!("STOR {name}")).await;
+        assert!(codes.contains(&answer.code), "{name}: {} {}", answer.code, answer.text());
+    }
+    assert_eq!(scene.home("alice").len(), 2);
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn one_connection_does_many_things(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    for round in 0..10 {
+        client.stor("a", noise(round, 1_000)).await;
+        assert!(client.retr("a").await == noise(round, 1_000));
+        client.say("DELE a").await.expect(250);
+    }
+    client.say("QUIT").await.expect(221);
+    client.expect_end().await;
+}
+
+behaviours!(with_accounts;
+    a_file_arrives_byte_for_byte,
+    nobody_sees_a_part_of_a_new_file,
+    the_old_file_stays_until_the_new_one_is_whole,
+    a_large_file_arrives,
+    of_two_at_once_the_last_to_end_stays_whole,
+    what_can_be_no_file_is_refused_before_its_bytes,
+    one_connection_does_many_things,
+);

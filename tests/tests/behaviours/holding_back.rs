@@ -1,0 +1,138 @@
+//! Too many passwords: wrong ones, sign-ups, and more at once than are hashed. Who is refused is told when to
+//! come back, and is let in then.
+//!
+//! The engine's own queue of passwords is filled in `binary/`. What must hold: who is held back holds up
+//! nobody else.
+
+use std::time::Duration;
+
+use plimsoll_auth::{Argon2Settings, Attempts, Budget, Settings};
+use plimsoll_tests::accounts::{PASSWORD, settings};
+use plimsoll_tests::{Answer, Engine, Person, Scenario, Scene, behaviours, together, under};
+use serde_json::json;
+
+const JSON: &str = "Content-Type: application/json\r\n";
+
+/// `alice:a guess of it`
+const GUESS: &str = "Authorization: Basic YWxpY2U6YSBndWVzcyBvZiBpdA==\r\n";
+
+/// More than any budget here has room for.
+const TRIES_MAX: usize = 20;
+
+/// People who log in with one name at once; fewer than that are hashed at a time.
+const AT_ONCE: usize = 12;
+
+fn of(name: &str, password: &str) -> String {
+    json!({ "name": name, "password": password }).to_string()
+}
+
+/// Small budgets that are forgiven soon, and hashes that take a moment.
+fn scenario() -> Scenario {
+    let few = Budget { count: 3, forgiven_after: Duration::from_secs(2) };
+    let quick = Duration::from_millis(1);
+    let attempts = Attempts {
+        per_name_from_address: few,
+        sign_ups: few,
+        slow_first: quick,
+        slow_max: quick,
+        ..Attempts::default()
+    };
+    let argon2 = Argon2Settings { memory_kib: 256, passes: 1, lanes: 1 };
+    let settings = Settings { attempts: Some(attempts), argon2, ..settings() };
+    Scenario { accounts: Some(settings), ..Scenario::default() }
+}
+
+/// When to come back, of an answer that refuses with `status`.
+fn comes_back(answer: &Answer, status: u16) -> Duration {
+    let (detail, after) = (answer.problem(status), answer.field("Retry-After").expect("a time"));
+    assert!(detail.contains(&format!("Try again in {after} s.")), "{detail}, {after}");
+    Duration::from_secs(after.parse().expect("whole seconds"))
+}
+
+/// Asks again and again, which is answered `usual`, until it is refused with 429: when to come back.
+async fn held_back(usual: u16, mut ask: impl AsyncFnMut(usize) -> Answer) -> Duration {
+    for at in 0..TRIES_MAX {
+        let answer = ask(at).await;
+        if answer.status != usual {
+            return comes_back(&answer, 429);
+        }
+    }
+    panic!("{TRIES_MAX} tries are held back by nothing");
+}
+
+async fn who_guesses_at_a_log_in_is_told_when_to_come_back(scene: Scene) {
+    let (mut alice, mut bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
+    let mut client = scene.connect().await;
+    let guess = async |_| client.ask("POST", "/api/sessions", JSON, of("alice", "a guess of it")).await;
+    let time = held_back(401, guess).await;
+    assert_eq!(bob.client.ask("POST", "/api/sessions", JSON, of("bob", PASSWORD)).await.status, 201);
+    assert_eq!(alice.get("/api/whoami").await.status, 200);
+    scene.io.sleep(time).await;
+    assert_eq!(client.ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)).await.status, 201);
+}
+
+async fn who_guesses_with_each_request_is_told_when_to_come_back(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut client = scene.connect().await;
+    let time = held_back(401, async |_| client.get_with("/files/", GUESS).await).await;
+    assert_eq!(alice.get("/files/").await.status, 200);
+    scene.io.sleep(time).await;
+    assert_eq!(client.get_with("/files/", GUESS).await.status, 401);
+}
+
+async fn who_makes_accounts_without_end_is_told_when_to_come_back(scene: Scene) {
+    let mut client = scene.connect().await;
+    let sign_up =
+        async |at| client.ask("POST", "/api/accounts", JSON, of(&format!("name{at}"), PASSWORD)).await;
+    let time = held_back(201, sign_up).await;
+    assert_eq!(client.ask("POST", "/api/sessions", JSON, of("name0", PASSWORD)).await.status, 201);
+    scene.io.sleep(time).await;
+    assert_eq!(client.ask("POST", "/api/accounts", JSON, of("another", PASSWORD)).await.status, 201);
+}
+
+async fn a_crowd_with_one_name_is_told_when_to_come_back(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut crowd = Vec::new();
+    for _ in 0..AT_ONCE {
+        crowd.push(scene.connect().await);
+    }
+    // How many of them are there at one time is the engine's, and chance.
+    let refused = loop {
+        let log_ins =
+            crowd.iter_mut().map(|client| client.ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)));
+        let answers = together(log_ins).await;
+        let odd = answers.iter().find(|answer| !matches!(answer.status, 201 | 503));
+        assert!(odd.is_none(), "{odd:?}");
+        if let Some(refused) = answers.into_iter().find(|answer| answer.status == 503) {
+            break refused;
+        }
+    };
+    assert_eq!(alice.get("/api/whoami").await.status, 200);
+    scene.io.sleep(comes_back(&refused, 503)).await;
+    let again = crowd[0].ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)).await;
+    assert_eq!(again.status, 201, "{}", again.text());
+}
+
+behaviours!(scenario;
+    who_guesses_at_a_log_in_is_told_when_to_come_back,
+    who_guesses_with_each_request_is_told_when_to_come_back,
+    who_makes_accounts_without_end_is_told_when_to_come_back,
+    a_crowd_with_one_name_is_told_when_to_come_back,
+);
+
+fn by_default() -> Scenario {
+    Scenario { accounts: Some(Settings { attempts: Some(Attempts::default()), ..settings() }), ..scenario() }
+}
+
+/// In the simulator alone: nobody waits that long.
+#[test]
+fn the_default_budgets_hold_guesses_back_too() {
+    under(Engine::Simulator, by_default, |scene| async move {
+        let mut alice = Person::new(&scene, "alice").await;
+        let guess =
+            async |_| alice.client.ask("POST", "/api/sessions", JSON, of("alice", "a guess of it")).await;
+        let time = held_back(401, guess).await;
+        scene.io.sleep(time).await;
+        assert_eq!(alice.client.ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)).await.status, 201);
+    });
+}

@@ -1,0 +1,158 @@
+//! Sessions and other credentials: log in, log out, and what is shown with each request.
+
+use std::time::Duration;
+
+use plimsoll_auth::Settings;
+use plimsoll_tests::accounts::{PASSWORD, settings};
+use plimsoll_tests::{Engine, Person, Scenario, Scene, behaviours, under};
+use serde_json::json;
+
+fn scenario() -> Scenario {
+    Scenario { accounts: Some(settings()), ..Scenario::default() }
+}
+
+const JSON: &str = "Content-Type: application/json\r\n";
+
+/// `alice:correct horse`
+const BASIC: &str = "Authorization: Basic YWxpY2U6Y29ycmVjdCBob3JzZQ==\r\n";
+
+fn of(name: &str, password: &str) -> String {
+    json!({ "name": name, "password": password }).to_string()
+}
+
+async fn an_unknown_name_and_a_wrong_password_are_told_alike(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut answers = Vec::new();
+    let wrong = [("alice", "wrong password"), ("nobody", PASSWORD), ("a/b", PASSWORD), ("", "")];
+    for (name, password) in wrong {
+        let answer = alice.client.ask("POST", "/api/sessions", JSON, of(name, password)).await;
+        assert!(!answer.problem(401).is_empty());
+        answers.push(answer.text());
+    }
+    assert!(answers.iter().all(|text| *text == answers[0]));
+}
+
+async fn without_a_good_credential_everything_is_401_and_says_how_to_get_one(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", "hello").await;
+    let forged = format!("Authorization: Bearer pls_{}\r\n", "0".repeat(32));
+    let cut = format!("Authorization: Bearer {}\r\n", &alice.token[..alice.token.len() - 1]);
+    for fields in [
+        "",
+        &forged,
+        &cut,
+        "Authorization: Bearer\r\n",
+        "Authorization: Bearer ../../etc\r\n",
+        "Authorization: Basic !!!\r\n",
+        "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n",
+        "Authorization: Digest username=\"alice\"\r\n",
+    ] {
+        for (method, target) in [
+            ("GET", "/files/"),
+            ("GET", "/files/a"),
+            ("PUT", "/files/a"),
+            ("DELETE", "/files/a"),
+            ("MKCOL", "/files/b"),
+            ("MOVE", "/files/a"),
+            ("GET", "/shared/"),
+            ("GET", "/shared/alice/a"),
+            ("GET", "/api/whoami"),
+            ("GET", "/api/shares"),
+            ("GET", "/api/shared"),
+            ("POST", "/api/shares"),
+            ("DELETE", "/api/shares/x"),
+            ("PUT", "/api/password"),
+            ("DELETE", "/api/sessions/current"),
+            ("GET", "/uploads"),
+        ] {
+            let answer = alice.client.ask(method, target, fields, "").await;
+            assert!(!answer.problem(401).is_empty(), "{method} {target} {fields}");
+            let ways = answer.fields.iter().filter(|(name, _)| name == "WWW-Authenticate");
+            let ways: Vec<&str> = ways.map(|(_, way)| way.split(' ').next().unwrap()).collect();
+            assert_eq!(ways, ["Bearer", "Basic"]);
+        }
+    }
+    let twice = format!("{}{}", alice.field(), alice.field());
+    alice.client.get_with("/files/a", &twice).await.problem(400);
+    assert_eq!(alice.get("/files/a").await.text(), "hello");
+}
+
+async fn after_logging_out_the_token_is_dead_at_once(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut elsewhere = Person::again(&scene, "alice").await;
+    assert_eq!(alice.get("/api/whoami").await.status, 200);
+    assert_eq!(alice.delete("/api/sessions/current").await.status, 204);
+    alice.get("/api/whoami").await.problem(401);
+    alice.delete("/api/sessions/current").await.problem(401);
+    let token = alice.field();
+    elsewhere.client.get_with("/files/", &token).await.problem(401);
+    assert_eq!(elsewhere.get("/api/whoami").await.status, 200);
+}
+
+async fn a_name_and_a_password_do_with_each_request(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let hashes = scene.accounts().auth.hashes();
+    for _ in 0..5 {
+        let who = alice.client.get_with("/api/whoami", BASIC).await;
+        assert_eq!((who.status, &who.json()["account"]), (200, &json!("alice")));
+    }
+    assert!(scene.accounts().auth.hashes() <= hashes + 1, "each request was hashed");
+    let detail = alice.client.ask("DELETE", "/api/sessions/current", BASIC, "").await.problem(400);
+    assert!(detail.contains("token"), "{detail}");
+}
+
+async fn who_is_not_known_is_refused_before_the_body_comes(scene: Scene) {
+    for (fields, status) in [("", 401), (BASIC, 401)] {
+        let mut client = scene.connect().await;
+        client.push(format!(
+            "PUT /files/a HTTP/1.1\r\nHost: test\r\n{fields}Content-Length: 1000000\r\n\
+             Expect: 100-continue\r\n\r\n"
+        ));
+        let answer = client.answer().await;
+        assert!(!answer.problem(status).is_empty());
+        assert_eq!(answer.field("Connection"), Some("close"));
+    }
+}
+
+async fn every_log_in_and_each_refused_one_has_its_line(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let before = scene.accounts().lines().len();
+    alice.client.ask("POST", "/api/sessions", JSON, of("alice", PASSWORD)).await;
+    alice.client.ask("POST", "/api/sessions", JSON, of("alice", "wrong password")).await;
+    alice.client.get_with("/files/", "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n").await;
+    let lines = scene.accounts().lines().split_off(before);
+    let told: Vec<_> =
+        lines.iter().map(|line| (&line["operation"], &line["account"], &line["result"])).collect();
+    let (login, name) = (json!("login"), json!("alice"));
+    let (ok, no) = (json!("ok"), json!("not authenticated"));
+    assert_eq!(told, [(&login, &name, &ok), (&login, &name, &no), (&login, &name, &no)]);
+    assert!(!scene.accounts().transfers.text().contains("horse"), "a password is in the log");
+}
+
+behaviours!(scenario;
+    an_unknown_name_and_a_wrong_password_are_told_alike,
+    without_a_good_credential_everything_is_401_and_says_how_to_get_one,
+    after_logging_out_the_token_is_dead_at_once,
+    a_name_and_a_password_do_with_each_request,
+    who_is_not_known_is_refused_before_the_body_comes,
+    every_log_in_and_each_refused_one_has_its_line,
+);
+
+const SESSION_TIME: Duration = Duration::from_secs(60);
+
+fn short_sessions() -> Scenario {
+    let settings = Settings { session_time: SESSION_TIME, ..settings() };
+    Scenario { accounts: Some(settings), ..Scenario::default() }
+}
+
+/// In the simulator alone: nobody waits that long.
+#[test]
+fn a_session_ends_when_its_time_is_over() {
+    under(Engine::Simulator, short_sessions, |scene| async move {
+        let mut alice = Person::new(&scene, "alice").await;
+        scene.io.sleep(SESSION_TIME - Duration::from_secs(2)).await;
+        assert_eq!(alice.get("/api/whoami").await.status, 200);
+        scene.io.sleep(Duration::from_secs(2)).await;
+        alice.get("/api/whoami").await.problem(401);
+    });
+}

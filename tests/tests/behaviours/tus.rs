@@ -1,0 +1,384 @@
+//! Uploads that can be gone on with: tus 1.0, core protocol and its extensions creation, checksum, expiration
+//! and termination.
+
+use std::time::Duration;
+
+use plimsoll_tests::accounts::{UPLOAD_KEPT_TIME, settings};
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Answer, Engine, Person, Scenario, Scene, behaviours, under};
+use plimsoll_web::limits::{FINISHED_PER_ACCOUNT_MAX, FINISHED_TIME};
+use serde_json::json;
+
+fn scenario() -> Scenario {
+    Scenario { accounts: Some(settings()), ..Scenario::default() }
+}
+
+const VERSION: &str = "Tus-Resumable: 1.0.0\r\n";
+
+/// `a.txt`
+const PATH: &str = "Upload-Metadata: path YS50eHQ=\r\n";
+
+async fn create(person: &mut Person, length: usize, metadata: &str) -> Answer {
+    person.ask("POST", "/uploads", &format!("{VERSION}Upload-Length: {length}\r\n{metadata}"), "").await
+}
+
+/// Announces an upload of `a.txt`: where it is.
+async fn created(person: &mut Person, length: usize) -> String {
+    let answer = create(person, length, PATH).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.field("Location").expect("a location").to_owned()
+}
+
+fn part(offset: usize, fields: &str) -> String {
+    format!("{VERSION}Content-Type: application/offset+octet-stream\r\nUpload-Offset: {offset}\r\n{fields}")
+}
+
+async fn append(person: &mut Person, at: &str, offset: usize, bytes: impl AsRef<[u8]>) -> Answer {
+    person.ask("PATCH", at, &part(offset, ""), bytes).await
+}
+
+async fn offset(person: &mut Person, at: &str) -> Option<usize> {
+    let answer = person.ask("HEAD", at, VERSION, "").await;
+    (answer.status == 200).then(|| answer.field("Upload-Offset").unwrap().parse().unwrap())
+}
+
+async fn a_file_comes_in_parts(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let announced = create(&mut alice, 9, PATH).await;
+    assert_eq!(announced.status, 201, "{}", announced.text());
+    assert!(announced.field("Upload-Expires").expect("an end").ends_with(" GMT"));
+    let at = announced.field("Location").unwrap().to_owned();
+    let first = append(&mut alice, &at, 0, "one ").await;
+    assert_eq!((first.status, first.field("Upload-Offset")), (204, Some("4")));
+    assert!(first.field("Upload-Expires").is_some() && first.field("ETag").is_none());
+    let head = alice.ask("HEAD", &at, VERSION, "").await;
+    assert_eq!(
+        (head.status, head.field("Upload-Offset"), head.field("Upload-Length")),
+        (200, Some("4"), Some("9"))
+    );
+    assert_eq!((head.field("Cache-Control"), head.field("Tus-Resumable")), (Some("no-store"), Some("1.0.0")));
+    assert_eq!(head.field("Upload-Metadata"), Some("path YS50eHQ="));
+    alice.get("/files/a.txt").await.problem(404);
+    let last = append(&mut alice, &at, 4, "two 3").await;
+    assert_eq!((last.status, last.field("Upload-Offset")), (204, Some("9")));
+    let got = alice.get("/files/a.txt").await;
+    assert_eq!((&*got.text(), got.field("ETag")), ("one two 3", last.field("ETag")));
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn an_empty_file_is_complete_at_once(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let answer = create(&mut alice, 0, PATH).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let got = alice.get("/files/a.txt").await;
+    assert_eq!((got.status, got.body.len(), got.field("ETag")), (200, 0, answer.field("ETag")));
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn what_can_be_done_is_told_to_anybody(scene: Scene) {
+    let mut client = scene.connect().await;
+    for target in ["/uploads", "/uploads/x"] {
+        let told = client.ask("OPTIONS", target, "", "").await;
+        assert_eq!((told.status, told.field("Tus-Version")), (204, Some("1.0.0")));
+        assert_eq!(told.field("Tus-Extension"), Some("creation,checksum,expiration,termination"));
+        assert_eq!(told.field("Tus-Checksum-Algorithm"), Some("sha256,sha1,md5"));
+        assert!(told.field("Tus-Max-Size").is_some());
+    }
+}
+
+async fn another_version_is_refused_with_ours(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    for version in ["", "Tus-Resumable: 0.2.2\r\n"] {
+        for (method, target) in
+            [("POST", "/uploads"), ("HEAD", "/uploads/x"), ("PATCH", "/uploads/x"), ("DELETE", "/uploads/x")]
+        {
+            let answer = alice.ask(method, target, version, "").await;
+            assert_eq!((answer.status, answer.field("Tus-Version")), (412, Some("1.0.0")), "{method}");
+        }
+    }
+}
+
+async fn an_upload_is_announced_with_its_length_and_path(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.ask("MKCOL", "/files/folder", "", "").await;
+    for (fields, status) in [
+        ("Upload-Length: 5\r\n", 400),
+        ("Upload-Metadata: path YS50eHQ=\r\n", 400),
+        ("Upload-Defer-Length: 1\r\nUpload-Metadata: path YS50eHQ=\r\n", 400),
+        ("Upload-Length: -1\r\nUpload-Metadata: path YS50eHQ=\r\n", 400),
+        ("Upload-Length: 5\r\nUpload-Metadata: path ?\r\n", 400),
+        ("Upload-Length: 5\r\nUpload-Metadata: other YS50eHQ=\r\n", 400),
+        ("Upload-Length: 5\r\nUpload-Metadata: path\r\n", 400),
+        ("Upload-Length: 5\r\nUpload-Metadata: path Li4veA==\r\n", 400),
+        ("Upload-Length: 5\r\nUpload-Metadata: path Zm9sZGVyLw==\r\n", 400),
+        ("Upload-Length: 5\r\nUpload-Concat: partial\r\nUpload-Metadata: path YS50eHQ=\r\n", 400),
+        ("Upload-Length: 99999999999999\r\nUpload-Metadata: path YS50eHQ=\r\n", 413),
+        ("Upload-Length: 5\r\nUpload-Metadata: path bm8vd2hlcmU=\r\n", 409),
+    ] {
+        let answer = alice.ask("POST", "/uploads", &format!("{VERSION}{fields}"), "").await;
+        assert!(!answer.problem(status).is_empty(), "{fields}");
+        assert_eq!(answer.field("Tus-Resumable"), Some("1.0.0"));
+    }
+    let with_bytes = format!("{VERSION}Upload-Length: 5\r\n{PATH}");
+    alice.ask("POST", "/uploads", &with_bytes, "hello").await.problem(400);
+    let named = create(&mut alice, 5, "Upload-Metadata: filename bmFtZWQudHh0, filetype dGV4dA==\r\n").await;
+    assert_eq!(named.status, 201);
+    assert_eq!(append(&mut alice, named.field("Location").unwrap(), 0, "hello").await.status, 204);
+    assert_eq!(alice.get("/files/named.txt").await.text(), "hello");
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn a_part_goes_where_the_upload_stands(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let at = created(&mut alice, 10).await;
+    append(&mut alice, &at, 0, "hello").await;
+    for wrong in [0, 4, 6, 10, 11] {
+        let answer = append(&mut alice, &at, wrong, "world").await;
+        assert!(!answer.problem(409).is_empty());
+        assert_eq!(answer.field("Upload-Offset"), Some("5"));
+    }
+    append(&mut alice, &at, 5, "world and more").await.problem(413);
+    let no_type = format!("{VERSION}Upload-Offset: 5\r\n");
+    alice.ask("PATCH", &at, &no_type, "world").await.problem(415);
+    let no_offset = format!("{VERSION}Content-Type: application/offset+octet-stream\r\n");
+    alice.ask("PATCH", &at, &no_offset, "world").await.problem(400);
+    let stands = offset(&mut alice, &at).await.expect("it is still there");
+    assert!((5..=10).contains(&stands), "{stands}");
+    scene.until(|| scene.pending("alice").len() == 2).await;
+}
+
+async fn a_part_with_a_checksum_counts_only_if_that_is_right(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let at = created(&mut alice, 5).await;
+    for (fields, status) in [
+        ("Upload-Checksum: sha1 qvTGHdzF6KLavt4PO0gs2a6pQ00=\r\n", 460),
+        ("Upload-Checksum: sha256 LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=\r\n", 460),
+        ("Upload-Checksum: md5 XUFAKrxLKna5cZ2REBfFkg==\r\n", 460),
+        ("Upload-Checksum: crc32 AAAA\r\n", 400),
+        ("Upload-Checksum: sha1 ?\r\n", 400),
+        ("Content-MD5: XUFAKrxLKna5cZ2REBfFkg==\r\n", 422),
+    ] {
+        let answer = alice.ask("PATCH", &at, &part(0, fields), "hel").await;
+        assert!(!answer.problem(status).is_empty(), "{fields}");
+        assert_eq!(offset(&mut alice, &at).await, Some(0), "{fields}");
+    }
+    let right = part(0, "Upload-Checksum: sha1 Nhez1m04BJZkKINmzi75+Ll0eIM=\r\n");
+    assert_eq!(alice.ask("PATCH", &at, &right, "hel").await.status, 204);
+    let right = part(3, "Upload-Checksum: md5 fOhjbAdvX0IxZnb3ylzPvg==\r\n");
+    assert_eq!(alice.ask("PATCH", &at, &right, "lo").await.status, 204);
+    assert_eq!(alice.get("/files/a.txt").await.text(), "hello");
+}
+
+async fn the_digest_of_the_whole_is_checked_with_the_last_part(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let whole = "Repr-Digest: sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:\r\n";
+    for (bytes, status, stands) in [("jello", 422, None), ("hello", 204, Some(5))] {
+        let at = created(&mut alice, 5).await;
+        append(&mut alice, &at, 0, &bytes[..3]).await;
+        let last = alice.ask("PATCH", &at, &part(3, whole), &bytes[3..]).await;
+        assert_eq!(last.status, status, "{}", last.text());
+        assert_eq!(offset(&mut alice, &at).await, stands);
+        scene.until(|| scene.pending("alice").is_empty()).await;
+    }
+    assert_eq!(alice.get("/files/a.txt").await.text(), "hello");
+}
+
+async fn what_came_before_a_connection_broke_is_kept(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let bytes = noise(5, 60_000);
+    let at = created(&mut alice, bytes.len()).await;
+    let before = scene.accounts().lines().len();
+    let (mut client, requests) = (scene.connect().await, scene.begun());
+    let head = format!("PATCH {at} HTTP/1.1\r\nHost: test\r\n{}{}", alice.field(), part(0, ""));
+    let head = format!("{head}Content-Length: {}\r\n\r\n", bytes.len());
+    client.push([head.as_bytes(), &bytes[..40_000]].concat());
+    scene.until(|| scene.begun() > requests).await;
+    drop(client);
+    scene.until(|| scene.accounts().lines().len() > before).await;
+    // What was being written may still be; then it is said to be in use, and asked again.
+    let mut stands = offset(&mut alice, &at).await.expect("it is still there");
+    assert!(stands <= 40_000, "{stands}");
+    let last = loop {
+        let answer = append(&mut alice, &at, stands, &bytes[stands..]).await;
+        match answer.status {
+            204 => break answer,
+            409 | 423 => scene.io.sleep(Duration::from_millis(5)).await,
+            other => panic!("{other}: {}", answer.text()),
+        }
+        stands = offset(&mut alice, &at).await.expect("it is still there");
+    };
+    assert_eq!(last.field("Upload-Offset"), Some("60000"));
+    assert!(alice.get("/files/a.txt").await.body == bytes);
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn who_lost_the_last_answer_is_told_that_all_is_there(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut bob = Person::new(&scene, "bob").await;
+    let at = created(&mut alice, 5).await;
+    append(&mut alice, &at, 0, "hel").await;
+    let (mut client, before) = (scene.connect().await, scene.accounts().lines().len());
+    let whole = "Repr-Digest: sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:\r\n";
+    let head = format!("PATCH {at} HTTP/1.1\r\nHost: test\r\n{}{}", alice.field(), part(3, whole));
+    client.push(format!("{head}Content-Length: 2\r\n\r\nlo"));
+    scene.until(|| scene.accounts().lines().len() > before).await;
+    drop(client);
+    let head = alice.ask("HEAD", &at, VERSION, "").await;
+    let told =
+        ["Upload-Offset", "Upload-Length", "Upload-Metadata", "Upload-Expires"].map(|name| head.field(name));
+    assert_eq!((head.status, told), (200, [Some("5"), Some("5"), Some("path YS50eHQ="), None]));
+    // A client that goes on from there, with nothing, is told the same; it can add nothing.
+    for fields in ["", whole] {
+        let again = alice.ask("PATCH", &at, &part(5, fields), "").await;
+        assert_eq!((again.status, again.field("Upload-Offset")), (204, Some("5")));
+    }
+    let other = "Repr-Digest: sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:\r\n";
+    for (from, fields, more) in [(5, other, ""), (5, "", "x"), (3, "", "lo"), (4, "", "")] {
+        alice.ask("PATCH", &at, &part(from, fields), more).await.problem(404);
+    }
+    alice.ask("DELETE", &at, VERSION, "").await.problem(404);
+    assert_eq!(bob.ask("HEAD", &at, VERSION, "").await.status, 404);
+    bob.ask("PATCH", &at, &part(5, ""), "").await.problem(404);
+    assert_eq!(alice.get("/uploads").await.json(), json!({ "uploads": [] }));
+    assert_eq!(alice.get("/files/a.txt").await.text(), "hello");
+}
+
+async fn a_few_complete_uploads_of_each_account_are_remembered(scene: Scene) {
+    let mut bob = Person::new(&scene, "bob").await;
+    let his = created(&mut bob, 0).await;
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut at = Vec::new();
+    for _ in 0..=FINISHED_PER_ACCOUNT_MAX {
+        at.push(created(&mut alice, 0).await);
+    }
+    assert_eq!(offset(&mut alice, &at[0]).await, None);
+    for remembered in &at[1..] {
+        assert_eq!(offset(&mut alice, remembered).await, Some(0));
+    }
+    assert_eq!(offset(&mut bob, &his).await, Some(0));
+}
+
+async fn an_upload_is_there_for_its_owner_alone(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut bob = Person::new(&scene, "bob").await;
+    let at = created(&mut alice, 5).await;
+    append(&mut alice, &at, 0, "hel").await;
+    assert_eq!(bob.ask("HEAD", &at, VERSION, "").await.status, 404);
+    append(&mut bob, &at, 3, "p!").await.problem(404);
+    bob.ask("DELETE", &at, VERSION, "").await.problem(404);
+    assert_eq!(bob.get("/uploads").await.json(), json!({ "uploads": [] }));
+    for odd in ["/uploads/x", "/uploads/../files", "/uploads/a/b"] {
+        let answer = alice.ask("HEAD", odd, VERSION, "").await;
+        assert!(matches!(answer.status, 400 | 404), "{odd}");
+    }
+    assert_eq!(alice.client.ask("HEAD", &at, VERSION, "").await.status, 401);
+    assert_eq!(offset(&mut alice, &at).await, Some(3));
+}
+
+async fn pending_uploads_are_listed_and_can_be_thrown_away(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    assert_eq!(alice.get("/uploads").await.json(), json!({ "uploads": [] }));
+    let at = created(&mut alice, 5).await;
+    append(&mut alice, &at, 0, "hel").await;
+    let listed = alice.get("/uploads").await;
+    assert_eq!((listed.status, listed.field("Cache-Control")), (200, Some("no-store")));
+    let upload = &listed.json()["uploads"][0];
+    assert_eq!(
+        (&upload["path"], &upload["length"], &upload["offset"]),
+        (&json!("/a.txt"), &json!(5), &json!(3))
+    );
+    assert_eq!((upload["url"].as_str(), upload["id"].as_str()), (Some(&*at), at.strip_prefix("/uploads/")));
+    assert!(upload["expires"].as_str() > upload["created"].as_str());
+    assert_eq!(alice.ask("DELETE", &at, VERSION, "").await.status, 204);
+    assert_eq!(offset(&mut alice, &at).await, None);
+    alice.ask("DELETE", &at, VERSION, "").await.problem(404);
+    assert_eq!(alice.get("/uploads").await.json(), json!({ "uploads": [] }));
+    assert!(scene.pending("alice").is_empty() && scene.home("alice").is_empty());
+}
+
+async fn a_client_without_patch_says_it_with_post(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let at = created(&mut alice, 5).await;
+    let patch = part(0, "X-HTTP-Method-Override: PATCH\r\n");
+    assert_eq!(alice.ask("POST", &at, &patch, "hel").await.status, 204);
+    assert_eq!(offset(&mut alice, &at).await, Some(3));
+    let delete = format!("{VERSION}X-HTTP-Method-Override: DELETE\r\n");
+    assert_eq!(alice.ask("POST", &at, &delete, "").await.status, 204);
+    // Elsewhere it means nothing.
+    alice.put("/files/a", "x").await;
+    alice.ask("POST", "/files/a", "X-HTTP-Method-Override: DELETE\r\n", "").await.problem(405);
+    assert_eq!(alice.get("/files/a").await.status, 200);
+}
+
+async fn conditions_and_the_folder_are_weighed_at_the_start(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a.txt", "old").await;
+    let fields = format!("{PATH}If-None-Match: *\r\n");
+    assert!(!create(&mut alice, 5, &fields).await.problem(412).is_empty());
+    let at = created(&mut alice, 5).await;
+    assert_eq!(append(&mut alice, &at, 0, "newer").await.status, 204);
+    assert_eq!(alice.get("/files/a.txt").await.text(), "newer");
+}
+
+async fn conditions_are_weighed_again_when_the_file_is_complete(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let fields = format!("{PATH}If-None-Match: *\r\n");
+    let mut at = Vec::new();
+    for _ in 0..2 {
+        let answer = create(&mut alice, 5, &fields).await;
+        at.push(answer.field("Location").expect("nothing is there yet").to_owned());
+    }
+    assert_eq!(append(&mut alice, &at[0], 0, "first").await.status, 204);
+    append(&mut alice, &at[1], 0, "other").await.problem(412);
+    assert_eq!(alice.get("/files/a.txt").await.text(), "first");
+}
+
+behaviours!(scenario;
+    a_file_comes_in_parts,
+    an_empty_file_is_complete_at_once,
+    what_can_be_done_is_told_to_anybody,
+    another_version_is_refused_with_ours,
+    an_upload_is_announced_with_its_length_and_path,
+    a_part_goes_where_the_upload_stands,
+    a_part_with_a_checksum_counts_only_if_that_is_right,
+    the_digest_of_the_whole_is_checked_with_the_last_part,
+    what_came_before_a_connection_broke_is_kept,
+    who_lost_the_last_answer_is_told_that_all_is_there,
+    a_few_complete_uploads_of_each_account_are_remembered,
+    an_upload_is_there_for_its_owner_alone,
+    pending_uploads_are_listed_and_can_be_thrown_away,
+    a_client_without_patch_says_it_with_post,
+    conditions_and_the_folder_are_weighed_at_the_start,
+    conditions_are_weighed_again_when_the_file_is_complete,
+);
+
+/// In the simulator alone: nobody waits that long.
+#[test]
+fn an_upload_that_nobody_goes_on_with_expires() {
+    under(Engine::Simulator, scenario, |scene| async move {
+        let mut alice = Person::new(&scene, "alice").await;
+        let at = created(&mut alice, 5).await;
+        append(&mut alice, &at, 0, "hel").await;
+        scene.io.sleep(UPLOAD_KEPT_TIME - Duration::from_secs(10)).await;
+        let mut alice = Person::again(&scene, "alice").await;
+        assert_eq!(offset(&mut alice, &at).await, Some(3));
+        scene.io.sleep(Duration::from_secs(20)).await;
+        assert_eq!(offset(&mut alice, &at).await, None);
+        append(&mut alice, &at, 3, "lo").await.problem(404);
+        assert_eq!(alice.get("/uploads").await.json(), json!({ "uploads": [] }));
+    });
+}
+
+#[test]
+fn a_complete_upload_is_forgotten_in_the_end() {
+    under(Engine::Simulator, scenario, |scene| async move {
+        let mut alice = Person::new(&scene, "alice").await;
+        let at = created(&mut alice, 0).await;
+        scene.io.sleep(FINISHED_TIME - Duration::from_secs(60)).await;
+        let mut alice = Person::again(&scene, "alice").await;
+        assert_eq!(offset(&mut alice, &at).await, Some(0));
+        scene.io.sleep(Duration::from_secs(60)).await;
+        let mut alice = Person::again(&scene, "alice").await;
+        assert_eq!(offset(&mut alice, &at).await, None);
+    });
+}

@@ -1,0 +1,18 @@
+//! `requests`, and `http.client` of Python's standard library.
+
+use plimsoll_tests::binary::{Kind, Server, tool};
+use plimsoll_tests::on_each_engine;
+
+use super::{are_there, script};
+
+fn two_clients_of_python_go_through_it(kind: Kind) {
+    if !are_there("clients::python") {
+        return;
+    }
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on_data(kind, data.path(), &[]);
+    let done = tool::run(script("round_trip.py").arg(server.url(""))).well();
+    assert_eq!(done.text(), "done\n", "{}", done.stderr);
+}
+
+on_each_engine!(two_clients_of_python_go_through_it);

@@ -1,0 +1,56 @@
+//! Chance that can be had again, and contents that say which version they are.
+
+use plimsoll_tests::tree::noise;
+
+/// Numbers from a seed.
+pub(super) struct Chance(u64);
+
+impl Chance {
+    pub(super) fn new(seed: u64) -> Chance {
+        Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A seed that the environment gives, or one from the clock.
+    pub(super) fn seed() -> u64 {
+        let given = std::env::var("PLIMSOLL_SEED").ok().and_then(|seed| seed.parse().ok());
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        given.unwrap_or(u64::from(now.subsec_nanos()))
+    }
+
+    /// One of `0..bound`.
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from((self.0 >> 16) % bound as u64).unwrap()
+    }
+}
+
+/// The most that a version has.
+const BYTES_MAX: usize = 300_000;
+/// What most versions stay below.
+const USUAL_BYTES_MAX: usize = 8_000;
+
+/// What version `number` is: its number in a line and noise, or nothing at all.
+pub(super) fn content(number: u64) -> Vec<u8> {
+    let mut chance = Chance::new(number);
+    chance.below(2);
+    let bytes = match number % 16 {
+        0 => return Vec::new(),
+        1 | 2 => chance.below(BYTES_MAX),
+        _ => chance.below(USUAL_BYTES_MAX),
+    };
+    [format!("{number}\n").as_bytes(), &noise(number, bytes)].concat()
+}
+
+/// Which version some bytes are; none is the empty one.
+pub(super) fn version_of(path: &str, bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let number = std::str::from_utf8(line).ok().and_then(|line| line.parse().ok());
+    let number = number.unwrap_or_else(|| panic!("{path}: {} bytes of no version", bytes.len()));
+    assert!(content(number) == bytes, "{path}: {} bytes, not the whole of version {number}", bytes.len());
+    Some(number)
+}

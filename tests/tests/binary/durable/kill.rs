@@ -1,0 +1,87 @@
+//! The server is killed while clients write, again and again, on the same data.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, is_long};
+use plimsoll_tests::on_each_engine;
+use rustix::process::Signal;
+
+use super::account::Accounts;
+use super::chance::Chance;
+use super::check::check;
+use super::ledger::Ledger;
+use super::writer::Writer;
+
+/// Kills of each engine.
+const ROUNDS: usize = 26;
+/// The same in a long run.
+const LONG_ROUNDS: usize = 500;
+/// How long a server lives at most, in milliseconds.
+const LIFE_MS_MAX: usize = 500;
+
+/// Two people with two folders each: some share a home, and so its lock.
+pub(super) fn writers(server: &Server, seed: u64) -> Vec<Writer> {
+    let mut writers = Vec::new();
+    for name in ["alice", "bob"] {
+        let member = Member::new(server, name);
+        for folder in ["left", "right"] {
+            let seed = seed % 1000 * 100 + writers.len() as u64 + 1;
+            writers.push(Writer::new(member.again(server), folder, seed));
+        }
+    }
+    writers
+}
+
+/// Lets everybody write for a while, then kills the server under them.
+/// How long it took until everybody knew of it.
+fn live(server: &mut Server, writers: &mut [Writer], accounts: &mut Accounts, time: Duration) -> Duration {
+    let begun = Instant::now();
+    let at = server.at();
+    std::thread::scope(|scope| {
+        for writer in writers.iter_mut() {
+            scope.spawn(move || writer.write(|| false));
+        }
+        scope.spawn(move || accounts.make(at, |_| true));
+        std::thread::sleep(time);
+        server.signal(Signal::KILL);
+        server.ends_within(PATIENCE);
+    });
+    begun.elapsed()
+}
+
+fn start(kind: Kind, data: &Path) -> (Server, Duration) {
+    let begun = Instant::now();
+    (Server::on_data(kind, data, &[]), begun.elapsed())
+}
+
+fn whoever_kills_it_takes_nothing_that_was_confirmed(kind: Kind) {
+    let (seed, rounds) = (Chance::seed(), if is_long() { LONG_ROUNDS } else { ROUNDS });
+    println!("again with PLIMSOLL_SEED={seed}");
+    let (folder, mut chance) = (tempfile::tempdir().unwrap(), Chance::new(seed));
+    let data = folder.path().join("data");
+    let (mut server, _) = start(kind, &data);
+    let (mut writers, mut accounts) = (writers(&server, seed), Accounts::default());
+    let mut steps = 0;
+    for round in 0..rounds {
+        let time = Duration::from_millis(10 + chance.below(LIFE_MS_MAX) as u64);
+        let known = live(&mut server, &mut writers, &mut accounts, time);
+        let ledgers: Vec<Ledger> =
+            writers.iter().map(|writer| writer.ledger.lock().unwrap().clone()).collect();
+        steps += ledgers.iter().map(Ledger::states).sum::<usize>();
+        let took;
+        (server, took) = start(kind, &data);
+        println!("round {round}: killed after {time:?}, known after {known:?}, {steps} steps so far");
+        let begun = Instant::now();
+        let found = check(&writers.iter().collect::<Vec<_>>(), &ledgers, &server, &data);
+        accounts.check(&server);
+        println!("  back in {took:?}, checked in {:?}", begun.elapsed());
+        for (writer, state) in writers.iter_mut().zip(found) {
+            *writer.ledger.lock().unwrap() = Ledger::new(state);
+            writer.member = writer.member.again(&server);
+        }
+    }
+    assert!(steps > rounds * 8, "{steps}: hardly anything was going on");
+}
+
+on_each_engine!(alone: whoever_kills_it_takes_nothing_that_was_confirmed);

@@ -1,0 +1,11 @@
+//! Bad input and faults at a server with accounts: a clear error or a clean end each, and nothing is left
+//! behind.
+
+mod few_descriptors;
+mod full_disk;
+mod half_way;
+mod left;
+mod links;
+mod many_files;
+mod names;
+mod two_writers;

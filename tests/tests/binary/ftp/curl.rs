@@ -1,0 +1,130 @@
+//! curl: up and down, gone on with both ways, listings, and each kind of data connection.
+
+use std::path::Path;
+
+use plimsoll_tests::binary::member::PASSWORD;
+use plimsoll_tests::binary::{Kind, Server, skipped, tool, tool::Done};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+
+use super::Served;
+
+fn curl(served: &Served, args: &[&str]) -> Done {
+    let mut curl = served.client("curl");
+    curl.args(["--silent", "--show-error", "--user", &format!("alice:{PASSWORD}")]).args(args);
+    tool::run(&mut curl)
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn files_go_up_and_down_in_every_way(kind: Kind) {
+    let mut served = Served::new(kind);
+    let bytes = noise(1, 3_000_000);
+    let file = served.folder("local").join("file.bin");
+    std::fs::write(&file, &bytes).unwrap();
+    for (at, ways) in [
+        &["--ftp-pasv"][..],
+        &["--disable-epsv"],
+        &["--ftp-port", "-"],
+        &["--ftp-port", "-", "--disable-eprt"],
+        &["--ftp-method", "nocwd"],
+        &["--ftp-method", "singlecwd"],
+        &["--ftp-method", "multicwd"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        if ways[0] == "--ftp-method" {
+            // Only one CWD for each name can be told from what is not there.
+            served.alice.mkcol(&format!("/files/folder%20{at}"));
+            served.alice.mkcol(&format!("/files/folder%20{at}/deep"));
+        }
+        let url = served.url(&format!("/folder%20{at}/deep/file.bin"));
+        curl(&served, &[ways, &["--ftp-create-dirs", "-T", &text(&file), &url]].concat()).well();
+        assert!(curl(&served, &[ways, &[&url[..]]].concat()).well().stdout == bytes, "{ways:?}");
+        let listed =
+            curl(&served, &[ways, &["--list-only", &served.url(&format!("/folder%20{at}/"))]].concat());
+        let listed = listed.well().text();
+        // Without CWD, names come with the folder that was asked for.
+        assert!(["deep\n".to_owned(), format!("folder {at}/deep\n")].contains(&listed), "{ways:?}: {listed}");
+    }
+    let listed = curl(&served, &[&served.url("/")]).well().text();
+    assert_eq!(listed.lines().count(), 7, "{listed}");
+    let told = curl(&served, &["--head", &served.url("/folder%200/deep/file.bin")]).well().text();
+    assert!(told.contains("Content-Length: 3000000"), "{told}");
+    assert_ne!(curl(&served, &[&served.url("/none")]).status.code(), Some(0));
+    let wrong =
+        tool::run(served.client("curl").args(["--silent", "--user", "alice:wrong", &served.url("/")]));
+    assert_eq!(wrong.status.code(), Some(67), "log-in was refused");
+}
+
+fn what_was_broken_off_is_gone_on_with(kind: Kind) {
+    let served = Served::new(kind);
+    let bytes = noise(2, 40_000_000);
+    let (local, url) = (served.folder("local"), served.url("/file.bin"));
+    let file = local.join("file.bin");
+    std::fs::write(&file, &bytes).unwrap();
+    let slowly = ["--limit-rate", "4M", "--max-time", "2"];
+    let broken = curl(&served, &[&slowly[..], &["-T", &text(&file), &url]].concat());
+    assert_eq!(broken.status.code(), Some(28), "out of time: {}", broken.stderr);
+    assert!(!served.home().join("file.bin").exists());
+    let done = curl(&served, &["--continue-at", "-", "-T", &text(&file), "--verbose", &url]).well();
+    assert!(std::fs::read(served.home().join("file.bin")).unwrap() == bytes);
+    assert!(done.stderr.contains("> APPE file.bin"), "it went on: {}", done.stderr);
+    assert!(!done.stderr.contains("< 213 0\r"), "something had come: {}", done.stderr);
+    // And down.
+    let part = local.join("part.bin");
+    let broken = curl(&served, &[&slowly[..], &["-o", &text(&part), &url]].concat());
+    assert_eq!(broken.status.code(), Some(28), "out of time: {}", broken.stderr);
+    assert!(std::fs::metadata(&part).unwrap().len() < 40_000_000);
+    curl(&served, &["--continue-at", "-", "-o", &text(&part), &url]).well();
+    assert!(std::fs::read(&part).unwrap() == bytes);
+}
+
+fn commands_are_sent_beside(kind: Kind) {
+    let served = Served::new(kind);
+    let file = served.folder("local").join("a");
+    std::fs::write(&file, "a\nb\n").unwrap();
+    let (url, file) = (served.url("/a"), text(&file));
+    curl(&served, &["-T", &file, "--quote", "MKD made", "--quote", "RMD made", "--quote", "*RMD none", &url])
+        .well();
+    curl(&served, &["--append", "-T", &file, &url]).well();
+    assert_eq!(curl(&served, &[&url]).well().text(), "a\nb\na\nb\n");
+    assert_eq!(
+        curl(&served, &["--use-ascii", &url]).well().text(),
+        "a\nb\na\nb\n",
+        "curl has ended the lines as this system does"
+    );
+    assert_eq!(curl(&served, &["--range", "2-5", &url]).well().text(), "b\na\n");
+    curl(&served, &["--quote", "DELE a", &served.url("/")]).well();
+    assert!(super::held(&served.home()).is_empty());
+}
+
+fn it_is_served_over_ipv6(kind: Kind) {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return skipped("ftp::curl", "this machine has no IPv6");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::on_data(kind, folder.path(), &["--ftp", "[::1]:0"]);
+    plimsoll_tests::binary::Member::new(&server, "alice");
+    let url = format!("ftp://{}/a", server.ftp_at());
+    let file = folder.path().join("a");
+    std::fs::write(&file, "over IPv6\n").unwrap();
+    for way in [&["--ftp-pasv"][..], &["--ftp-port", "-"]] {
+        let user = format!("alice:{PASSWORD}");
+        let run = |args: &[&str]| {
+            tool::run(tool("curl").args(["-sS", "-g", "--user", &user]).args(way).args(args)).well()
+        };
+        run(&["-T", &text(&file), &url]);
+        assert_eq!(run(&[&url]).text(), "over IPv6\n");
+    }
+}
+
+on_each_engine!(
+    files_go_up_and_down_in_every_way,
+    what_was_broken_off_is_gone_on_with,
+    commands_are_sent_beside,
+    it_is_served_over_ipv6,
+);

@@ -1,0 +1,221 @@
+//! Nothing is left behind: after thousands of sessions, however they and their data connections ended, the
+//! server has as many descriptors and threads as before, and hardly more memory.
+//!
+//! It is not about files. What must hold: each way to end is one that a stranger or a client can choose, and
+//! half of them leave a port that waits, or a transfer under way.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use plimsoll_tests::binary::member::PASSWORD;
+use plimsoll_tests::binary::{Kind, Server, process, until};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+use rustix::net::sockopt;
+
+use super::Served;
+
+const SESSIONS: usize = 4_000;
+/// Clients that connect at the same time.
+const CLIENTS: usize = 4;
+/// Sessions before the first look: they fill pools and the allocator's arenas, which stay.
+const FIRST_SESSIONS: usize = 800;
+/// More than the kernel buffers, so that who leaves in the middle leaves a transfer in progress.
+const LARGE_BYTES: usize = 16 << 20;
+/// What the sessions may leave resident. A leak of two kilobytes a session would be 8 MiB.
+const GROWTH_KIB_MAX: u64 = 6 * 1024;
+
+/// A session, spoken by hand.
+struct Session {
+    control: BufReader<TcpStream>,
+    /// A name that no other client writes to at the same time.
+    name: String,
+}
+
+impl Session {
+    fn greeted(server: &Server, client: usize) -> Session {
+        let stream = TcpStream::connect(server.ftp_at()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut session = Session { control: BufReader::new(stream), name: format!("file-{client}") };
+        session.hear(220);
+        session
+    }
+
+    fn of_alice(server: &Server, client: usize) -> Session {
+        let mut session = Session::greeted(server, client);
+        session.say("USER alice", 331);
+        session.say(&format!("PASS {PASSWORD}"), 230);
+        session.say("TYPE I", 200);
+        session
+    }
+
+    fn hear(&mut self, code: u16) -> String {
+        let mut line = String::new();
+        self.control.read_line(&mut line).unwrap();
+        assert!(line.starts_with(&format!("{code} ")), "{line:?} is not {code}");
+        line
+    }
+
+    fn push(&mut self, line: &str) {
+        self.control.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
+    }
+
+    fn say(&mut self, line: &str, code: u16) -> String {
+        self.push(line);
+        self.hear(code)
+    }
+
+    /// The port that EPSV tells.
+    fn epsv(&mut self) -> u16 {
+        let told = self.say("EPSV", 229);
+        told.split('|').nth(3).and_then(|port| port.parse().ok()).unwrap()
+    }
+
+    fn data(&mut self) -> TcpStream {
+        let port = self.epsv();
+        TcpStream::connect(("127.0.0.1", port)).unwrap()
+    }
+
+    /// Has begun to send a file.
+    fn sending(&mut self) -> TcpStream {
+        let mut data = self.data();
+        self.say(&format!("STOR {}", self.name), 150);
+        data.write_all(&[b'x'; 5_000]).unwrap();
+        data
+    }
+
+    /// Has begun to take a large file, and takes none of it.
+    fn taking(&mut self) -> TcpStream {
+        let data = self.data();
+        self.say("RETR large.bin", 150);
+        data
+    }
+}
+
+fn reset_on_drop(stream: &TcpStream) {
+    sockopt::set_socket_linger(stream, Some(Duration::ZERO)).unwrap();
+}
+
+/// What ends a session.
+const ENDS: [fn(&Server, usize); 10] = [
+    never_logged_in,
+    nobody_comes_to_the_port,
+    a_port_for_each_command,
+    a_whole_upload,
+    an_upload_that_breaks,
+    an_upload_whose_client_is_killed,
+    a_download_that_is_aborted,
+    a_download_that_breaks,
+    a_download_whose_session_is_reset,
+    a_wait_for_data_that_ends,
+];
+
+fn never_logged_in(server: &Server, client: usize) {
+    Session::greeted(server, client).say("USER alice", 331);
+}
+
+fn nobody_comes_to_the_port(server: &Server, client: usize) {
+    Session::of_alice(server, client).epsv();
+}
+
+fn a_port_for_each_command(server: &Server, client: usize) {
+    let mut session = Session::of_alice(server, client);
+    for _ in 0..5 {
+        session.epsv();
+    }
+    session.say("QUIT", 221);
+}
+
+fn a_whole_upload(server: &Server, client: usize) {
+    let mut session = Session::of_alice(server, client);
+    drop(session.sending());
+    session.hear(226);
+    session.say("QUIT", 221);
+}
+
+fn an_upload_that_breaks(server: &Server, client: usize) {
+    let mut session = Session::of_alice(server, client);
+    reset_on_drop(&session.sending());
+    session.hear(426);
+}
+
+fn an_upload_whose_client_is_killed(server: &Server, client: usize) {
+    let mut session = Session::of_alice(server, client);
+    let data = session.sending();
+    drop(session);
+    drop(data);
+}
+
+fn a_download_that_is_aborted(server: &Server, client: usize) {
+    let mut session = Session::of_alice(server, client);
+    let _data = session.taking();
+    session.say("ABOR", 426);
+    session.hear(226);
+}
+
+fn a_download_that_breaks(server: &Server, client: usize) {
+    let mut session = Session::of_alice(server, client);
+    reset_on_drop(&session.taking());
+    session.hear(426);
+}
+
+fn a_download_whose_session_is_reset(server: &Server, client: usize) {
+    let mut session = Session::of_alice(server, client);
+    let _data = session.taking();
+    reset_on_drop(session.control.get_ref());
+}
+
+fn a_wait_for_data_that_ends(server: &Server, client: usize) {
+    let mut session = Session::of_alice(server, client);
+    session.epsv();
+    session.say("LIST", 150);
+}
+
+/// Holds `count` sessions from [`CLIENTS`] threads, and ends them in every way.
+fn hold_and_end(server: &Server, count: usize) {
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            scope.spawn(move || {
+                for number in (client..count).step_by(CLIENTS) {
+                    ENDS[number / CLIENTS % ENDS.len()](server, client);
+                }
+            });
+        }
+    });
+    until("all sessions have gone", || server.status()["load"]["connections_open"].as_u64() <= Some(2));
+}
+
+/// What the server has open when it has had the same for a while: kept files of homes come and go.
+fn settled(pid: u32) -> (usize, usize) {
+    let counts = || (process::descriptors(pid), process::threads(pid));
+    let (mut last, mut same) = (counts(), 0);
+    until("the counts stay the same", || {
+        let now = counts();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+        same == 50
+    });
+    last
+}
+
+fn nothing_is_left_after_thousands_of_sessions(kind: Kind) {
+    let mut served = Served::new(kind);
+    served.alice.put("/files/large.bin", &noise(31, LARGE_BYTES));
+    let (server, pid) = (&served.server, served.server.pid());
+    hold_and_end(server, FIRST_SESSIONS);
+    let (before, resident) = (settled(pid), process::resident_kib(pid));
+    hold_and_end(server, SESSIONS);
+    until("descriptors and threads are as many as before", || {
+        let now = settled(pid);
+        now.0 <= before.0 && now.1 <= before.1
+    });
+    let grown = process::resident_kib(pid).saturating_sub(resident);
+    println!("{kind}: {before:?} descriptors and threads, {resident} KiB, then {grown} more");
+    assert!(grown <= GROWTH_KIB_MAX, "{grown} KiB more than before");
+    assert_eq!(server.status()["load"]["connections_panicked"], 0, "{}", server.status());
+    let kept = std::fs::read_dir(served.folder.path().join("data/accounts/alice/pending")).unwrap().count();
+    assert!(kept <= 2 * CLIENTS, "{kept} files of uploads that were broken off, where each replaces one");
+}
+
+on_each_engine!(alone: nothing_is_left_after_thousands_of_sessions);

@@ -1,0 +1,194 @@
+//! FTP as an operator turns it on: addresses, ports, guests, what is logged and counted, and what a reload
+//! changes.
+//!
+//! It is not what FTP does. What must hold: a session keeps the settings that it began with.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+
+use plimsoll_tests::binary::member::PASSWORD;
+use plimsoll_tests::binary::{Done, Kind, Member, PATIENCE, Server, command, tool, until};
+use plimsoll_tests::{Tree, on_each_engine};
+use rustix::process::Signal;
+
+/// A control connection, line by line.
+struct Session(BufReader<TcpStream>);
+
+impl Session {
+    /// A guest's, logged in.
+    fn of_guest(server: &Server) -> Session {
+        let stream = TcpStream::connect(server.ftp_at()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut session = Session(BufReader::new(stream));
+        assert!(session.hear().starts_with("220 plimsoll"));
+        assert!(session.say("USER anonymous").starts_with("331 "));
+        assert!(session.say("PASS me@here").starts_with("230 "));
+        session
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn say(&mut self, command: &str) -> String {
+        write!(self.0.get_mut(), "{command}\r\n").unwrap();
+        self.hear()
+    }
+
+    /// The port that the server opens for data.
+    fn data_port(&mut self) -> u16 {
+        let answer = self.say("EPSV");
+        answer.split('|').nth(3).and_then(|port| port.parse().ok()).expect(&answer)
+    }
+}
+
+/// A server on data of its own, with a site, and more settings.
+fn start(kind: Kind, folder: &Path, settings: &str) -> Server {
+    Tree::new().file("site/small.txt", "small\n").plant(folder);
+    write(folder, settings);
+    let mut serve = command();
+    serve.arg("serve").arg("--config").arg(folder.join("plimsoll.toml"));
+    serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--ftp", "127.0.0.1:0"]);
+    Server::spawn(serve)
+}
+
+/// Writes the configuration; `HERE` is the folder.
+fn write(folder: &Path, settings: &str) {
+    let text = format!("access_log = \"off\"\ndata = \"HERE/data\"\nxferlog = \"HERE/xferlog\"\n{settings}");
+    let text = text.replace("HERE", folder.to_str().unwrap());
+    std::fs::write(folder.join("plimsoll.toml"), text).unwrap();
+}
+
+/// Writes it again, and returns when the server has said `outcome` once more.
+fn reload(server: &Server, folder: &Path, settings: &str, outcome: &str) {
+    write(folder, settings);
+    let told = || server.stderr().matches(outcome).count();
+    let before = told();
+    server.signal(Signal::HUP);
+    until(outcome, || told() > before);
+}
+
+const GUESTS: &str = "site = [\"/=HERE/site\"]\nftp_guests = true\n";
+const RELOADED: &str = "the configuration was reloaded";
+
+fn curl(args: &[&str]) -> Done {
+    tool::run(tool("curl").args(["-q", "-sS", "--max-time", "30"]).args(args))
+}
+
+/// What a guest may do can be typed as the greeting has it.
+fn the_greeting_tells_guests_what_to_type(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(kind, folder.path(), GUESTS);
+    until("the greeting ends", || server.stdout().contains("To end:"));
+    let greeting = server.stdout();
+    assert!(greeting.contains(&format!("\n  ftp://{}\n", server.ftp_at())), "{greeting}");
+    let typed = greeting.lines().find_map(|line| line.trim().strip_prefix("curl ftp:")).expect(&greeting);
+    let url = format!("ftp:{}", typed.split_whitespace().next().unwrap());
+    let listed = curl(&[&url]).well().text();
+    assert!(listed.contains("small.txt"), "{listed}");
+    let own = format!("  curl -u alice ftp://{}/hello.txt ", server.ftp_at());
+    assert!(greeting.contains(&own), "{greeting}");
+}
+
+/// An upload over FTP is the account's file, and has its line in each log and its count.
+fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(kind, folder.path(), "");
+    let mut alice = Member::new(&server, "alice");
+    let (who, sent) = (format!("alice:{PASSWORD}"), folder.path().join("site/small.txt"));
+    let url = format!("ftp://{}/a b.txt", server.ftp_at()).replace(' ', "%20");
+    curl(&["-u", &who, "-T", sent.to_str().unwrap(), &url]).well();
+    assert_eq!(alice.get("/files/a%20b.txt").body, b"small\n");
+    let lines = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    until("xferlog has it", || lines("xferlog").contains(" 6 /a_b.txt b _ i r alice ftp 0 * c\n"));
+    until("the transfer log has it", || {
+        let log = lines("data/transfers.jsonl");
+        log.lines()
+            .any(|line| line.contains("\"ftp\"") && line.contains("\"upload\"") && line.contains("/a b.txt"))
+    });
+    let counted = server.visit().get("/metrics").unwrap();
+    let counted = String::from_utf8(counted.body).unwrap();
+    assert!(counted.contains("protocol=\"ftp\",operation=\"upload\""), "{counted}");
+    std::fs::rename(folder.path().join("xferlog"), folder.path().join("xferlog.1")).unwrap();
+    reload(&server, folder.path(), "", RELOADED);
+    curl(&["-u", &who, "-o", "/dev/null", &url]).well();
+    until("the next line is in a new file", || lines("xferlog").contains(" b _ o r alice ftp 0 * c\n"));
+    assert_eq!(lines("xferlog.1").lines().count(), 2, "the upload, and the download over HTTP");
+}
+
+/// Who is connected keeps ports and guests; who comes then has the new ones.
+fn a_session_keeps_the_settings_that_it_began_with(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(kind, folder.path(), &format!("{GUESTS}ftp_ports = \"21000-21099\"\n"));
+    let mut old = Session::of_guest(&server);
+    assert!((21_000..=21_099).contains(&old.data_port()));
+    reload(&server, folder.path(), &format!("{GUESTS}ftp_ports = \"21100-21199\"\n"), RELOADED);
+    let mut new = Session::of_guest(&server);
+    assert!((21_100..=21_199).contains(&new.data_port()));
+    assert!((21_000..=21_099).contains(&old.data_port()));
+    reload(&server, folder.path(), "site = [\"/=HERE/site\"]\n", RELOADED);
+    let refused = curl(&[&format!("ftp://{}/", server.ftp_at())]);
+    assert_eq!(refused.status.code(), Some(67), "the log-in is denied: {}", refused.stderr);
+    assert!((21_000..=21_099).contains(&old.data_port()));
+}
+
+/// What cannot be meant is refused at a reload as at the start, and changes nothing.
+fn guests_without_a_site_are_refused_by_a_reload(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(kind, folder.path(), GUESTS);
+    reload(&server, folder.path(), "ftp_guests = true\n", "nothing was reloaded");
+    assert!(server.stderr().contains("give --site /=DIR"), "{}", server.stderr());
+    Session::of_guest(&server);
+}
+
+/// FTP needs no accounts where guests are let in; nothing of accounts is made then.
+fn guests_need_no_accounts(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(kind, folder.path(), &format!("{GUESTS}accounts = false\n"));
+    let got = curl(&[&format!("ftp://{}/small.txt", server.ftp_at())]).well();
+    assert_eq!(got.stdout, b"small\n");
+    assert!(!folder.path().join("data").exists());
+    let log = folder.path().join("xferlog");
+    until("xferlog has it", || {
+        let lines = std::fs::read_to_string(&log).unwrap_or_default();
+        lines.ends_with(" 6 /small.txt b _ o a anonymous ftp 0 * c\n")
+    });
+}
+
+/// An idle session ends after the time of the configuration.
+fn an_idle_session_ends(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(kind, folder.path(), &format!("{GUESTS}ftp_idle_time = \"100ms\"\n"));
+    let mut session = Session::of_guest(&server);
+    assert!(session.hear().starts_with("421 "));
+    assert_eq!(session.hear(), "");
+}
+
+/// A laboratory's start line is told, and can hold transfers.
+fn held_transfers_begin_together(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(kind, folder.path(), &format!("{GUESTS}lab.hold_transfers = 2\n"));
+    assert_eq!(server.status()["lab"], serde_json::json!(["lab.hold_transfers"]));
+    until("the greeting tells it", || server.stdout().contains("lab.hold_transfers is on"));
+    let url = format!("ftp://{}/small.txt", server.ftp_at());
+    let alone = tool::run(tool("curl").args(["-q", "-sS", "--max-time", "1", &url]));
+    assert_eq!(alone.status.code(), Some(28), "alone, it waits: {}", alone.stderr);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| curl(&[&url]).well());
+        assert_eq!(curl(&[&url]).well().stdout, b"small\n");
+        assert_eq!(other.join().unwrap().stdout, b"small\n");
+    });
+}
+
+on_each_engine!(
+    the_greeting_tells_guests_what_to_type,
+    a_transfer_over_ftp_is_logged_twice_and_counted,
+    a_session_keeps_the_settings_that_it_began_with,
+    guests_without_a_site_are_refused_by_a_reload,
+    guests_need_no_accounts,
+    an_idle_session_ends,
+    held_transfers_begin_together,
+);

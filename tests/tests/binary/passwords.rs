@@ -1,0 +1,57 @@
+//! More passwords at once than the server's queue of them takes, at their real cost.
+//!
+//! That one name or one address does not take all of it is in `behaviours/`; here nothing else holds anybody
+//! back. What must hold: who is refused is told so at once, and is let in later; who has a session waits for
+//! no password.
+
+use std::time::{Duration, Instant};
+
+use plimsoll_tests::binary::member::PASSWORD;
+use plimsoll_tests::binary::{Kind, Member, Server, Visitor, on_one_core};
+use plimsoll_tests::on_each_engine;
+use serde_json::json;
+
+/// Passwords that wait for the one core, as the engine's limits have it.
+const WAITING_MAX: usize = 64;
+/// Many more.
+const GUESSES: usize = 3 * WAITING_MAX;
+
+/// Sends a log-in, and does not wait for the answer.
+fn begin(server: &Server, name: &str) -> Visitor {
+    let mut visitor = server.visit();
+    let body = json!({ "name": name, "password": "a guess of it" }).to_string();
+    let length = body.len();
+    let head = format!("POST /api/sessions HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n");
+    visitor.send(&format!("{head}{body}")).expect("it is sent");
+    visitor
+}
+
+fn a_full_queue_refuses_the_next_and_says_when_to_come_back(kind: Kind) {
+    let data = tempfile::tempdir().unwrap();
+    let mut serve = on_one_core();
+    serve.args(["serve", "--http", "127.0.0.1:0", "--access-log", "off", "--engine", &kind.to_string()]);
+    serve.args(["--lab-no-attempt-limits", "true", "--data"]).arg(data.path());
+    let server = Server::spawn(serve);
+    let mut alice = Member::new(&server, "alice");
+    let guesses: Vec<Visitor> = (0..GUESSES).map(|at| begin(&server, &format!("name{at}"))).collect();
+    let start = Instant::now();
+    assert_eq!(alice.get("/api/whoami").status, 200);
+    let hers = start.elapsed();
+    let replies: Vec<_> = guesses.into_iter().map(|mut guess| guess.reply().expect("an answer")).collect();
+    let all = start.elapsed();
+    let (refused, weighed): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 503);
+    assert!(weighed.iter().all(|reply| reply.status == 401), "{weighed:?}");
+    assert!(weighed.len() >= WAITING_MAX && !refused.is_empty(), "{} of {GUESSES}", refused.len());
+    assert!(hers < all / 4, "a session waits for passwords: {hers:?} of {all:?}");
+    for reply in refused {
+        assert_eq!(reply.field("Content-Type"), Some("application/problem+json"));
+        assert_eq!(reply.field("Retry-After"), Some("1"), "{}", reply.head);
+        assert!(reply.json()["detail"].as_str().unwrap().contains("Try again in 1 s."), "{}", reply.text());
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let body = json!({ "name": "alice", "password": PASSWORD }).to_string();
+    let again = server.visit().ask("POST", "/api/sessions", "", body.as_bytes()).expect("an answer");
+    assert_eq!(again.status, 201, "{}", again.text());
+}
+
+on_each_engine!(alone: a_full_queue_refuses_the_next_and_says_when_to_come_back);

@@ -1,0 +1,207 @@
+//! Accounts and sessions: sign up, log in, who am I, change the password, log out.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use plimsoll_tests::binary::{self, Kind, among_others, tool};
+use plimsoll_tests::on_each_engine;
+use rustix::termios::{LocalModes, tcgetattr};
+
+use super::{PASSWORD, Person, Place};
+
+/// A person's life with an account, in the order that anybody would try.
+fn an_account_is_made_used_and_left(kind: Kind) {
+    let place = Place::open(kind);
+    let alice = Person::away(&place.server.url(""));
+    alice.fails(&["ls"], 1, &["Not logged in", "plimsoll login"]);
+    assert!(alice.types(&["signup", "alice"]).well().text().contains("plimsoll login alice"));
+    alice.fails(&["signup", "alice"], 1, &["taken"]);
+    assert!(alice.types(&["login", "alice"]).well().text().contains("Logged in as alice"));
+    let known = alice.json(&["whoami"]);
+    assert_eq!((&known["account"], &known["usage"]["bytes"]), (&"alice".into(), &0.into()));
+    assert!(alice.types(&["whoami"]).well().text().contains("alice"));
+    alice.types(&["logout"]).well();
+    alice.fails(&["whoami"], 1, &["Not logged in"]);
+}
+
+on_each_engine!(an_account_is_made_used_and_left);
+
+fn sessions(person: &Person) -> Vec<PathBuf> {
+    let read = std::fs::read_dir(person.state().join("plimsoll/sessions"));
+    read.map(|entries| entries.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default()
+}
+
+#[test]
+fn json_is_what_the_help_says() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::away(&place.server.url(""));
+    assert_eq!(alice.json(&["signup", "alice"])["name"], "alice");
+    let session = alice.json(&["login", "alice"]);
+    assert_eq!((&session["account"], &session["server"]), (&"alice".into(), &alice.server.as_str().into()));
+    assert!(session.get("token").is_none(), "a token is never printed");
+    alice.writes("new", "battery staple");
+    assert_eq!(alice.json(&["passwd", "--new-password-file", "new"])["account"], "alice");
+    assert_eq!(alice.json(&["logout"])["server"], alice.server.as_str());
+}
+
+#[test]
+fn a_wrong_password_is_told_and_nothing_is_kept() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::away(&place.server.url(""));
+    alice.types(&["signup", "alice"]).well();
+    let done = tool::run(alice.command(&["login", "alice"]).env("PLIMSOLL_PASSWORD", "wrong horse"));
+    assert_eq!(done.status.code(), Some(1));
+    assert!(done.stderr.contains("password is wrong"), "{}", done.stderr);
+    assert!(sessions(&alice).is_empty());
+}
+
+#[test]
+fn the_session_is_in_a_file_of_the_person_s_alone() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    let kept = sessions(&alice);
+    assert_eq!(kept.len(), 1);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&kept[0]), mode(kept[0].parent().unwrap())), (0o600, 0o700));
+    std::fs::set_permissions(&kept[0], std::fs::Permissions::from_mode(0o644)).unwrap();
+    alice.fails(&["ls"], 1, &["Others can read", "chmod 600"]);
+    std::fs::set_permissions(&kept[0], std::fs::Permissions::from_mode(0o600)).unwrap();
+    alice.types(&["logout"]).well();
+    assert!(sessions(&alice).is_empty());
+}
+
+#[test]
+fn a_changed_password_ends_other_sessions_and_says_how_to_go_on() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let here = Person::at(&place.server.url(""), "alice");
+    let elsewhere = Person::away(&place.server.url(""));
+    elsewhere.types(&["login", "alice"]).well();
+    here.writes("old", "wrong horse\n");
+    here.writes("new", "battery staple\n");
+    here.fails(
+        &["passwd", "--password-file", "old", "--new-password-file", "new"],
+        1,
+        &["old password is wrong"],
+    );
+    here.types(&["passwd", "--new-password-file", "new"]).well();
+    here.types(&["ls"]).well();
+    elsewhere.fails(&["ls"], 1, &["plimsoll login alice"]);
+    elsewhere.fails(&["login", "alice"], 1, &["wrong"]);
+    here.types(&["login", "alice", "--password-file", "new"]).well();
+}
+
+#[test]
+fn a_server_that_is_away_is_told_at_once() {
+    let _turn = among_others();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let alice = Person::away(&format!("http://{nobody}"));
+    alice.fails(&["login", "alice"], 1, &["Nobody answers", "plimsoll serve"]);
+    alice.fails(&["login", "alice", "--server", "https://localhost"], 2, &["HTTPS"]);
+    alice.fails(&["login", "alice", "--server", "localhost"], 2, &["http://HOST:PORT"]);
+}
+
+#[test]
+fn two_accounts_are_logged_in_side_by_side() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let both = Person::at(&place.server.url(""), "alice");
+    both.types(&["signup", "bob"]).well();
+    both.types(&["login", "bob"]).well();
+    assert_eq!(both.json(&["whoami"])["account"], "bob", "the last login counts");
+    assert_eq!(both.json(&["whoami", "--account", "alice"])["account"], "alice");
+    both.types(&["logout"]).well();
+    assert_eq!(both.json(&["whoami"])["account"], "alice");
+    both.fails(&["whoami", "--account", "carol"], 1, &["plimsoll login carol"]);
+}
+
+/// A command on a terminal of its own, and the hands at it.
+fn on_a_terminal(alice: &Person, args: &[&str]) -> (File, Child) {
+    let (hands, terminal) = binary::terminal();
+    let mut command = Command::new("setsid");
+    command.arg("--ctty").arg("--wait").arg(binary::plimsoll()).args(args);
+    alice.settle(&mut command);
+    command.env_remove("PLIMSOLL_PASSWORD").stdin(terminal.try_clone().unwrap());
+    command.stdout(terminal.try_clone().unwrap()).stderr(terminal);
+    (hands, command.spawn().expect("setsid is there"))
+}
+
+/// Reads what a terminal shows, until it shows `end` or nobody is there any more.
+fn read_until(hands: &mut File, end: &str) -> String {
+    let (mut shown, mut block) = (String::new(), [0; 1024]);
+    while !shown.contains(end)
+        && let Ok(bytes @ 1..) = hands.read(&mut block)
+    {
+        shown.push_str(&String::from_utf8_lossy(&block[..bytes]));
+    }
+    shown
+}
+
+/// No terminal shows this.
+const NEVER: &str = "\0";
+const ASKED: &str = "Password of alice: ";
+
+/// What is typed at the prompt is used, and not shown.
+#[test]
+fn a_password_is_asked_for_on_the_terminal_and_not_shown() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::away(&place.server.url(""));
+    alice.types(&["signup", "alice"]).well();
+    let (mut hands, mut child) = on_a_terminal(&alice, &["login", "alice"]);
+    assert!(read_until(&mut hands, ASKED).contains(ASKED));
+    hands.write_all(format!("{PASSWORD}\n").as_bytes()).unwrap();
+    let shown = read_until(&mut hands, NEVER);
+    assert!(child.wait().unwrap().success(), "{shown}");
+    assert!(shown.contains("Logged in as alice") && !shown.contains(PASSWORD), "{shown}");
+    assert_eq!(sessions(&alice).len(), 1);
+}
+
+/// Ctrl-C at the prompt ends the command, and leaves a terminal that shows what is typed.
+#[test]
+fn a_terminal_is_left_as_it_was() {
+    let _turn = among_others();
+    let alice = Person::away("http://127.0.0.1:9");
+    let (mut hands, mut child) = on_a_terminal(&alice, &["login", "alice"]);
+    let shows = |hands: &File| tcgetattr(hands).unwrap().local_modes.contains(LocalModes::ECHO);
+    read_until(&mut hands, ASKED);
+    assert!(!shows(&hands), "a password is not shown");
+    hands.write_all(b"\x03").unwrap();
+    let shown = read_until(&mut hands, NEVER);
+    assert!(!child.wait().unwrap().success(), "{shown}");
+    assert!(shows(&hands), "{shown}");
+}
+
+/// Progress is for people: it is drawn on a terminal, and nowhere else.
+#[test]
+fn progress_is_shown_on_a_terminal_alone() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    alice.writes("large", vec![7; 24 << 20]);
+    let (mut hands, mut child) = on_a_terminal(&alice, &["put", "large"]);
+    let shown = read_until(&mut hands, NEVER);
+    assert!(child.wait().unwrap().success() && shown.contains("24.00 MiB"), "{shown}");
+    assert_eq!(alice.types(&["put", "large", "again"]).well().stderr, "");
+    let (mut hands, mut child) = on_a_terminal(&alice, &["put", "--quiet", "large", "quiet"]);
+    let shown = read_until(&mut hands, NEVER);
+    assert!(child.wait().unwrap().success() && shown.is_empty(), "{shown}");
+}
+
+#[test]
+fn without_a_terminal_a_password_must_be_given() {
+    let _turn = among_others();
+    let alice = Person::away("http://127.0.0.1:9");
+    let mut command = Command::new("setsid");
+    command.arg("--wait").arg(binary::plimsoll()).args(["login", "alice"]);
+    alice.settle(&mut command);
+    let done = tool::run(command.env_remove("PLIMSOLL_PASSWORD"));
+    assert_eq!(done.status.code(), Some(2), "{}", done.stderr);
+    assert!(done.stderr.contains("--password-file") && done.stderr.contains("PLIMSOLL_PASSWORD"));
+}

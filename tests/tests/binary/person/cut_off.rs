@@ -1,0 +1,212 @@
+//! What is cut off is gone on with: by the program itself, or when the same is typed again.
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use plimsoll_tests::binary::{Kind, Server, until};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::wire::Wire;
+use super::{Person, Place, serve};
+
+/// More than two parts of an upload.
+const BYTES: usize = 10 << 20;
+/// The first part of an upload, which the server has for good.
+const PART: usize = 4 << 20;
+
+/// Starts a command, and waits until its wire holds it up.
+fn begin(alice: &Person, wire: &Wire, args: &[&str]) -> Child {
+    let mut command = alice.command(&[args, &["--json"]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the wire holds it up", || wire.is_held());
+    child
+}
+
+/// What a command that was begun prints in the end.
+fn end(child: Child) -> Value {
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn number(told: &Value, name: &str) -> usize {
+    usize::try_from(told["files"][0][name].as_u64().unwrap()).unwrap()
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Bytes of the largest file in a folder.
+fn largest(folder: &Path) -> usize {
+    let sizes = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+    usize::try_from(sizes.max().unwrap_or(0)).unwrap()
+}
+
+fn setting(kind: Kind) -> (Place, Wire, Person) {
+    let place = Place::open(kind);
+    let wire = Wire::to(place.server.at());
+    let alice = Person::at(&wire.url(), "alice");
+    alice.writes("large", noise(7, BYTES));
+    (place, wire, alice)
+}
+
+/// What was broken off is listed, and gone when it is discarded.
+fn a_broken_upload_can_be_seen_and_discarded(kind: Kind) {
+    let (_place, wire, alice) = setting(kind);
+    assert_eq!(alice.types(&["uploads"]).well().text(), "");
+    wire.hold_after_up((PART + PART / 2) as i64);
+    kill(begin(&alice, &wire, &["put", "large"]));
+    wire.open();
+    let listed = alice.json(&["uploads"]);
+    let upload = &listed["uploads"][0];
+    assert_eq!((&upload["path"], upload["length"].as_u64()), (&"/large".into(), Some(BYTES as u64)));
+    let id = upload["id"].as_str().unwrap();
+    let told = alice.types(&["uploads"]).well().text();
+    assert!(told.contains(id) && told.contains("of 10.0 MiB") && told.contains("/large"), "{told}");
+    until("the server has seen the end", || alice.types(&["uploads", "--rm", id]).status.success());
+    assert_eq!(alice.json(&["uploads"])["uploads"].as_array().map(Vec::len), Some(0));
+    alice.fails(&["uploads", "--rm", id], 1, &["no such upload", "plimsoll uploads"]);
+    alice.fails(&["uploads", "--rm", "../x"], 2, &["the id"]);
+}
+
+fn killed(place: Place, kind: Kind) -> Place {
+    let Place { server, data } = place;
+    let at = server.at().to_string();
+    server.signal(Signal::KILL);
+    drop::<Server>(server);
+    Place { server: serve(kind, data.path(), &at), data }
+}
+
+/// The server dies in the middle of an upload and comes back: the same command ends well, and sends nothing
+/// again that the server had for good.
+fn an_upload_outlives_the_server(kind: Kind) {
+    let (place, wire, alice) = setting(kind);
+    wire.hold_after_up((PART + PART / 2) as i64);
+    let child = begin(&alice, &wire, &["put", "large"]);
+    let _place = killed(place, kind);
+    wire.open();
+    let sent = number(&end(child), "sent");
+    assert!((BYTES..=BYTES + PART).contains(&sent), "the second part went twice at most: {sent}");
+    alice.types(&["get", "large", "back/"]).well();
+    assert!(alice.reads("back/large") == noise(7, BYTES));
+}
+
+/// The server has the last part, and its answer is lost: the file is not sent once more.
+fn a_lost_answer_is_no_lost_upload(kind: Kind) {
+    let (place, wire, alice) = setting(kind);
+    alice.writes("large", noise(7, PART));
+    let elsewhere = Person::away(&place.server.url(""));
+    elsewhere.types(&["login", "alice"]).well();
+    // One answer: that the upload is begun.
+    wire.hold_after_down(1);
+    let child = begin(&alice, &wire, &["put", "large"]);
+    until("the file is in its place", || elsewhere.types(&["ls"]).well().text() == "large\n");
+    wire.cut();
+    assert_eq!(number(&end(child), "sent"), PART);
+}
+
+/// The client dies: the same typed again sends the rest.
+fn an_upload_goes_on_when_it_is_typed_again(kind: Kind) {
+    let (_place, wire, alice) = setting(kind);
+    wire.hold_after_up((PART + PART / 2) as i64);
+    kill(begin(&alice, &wire, &["put", "large"]));
+    wire.open();
+    let sent = number(&alice.json(&["put", "large"]), "sent");
+    assert!(sent <= BYTES - PART, "the first part went once: {sent}");
+    alice.types(&["get", "large", "back/"]).well();
+    assert!(alice.reads("back/large") == noise(7, BYTES));
+}
+
+/// Another file under the same name is not glued to what was sent of the first.
+fn an_upload_of_a_changed_file_begins_anew(kind: Kind) {
+    let (_place, wire, alice) = setting(kind);
+    wire.hold_after_up((PART + PART / 2) as i64);
+    kill(begin(&alice, &wire, &["put", "large"]));
+    wire.open();
+    alice.writes("large", noise(8, BYTES));
+    assert_eq!(number(&alice.json(&["put", "large"]), "sent"), BYTES);
+    alice.types(&["get", "large", "back/"]).well();
+    assert!(alice.reads("back/large") == noise(8, BYTES));
+}
+
+/// The client dies in the middle of a download: what is here stays, and the rest comes next time.
+fn a_download_goes_on_when_it_is_typed_again(kind: Kind) {
+    let (_place, wire, alice) = setting(kind);
+    alice.types(&["put", "large"]).well();
+    alice.writes("back/large", "what was there");
+    wire.hold_after_down(PART as i64);
+    let child = begin(&alice, &wire, &["get", "large", "back/"]);
+    until("what came is in the part", || largest(&alice.path("back")) >= PART / 2);
+    kill(child);
+    assert_eq!(alice.reads("back/large"), b"what was there");
+    wire.open();
+    let received = number(&alice.json(&["get", "large", "back/"]), "received");
+    assert!(received <= BYTES - PART / 2, "what had come is kept: {received}");
+    assert!(alice.reads("back/large") == noise(7, BYTES));
+    assert_eq!(std::fs::read_dir(alice.path("back")).unwrap().count(), 1, "no part is left");
+}
+
+/// What came earlier is not trusted: a part that was damaged meanwhile is not made a file.
+fn a_damaged_part_is_fetched_again(kind: Kind) {
+    let (_place, wire, alice) = setting(kind);
+    alice.types(&["put", "large"]).well();
+    std::fs::create_dir(alice.path("back")).unwrap();
+    wire.hold_after_down(PART as i64);
+    let child = begin(&alice, &wire, &["get", "large", "back/"]);
+    until("what came is in the part", || largest(&alice.path("back")) >= PART / 2);
+    kill(child);
+    let part = std::fs::read_dir(alice.path("back")).unwrap().next().unwrap().unwrap().path();
+    let mut came = std::fs::read(&part).unwrap();
+    came[1000] ^= 1;
+    std::fs::write(&part, &came).unwrap();
+    wire.open();
+    alice.types(&["get", "large", "back/"]).well();
+    assert!(alice.reads("back/large") == noise(7, BYTES));
+}
+
+/// The server dies in the middle of a download and comes back.
+fn a_download_outlives_the_server(kind: Kind) {
+    let (place, wire, alice) = setting(kind);
+    alice.types(&["put", "large"]).well();
+    wire.hold_after_down(PART as i64);
+    let child = begin(&alice, &wire, &["get", "large", "back/"]);
+    let _place = killed(place, kind);
+    wire.open();
+    assert!(number(&end(child), "received") <= BYTES);
+    assert!(alice.reads("back/large") == noise(7, BYTES));
+}
+
+/// The file is another one by now: none of the old bytes are in it.
+fn a_download_of_a_changed_file_begins_anew(kind: Kind) {
+    let (place, wire, alice) = setting(kind);
+    alice.types(&["put", "large"]).well();
+    wire.hold_after_down(PART as i64);
+    std::fs::create_dir(alice.path("back")).unwrap();
+    let child = begin(&alice, &wire, &["get", "large", "back/"]);
+    until("what came is in the part", || largest(&alice.path("back")) >= PART / 2);
+    kill(child);
+    wire.open();
+    alice.writes("large", noise(8, BYTES));
+    alice.types(&["put", "large"]).well();
+    assert_eq!(number(&alice.json(&["get", "large", "back/"]), "received"), BYTES);
+    assert!(alice.reads("back/large") == noise(8, BYTES));
+    drop(place);
+}
+
+on_each_engine!(
+    an_upload_outlives_the_server,
+    a_lost_answer_is_no_lost_upload,
+    an_upload_goes_on_when_it_is_typed_again,
+    a_broken_upload_can_be_seen_and_discarded,
+    an_upload_of_a_changed_file_begins_anew,
+    a_download_goes_on_when_it_is_typed_again,
+    a_damaged_part_is_fetched_again,
+    a_download_outlives_the_server,
+    a_download_of_a_changed_file_begins_anew,
+);

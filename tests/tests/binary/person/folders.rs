@@ -1,0 +1,93 @@
+//! Folders with all that is in them: there and back, whatever the names are.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
+use plimsoll_tests::binary::{Kind, among_others};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+
+use super::{Person, Place, lines};
+
+/// Each path below a folder, and its bytes; none of a folder.
+fn everything(root: &Path) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().as_os_str().to_owned().into_vec();
+            if path.is_dir() {
+                all.insert(name, None);
+                folders.push(path);
+            } else {
+                all.insert(name, Some(std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    all
+}
+
+fn a_folder_comes_back_byte_for_byte(kind: Kind) {
+    let place = Place::open(kind);
+    let alice = Person::at(&place.server.url(""), "alice");
+    let root = alice.path("tree");
+    for name in ["empty/folder", "deep/er/still", "with space"] {
+        std::fs::create_dir_all(root.join(name)).unwrap();
+    }
+    let names: [&[u8]; 8] = [
+        b"a",
+        b"deep/er/still/b",
+        b"with space/%41?#&",
+        "für 日本".as_bytes(),
+        b"caf\xe9",
+        b"a:b",
+        b".hidden",
+        b"\"'\\",
+    ];
+    for (at, name) in names.iter().enumerate() {
+        std::fs::write(root.join(OsStr::from_bytes(name)), noise(at as u64, at * 1000)).unwrap();
+    }
+    std::fs::write(root.join("large"), noise(9, 3 << 20)).unwrap();
+    for number in 0..200 {
+        std::fs::write(root.join(format!("deep/{number}")), format!("{number}")).unwrap();
+    }
+    alice.types(&["put", "-r", "tree", "kept/in/"]).well();
+    alice.types(&["get", "-r", "kept/in/tree", "back/"]).well();
+    assert_eq!(everything(&root), everything(&alice.path("back/tree")));
+    // Once more: nothing is nested, nothing is lost.
+    alice.types(&["put", "-r", "tree", "again"]).well();
+    alice.types(&["put", "-r", "tree", "again"]).well();
+    alice.types(&["get", "-r", "again", "back/"]).well();
+    assert_eq!(everything(&root), everything(&alice.path("back/again")));
+}
+
+on_each_engine!(a_folder_comes_back_byte_for_byte);
+
+#[test]
+fn what_cannot_be_sent_of_a_folder_is_told() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    alice.writes("tree/good", "good");
+    alice.writes("tree/bad\nname", "bad");
+    std::os::unix::fs::symlink(alice.path("tree"), alice.path("tree/loop")).unwrap();
+    std::os::unix::fs::symlink("good", alice.path("tree/link")).unwrap();
+    alice.fails(&["put", "-r", "tree"], 1, &["bad\\nname", "control character", "loop", "2 things"]);
+    assert_eq!(lines(alice.types(&["ls", "tree"])), ["good", "link"]);
+    alice.fails(&["get", "tree"], 1, &["get -r"]);
+}
+
+#[test]
+fn the_whole_home_comes_with_one_command() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    alice.writes("tree/a", "a");
+    alice.writes("tree/sub/b", "b");
+    alice.types(&["put", "-r", "tree", "/"]).well();
+    alice.types(&["get", "-r", "/", "home/"]).well();
+    assert_eq!((alice.reads("home/tree/a"), alice.reads("home/tree/sub/b")), (b"a".to_vec(), b"b".to_vec()));
+}

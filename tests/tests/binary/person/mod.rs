@@ -1,0 +1,125 @@
+//! A person's commands: the real binary as a client of the real binary.
+
+mod accounts;
+mod changed;
+mod cut_off;
+mod files;
+mod folders;
+mod sharing;
+mod streams;
+mod wire;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plimsoll_tests::binary::tool::{self, Done};
+use plimsoll_tests::binary::{self, Kind, Server};
+
+/// The password of everybody.
+const PASSWORD: &str = "correct horse";
+
+/// A server with accounts, and its data in `data`, at `http`.
+fn serve(kind: Kind, data: &Path, http: &str) -> Server {
+    Server::spawn(serving(kind, data, http))
+}
+
+fn serving(kind: Kind, data: &Path, http: &str) -> Command {
+    let mut command = binary::command();
+    command.args(["serve", "--http", http, "--access-log", "off", "--lab-fast-passwords", "true"]);
+    command.args(["--engine", &kind.to_string(), "--data"]).arg(data);
+    command
+}
+
+/// A server with accounts, and the folder of its data.
+struct Place {
+    server: Server,
+    data: tempfile::TempDir,
+}
+
+impl Place {
+    fn open(kind: Kind) -> Place {
+        let data = tempfile::tempdir().unwrap();
+        Place { server: serve(kind, data.path(), "127.0.0.1:0"), data }
+    }
+}
+
+/// Somebody at a machine of their own.
+struct Person {
+    /// Where they are, with what their programs remember beside it.
+    folder: tempfile::TempDir,
+    server: String,
+}
+
+impl Person {
+    /// Somebody who has logged in at `server`.
+    fn at(server: &str, name: &str) -> Person {
+        let person = Person::away(server);
+        person.types(&["signup", name]).well();
+        person.types(&["login", name]).well();
+        person
+    }
+
+    /// Somebody who has not.
+    fn away(server: &str) -> Person {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("here")).unwrap();
+        Person { folder, server: server.to_owned() }
+    }
+
+    /// A path where they are.
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("here").join(name)
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn writes(&self, name: &str, contents: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, contents).unwrap();
+    }
+
+    fn reads(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// A command, ready to be run.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = binary::command();
+        command.args(args);
+        self.settle(&mut command);
+        command
+    }
+
+    /// Runs a program where they are and with what they have set.
+    fn settle(&self, command: &mut Command) {
+        command.current_dir(self.folder.path().join("here")).env("XDG_STATE_HOME", self.state());
+        command.env("PLIMSOLL_SERVER", &self.server).env("PLIMSOLL_PASSWORD", PASSWORD);
+    }
+
+    fn types(&self, args: &[&str]) -> Done {
+        tool::run(&mut self.command(args))
+    }
+
+    /// What a command prints as JSON.
+    fn json(&self, args: &[&str]) -> serde_json::Value {
+        let done = self.types(&[args, &["--json"]].concat()).well();
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.text()))
+    }
+
+    /// A command that fails with `code`, and says all of `words`.
+    fn fails(&self, args: &[&str], code: i32, words: &[&str]) {
+        let done = self.types(args);
+        assert_eq!(done.status.code(), Some(code), "{args:?}: {}{}", done.text(), done.stderr);
+        for word in words {
+            assert!(done.stderr.contains(word), "{args:?}: {word:?} is not in: {}", done.stderr);
+        }
+    }
+}
+
+/// What a command prints, as lines.
+fn lines(done: Done) -> Vec<String> {
+    done.well().text().lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,70 @@
+//! Shares: given, used, listed and taken back.
+
+use plimsoll_tests::binary::{Kind, among_others};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+
+use super::{Person, Place, lines};
+
+fn a_share_is_given_used_and_taken_back(kind: Kind) {
+    let place = Place::open(kind);
+    let (alice, bob) = (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
+    alice.writes("report", "report");
+    alice.types(&["put", "report"]).well();
+    bob.fails(&["get", "alice:report"], 1, &["no such file"]);
+    let share = alice.json(&["share", "report", "bob", "--expires", "7d"]);
+    assert_eq!((&share["with"], &share["permission"]), (&"bob".into(), &"read".into()));
+    bob.types(&["get", "alice:report"]).well();
+    assert_eq!(bob.reads("report"), b"report");
+    bob.fails(&["put", "report", "alice:report"], 1, &["reading only"]);
+    assert_eq!(bob.json(&["shared"])["shares"][0]["owner"], "alice");
+    assert!(bob.types(&["shared"]).well().text().contains("alice:report"));
+    assert!(alice.types(&["shares"]).well().text().contains("/report"));
+    alice.types(&["unshare", "report", "bob"]).well();
+    bob.fails(&["get", "alice:report"], 1, &["no such file"]);
+    alice.fails(&["unshare", "report", "bob"], 1, &["not shared", "plimsoll shares"]);
+}
+
+on_each_engine!(a_share_is_given_used_and_taken_back);
+
+#[test]
+fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let (alice, bob) = (Person::at(&place.server.url(""), "alice"), Person::at(&place.server.url(""), "bob"));
+    alice.types(&["mkdir", "inbox"]).well();
+    let told = alice.types(&["share", "inbox", "bob"]).well().text();
+    assert_eq!(told, "bob may read /inbox: plimsoll get alice:inbox\n");
+    alice.types(&["unshare", "inbox", "bob"]).well();
+    let share = alice.json(&["share", "inbox", "bob", "--write"]);
+    assert!(alice.types(&["shares"]).well().text().contains("no end"));
+    bob.writes("tree/small", "small");
+    bob.writes("tree/large", noise(3, 3 << 20));
+    bob.types(&["put", "-r", "tree", "alice:inbox/"]).well();
+    assert_eq!(lines(bob.types(&["ls", "alice:inbox/tree"])), ["large", "small"]);
+    alice.types(&["get", "-r", "inbox", "./"]).well();
+    assert!(alice.reads("inbox/tree/large") == noise(3, 3 << 20));
+    bob.types(&["cp", "alice:inbox/tree/small", "mine"]).well();
+    bob.types(&["mv", "alice:inbox/tree/small", "alice:inbox/other"]).well();
+    bob.types(&["rm", "-r", "alice:inbox/tree"]).well();
+    assert_eq!(lines(bob.types(&["ls", "alice:inbox"])), ["other"]);
+    alice.types(&["unshare", share["id"].as_str().unwrap()]).well();
+    bob.fails(&["ls", "alice:inbox"], 1, &["no such"]);
+    bob.types(&["ls", "mine"]).well();
+}
+
+#[test]
+fn what_cannot_be_shared_is_told() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    alice.writes("a", "a");
+    alice.types(&["put", "a"]).well();
+    alice.fails(&["share", "missing", "alice"], 1, &["nothing at \"/missing\"", "Check the path"]);
+    alice.fails(&["share", "a", "nobody"], 1, &["no account \"nobody\"", "Check the name"]);
+    alice.fails(&["unshare", "zzz"], 1, &["no share \"zzz\"", "plimsoll shares\n"]);
+    alice.fails(&["ls", "bob:"], 1, &["bob shares nothing with you", "plimsoll shared\n"]);
+    alice.fails(&["share", "bob:a", "carol"], 2, &["own home"]);
+    alice.fails(&["share", "a", "bob", "--expires", "soon"], 2, &["7d"]);
+    alice.fails(&["unshare", "not/an/id"], 2, &["plimsoll shares"]);
+}

@@ -1,0 +1,41 @@
+//! Standard input and standard output as files.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use plimsoll_tests::binary::{self, Kind, among_others, tool};
+use plimsoll_tests::tree::noise;
+
+use super::{Person, Place};
+
+#[test]
+fn a_stream_goes_there_and_comes_back() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    for bytes in [0, 10, 5 << 20] {
+        let contents = noise(4, bytes);
+        let mut put = alice.command(&["put", "-", "stream"]).stdin(Stdio::piped()).spawn().unwrap();
+        put.stdin.take().unwrap().write_all(&contents).unwrap();
+        assert!(put.wait().unwrap().success());
+        let got = alice.types(&["get", "stream", "-"]).well();
+        assert!(got.stdout == contents, "{bytes} bytes");
+    }
+    alice.fails(&["get", "missing", "-"], 1, &["missing"]);
+}
+
+/// Who stops reading ends the download without a word, as with other programs.
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    alice.writes("large", noise(5, 8 << 20));
+    alice.types(&["put", "large"]).well();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$0\" get large - | head -c 10; \"$0\" ls | true"]).arg(binary::plimsoll());
+    alice.settle(&mut shell);
+    let done = tool::run(&mut shell).well();
+    assert!(done.stdout.starts_with(&noise(5, 8 << 20)[..10]) && done.stdout.len() == 10);
+    assert_eq!(done.stderr, "");
+}

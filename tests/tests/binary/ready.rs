@@ -1,0 +1,55 @@
+//! `/readyz`: ready while the data folder can be written and the server does not drain.
+
+use plimsoll_tests::binary::{Kind, Server, until};
+use plimsoll_tests::{Tree, on_each_engine};
+use rustix::process::Signal;
+
+/// The file that a check makes and takes away.
+const PROBE: &str = ".plimsoll-ready";
+
+fn status(server: &Server) -> u16 {
+    server.visit().get("/readyz").unwrap().status
+}
+
+fn a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, away) = (folder.path().join("data"), folder.path().join("away"));
+    Tree::new().file("site/small.txt", "small\n").file("data/kept", "").plant(folder.path());
+    let server = Server::start(kind, &folder.path().join("site"), &["--data", data.to_str().unwrap()]);
+    let ready = server.visit().get("/readyz").unwrap();
+    assert_eq!((ready.status, ready.body.as_slice()), (200, b"ready\n".as_slice()));
+    std::fs::rename(&data, &away).unwrap();
+    until("it is not ready", || status(&server) == 503);
+    let refused = server.visit().get("/readyz").unwrap();
+    let told = String::from_utf8(refused.body).unwrap();
+    assert!(told.contains("data folder") && refused.head.contains("Retry-After: "), "{}{told}", refused.head);
+    assert!(!told.contains(data.to_str().unwrap()), "a stranger learns no path: {told}");
+    until("the log says where", || server.stderr().contains(data.to_str().unwrap()));
+    assert_eq!(server.visit().get("/healthz").unwrap().status, 200, "it lives all the same");
+    std::fs::rename(&away, &data).unwrap();
+    until("it is ready again", || status(&server) == 200);
+    assert!(!data.join(PROBE).exists(), "a check leaves nothing behind");
+}
+
+/// A request that was begun before the order to stop is answered, and the answer sends others elsewhere.
+fn a_server_that_drains_is_not_ready(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(kind, folder.path(), &["--grace", "600"]);
+    let mut visitor = server.visit();
+    assert_eq!(visitor.get("/readyz").unwrap().status, 200);
+    visitor.send("GET /readyz HTTP/1.1\r\nHost:").unwrap();
+    // The server has received it once it has answered somebody who came later.
+    assert_eq!(server.visit().get("/healthz").unwrap().status, 200);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    server.signal(Signal::TERM);
+    server.wait_until_refused();
+    visitor.send(" test\r\n\r\n").unwrap();
+    let refused = visitor.reply().unwrap();
+    assert!(refused.status == 503 && refused.closes, "{}", refused.head);
+    assert!(String::from_utf8(refused.body).unwrap().contains("about to end"));
+}
+
+on_each_engine!(
+    a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended,
+    a_server_that_drains_is_not_ready,
+);

@@ -1,0 +1,220 @@
+//! SIGHUP: a new configuration for new connections, the old one for those that are open, and log files that
+//! are opened again.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use plimsoll_tests::binary::{Kind, Server, Visitor, command, terminal, until};
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Tree, on_each_engine};
+use rustix::process::Signal;
+
+const RELOADED: &str = "the configuration was reloaded";
+const NOT_RELOADED: &str = "nothing was reloaded";
+/// More than the kernel buffers between a server and a client that does not read.
+const LARGE_BYTES: usize = 24 << 20;
+const CLIENTS: usize = 16;
+const RELOADS: usize = 20;
+
+/// A server with a configuration file that can be written again.
+struct Configured {
+    folder: tempfile::TempDir,
+    server: Server,
+}
+
+impl Configured {
+    fn start(kind: Kind, settings: &str) -> Configured {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = Tree::new().file("old/which.txt", "old\n").file("new/which.txt", "new\n");
+        tree.file("old/large.bin", noise(5, LARGE_BYTES)).plant(folder.path());
+        write(&folder, settings);
+        let mut serve = command();
+        serve.arg("serve").arg("--config").arg(folder.path().join("plimsoll.toml"));
+        serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0"]);
+        let server = Server::spawn(serve);
+        Configured { folder, server }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes the file again, and sends the signal; returns when the log has one more `outcome`.
+    fn reload(&self, settings: &str, outcome: &str) {
+        write(&self.folder, settings);
+        let told = || self.server.stderr().matches(outcome).count();
+        let before = told();
+        self.server.signal(Signal::HUP);
+        until(outcome, || told() > before);
+    }
+
+    fn which(&self) -> Vec<u8> {
+        self.server.visit().get("/which.txt").unwrap().body
+    }
+}
+
+/// Writes the configuration; `OLD`, `NEW` and `LOG` are a folder each and a file.
+fn write(folder: &tempfile::TempDir, settings: &str) {
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let text = settings.replace("OLD", &place("old")).replace("NEW", &place("new"));
+    std::fs::write(place("plimsoll.toml"), text.replace("LOG", &place("access.log"))).unwrap();
+}
+
+const OLD: &str = "site = [\"/=OLD\"]\naccess_log = \"LOG\"\n";
+const NEW: &str = "site = [\"/=NEW\"]\naccess_log = \"LOG\"\n";
+
+/// Who is connected keeps what it began with, also in the middle of a download; who comes then has the new.
+fn a_connection_keeps_the_configuration_that_it_began_with(kind: Kind) {
+    let configured = Configured::start(kind, OLD);
+    let mut kept = configured.server.visit();
+    assert_eq!(kept.get("/which.txt").unwrap().body, b"old\n");
+    let mut reader = configured.server.visit_narrowly();
+    reader.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    let (_, length) = reader.head().unwrap();
+    configured.reload(NEW, RELOADED);
+    assert_eq!(configured.which(), b"new\n");
+    assert_eq!(kept.get("/which.txt").unwrap().body, b"old\n");
+    let mut body = Vec::new();
+    while body.len() < length {
+        let more = reader.some_body().unwrap();
+        assert!(!more.is_empty(), "cut off after {} bytes", body.len());
+        body.extend_from_slice(&more);
+    }
+    assert!(body == noise(5, LARGE_BYTES), "every byte");
+}
+
+/// Clients that ask on kept connections all the while see no error.
+fn reloads_under_load_disturb_nobody(kind: Kind) {
+    let configured = Configured::start(kind, OLD);
+    let (at, ended, answers) = (configured.server.at(), AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (ended, answers) = (&ended, &answers);
+            scope.spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    let mut visitor = Visitor::connect(at).unwrap();
+                    let mut seen = Vec::new();
+                    // Some stay for a while, others come anew.
+                    for _ in 0..1 + client * 10 {
+                        let reply = visitor.get("/which.txt").unwrap();
+                        assert_eq!(reply.status, 200);
+                        seen.push(reply.body);
+                        answers.fetch_add(1, Ordering::Relaxed);
+                    }
+                    assert!(seen.windows(2).all(|two| two[0] == two[1]), "one connection, one configuration");
+                }
+            });
+        }
+        for number in 0..RELOADS {
+            let more = answers.load(Ordering::Relaxed) + CLIENTS;
+            until("the clients go on", || answers.load(Ordering::Relaxed) > more);
+            configured.reload(if number % 2 == 0 { NEW } else { OLD }, RELOADED);
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(configured.server.status()["load"]["connections_panicked"], 0);
+}
+
+/// A wrong file is told with its line, and so is a folder that is gone; neither changes anything.
+fn a_configuration_that_is_wrong_changes_nothing(kind: Kind) {
+    let configured = Configured::start(kind, OLD);
+    configured.reload("site = [\"/=NEW\"]\naccess_log = \"LOG\"\ncolour = 1\n", NOT_RELOADED);
+    assert!(configured.server.stderr().contains("line 3: there is no key"), "{}", configured.server.stderr());
+    assert_eq!(configured.which(), b"old\n");
+    configured
+        .reload("site = [\"/=NEW/missing\"]\naccess_log = \"LOG\"\nlog.level = \"error\"", NOT_RELOADED);
+    assert_eq!(configured.which(), b"old\n");
+    configured.reload("site = [\"/=NEW\", \"/=OLD\"]\naccess_log = \"LOG\"\n", NOT_RELOADED);
+    configured.reload(NEW, RELOADED);
+    assert_eq!(configured.which(), b"new\n");
+}
+
+/// What cannot change while the server runs is kept, and told; the rest is taken.
+fn what_needs_a_restart_is_kept_and_told(kind: Kind) {
+    let configured = Configured::start(kind, OLD);
+    configured.reload(&format!("{NEW}data = \"./elsewhere\"\ngrace = \"1s\"\n"), RELOADED);
+    let said = configured.server.stderr();
+    let line = said.lines().find(|line| line.contains("need a restart")).expect("it is told");
+    assert!(line.contains("data, grace"), "{line}");
+    assert_eq!(configured.which(), b"new\n");
+}
+
+/// Limits of new connections, and what the log has.
+fn limits_and_the_level_of_the_log_are_reloaded(kind: Kind) {
+    let configured = Configured::start(kind, OLD);
+    let mut old = configured.server.visit();
+    assert_eq!(old.get("/which.txt").unwrap().status, 200);
+    configured.reload(&format!("{OLD}limits.idle_time = \"50ms\"\n"), RELOADED);
+    let mut new = configured.server.visit();
+    assert_eq!(new.get("/which.txt").unwrap().status, 200);
+    assert!(new.some_body().unwrap().is_empty(), "an idle connection ends soon");
+    assert_eq!(old.get("/which.txt").unwrap().status, 200, "the older one has more time");
+    // The level is set before the reload is told, so this one is not.
+    write(
+        &configured.folder,
+        &format!("{OLD}log.level = \"error\"\nsignup = \"open\"\n[lab]\nfast_passwords = true\n"),
+    );
+    let before = configured.server.stderr().matches(RELOADED).count();
+    configured.server.signal(Signal::HUP);
+    until("it is reloaded", || {
+        configured.server.status()["lab"] == serde_json::json!(["lab.fast_passwords"])
+    });
+    configured.reload("colour = 1", NOT_RELOADED);
+    assert_eq!(
+        configured.server.stderr().matches(RELOADED).count(),
+        before,
+        "{}",
+        configured.server.stderr()
+    );
+}
+
+/// The log says that a laboratory's settings are on, also if a reload turns them on; the status says what is.
+fn a_reload_that_turns_a_laboratory_on_is_told(kind: Kind) {
+    let configured = Configured::start(kind, OLD);
+    let lab = "[lab]\nno_attempt_limits = true\nsync_each = true\n";
+    configured.reload(&format!("{OLD}{lab}"), RELOADED);
+    let (status, log) = (configured.server.status(), configured.server.stderr());
+    assert_eq!(status["lab"], serde_json::json!(["lab.no_attempt_limits"]), "the other needs a restart");
+    assert!(log.contains("need a restart") && log.contains("lab_sync_each"), "{log}");
+    assert!(log.contains("a laboratory are on") && log.contains("lab.no_attempt_limits"), "{log}");
+}
+
+/// As logrotate does it: the file is moved away, and after the signal there is a new one.
+fn a_log_that_was_moved_away_is_opened_again(kind: Kind) {
+    let configured = Configured::start(kind, OLD);
+    let (log, moved) = (configured.path("access.log"), configured.path("access.log.1"));
+    let lines = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    configured.which();
+    until("the first request is logged", || lines(&log).contains("GET /which.txt"));
+    std::fs::rename(&log, &moved).unwrap();
+    configured.reload(OLD, RELOADED);
+    until("there is a new file", || log.exists());
+    assert_eq!(configured.server.visit().get("/missing").unwrap().status, 404);
+    until("the next request is in it", || lines(&log).contains("GET /missing"));
+    assert!(!lines(&moved).contains("/missing") && !lines(&log).contains("/which.txt"));
+}
+
+/// A terminal that goes away sends the signal too; who was started there has no other end to expect.
+fn a_terminal_that_goes_away_ends_the_server(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let (hands, program) = terminal();
+    let mut server = Server::start_reading(Stdio::from(program), kind, folder.path(), &[]);
+    server.signal(Signal::HUP);
+    until("the terminal is there, so it reloads", || server.stderr().contains(RELOADED));
+    drop(hands);
+    server.signal(Signal::HUP);
+    assert_eq!(server.ends_within(Duration::from_secs(10)).code(), Some(0), "{}", server.stderr());
+}
+
+on_each_engine!(
+    a_connection_keeps_the_configuration_that_it_began_with,
+    reloads_under_load_disturb_nobody,
+    a_configuration_that_is_wrong_changes_nothing,
+    what_needs_a_restart_is_kept_and_told,
+    limits_and_the_level_of_the_log_are_reloaded,
+    a_reload_that_turns_a_laboratory_on_is_told,
+    a_log_that_was_moved_away_is_opened_again,
+    a_terminal_that_goes_away_ends_the_server,
+);

@@ -1,0 +1,12 @@
+//! FTP where only the simulator can bring it: cut at every byte, dropped at every step, and with strangers.
+
+mod dropped;
+mod splits;
+mod strangers;
+
+use plimsoll_tests::accounts::settings;
+use plimsoll_tests::{Ftp, Scenario};
+
+fn scenario() -> Scenario {
+    Scenario { accounts: Some(settings()), ftp: Some(Ftp::default()), ..Scenario::default() }
+}

@@ -1,0 +1,93 @@
+//! Strangers at a data port, and ports that are all taken.
+
+use std::net::SocketAddr;
+
+use plimsoll_io::sim::Faults;
+use plimsoll_io::{Io, Want};
+use plimsoll_proto::ftp::{Limits, Ports};
+use plimsoll_tests::under::{Simulation, every_seed, simulated};
+use plimsoll_tests::{Data, Ftp, FtpClient, Person, Scenario};
+
+use super::scenario;
+
+/// Whether a stranger got anything but a closed door.
+async fn got_something(io: &Io, at: SocketAddr) -> bool {
+    let Ok(mut data) = Data::to(io, at).await else { return false };
+    let Ok(stream) = data.stream().await else { return false };
+    matches!(stream.rx.recv(Want::Body).await, Ok(Some(_)))
+}
+
+#[test]
+fn a_stranger_at_a_data_port_gets_nothing_and_holds_up_nobody() {
+    for seed in every_seed().take(50) {
+        let Simulation { sim, client, scene, .. } = Simulation::new(seed, Faults::splits(), &scenario());
+        let stranger = sim.host("stranger").io();
+        sim.run(&client, async move {
+            drop(Person::new(&scene, "alice").await);
+            let mut client = FtpClient::of(&scene, "alice").await;
+            client.stor("a", "of alice\n").await;
+            let at = client.epsv().await.unwrap();
+            client.say("RETR a").await.expect(150);
+            assert!(!got_something(&stranger, at).await);
+            assert!(!got_something(&stranger, at).await);
+            let mut data = Data::to(&scene.io, at).await.unwrap();
+            assert_eq!(data.all().await.unwrap(), b"of alice\n");
+            client.hear().await.expect(226);
+            // Nor does one who sends put anything into a file.
+            let at = client.epsv().await.unwrap();
+            let mut first = Data::to(&stranger, at).await.unwrap();
+            client.say("STOR b").await.expect(150);
+            let _ = first.send("of a stranger\n").await;
+            let _ = first.end().await;
+            let mut data = Data::to(&scene.io, at).await.unwrap();
+            data.send("of alice, too\n").await.unwrap();
+            data.finish().await.unwrap();
+            client.hear().await.expect(226);
+            assert_eq!(client.retr("b").await, b"of alice, too\n");
+        });
+        assert!(sim.panics().is_empty(), "seed {seed}: {:?}", sim.panics());
+    }
+}
+
+#[test]
+fn a_crowd_of_strangers_at_a_data_port_is_not_waited_for() {
+    let Simulation { sim, client, scene, .. } = Simulation::new(3, Faults::splits(), &scenario());
+    let stranger = sim.host("stranger").io();
+    sim.run(&client, async move {
+        drop(Person::new(&scene, "alice").await);
+        let mut client = FtpClient::of(&scene, "alice").await;
+        client.stor("a", "of alice\n").await;
+        let at = client.epsv().await.unwrap();
+        client.say("RETR a").await.expect(150);
+        let asked = scene.io.now();
+        while Data::to(&stranger, at).await.is_ok() {}
+        client.hear().await.expect(425);
+        let waited = scene.io.now() - asked;
+        assert!(waited < Limits::default().connect_time / 2, "{waited:?}, as if nobody had come");
+        assert_eq!(client.retr("a").await, b"of alice\n");
+    });
+    assert!(sim.panics().is_empty());
+}
+
+#[test]
+fn where_all_ports_are_taken_a_client_is_told_so_and_can_connect_the_other_way() {
+    let ftp = Ftp { ports: Ports { first: 30_000, last: 30_001 }, ..Ftp::default() };
+    let scenario = Scenario { ftp: Some(ftp), ..scenario() };
+    simulated(0, Faults::none(), &scenario, |scene| async move {
+        drop(Person::new(&scene, "alice").await);
+        let (mut first, mut second) =
+            (FtpClient::of(&scene, "alice").await, FtpClient::of(&scene, "alice").await);
+        let mut taken = [first.epsv().await.unwrap().port(), second.epsv().await.unwrap().port()];
+        taken.sort_unstable();
+        assert_eq!(taken, [30_000, 30_001]);
+        let mut third = FtpClient::of(&scene, "alice").await;
+        third.say("EPSV").await.expect(425);
+        third.say("PASV").await.expect(425);
+        third.way = plimsoll_tests::Way::Active;
+        third.stor("a", "x").await;
+        drop(first);
+        scene.until(|| scene.open() == 2).await;
+        third.way = plimsoll_tests::Way::Extended;
+        assert_eq!(third.retr("a").await, b"x");
+    });
+}
