@@ -1,7 +1,7 @@
 //! What is said to the service manager that started us, if one did (sd_notify(3)).
 //!
 //! It is not a log. What must hold: where there is no service manager, nothing happens; one that does not
-//! listen holds nothing up.
+//! listen holds up neither connections nor a second signal.
 
 use sd_notify::NotifyState;
 

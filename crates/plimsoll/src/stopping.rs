@@ -13,6 +13,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
+use crate::service_manager;
+
 /// Whom to tell of an order, and what to take away before.
 #[derive(Clone)]
 struct Ordered {
@@ -51,8 +53,10 @@ impl Ordered {
         // Now, while we still listen: later the path may be that of a successor, which takes it over from
         // whoever does not listen any more.
         self.addresses.iter().for_each(take_away);
-        self.stop.order();
+        // Told before it is ordered: an idle server ends as soon as that, and this thread with it.
+        service_manager::stopping();
         tracing::info!("stopping: no new connections; a second signal ends at once");
+        self.stop.order();
     }
 }
 
