@@ -254,6 +254,11 @@ impl Arriving {
         Ok(written?)
     }
 
+    /// As [`Upload::is_synced`].
+    pub fn is_synced(&self) -> bool {
+        self.upload.is_synced()
+    }
+
     /// As [`Upload::prepare`].
     ///
     /// # Errors

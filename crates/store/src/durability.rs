@@ -69,6 +69,11 @@ impl Syncs {
         Syncs { durability, folders: Mutex::default() }
     }
 
+    /// Whether anything is ever waited for.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.durability != Durability::None
+    }
+
     /// Waits until the contents of files and the names in folders survive a power cut.
     pub(crate) fn sync(&self, fs: &dyn Fs, files: &[&File]) -> io::Result<()> {
         match self.durability {

@@ -119,6 +119,11 @@ impl Home {
         self.0.settings
     }
 
+    /// Whether what is confirmed has been waited for.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.0.syncs.is_waiting()
+    }
+
     /// Whether it is the same home.
     pub(crate) fn is(&self, other: &Home) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

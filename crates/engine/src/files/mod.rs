@@ -11,11 +11,13 @@ mod tests;
 mod writing;
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use at_hand::AtHand;
 use plimsoll_io::{Entry, Existing, File, Fs, Handle, Space, Stat, check_name};
+use rustix::event::{Timespec, epoll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::{Errno, ReadWriteFlags};
 
@@ -25,19 +27,34 @@ use crate::limits::LOOKUP_TRIES_MAX;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemFs;
 
-/// Whether this kernel can open files beneath a folder, which nothing here goes without.
+/// Whether this kernel can do what nothing here goes without: open files beneath a folder, and wait for less
+/// than a millisecond.
 ///
 /// # Errors
 /// A sentence for the operator.
 pub fn check_kernel() -> io::Result<()> {
-    match openat2(rustix::fs::CWD, c".", reading::READ, Mode::empty(), ResolveFlags::BENEATH) {
-        Err(Errno::NOSYS | Errno::PERM) => Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "this system lacks openat2, without which no file is served safely: it needs Linux 5.6 or later, \
-             and a container whose seccomp profile allows it",
-        )),
-        _ => Ok(()),
+    let opened = openat2(rustix::fs::CWD, c".", reading::READ, Mode::empty(), ResolveFlags::BENEATH);
+    has("openat2", opened.err())?;
+    has("epoll_pwait2", waited().err())
+}
+
+fn waited() -> Result<usize, Errno> {
+    let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    epoll::wait(&set, &mut [MaybeUninit::uninit()], Some(&Timespec::default()))
+        .map(|(events, _)| events.len())
+}
+
+fn has(call: &str, error: Option<Errno>) -> io::Result<()> {
+    if !matches!(error, Some(Errno::NOSYS | Errno::PERM)) {
+        return Ok(());
     }
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!(
+            "this system lacks {call}, without which nothing is served: it needs Linux 5.11 or later, and a \
+             container whose seccomp profile allows it"
+        ),
+    ))
 }
 
 impl Fs for SystemFs {

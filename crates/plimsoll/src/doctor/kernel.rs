@@ -7,18 +7,21 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use super::Finding;
 use crate::config::Config;
 
-const LASTING: &str = "a kernel of Linux 5.6 or later";
+const LASTING: &str = "a kernel of Linux 5.11 or later";
 
 pub(super) fn check(_: &Config) -> Vec<Finding> {
-    vec![check_opening(), check_chance()]
+    vec![check_calls(), check_chance()]
 }
 
-/// Names are kept beneath their folder by the kernel.
-fn check_opening() -> Finding {
+/// Names are kept beneath their folder by the kernel, and short waits are short.
+fn check_calls() -> Finding {
     match plimsoll_engine::check_kernel() {
-        Ok(()) => Finding::ok("kernel", "openat2 keeps names beneath their folder"),
+        Ok(()) => Finding::ok(
+            "kernel",
+            "openat2 keeps names beneath their folder, and epoll_pwait2 waits as long as it is told",
+        ),
         Err(error) => Finding::fail("kernel", error.to_string())
-            .mend("allow openat2 where a container's seccomp profile forbids it", LASTING),
+            .mend("allow openat2 and epoll_pwait2 where a container's seccomp profile forbids them", LASTING),
     }
 }
 

@@ -63,9 +63,11 @@ pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
 /// Bytes of a transfer that may be unsent before more are read.
 pub const UNSENT_DATA_BYTES_MAX: u64 = 256 * 1024;
 /// How long after the last byte of an upload its client must still be there, before it takes the place of
-/// what was there. It is no time lost where a sync takes longer. The two connections of a killed curl ended
-/// 14 to 86 us apart.
+/// what was there. It is no time lost where a sync takes longer, and little beside the way over a network.
+/// The two connections of a killed curl ended 14 to 86 us apart.
 pub const TAKE_BACK_TIME: Duration = Duration::from_millis(1);
+/// The same for a client on this machine where nothing is synced, so that it would be time lost.
+pub const TAKE_BACK_TIME_UNSYNCED: Duration = Duration::from_micros(250);
 /// Bytes of an upload that are handed to the disk together, where so many have come: one after another,
 /// handing over costs more than the writing does.
 pub const TAKEN_BYTES: usize = 256 * 1024;

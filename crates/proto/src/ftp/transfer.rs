@@ -9,7 +9,9 @@ use std::io;
 use std::ops::Range;
 use std::pin::pin;
 
-use plimsoll_io::{Deadline, Either, File, FileRange, Io, Lease, Segment, Stream, Tx, Want, join, select};
+use plimsoll_io::{
+    Deadline, Either, File, FileRange, Io, Lease, Peer, Segment, Stream, Tx, Want, join, select,
+};
 use plimsoll_operations::{Arriving, Transfer};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
@@ -18,7 +20,8 @@ use super::answer::Answer;
 use super::control::{Control, Heard};
 use super::conversation::Conversation;
 use super::limits::{
-    FILE_CHUNK_BYTES, Limits, TAKE_BACK_TIME, TAKEN_BYTES, TOLD_BYTES, UNSENT_DATA_BYTES_MAX,
+    FILE_CHUNK_BYTES, Limits, TAKE_BACK_TIME, TAKE_BACK_TIME_UNSYNCED, TAKEN_BYTES, TOLD_BYTES,
+    UNSENT_DATA_BYTES_MAX,
 };
 use super::state::Way;
 
@@ -73,11 +76,10 @@ impl Conversation<'_> {
     /// Does what is to be done before an upload that has come is put in its place, and says whether the
     /// client has taken it back by then: said ABOR, or gone away. A client that is killed ends both of its
     /// connections, in any order, and the data connection's end says nothing then.
-    pub(super) async fn take_back_time(
-        &mut self,
-        prepare: impl Future<Output = Result<(), plimsoll_operations::Error>>,
-    ) -> Option<Stopped> {
-        let (prepared, ()) = join(prepare, self.shared.io.sleep(TAKE_BACK_TIME)).await;
+    pub(super) async fn take_back_time(&mut self, arriving: &mut Arriving) -> Option<Stopped> {
+        let is_here = matches!(&self.peer, Peer::Ip(ip, _) if ip.is_loopback());
+        let time = if is_here && !arriving.is_synced() { TAKE_BACK_TIME_UNSYNCED } else { TAKE_BACK_TIME };
+        let (prepared, ()) = join(arriving.prepare(), self.shared.io.sleep(time)).await;
         if let Err(error) = prepared {
             return Some(Stopped::File(error));
         }

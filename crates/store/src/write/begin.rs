@@ -81,7 +81,7 @@ impl Home {
         let asked = Asked { id: UploadId::draw(io), terms, from, keep, now: io.wall() };
         let home = self.clone();
         let begun = io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??;
-        let mut upload = Upload::over(io, begun.terms, None, begun.at, begun.slot);
+        let mut upload = Upload::over(self, io, begun.terms, None, begun.at, begun.slot);
         if let Some(source) = begun.source {
             upload.copy_begin(self, source).await?;
         }

@@ -28,6 +28,8 @@ pub struct Upload {
     bytes: u64,
     held: Vec<Detached>,
     held_bytes: usize,
+    /// Whether its commit waits for the disk.
+    is_synced: bool,
     slot: Slot,
     /// Who settles it if it is dropped now: that waits for whatever is under way.
     settles: Work,
@@ -53,7 +55,7 @@ impl Home {
             Claim::new(fs, &home, id, &asked, announced.unwrap_or(0))
         });
         let written = Written::new(claim.await??, &expected.digests, Stay::No);
-        Ok(Upload::over(io, terms, announced, 0, Arc::new(Mutex::new(Some(written)))))
+        Ok(Upload::over(self, io, terms, announced, 0, Arc::new(Mutex::new(Some(written)))))
     }
 
     /// Goes on with a kept upload, if that stands at `offset`. With `digests` of the part that comes now, the
@@ -82,14 +84,32 @@ impl Home {
             Ok::<_, Error>((written.shown(about.by_path()), about))
         });
         let (slot, about) = opened.await??;
-        Ok(Upload::over(io, terms(about.to, &about.condition), about.bytes, offset, slot))
+        Ok(Upload::over(self, io, terms(about.to, &about.condition), about.bytes, offset, slot))
     }
 }
 
 impl Upload {
-    pub(super) fn over(io: &Io, terms: Terms, announced: Option<u64>, begun_at: u64, slot: Slot) -> Upload {
-        let (io, settles, held) = (io.clone(), Work::Writes, Vec::new());
-        Upload { io, terms, announced, begun_at, bytes: begun_at, held, held_bytes: 0, slot, settles }
+    pub(super) fn over(
+        home: &Home,
+        io: &Io,
+        terms: Terms,
+        announced: Option<u64>,
+        begun_at: u64,
+        slot: Slot,
+    ) -> Upload {
+        let (io, is_synced, settles, held) = (io.clone(), home.is_synced(), Work::Writes, Vec::new());
+        Upload {
+            io,
+            terms,
+            announced,
+            begun_at,
+            bytes: begun_at,
+            held,
+            held_bytes: 0,
+            is_synced,
+            slot,
+            settles,
+        }
     }
 
     /// Copies the first bytes of a file, as many as it begins at, before any others come.
@@ -120,6 +140,11 @@ impl Upload {
     /// The path that it is to have.
     pub fn to(&self) -> &crate::Path {
         &self.terms.to
+    }
+
+    /// Whether its commit waits for the disk.
+    pub fn is_synced(&self) -> bool {
+        self.is_synced
     }
 
     /// How many there will be, if that was announced.
@@ -158,11 +183,15 @@ impl Upload {
     }
 
     /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
-    /// written and synced by the commit.
+    /// written and synced by the commit; where nothing is synced, so is all of it.
     ///
     /// # Errors
     /// As [`Upload::write`].
     pub async fn prepare(&mut self) -> Result<()> {
+        if !self.is_synced {
+            // There is nothing to wait for: the commit writes what is left by the way.
+            return Ok(());
+        }
         let (pieces, quota) = (self.take_held(), self.terms.quota);
         let prepared = self.work(Work::Writes, move |fs, slot| {
             slot.as_mut().ok_or(Error::InUse)?.prepare(fs, &pieces, quota)

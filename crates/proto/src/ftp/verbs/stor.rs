@@ -54,7 +54,7 @@ pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin
     let received =
         c.transfer(way, &moved, async |data, moving| moving.receive(data, &mut arriving, text).await).await;
     let taken_back = match received {
-        Ok(()) => c.take_back_time(arriving.prepare()).await,
+        Ok(()) => c.take_back_time(&mut arriving).await,
         Err(stopped) => Some(stopped),
     };
     match taken_back {
