@@ -4,4 +4,9 @@
 //! What must hold: every wait ends; what a server sends is checked as strictly as what a client sends.
 #![forbid(unsafe_code)]
 
+pub mod ftp;
 pub mod http;
+mod sending;
+mod source;
+
+pub use source::{Piece, Source, Whole};

@@ -1,6 +1,6 @@
-//! One future on the caller's own thread: a client, a command, a test.
+//! One future, or many, on the caller's own thread: a client, a command, a crowd of clients, a test.
 //!
-//! It serves nothing. What must hold: the future runs on the same driver, and by the same contract, as a
+//! It serves nothing. What must hold: a future runs on the same driver, and by the same contract, as a
 //! server's connections do.
 
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_io::{Io, Stop};
+use plimsoll_io::{Io, LocalFuture, Stop};
 
 use crate::connections::Connections;
 use crate::driver::Driver;
@@ -32,4 +32,30 @@ pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
     driver.clear();
     drop(entered);
     result.take().ok_or_else(|| io::Error::other("the task panicked; its message is in the log"))
+}
+
+/// Runs many futures on this thread, under the engine `kind`, until all have ended, or until `grace` after the
+/// order to stop, which all of them can see. Those that are left are dropped.
+///
+/// # Errors
+/// What the system says when the engine is made; an error also if one of them panics, which is logged.
+pub fn run_all(
+    kind: Kind,
+    stop: &Stop,
+    grace: Duration,
+    begin: impl FnOnce(&Io) -> Vec<LocalFuture>,
+) -> io::Result<()> {
+    let connections = Connections::new(usize::MAX);
+    let driver = Driver::new(kind.park(), kind.offload()?, stop, &connections)?;
+    let entered = driver.enter();
+    for task in begin(&driver.io()) {
+        driver.spawn(task);
+    }
+    driver.run(grace, || !driver.any_live());
+    driver.clear();
+    drop(entered);
+    match connections.panicked() {
+        0 => Ok(()),
+        some => Err(io::Error::other(format!("{some} tasks panicked; their messages are in the log"))),
+    }
 }

@@ -80,6 +80,11 @@ impl Driver {
         self.executor.is_live(task)
     }
 
+    /// Whether a task has not ended.
+    pub(crate) fn any_live(&self) -> bool {
+        self.executor.live() > 0
+    }
+
     /// How long ago this thread saw the order to stop.
     pub(crate) fn stopping_for(&self) -> Option<Duration> {
         self.stop_seen.get().map(|since| self.clock.now() - since)

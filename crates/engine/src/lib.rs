@@ -1,7 +1,7 @@
 //! Engines: what `await` means when a protocol is served for real.
 //!
 //! [`serve()`] takes listeners, each with the protocol behind it, and one [`Kind`] of engine; [`block_on()`]
-//! runs one future for a client. Inside there is one executor (the contract's), one socket (`ready`) with
+//! runs one future for a client, [`run_all()`] many. Inside there is one executor (the contract's), one socket (`ready`) with
 //! two ways to park, and a small dispatcher for each kind ([`serve`](mod@serve)).
 //!
 //! It is not a runtime for others' code and knows no protocol. What must hold: every engine keeps the
@@ -19,7 +19,7 @@ mod offload;
 mod ready;
 pub mod serve;
 
-pub use block_on::block_on;
+pub use block_on::{block_on, run_all};
 pub use connections::Connections;
 pub use files::{SystemFs, check_kernel};
 pub use ready::{Bound, bind};

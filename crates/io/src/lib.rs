@@ -51,4 +51,4 @@ pub use segment::{FileRange, Segment};
 pub use stop::{Notify, Stop};
 pub use stream::{Rx, Stream, Tx};
 pub use time::Instant;
-pub use transport::{Peer, Transport, Want};
+pub use transport::{Discarded, Peer, Transport, Want};

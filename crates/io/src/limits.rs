@@ -15,6 +15,8 @@ pub const POOL_KEPT_BLOCKS_MAX: usize = 32;
 pub const TURN_RECEIVE_BYTES_MAX: usize = 256 * 1024;
 /// Receives that one connection may make in one turn before others have theirs.
 pub const TURN_RECEIVES_MAX: u32 = 16;
+/// Bytes that one call throws away, where the system drops them without a copy.
+pub const DISCARD_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes that one connection may send in one turn before others have theirs. A file's chunk.
 pub const TURN_SEND_BYTES_MAX: u64 = 1024 * 1024;
 /// Memory segments that one system call sends together.

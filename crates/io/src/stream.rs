@@ -1,20 +1,21 @@
 //! A byte stream as protocols hold it: whole, or split into its two directions.
 //!
-//! It is not buffered: what a receive returns is all there is. What must hold: receiving and draining take
+//! It is not buffered: what a receive returns is all there is (but for what came behind discarded bytes, which the
+//! next receive returns). What must hold: receiving and draining take
 //! `&mut`, so that a direction has one waiter; a stream is aborted when the last of its parts is dropped
 //! without [`Stream::finish`].
 
 use std::future::{pending, poll_fn};
 use std::io;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use crate::address::Address;
 use crate::combine::{Either, select};
 use crate::lease::Lease;
 use crate::limits::LINGER_BYTES_MAX;
 use crate::segment::Segment;
-use crate::transport::{Peer, Transport, Want};
+use crate::transport::{Discarded, Peer, Transport, Want};
 
 /// Both directions of a byte stream.
 pub struct Stream {
@@ -27,6 +28,8 @@ pub struct Stream {
 /// The receiving side of a stream.
 pub struct Rx {
     transport: Rc<dyn Transport>,
+    /// What came behind bytes that were discarded.
+    held: Option<Lease>,
 }
 
 /// The sending side of a stream.
@@ -37,11 +40,12 @@ pub struct Tx {
 impl Stream {
     /// Wraps what an engine made.
     pub fn new(transport: Rc<dyn Transport>) -> Stream {
-        Stream { rx: Rx { transport: Rc::clone(&transport) }, tx: Tx { transport } }
+        Stream { rx: Rx { transport: Rc::clone(&transport), held: None }, tx: Tx { transport } }
     }
 
-    /// The transport itself, for another transport to stand on (TLS).
+    /// The transport itself, for another transport to stand on (TLS). Before anything is discarded.
     pub fn into_transport(self) -> Rc<dyn Transport> {
+        debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");
         self.rx.transport
     }
 
@@ -105,7 +109,29 @@ impl Rx {
     /// # Errors
     /// What broke the connection; it stays broken.
     pub async fn recv(&mut self, want: Want) -> io::Result<Option<Lease>> {
-        poll_fn(|cx| self.transport.poll_recv(cx, want)).await
+        poll_fn(|cx| self.poll_recv(cx, want)).await
+    }
+
+    /// Throws away at least one byte and at most `bytes_max`; how many, none at the peer's end. Bytes behind
+    /// those stay to be received. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// As [`Rx::recv`].
+    pub async fn discard(&mut self, bytes_max: u64) -> io::Result<u64> {
+        let held = self.held.take().map(|lease| Discarded::out_of(lease, bytes_max));
+        let discarded = match held {
+            Some(discarded) => discarded,
+            None => poll_fn(|cx| self.transport.poll_discard(cx, bytes_max)).await?,
+        };
+        self.held = discarded.beyond;
+        Ok(discarded.bytes)
+    }
+
+    fn poll_recv(&mut self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
+        match self.held.take() {
+            Some(held) => Poll::Ready(Ok(Some(held))),
+            None => self.transport.poll_recv(cx, want),
+        }
     }
 
     /// Receives what is there by now, until it is `bytes_min` or more: for who hands it on and would rather
@@ -118,7 +144,7 @@ impl Rx {
         poll_fn(|cx| {
             let (mut received, mut bytes) = (Vec::new(), 0);
             while bytes < bytes_min {
-                match self.transport.poll_recv(cx, want) {
+                match self.poll_recv(cx, want) {
                     Poll::Ready(Ok(Some(lease))) => {
                         bytes += lease.len();
                         received.push(lease);

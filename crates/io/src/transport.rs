@@ -39,6 +39,24 @@ impl std::fmt::Display for Peer {
     }
 }
 
+/// What became of bytes that nobody wants.
+#[derive(Debug, Default)]
+pub struct Discarded {
+    /// How many were thrown away; none is the peer's end.
+    pub bytes: u64,
+    /// What was received behind them.
+    pub beyond: Option<Lease>,
+}
+
+impl Discarded {
+    /// Throws away the first `bytes_max` bytes of `lease`, or all if it has fewer.
+    pub fn out_of(mut lease: Lease, bytes_max: u64) -> Discarded {
+        let bytes = lease.len().min(usize::try_from(bytes_max).unwrap_or(usize::MAX));
+        lease.consume(bytes);
+        Discarded { bytes: bytes as u64, beyond: Some(lease).filter(|rest| !rest.is_empty()) }
+    }
+}
+
 /// A byte stream in both directions. Dropping it aborts: what was not sent is thrown away and the peer
 /// sees an error, never a clean end.
 pub trait Transport {
@@ -47,6 +65,19 @@ pub trait Transport {
     /// # Errors
     /// What broke the connection; it stays broken.
     fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>>;
+
+    /// Receives up to `bytes_max` bytes and throws them away, or none at the peer's end: for who counts a body
+    /// and does not look at it. Where the system can drop bytes without handing them over, it does; else they
+    /// are received, and what came beyond `bytes_max` is given back.
+    ///
+    /// # Errors
+    /// As [`Transport::poll_recv`].
+    fn poll_discard(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<io::Result<Discarded>> {
+        self.poll_recv(cx, Want::Body).map_ok(|received| match received {
+            Some(lease) => Discarded::out_of(lease, bytes_max),
+            None => Discarded::default(),
+        })
+    }
 
     /// Takes a segment to be sent. Never waits and never fails: an error sticks, and `poll_drain` tells it.
     fn push(&self, segment: Segment);

@@ -25,6 +25,7 @@ mod ftp;
 mod ftp_settings;
 mod full;
 mod hostile;
+mod load;
 mod packaging;
 mod passwords;
 mod person;

@@ -24,7 +24,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("proto", &["client", "operations", "auth", "store", "wire", "io"]),
     ("web", &["proto", "client", "operations", "auth", "store", "wire", "io"]),
     ("proxy", &["client", "auth", "store", "wire", "io"]),
-    ("lab", &["client", "auth", "store", "wire", "io"]),
+    ("lab", &["engine", "client", "auth", "store", "wire", "io"]),
 ];
 
 /// Packages that may link anything.

@@ -15,6 +15,8 @@ mod url;
 pub use client::{Client, Resolve, Resolving};
 pub use error::{Error, When};
 pub use limits::Times;
-pub use request::{Body, Piece, Request, Source};
+pub use request::{Body, Request};
 pub use response::Response;
 pub use url::{BadUrl, Url};
+
+pub use crate::source::{Piece, Source};

@@ -18,8 +18,10 @@ use plimsoll_wire::http::target::parse_target;
 
 use super::error::{Error, When};
 use super::limits::{CONTINUE_TIME_MAX, EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
-use super::request::{Body, Request, Source};
+use super::request::{Body, Request};
 use super::url::Url;
+use crate::sending;
+use crate::source::Source;
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
@@ -212,15 +214,8 @@ fn push_chunk(piece: Segment, tx: &mut Tx) {
 
 /// Waits until at most `below` bytes are unsent, for as long as the server takes some.
 async fn drain(tx: &mut Tx, below: u64, leave: &Leave<'_>) -> Result<(), Error> {
-    loop {
-        let before = tx.unsent();
-        leave.deadline.after(leave.between_bytes);
-        match leave.deadline.within(tx.drain(below)).await {
-            Ok(drained) => {
-                return drained.map_err(|source| Error::Broken { when: When::Sending, source });
-            }
-            Err(Elapsed) if tx.unsent() < before => {}
-            Err(Elapsed) => return Err(Error::Late(When::Sending)),
-        }
+    match sending::drain(tx, below, leave.deadline, leave.between_bytes).await {
+        Ok(drained) => drained.map_err(|source| Error::Broken { when: When::Sending, source }),
+        Err(Elapsed) => Err(Error::Late(When::Sending)),
     }
 }

@@ -3,10 +3,8 @@
 //! Not here: their bytes. What must hold: what frames a request, and names its host, is the client's to say.
 
 use std::fmt;
-use std::io;
-use std::pin::Pin;
 
-use plimsoll_io::Segment;
+use crate::source::Source;
 
 /// A request to be sent.
 #[derive(Debug)]
@@ -45,18 +43,6 @@ impl fmt::Debug for Body<'_> {
             Body::Stream { length, .. } => write!(f, "Stream({length:?})"),
         }
     }
-}
-
-/// The next piece of a body, in the making; None at its end.
-pub type Piece<'a> = Pin<Box<dyn Future<Output = io::Result<Option<Segment>>> + 'a>>;
-
-/// Where a streamed body comes from.
-///
-/// Files are read by the source itself, through `Io::offload`. A [`Segment::File`] may be given only where
-/// the connection takes files. A piece in the making is dropped when the server answers early.
-pub trait Source {
-    /// Makes the next piece: any number of bytes, none at all if it must be. Not asked again after the end.
-    fn next(&mut self) -> Piece<'_>;
 }
 
 impl<'a> Request<'a> {

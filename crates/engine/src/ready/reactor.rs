@@ -4,7 +4,7 @@
 //! the table holds it weakly; numbers are used again, and a stale event is then a wrong hint, which costs
 //! one system call.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::{Rc, Weak};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_io::Pool;
-use plimsoll_io::limits::{BODY_BLOCK_BYTES, HEAD_BLOCK_BYTES};
+use plimsoll_io::limits::{BODY_BLOCK_BYTES, DISCARD_BYTES_MAX, HEAD_BLOCK_BYTES};
 
 use super::listener::Accepting;
 use super::park::{EpollSet, Hint, Interest, Park, wait_in_poll};
@@ -48,6 +48,7 @@ pub(crate) struct Reactor {
     turn: Cell<u64>,
     pub(super) heads: Rc<Pool>,
     pub(super) bodies: Rc<Pool>,
+    unread: RefCell<Vec<u8>>,
 }
 
 impl Reactor {
@@ -71,6 +72,7 @@ impl Reactor {
             turn: Cell::new(0),
             heads: Pool::new(HEAD_BLOCK_BYTES),
             bodies: Pool::new(BODY_BLOCK_BYTES),
+            unread: RefCell::default(),
         }))
     }
 
@@ -100,6 +102,16 @@ impl Reactor {
         // The memory is kept for the next turn.
         let meanwhile = self.unflushed.replace(sockets);
         self.unflushed.borrow_mut().extend(meanwhile);
+    }
+
+    /// Memory that bytes are thrown away into. Where the system drops them, nothing is written to it, and it is
+    /// never more than an address.
+    pub(super) fn unread(&self) -> RefMut<'_, Vec<u8>> {
+        let mut unread = self.unread.borrow_mut();
+        if unread.is_empty() {
+            *unread = vec![0; DISCARD_BYTES_MAX];
+        }
+        unread
     }
 
     /// Whether a socket has more to send than its share of this turn.

@@ -15,7 +15,7 @@ use plimsoll_io::limits::{
     GATHER_SEGMENTS_MAX, TURN_RECEIVE_BYTES_MAX, TURN_RECEIVES_MAX, TURN_SEND_BYTES_MAX,
 };
 use plimsoll_io::outbox::{Front, Outbox};
-use plimsoll_io::{Address, Lease, Peer, Segment, Transport, Want};
+use plimsoll_io::{Address, Discarded, Lease, Peer, Segment, Transport, Want};
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
@@ -231,42 +231,103 @@ impl Socket {
         Ok((sent as u64, sent == asked))
     }
 
-    fn receive(&self, state: &mut State, want: Want) -> io::Result<Option<Received>> {
+    fn receive(&self, state: &mut State, want: Want) -> io::Result<Option<Received<Lease>>> {
         let pool = match want {
             Want::Head => &self.reactor.heads,
             Want::Body => &self.reactor.bodies,
         };
         let mut lease = pool.lease();
         let room = rustix::buffer::spare_capacity(lease.block_mut());
-        match recv(&self.fd, room, RecvFlags::empty()) {
-            // The system tells an error once, and an end after it: who has not taken it in is told again.
-            Ok((0, _)) => state.told_error().map_or(Ok(Some(Received::End)), Err),
-            Ok((bytes, _)) => {
-                // A short receive has emptied the socket, unless the peer's end or an urgent byte came too.
-                state.readable = bytes == pool.block_bytes() || state.has_more;
-                state.share.receives += 1;
+        let received = recv(&self.fd, room, RecvFlags::empty()).map(|(bytes, _)| bytes);
+        Ok(state.received(received, pool.block_bytes())?.map(|received| match received {
+            Received::Bytes(bytes) => {
                 state.share.bytes += bytes;
-                Ok(Some(Received::Bytes(lease)))
+                Received::Bytes(lease)
             }
-            Err(Errno::AGAIN) => {
-                state.readable = false;
-                Ok(None)
+            Received::End => Received::End,
+        }))
+    }
+
+    /// Has the system throw bytes away: "Since version 2.4, Linux supports the use of MSG_TRUNC in the flags
+    /// argument of recv(2) [...]. This flag causes the received bytes of data to be discarded, rather than
+    /// passed back in a caller-supplied buffer" (tcp(7)). A Unix socket fills the memory, which is then just
+    /// not looked at.
+    fn discard(&self, state: &mut State, bytes_max: u64) -> io::Result<Option<Received<u64>>> {
+        let mut unread = self.reactor.unread();
+        let room = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(unread.len());
+        let received = recv(&self.fd, &mut unread[..room], RecvFlags::TRUNC).map(|(_, bytes)| bytes);
+        // Not counted in the share of bytes: nothing is copied.
+        Ok(state.received(received, room)?.map(|received| match received {
+            Received::Bytes(bytes) => Received::Bytes(bytes as u64),
+            Received::End => Received::End,
+        }))
+    }
+
+    /// Reads by `read` when there is something, and waits otherwise; `None` is the peer's end.
+    fn poll_read<T>(
+        &self,
+        cx: &Context<'_>,
+        read: impl Fn(&mut State) -> io::Result<Option<Received<T>>>,
+    ) -> Poll<io::Result<Option<T>>> {
+        let mut state = self.state.borrow_mut();
+        while state.readable && !state.connecting {
+            if let Some(error) = state.told_error().filter(|_| state.truncated) {
+                return Poll::Ready(Err(error));
             }
-            Err(Errno::INTR) => Ok(None),
-            Err(error) => {
-                state.fail(error);
-                Err(state.told_error().unwrap_or_else(|| error.into()))
+            if !state.share.may_receive(self.reactor.turn()) {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            match read(&mut state)? {
+                Some(Received::Bytes(bytes)) => return Poll::Ready(Ok(Some(bytes))),
+                Some(Received::End) => return Poll::Ready(Ok(None)),
+                None => {}
             }
         }
+        self.watch(&mut state);
+        // Only now: what the peer sent before it broke off can still be read.
+        if let Some(error) = state.told_error() {
+            return Poll::Ready(Err(error));
+        }
+        remember(&mut state.receiver, cx.waker());
+        Poll::Pending
     }
 }
 
-enum Received {
-    Bytes(Lease),
+/// What a call has read.
+enum Received<T> {
+    Bytes(T),
     End,
 }
 
 impl State {
+    /// What a call with `room` for so many bytes has found; nothing if it is to be tried again or waited for.
+    fn received(
+        &mut self,
+        received: Result<usize, Errno>,
+        room: usize,
+    ) -> io::Result<Option<Received<usize>>> {
+        match received {
+            // The system tells an error once, and an end after it: who has not taken it in is told again.
+            Ok(0) => self.told_error().map_or(Ok(Some(Received::End)), Err),
+            Ok(bytes) => {
+                // A short receive has emptied the socket, unless the peer's end or an urgent byte came too.
+                self.readable = bytes == room || self.has_more;
+                self.share.receives += 1;
+                Ok(Some(Received::Bytes(bytes)))
+            }
+            Err(Errno::AGAIN) => {
+                self.readable = false;
+                Ok(None)
+            }
+            Err(Errno::INTR) => Ok(None),
+            Err(error) => {
+                self.fail(error);
+                Err(self.told_error().unwrap_or_else(|| error.into()))
+            }
+        }
+    }
+
     fn can_send(&self) -> bool {
         self.writable && !self.connecting && self.error.is_none() && self.outbox.unsent() > 0
     }
@@ -311,28 +372,12 @@ fn remember(slot: &mut Option<Waker>, waker: &Waker) {
 
 impl Transport for Socket {
     fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
-        let mut state = self.state.borrow_mut();
-        while state.readable && !state.connecting {
-            if let Some(error) = state.told_error().filter(|_| state.truncated) {
-                return Poll::Ready(Err(error));
-            }
-            if !state.share.may_receive(self.reactor.turn()) {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            match self.receive(&mut state, want)? {
-                Some(Received::Bytes(lease)) => return Poll::Ready(Ok(Some(lease))),
-                Some(Received::End) => return Poll::Ready(Ok(None)),
-                None => {}
-            }
-        }
-        self.watch(&mut state);
-        // Only now: what the peer sent before it broke off can still be read.
-        if let Some(error) = state.told_error() {
-            return Poll::Ready(Err(error));
-        }
-        remember(&mut state.receiver, cx.waker());
-        Poll::Pending
+        self.poll_read(cx, |state| self.receive(state, want))
+    }
+
+    fn poll_discard(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<io::Result<Discarded>> {
+        self.poll_read(cx, |state| self.discard(state, bytes_max))
+            .map_ok(|bytes| Discarded { bytes: bytes.unwrap_or(0), beyond: None })
     }
 
     fn push(&self, segment: Segment) {

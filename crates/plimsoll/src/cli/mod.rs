@@ -8,6 +8,7 @@ mod check;
 mod completions;
 mod doctor;
 mod greeting;
+mod load;
 mod man;
 mod person;
 mod serve;
@@ -27,6 +28,7 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand
   plimsoll ls
   plimsoll serve --site /=./public
   plimsoll doctor
+  plimsoll load http://127.0.0.1:8080/index.html -u 64 -d 10s
 
 Each command has more, with examples, in its --help.")]
 pub(crate) struct Plimsoll {
@@ -39,6 +41,7 @@ enum Order {
     Serve(serve::Serve),
     Account(account::Account),
     Doctor(doctor::Doctor),
+    Load(load::Load),
     Completions(completions::Completions),
     Man(man::Man),
     #[command(flatten)]
@@ -60,6 +63,7 @@ impl Plimsoll {
             Order::Serve(serve) => serve.run(),
             Order::Account(account) => account.run(),
             Order::Doctor(doctor) => doctor.run(),
+            Order::Load(load) => load.run(),
             Order::Completions(completions) => completions.run(),
             Order::Man(man) => man.run(),
             Order::Person(person) => person.run(),

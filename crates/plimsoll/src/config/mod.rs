@@ -21,7 +21,7 @@ pub(crate) use fixed::Fixed;
 pub(crate) use live::Live;
 pub(crate) use load::Loaded;
 pub(crate) use sites::SiteFlag;
-pub(crate) use units::Time;
+pub(crate) use units::{Size, Time};
 pub(crate) use values::{AtMost, Durability, LogFormat, LogLevel};
 
 use std::ffi::OsString;

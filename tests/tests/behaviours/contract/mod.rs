@@ -4,6 +4,7 @@
 
 mod acts;
 mod deadlines;
+mod discarding;
 mod ends;
 mod leases;
 mod over_a_transport;

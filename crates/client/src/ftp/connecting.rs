@@ -1,0 +1,60 @@
+//! Connections to a server: a session's own, and one for each transfer.
+//!
+//! It moves no files. What must hold: a data connection is made to the address that the session's own was made
+//! to, whatever the server says: else it could have us connect to anybody (the bounce attack, RFC 2577).
+
+use core::net::SocketAddr;
+use std::io;
+
+use plimsoll_io::{Address, Either, Elapsed, Io, Peer, Stream, select};
+use plimsoll_wire::ftp::address::{parse_epsv_text, parse_pasv_text};
+use plimsoll_wire::ftp::command::Verb;
+
+use super::error::Error;
+use super::session::Session;
+
+/// The answers to EPSV that speak of the command, and not of how things stand: unknown, of a form that is not
+/// known, not implemented, or for a protocol that is not ("522", RFC 2428).
+const NOT_EXTENDED: [u16; 5] = [500, 501, 502, 504, 522];
+
+/// Connects; `deadline` ends it.
+pub(super) async fn connect(io: &Io, to: &Address) -> Result<Stream, Error> {
+    io.connect(to).await.map_err(|source| failed(to, source))
+}
+
+/// No connection could be made.
+pub(super) fn failed(to: &Address, source: io::Error) -> Error {
+    Error::Connect { to: to.to_string(), source }
+}
+
+impl Session {
+    /// A connection for the next transfer.
+    pub(super) async fn data(&mut self) -> Result<Stream, Error> {
+        let port = self.passive_port().await?;
+        let Peer::Ip(ip, _) = *self.control.peer() else {
+            return Err(Error::Request("there are no data connections over a Unix socket"));
+        };
+        let to = Address::Ip(SocketAddr::new(ip, port));
+        self.deadline.after(self.times.connect);
+        let connecting = select(connect(&self.io, &to), self.control.objection(None));
+        match self.deadline.within(connecting).await {
+            Ok(Either::Left(connected)) => connected,
+            Ok(Either::Right(objection)) => Err(objection),
+            Err(Elapsed) => Err(failed(&to, io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    /// Has the server listen for the next transfer: at which port.
+    async fn passive_port(&mut self) -> Result<u16, Error> {
+        if self.is_extended {
+            match self.ask(Verb::Epsv, b"").await {
+                Ok(answer) => return parse_epsv_text(answer.text()).ok_or_else(|| self.control.unasked()),
+                Err(Error::Refused { code, .. }) if NOT_EXTENDED.contains(&code) => self.is_extended = false,
+                Err(error) => return Err(error),
+            }
+        }
+        let answer = self.ask(Verb::Pasv, b"").await?;
+        let port = parse_pasv_text(answer.text()).map(|at| at.port()).filter(|port| *port != 0);
+        port.ok_or_else(|| self.control.unasked())
+    }
+}

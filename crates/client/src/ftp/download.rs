@@ -1,0 +1,91 @@
+//! What a server sends over a data connection, one lease at a time.
+//!
+//! Not here: how it was asked for. What must hold: it has ended only if the data connection ended cleanly and
+//! the server said that it is whole (226); whatever else happens is an error, and stays one.
+
+use std::io;
+
+use plimsoll_io::{Either, Elapsed, Lease, Stream, Want, select};
+
+use super::error::{Error, When};
+use super::session::Session;
+
+/// A file or a listing, as far as it was not received.
+///
+/// Who drops it before its end can ask nothing more in this session.
+pub struct Download<'a> {
+    session: &'a mut Session,
+    /// None once it has ended or broken off.
+    data: Option<Stream>,
+    /// The server has said that it is whole, which may be before the last bytes arrive.
+    is_done: bool,
+    is_broken: bool,
+    bytes: u64,
+}
+
+impl<'a> Download<'a> {
+    pub(super) fn new(session: &'a mut Session, data: Stream, is_done: bool) -> Download<'a> {
+        Download { session, data: Some(data), is_done, is_broken: false, bytes: 0 }
+    }
+
+    /// The next bytes, or `None` when all has come and the server has confirmed it. Dropping the future loses
+    /// nothing.
+    ///
+    /// # Errors
+    /// It did not come to its end, and never will.
+    pub async fn recv(&mut self) -> Result<Option<Lease>, Error> {
+        if self.is_broken {
+            // It was told once what it was; asking again must not look like an end.
+            return Err(broken(io::ErrorKind::InvalidData.into()));
+        }
+        let received = self.next().await;
+        match &received {
+            Ok(lease) => self.bytes += lease.as_ref().map_or(0, |lease| lease.len() as u64),
+            Err(_) => (self.data, self.is_broken) = (None, true),
+        }
+        received
+    }
+
+    /// Receives the rest and drops it: how many bytes came in all.
+    ///
+    /// # Errors
+    /// As [`Download::recv`].
+    pub async fn discard(&mut self) -> Result<u64, Error> {
+        while self.recv().await?.is_some() {}
+        Ok(self.bytes)
+    }
+
+    /// Bytes that have come so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    async fn next(&mut self) -> Result<Option<Lease>, Error> {
+        let Session { control, deadline, times, .. } = &mut *self.session;
+        if let Some(data) = &mut self.data {
+            deadline.after(times.between_bytes);
+            let receiving = select(data.rx.recv(Want::Body), control.objection(Some(&mut self.is_done)));
+            match deadline.within(receiving).await {
+                Ok(Either::Left(Ok(Some(lease)))) => return Ok(Some(lease)),
+                // Servers wait for our end before they say that all is done.
+                Ok(Either::Left(Ok(None))) => data.tx.finish(),
+                Ok(Either::Left(Err(error))) => {
+                    return Err(control.last_words(deadline, broken(error)).await);
+                }
+                Ok(Either::Right(objection)) => return Err(objection),
+                Err(Elapsed) => return Err(Error::Late(When::Receiving)),
+            }
+        }
+        self.data = None;
+        if !self.is_done {
+            control.hear_done(deadline, times.answer).await?;
+            self.is_done = true;
+        }
+        Ok(None)
+    }
+}
+
+fn broken(source: io::Error) -> Error {
+    Error::Broken { when: When::Receiving, source }
+}

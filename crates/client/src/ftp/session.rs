@@ -1,0 +1,158 @@
+//! A session: who one is, and what one asks.
+//!
+//! Not here: moving bytes. What must hold: files go as they are, byte for byte (TYPE I); a password is sent
+//! only if it is asked for.
+
+use std::io;
+
+use plimsoll_io::{Address, Deadline, Elapsed, Io, Stream};
+use plimsoll_wire::ftp::answers::Answer;
+use plimsoll_wire::ftp::command::Verb;
+
+use super::connecting::{connect, failed};
+use super::control::{Control, Says};
+use super::download::Download;
+use super::error::{Asked, Error};
+use super::limits::Times;
+
+/// What more may be asked for when a name is given: the password.
+const PASSWORD_WANTED: u16 = 331;
+
+/// A session with a server.
+///
+/// Paths are bytes, as the server has them; one that begins with a hyphen may be taken for options by LIST.
+/// When something was given up before its end (a future or a [`Download`] was dropped, or its time was over),
+/// the session is of no more use: [`Error::OutOfStep`].
+pub struct Session {
+    pub(super) io: Io,
+    pub(super) times: Times,
+    pub(super) control: Control,
+    /// For each wait: there is one at a time.
+    pub(super) deadline: Deadline,
+    /// Whether the server knows EPSV, as far as is known.
+    pub(super) is_extended: bool,
+}
+
+impl Session {
+    /// Connects, and hears the greeting.
+    ///
+    /// # Errors
+    /// There is no connection, or no server of FTP that greets.
+    pub async fn connect(io: &Io, to: &Address, times: Times) -> Result<Session, Error> {
+        let deadline = io.deadline();
+        deadline.after(times.connect);
+        let timed_out = |Elapsed| Err(failed(to, io::ErrorKind::TimedOut.into()));
+        let stream = deadline.within(connect(io, to)).await.unwrap_or_else(timed_out)?;
+        let mut control = Control::new(stream);
+        // "120 Service ready in nnn minutes", and 220 when it is (RFC 959, section 5.4).
+        match control.hear(&deadline, times.answer).await? {
+            (Says::Done, _) => {}
+            (Says::Begun, _) => drop(control.hear_done(&deadline, times.answer).await?),
+            (Says::More, _) => return Err(control.unasked()),
+        }
+        Ok(Session { io: io.clone(), times, control, deadline, is_extended: true })
+    }
+
+    /// Logs in, and asks for files as they are.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], also if the server wants more than a name and a password; what broke the session.
+    pub async fn log_in(&mut self, name: &str, password: &str) -> Result<(), Error> {
+        if let Some(wanted) = self.ask_more(Verb::User, name.as_bytes()).await? {
+            if wanted.code != PASSWORD_WANTED {
+                return Err(refused(Verb::User, &wanted));
+            }
+            if let Some(wanted) = self.ask_more(Verb::Pass, password.as_bytes()).await? {
+                return Err(refused(Verb::Pass, &wanted));
+            }
+        }
+        self.ask(Verb::Type, b"I").await.map(drop)
+    }
+
+    /// Begins to download a file, from the byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is no such file, or it cannot be had; what broke the session.
+    pub async fn retrieve(&mut self, path: &[u8], offset: u64) -> Result<Download<'_>, Error> {
+        let (data, is_done) = self.begin(Verb::Retr, path, offset).await?;
+        Ok(Download::new(self, data, is_done))
+    }
+
+    /// Begins to list a folder, in whatever form the server has for people; the present one if `path` is
+    /// empty.
+    ///
+    /// # Errors
+    /// As [`Session::retrieve`].
+    pub async fn list(&mut self, path: &[u8]) -> Result<Download<'_>, Error> {
+        let (data, is_done) = self.begin(Verb::List, path, 0).await?;
+        Ok(Download::new(self, data, is_done))
+    }
+
+    /// The length of a file, in bytes.
+    ///
+    /// # Errors
+    /// As [`Session::retrieve`].
+    pub async fn size(&mut self, path: &[u8]) -> Result<u64, Error> {
+        let answer = self.ask(Verb::Size, path).await?;
+        let text = std::str::from_utf8(answer.text()).ok();
+        text.and_then(|text| text.trim().parse().ok()).ok_or_else(|| self.control.unasked())
+    }
+
+    /// Deletes a file.
+    ///
+    /// # Errors
+    /// As [`Session::retrieve`].
+    pub async fn delete(&mut self, path: &[u8]) -> Result<(), Error> {
+        self.ask(Verb::Dele, path).await.map(drop)
+    }
+
+    /// Ends the session.
+    ///
+    /// # Errors
+    /// What broke it before the server had said goodbye.
+    pub async fn quit(mut self) -> Result<(), Error> {
+        self.ask(Verb::Quit, b"").await.map(drop)
+    }
+
+    /// A command that is done when it is answered.
+    pub(super) async fn ask(&mut self, verb: Verb, argument: &[u8]) -> Result<Answer, Error> {
+        self.control.say(verb, argument)?;
+        self.control.hear_done(&self.deadline, self.times.answer).await
+    }
+
+    /// A command that may need another after it: the answer that says so.
+    async fn ask_more(&mut self, verb: Verb, argument: &[u8]) -> Result<Option<Answer>, Error> {
+        self.control.say(verb, argument)?;
+        match self.control.hear(&self.deadline, self.times.answer).await? {
+            (Says::Done, _) => Ok(None),
+            (Says::More, answer) => Ok(Some(answer)),
+            (Says::Begun, _) => Err(self.control.unasked()),
+        }
+    }
+
+    /// Begins a transfer: its connection, and whether the server has said already that it is done with it.
+    pub(super) async fn begin(
+        &mut self,
+        verb: Verb,
+        path: &[u8],
+        offset: u64,
+    ) -> Result<(Stream, bool), Error> {
+        let data = self.data().await?;
+        // "The REST command must be the last command issued before the data transfer command" (RFC 3659,
+        // section 5.3).
+        if offset > 0 && self.ask_more(Verb::Rest, offset.to_string().as_bytes()).await?.is_none() {
+            return Err(self.control.unasked());
+        }
+        self.control.say(verb, path)?;
+        match self.control.hear(&self.deadline, self.times.answer).await? {
+            (Says::Begun, _) => Ok((data, false)),
+            (Says::Done, _) => Ok((data, true)),
+            (Says::More, _) => Err(self.control.unasked()),
+        }
+    }
+}
+
+/// The server wants what we do not have: an account beside the name (332).
+fn refused(verb: Verb, answer: &Answer) -> Error {
+    Error::Refused { asked: Asked::Verb(verb), code: answer.code, text: answer.text().to_vec() }
+}

@@ -1,0 +1,371 @@
+//! Files and listings that come over a data connection.
+
+use plimsoll_client::ftp::{Asked, Error, When};
+use plimsoll_io::{Segment, Want};
+use plimsoll_wire::ftp::command::Verb;
+
+use crate::{SECOND, calm, fetch, give, is_refused, run};
+
+#[test]
+fn a_file_arrives_and_the_next_one_after_it() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            for _ in 0..3 {
+                let mut listener = control.passive().await;
+                control.answer("RETR a b", "150 here it comes").await;
+                give(&mut listener, &[b'x'; 100_000]).await;
+                control.say("226 all of it");
+            }
+            control.quit().await;
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            for _ in 0..2 {
+                assert!(fetch(&mut session, "a b", 0).await.unwrap() == [b'x'; 100_000]);
+            }
+            let mut download = session.retrieve(b"a b", 0).await.unwrap();
+            assert_eq!(download.discard().await.unwrap(), 100_000);
+            assert_eq!(download.discard().await.unwrap(), 100_000, "it stays at its end");
+            session.quit().await.unwrap();
+        },
+    );
+}
+
+#[test]
+fn the_two_connections_may_be_heard_in_any_order() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            // All of the file before the answer that it comes.
+            let mut listener = control.passive().await;
+            control.hear("RETR a").await;
+            let mut data = listener.accept().await.unwrap();
+            data.tx.push(Segment::Static(b"early"));
+            data.tx.finish();
+            control.io.sleep(SECOND).await;
+            control.say("150 it has come");
+            control.io.sleep(SECOND).await;
+            control.say("226 all of it");
+            // All answers before the file.
+            let mut listener = control.passive().await;
+            control.answer("RETR a", "150 it comes\r\n226 all of it").await;
+            let mut data = listener.accept().await.unwrap();
+            control.io.sleep(SECOND).await;
+            data.tx.push(Segment::Static(b"late"));
+            data.tx.finish();
+            // No answer that it comes at all.
+            let mut listener = control.passive().await;
+            control.answer("RETR a", "226 all of it").await;
+            give(&mut listener, b"unsaid").await;
+            control.quit().await;
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            for bytes in ["early", "late", "unsaid"] {
+                assert_eq!(fetch(&mut session, "a", 0).await.unwrap(), bytes.as_bytes());
+            }
+            session.quit().await.unwrap();
+        },
+    );
+}
+
+#[test]
+fn an_offset_is_said_right_before_the_file_is_asked_for() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            let mut listener = control.passive().await;
+            control.answer("REST 7", "350 go on").await;
+            control.answer("RETR a", "150 it comes").await;
+            give(&mut listener, b"the rest").await;
+            control.say("226 all of it");
+            let _listener = control.passive().await;
+            control.answer("REST 9", "502 never heard of it").await;
+            control.quit().await;
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            assert_eq!(fetch(&mut session, "a", 7).await.unwrap(), b"the rest");
+            let error = fetch(&mut session, "a", 9).await.unwrap_err();
+            assert!(is_refused(&error, Verb::Rest, 502), "{error}");
+            session.quit().await.unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_server_that_does_not_know_epsv_is_asked_by_pasv_and_never_by_epsv_again() {
+    for code in [500, 501, 502, 504, 522] {
+        run(
+            calm(),
+            async move |mut server| {
+                let mut control = server.logged_in().await;
+                control.answer("EPSV", &format!("{code} what?")).await;
+                for _ in 0..2 {
+                    let (mut listener, port) = control.listen();
+                    // An address that is not its own: we go to no other.
+                    let text = format!("227 =10,9,9,9,{},{}", port >> 8, port & 255);
+                    control.answer("PASV", &text).await;
+                    control.answer("RETR a", "150 it comes").await;
+                    give(&mut listener, b"file").await;
+                    control.say("250 all of it");
+                }
+                control.quit().await;
+            },
+            async |client| {
+                let mut session = client.log_in().await.unwrap();
+                for _ in 0..2 {
+                    assert_eq!(fetch(&mut session, "a", 0).await.unwrap(), b"file");
+                }
+                session.quit().await.unwrap();
+            },
+        );
+    }
+}
+
+#[test]
+fn a_server_that_says_no_place_to_connect_to_is_an_error() {
+    for (epsv, expected) in [
+        ("229 no place", None),
+        ("229 (|||0|)", None),
+        ("229 (|||65536|)", None),
+        ("500 what?\r\n", Some("227 no place")),
+        ("500 what?\r\n", Some("227 (1,2,3,4,0,0)")),
+        ("500 what?\r\n", Some("227 (1,2,3,4,256,0)")),
+    ] {
+        run(
+            calm(),
+            async move |mut server| {
+                let mut control = server.logged_in().await;
+                control.answer("EPSV", epsv.trim_end()).await;
+                if let Some(pasv) = expected {
+                    control.answer("PASV", pasv).await;
+                }
+                control.quit().await;
+            },
+            async |client| {
+                let mut session = client.log_in().await.unwrap();
+                let error = fetch(&mut session, "a", 0).await.unwrap_err();
+                assert!(matches!(error, Error::Unasked(Asked::Verb(Verb::Epsv | Verb::Pasv))), "{error}");
+                session.quit().await.unwrap();
+            },
+        );
+    }
+}
+
+#[test]
+fn what_is_refused_at_any_step_is_an_error_and_the_session_goes_on() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            control.answer("EPSV", "425 no port is free").await;
+            let listener = control.passive().await;
+            control.answer("RETR a", "550 no such file").await;
+            drop(listener);
+            // A port that nobody listens at.
+            let (listener, port) = control.listen();
+            drop(listener);
+            control.answer("EPSV", &format!("229 (|||{port}|)")).await;
+            control.quit().await;
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            let error = fetch(&mut session, "a", 0).await.unwrap_err();
+            assert!(is_refused(&error, Verb::Epsv, 425), "{error}");
+            let error = fetch(&mut session, "a", 0).await.unwrap_err();
+            assert!(is_refused(&error, Verb::Retr, 550), "{error}");
+            let error = fetch(&mut session, "a", 0).await.unwrap_err();
+            assert!(matches!(error, Error::Connect { .. }), "{error}");
+            session.quit().await.unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_file_that_ends_without_a_word_or_with_another_is_not_whole() {
+    for code in [426, 451] {
+        run(
+            calm(),
+            async move |mut server| {
+                let mut control = server.logged_in().await;
+                let mut listener = control.passive().await;
+                control.answer("RETR a", "150 it comes").await;
+                give(&mut listener, b"half of").await;
+                control.say(&format!("{code} no more"));
+                control.quit().await;
+            },
+            async move |client| {
+                let mut session = client.log_in().await.unwrap();
+                let mut download = session.retrieve(b"a", 0).await.unwrap();
+                assert_eq!(&*download.recv().await.unwrap().unwrap(), b"half of");
+                let error = download.recv().await.unwrap_err();
+                assert!(is_refused(&error, Verb::Retr, code), "{error}");
+                for _ in 0..2 {
+                    assert!(download.recv().await.is_err(), "it never looks ended");
+                }
+                session.quit().await.unwrap();
+            },
+        );
+    }
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            let mut listener = control.passive().await;
+            control.answer("RETR a", "150 it comes").await;
+            give(&mut listener, b"all of it").await;
+            let _ = control.stream.finish().await;
+        },
+        async |client| {
+            let error = fetch(&mut client.log_in().await.unwrap(), "a", 0).await.unwrap_err();
+            let waiting = When::Waiting(Asked::Verb(Verb::Retr));
+            assert!(matches!(error, Error::Broken { when, .. } if when == waiting), "{error}");
+        },
+    );
+}
+
+#[test]
+fn a_data_connection_that_breaks_is_told_by_what_the_server_says_of_it() {
+    for said in [Some("426 my disk"), Some("226 all of it"), None] {
+        run(
+            calm(),
+            async move |mut server| {
+                let mut control = server.logged_in().await;
+                let mut listener = control.passive().await;
+                control.answer("RETR a", "150 it comes").await;
+                let mut data = listener.accept().await.unwrap();
+                data.tx.push(Segment::Static(b"half"));
+                data.tx.drain(0).await.unwrap();
+                drop(data);
+                said.into_iter().for_each(|said| control.say(said));
+                while let Ok(Some(_)) = control.stream.rx.recv(Want::Head).await {}
+            },
+            async move |client| {
+                let mut session = client.log_in().await.unwrap();
+                let error = fetch(&mut session, "a", 0).await.unwrap_err();
+                match said {
+                    Some(said) if said.starts_with('4') => {
+                        assert!(is_refused(&error, Verb::Retr, 426), "{error}");
+                    }
+                    _ => assert!(matches!(error, Error::Broken { when: When::Receiving, .. }), "{error}"),
+                }
+            },
+        );
+    }
+}
+
+#[test]
+fn a_refusal_in_the_middle_ends_a_transfer_that_stands_still() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            let mut listener = control.passive().await;
+            control.answer("RETR a", "150 it comes").await;
+            let mut data = listener.accept().await.unwrap();
+            data.tx.push(Segment::Static(b"half"));
+            control.io.sleep(SECOND).await;
+            control.say("451 my disk");
+            control.quit().await;
+            assert!(data.rx.recv(Want::Body).await.is_err(), "the client broke it off");
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            let error = fetch(&mut session, "a", 0).await.unwrap_err();
+            assert!(is_refused(&error, Verb::Retr, 451), "{error}");
+            assert!(client.io.now().since_start() < SECOND * 2);
+            session.quit().await.unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_wait_that_is_dropped_loses_nothing() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            let mut listener = control.passive().await;
+            control.answer("RETR a", "150 it comes").await;
+            let mut data = listener.accept().await.unwrap();
+            for byte in [b"f", b"i", b"l", b"e"] {
+                data.tx.push(Segment::Static(byte));
+                control.io.sleep(SECOND).await;
+            }
+            data.tx.finish();
+            control.io.sleep(SECOND * 4).await;
+            control.say("226 all of it");
+            control.quit().await;
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            let mut download = session.retrieve(b"a", 0).await.unwrap();
+            let (patience, mut all, mut dropped) = (client.io.deadline(), Vec::new(), 0);
+            loop {
+                patience.after(SECOND / 3);
+                match patience.within(download.recv()).await {
+                    Ok(received) => match received.unwrap() {
+                        Some(lease) => all.extend_from_slice(&lease),
+                        None => break,
+                    },
+                    Err(_) => dropped += 1,
+                }
+            }
+            assert_eq!(all, b"file");
+            assert!(dropped > 10, "{dropped}");
+            session.quit().await.unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_download_that_is_dropped_ends_the_session() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            let mut listener = control.passive().await;
+            control.answer("RETR a", "150 it comes").await;
+            let mut data = listener.accept().await.unwrap();
+            data.tx.push(Segment::Static(b"half"));
+            assert!(data.rx.recv(Want::Body).await.is_err(), "the client broke it off");
+            assert!(control.stream.rx.recv(Want::Head).await.is_err());
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            let mut download = session.retrieve(b"a", 0).await.unwrap();
+            download.recv().await.unwrap().unwrap();
+            drop(download);
+            assert!(matches!(session.size(b"a").await, Err(Error::OutOfStep)));
+        },
+    );
+}
+
+#[test]
+fn a_listing_comes_as_a_file_does() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut control = server.logged_in().await;
+            for line in ["LIST", "LIST a b"] {
+                let mut listener = control.passive().await;
+                control.answer(line, "150 it comes").await;
+                give(&mut listener, b"one\r\ntwo\r\n").await;
+                control.say("226 all of it");
+            }
+            control.quit().await;
+        },
+        async |client| {
+            let mut session = client.log_in().await.unwrap();
+            for path in [&b""[..], b"a b"] {
+                assert_eq!(session.list(path).await.unwrap().discard().await.unwrap(), 10);
+            }
+            session.quit().await.unwrap();
+        },
+    );
+}

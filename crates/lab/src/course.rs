@@ -1,0 +1,295 @@
+//! The course of a trial on one thread: when users ask, what of it counts, and when it is over.
+//!
+//! It speaks no protocol. What must hold: nothing counts that was not measured from beginning to end of its
+//! window; in an open loop, a request counts from when it was planned, however late it started; who is idle
+//! when it is over ends at once.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use plimsoll_io::{Either, Instant, Io, Stop, select};
+
+use crate::barrier::Barrier;
+use crate::cpu;
+use crate::failure::Failure;
+use crate::limits::{LOOK_EVERY, READY_TIME_MAX};
+use crate::measure::{Measure, Right};
+use crate::noted::Noted;
+use crate::workload::{End, Pace};
+
+/// What all threads of a trial share.
+pub(crate) struct Shared {
+    pub(crate) barrier: Barrier,
+    /// Given when it is over, or when somebody wants it to be.
+    pub(crate) stop: Stop,
+    pub(crate) noted: Arc<Noted>,
+    /// Requests that may still be sent, where their number ends it, and those that have not ended.
+    tickets: AtomicU64,
+    unended: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(users: usize, end: End, stop: &Stop, noted: &Arc<Noted>) -> Arc<Shared> {
+        let requests = if let End::Requests(requests) = end { requests } else { u64::MAX };
+        Arc::new(Shared {
+            barrier: Barrier::new(users, stop),
+            stop: stop.clone(),
+            noted: Arc::clone(noted),
+            tickets: AtomicU64::new(requests),
+            unended: AtomicU64::new(requests),
+        })
+    }
+
+    fn take_ticket(&self) -> bool {
+        let take = |left: u64| left.checked_sub(1);
+        self.tickets.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    }
+
+    /// Whether that was the last one.
+    fn give_back_ticket(&self) -> bool {
+        self.unended.fetch_sub(1, Ordering::Relaxed) == 1
+    }
+}
+
+/// How far it has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    GettingReady,
+    WarmingUp,
+    Measured,
+    Over,
+}
+
+/// The part of a workload that says when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) pace: Pace,
+    pub(crate) end: End,
+    pub(crate) warm_up: Duration,
+}
+
+/// The course of one thread.
+pub(crate) struct Course {
+    pub(crate) io: Io,
+    pub(crate) shared: Arc<Shared>,
+    thread: usize,
+    plan: Plan,
+    phase: Cell<Phase>,
+    measure: RefCell<Measure>,
+    /// When the first request was planned, and how many were since; an open loop's.
+    first: Cell<Instant>,
+    planned: Cell<u64>,
+    /// Requests under way, and since when there are so many.
+    under_way: Cell<(u64, Instant)>,
+    began: Cell<(Instant, Duration)>,
+}
+
+/// The start of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// From when it counts.
+    planned: Instant,
+    /// When it was sent.
+    sent: Instant,
+    /// It is one of those whose number ends the trial.
+    has_ticket: bool,
+}
+
+impl Course {
+    pub(crate) fn new(
+        io: &Io,
+        shared: &Arc<Shared>,
+        thread: usize,
+        plan: Plan,
+        measure: Measure,
+    ) -> Rc<Course> {
+        Rc::new(Course {
+            io: io.clone(),
+            shared: Arc::clone(shared),
+            thread,
+            plan,
+            phase: Cell::new(Phase::GettingReady),
+            measure: RefCell::new(measure),
+            first: Cell::default(),
+            planned: Cell::new(0),
+            under_way: Cell::default(),
+            began: Cell::default(),
+        })
+    }
+
+    /// What was counted so far.
+    pub(crate) fn measure(&self) -> RefMut<'_, Measure> {
+        self.measure.borrow_mut()
+    }
+
+    /// What was counted, for good.
+    pub(crate) fn into_measure(self) -> Measure {
+        self.measure.into_inner()
+    }
+
+    /// Requests that are under way.
+    pub(crate) fn under_way(&self) -> u64 {
+        self.under_way.get().0
+    }
+
+    /// Goes through the phases; a task of its own on each thread.
+    pub(crate) async fn keep_time(self: Rc<Course>) {
+        match select(self.shared.barrier.started(&self.io), self.io.sleep(READY_TIME_MAX)).await {
+            Either::Left(true) => {}
+            Either::Left(false) => return self.phase.set(Phase::Over),
+            Either::Right(()) => {
+                self.phase.set(Phase::Over);
+                return self.shared.barrier.give_up("not all users were ready in time".to_owned());
+            }
+        }
+        self.start();
+        if self.wait(self.plan.warm_up).await {
+            self.begin_to_measure();
+            match self.plan.end {
+                End::After(time) => self.wait(time).await,
+                End::Requests(_) => self.wait(Duration::MAX).await,
+            };
+        }
+        self.end();
+    }
+
+    /// Waits for `time`, and shows how far it is meanwhile; whether it is to go on.
+    async fn wait(&self, time: Duration) -> bool {
+        let until = self.io.now() + time;
+        while self.io.now() < until {
+            let step = LOOK_EVERY.min(until - self.io.now());
+            if let Either::Right(()) = select(self.io.sleep(step), self.io.stopping()).await {
+                return false;
+            }
+            self.look();
+        }
+        true
+    }
+
+    /// Shows what was counted to who watches.
+    fn look(&self) {
+        let is_measured = self.phase.get() == Phase::Measured;
+        let time = if is_measured { self.io.now() - self.began.get().0 } else { Duration::ZERO };
+        self.shared.noted.look(self.thread, is_measured, time, &self.measure());
+    }
+
+    /// Users that were told of the start may run before the thread's time does, so whoever comes first begins it.
+    fn start(&self) {
+        if self.phase.get() == Phase::GettingReady {
+            self.first.set(self.io.now());
+            self.phase.set(Phase::WarmingUp);
+            if self.plan.warm_up.is_zero() {
+                self.begin_to_measure();
+            }
+        }
+    }
+
+    fn begin_to_measure(&self) {
+        if self.phase.get() != Phase::WarmingUp {
+            return;
+        }
+        let now = self.io.now();
+        self.phase.set(Phase::Measured);
+        self.began.set((now, cpu::of_this_thread()));
+        self.under_way.set((self.under_way(), now));
+        self.measure().under_way = Duration::ZERO;
+    }
+
+    fn end(&self) {
+        if self.phase.replace(Phase::Over) == Phase::Measured {
+            self.count_under_way(0);
+            let (began, cpu) = self.began.get();
+            let mut measure = self.measure();
+            measure.time = self.io.now() - began;
+            measure.cpu = cpu::of_this_thread().saturating_sub(cpu);
+        }
+        self.shared.stop.order();
+    }
+
+    /// Waits until a user that is free may ask for its `request`, from zero on; none when it is over.
+    pub(crate) async fn next(&self, request: u64, free_since: Instant) -> Option<Start> {
+        self.start();
+        let planned = match self.plan.pace {
+            Pace::Closed { think } => self.think(if request > 0 { think } else { Duration::ZERO }).await?,
+            Pace::Open { per_second } => self.planned(per_second, free_since).await?,
+        };
+        if self.phase.get() == Phase::Over {
+            return None;
+        }
+        let has_ticket = self.phase.get() == Phase::Measured && self.shared.take_ticket();
+        if self.phase.get() == Phase::Measured && !has_ticket {
+            return None;
+        }
+        let sent = self.io.now();
+        self.count_under_way(1);
+        if self.phase.get() == Phase::Measured {
+            self.measure().between += sent - free_since;
+        }
+        Some(Start { planned: planned.unwrap_or(sent), sent, has_ticket })
+    }
+
+    async fn think(&self, think: Duration) -> Option<Option<Instant>> {
+        if !think.is_zero() {
+            self.sleep(think).await?;
+        }
+        Some(None)
+    }
+
+    /// Takes the next planned start and waits for it.
+    async fn planned(&self, per_second: f64, free_since: Instant) -> Option<Option<Instant>> {
+        let number = self.planned.replace(self.planned.get() + 1);
+        let planned = self.first.get() + Duration::from_secs_f64(number as f64 / per_second);
+        let is_free = free_since <= planned;
+        if self.io.now() < planned {
+            self.sleep(planned - self.io.now()).await?;
+        }
+        if self.phase.get() == Phase::Measured {
+            let mut measure = self.measure();
+            match is_free {
+                true => measure.late.record(self.io.now() - planned),
+                false => measure.without_user += 1,
+            }
+        }
+        Some(Some(planned))
+    }
+
+    /// Waits; none if it is over before.
+    pub(crate) async fn sleep(&self, time: Duration) -> Option<()> {
+        match select(self.io.sleep(time), self.io.stopping()).await {
+            Either::Left(()) => Some(()),
+            Either::Right(()) => None,
+        }
+    }
+
+    /// Counts what became of a request, if it counts.
+    pub(crate) fn done(&self, start: &Start, asked: &Result<Right, Failure>) {
+        let now = self.io.now();
+        self.count_under_way(-1);
+        let counts = match self.plan.end {
+            End::After(_) => self.phase.get() == Phase::Measured,
+            End::Requests(_) => start.has_ticket && self.phase.get() != Phase::Over,
+        };
+        if counts {
+            match asked {
+                Ok(right) => self.measure().right(right, now - start.planned, now - start.sent),
+                Err(failure) => self.measure().wrong(failure),
+            }
+        }
+        if start.has_ticket && matches!(self.plan.end, End::Requests(_)) && self.shared.give_back_ticket() {
+            self.end();
+        }
+    }
+
+    fn count_under_way(&self, change: i64) {
+        let (count, since) = self.under_way.get();
+        let now = self.io.now();
+        if now > since && count > 0 && self.phase.get() != Phase::GettingReady {
+            let time = (now - since).as_nanos().saturating_mul(u128::from(count));
+            self.measure().under_way += Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
+        }
+        self.under_way.set((count.saturating_add_signed(change), now));
+    }
+}

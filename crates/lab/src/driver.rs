@@ -1,0 +1,120 @@
+//! Runs a trial on the system's threads: one loop of an engine for each, its share of the users on it.
+//!
+//! It measures nothing. What must hold: threads share nothing while they run but the start, the end and the
+//! count of requests; whoever orders the end gets the figures of what was.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use plimsoll_engine::{Kind, run_all};
+use plimsoll_io::Stop;
+
+use crate::cpu;
+use crate::crowd::{Common, Crowd};
+use crate::limits::LAST_ANSWERS_TIME_MAX;
+use crate::measure::Measure;
+use crate::noted::Noted;
+use crate::outcome::Outcome;
+use crate::workload::Workload;
+
+/// What a trial runs on, and who watches.
+pub struct Trial {
+    /// The engine of the users.
+    pub engine: Kind,
+    /// Ends the trial early.
+    pub stop: Stop,
+    /// Shows how far it is.
+    pub noted: Noted,
+}
+
+/// Why there are no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRun {
+    /// A user could not get ready, so that there was no start.
+    #[error("there was no start: {0}")]
+    NoStart(String),
+    /// What was to be asked for or compared with is not there.
+    #[error("the workload cannot be made ready: {0}")]
+    NotReady(io::Error),
+    /// The system gave no thread, or no engine.
+    #[error("cannot run: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Runs one trial of a workload.
+///
+/// # Errors
+/// There was no start.
+pub fn run(workload: &Workload, trial: Trial) -> Result<Outcome, NotRun> {
+    cpu::keep_to(&workload.cpus)?;
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let run = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
+    let noted = Arc::new(trial.noted);
+    let common = Common::new(workload, &trial.stop, &noted, run).map_err(NotRun::NotReady)?;
+    let threads = workload.threads.clamp(1, workload.users.max(1));
+    let mut others = Vec::new();
+    for thread in 1..threads {
+        let (common, engine) = (common.clone(), trial.engine);
+        let named = std::thread::Builder::new().name(format!("users-{thread}"));
+        others.push(named.spawn(move || run_part(&common, engine, thread, threads))?);
+    }
+    let mut all = run_part(&common, trial.engine, 0, threads)?;
+    for other in others {
+        let joined = other.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+        all.add(joined?);
+    }
+    match common.shared.barrier.given_up() {
+        Some(why) => Err(NotRun::NoStart(why)),
+        None => Ok(Outcome::new(workload, &all.measure, all.share, all.unanswered)),
+    }
+}
+
+/// What a thread has counted.
+struct Part {
+    measure: Measure,
+    unanswered: u64,
+    /// Of a core, while it was measured.
+    share: f64,
+}
+
+impl Part {
+    fn add(&mut self, other: Part) {
+        self.measure.add(&other.measure);
+        self.unanswered += other.unanswered;
+        self.share = self.share.max(other.share);
+    }
+}
+
+fn run_part(common: &Common, engine: Kind, thread: usize, threads: usize) -> io::Result<Part> {
+    let ran = run_users(common, engine, thread, threads);
+    if let Err(error) = &ran {
+        // Else the others would wait for this thread's users.
+        common.shared.barrier.give_up(format!("a thread has failed: {error}"));
+    }
+    let (measure, unanswered) = ran?.counted();
+    let measure = measure.ok_or_else(|| io::Error::other("users have not ended"))?;
+    let share = measure.cpu.as_secs_f64() / measure.time.as_secs_f64().max(f64::MIN_POSITIVE);
+    Ok(Part { measure, unanswered, share })
+}
+
+fn run_users(common: &Common, engine: Kind, thread: usize, threads: usize) -> io::Result<Crowd> {
+    let mut gathered = None;
+    run_all(engine, &common.shared.stop, LAST_ANSWERS_TIME_MAX, |io| {
+        match Crowd::of(common, io, thread, threads) {
+            Ok((crowd, tasks)) => {
+                gathered = Some(Ok(crowd));
+                tasks
+            }
+            Err(error) => {
+                gathered = Some(Err(error));
+                Vec::new()
+            }
+        }
+    })?;
+    let crowd = gathered.unwrap_or_else(|| Err(io::Error::other("no users")))?;
+    if crowd.has_uploads() {
+        run_all(engine, &Stop::new(), Duration::ZERO, |io| vec![crowd.verifying(io)])?;
+    }
+    Ok(crowd)
+}

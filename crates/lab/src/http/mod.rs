@@ -1,0 +1,174 @@
+//! A user that speaks HTTP/1.1: downloads of files that are there, uploads under fresh names.
+//!
+//! It is not the client library: that one is for people, and does more for each request. What must hold: a
+//! body that nobody verifies is thrown away uncopied where the system can; a connection is used again only if
+//! nothing is left over on it; a request's bytes are made once for each file.
+
+mod answer;
+mod plan;
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_io::{Io, Segment, Stream, Want};
+use plimsoll_wire::http::head::Method;
+
+pub(crate) use plan::Plan;
+
+use crate::checking::{Fingerprint, Fingerprinting};
+use crate::failure::Failure;
+use crate::limits::{ONE_RECEIVE_BYTES_MAX, UPLOADS_VERIFIED_MAX};
+use crate::measure::Right;
+use crate::user::Protocol;
+use answer::{Answer, Taking, receive_answer};
+use plan::What;
+
+/// A user that speaks HTTP.
+pub(crate) struct HttpUser {
+    io: Io,
+    plan: Arc<Plan>,
+    number: u64,
+    /// The one that is kept; taken out while it is used, so that whoever is dropped in the middle drops it.
+    connection: Option<Stream>,
+    /// Which of the addresses let us connect last.
+    address: usize,
+    /// Bytes of the last body: the next is often as long.
+    last_bytes: u64,
+    uploaded: Uploaded,
+}
+
+/// Names of uploads that are to be verified after the end; those of one thread.
+pub(crate) type Uploaded = Rc<RefCell<Vec<String>>>;
+
+impl HttpUser {
+    pub(crate) fn new(io: &Io, plan: &Arc<Plan>, number: u64, uploaded: &Uploaded) -> HttpUser {
+        HttpUser {
+            io: io.clone(),
+            plan: Arc::clone(plan),
+            number,
+            connection: None,
+            address: 0,
+            last_bytes: 0,
+            uploaded: Rc::clone(uploaded),
+        }
+    }
+
+    async fn connect(&mut self) -> Result<Stream, Failure> {
+        let addresses = &self.plan.addresses;
+        let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for step in 0..addresses.len() {
+            let at = (self.address + step) % addresses.len();
+            match self.io.connect(&addresses[at]).await {
+                Ok(stream) => {
+                    self.address = at;
+                    return Ok(stream);
+                }
+                Err(error) => failed = error,
+            }
+        }
+        Err(Failure::Connect(failed))
+    }
+
+    /// Sends a request, and receives the whole answer; its body goes to `taking`, or nowhere.
+    async fn exchange(
+        &mut self,
+        method: Method,
+        segments: impl IntoIterator<Item = Segment>,
+        taking: &mut Option<Taking>,
+    ) -> Result<Answer, Failure> {
+        let mut stream = match self.connection.take() {
+            Some(stream) => stream,
+            None => self.connect().await?,
+        };
+        for segment in segments {
+            stream.tx.push(segment);
+        }
+        let want = if self.last_bytes <= ONE_RECEIVE_BYTES_MAX { Want::Body } else { Want::Head };
+        let answer = receive_answer(&mut stream.rx, method, want, taking).await?;
+        self.last_bytes = answer.bytes;
+        self.put_back(stream, &answer);
+        if answer.status / 100 == 2 { Ok(answer) } else { Err(Failure::Status(answer.status)) }
+    }
+
+    /// Keeps a connection that can carry another request, and ends others as a client does that is done.
+    fn put_back(&mut self, mut stream: Stream, answer: &Answer) {
+        if answer.keeps_alive && self.plan.keeps && stream.tx.unsent() == 0 {
+            self.connection = Some(stream);
+        } else if stream.tx.unsent() == 0 {
+            stream.tx.finish();
+        }
+    }
+
+    /// Downloads a file, and verifies it if that is due.
+    async fn download(&mut self, file: u64, is_due: bool) -> Result<Right, Failure> {
+        let plan = Arc::clone(&self.plan);
+        let mut taking = (is_due || plan.keeps_bodies).then(|| Taking {
+            fingerprinting: is_due.then(Fingerprinting::new),
+            bytes: plan.keeps_bodies.then(Vec::new),
+        });
+        let answer = self.exchange(Method::Get, [plan.request(file)], &mut taking).await?;
+        if !plan.references.may_be(file, answer.bytes) {
+            return Err(Failure::WrongBody);
+        }
+        let Taking { fingerprinting, bytes } = taking.unwrap_or_default();
+        if let Some(fingerprinting) = &fingerprinting {
+            plan.references.compare(file, &fingerprinting.end())?;
+        }
+        let kept = bytes.map(|bytes| (plan.target(file), bytes));
+        Ok(Right { kind: 0, bytes: answer.bytes, verified: is_due, kept })
+    }
+
+    /// Uploads the body under a name of its own.
+    async fn upload(&mut self, body: &Arc<[u8]>, request: u64, is_due: bool) -> Result<Right, Failure> {
+        let target = self.plan.fresh_target(self.number, request);
+        let head = Segment::Owned(self.plan.upload_head(&target, body.len()));
+        self.exchange(Method::Put, [head, Segment::Shared(Arc::clone(body))], &mut None).await?;
+        let mut uploaded = self.uploaded.borrow_mut();
+        if is_due && uploaded.len() < UPLOADS_VERIFIED_MAX {
+            uploaded.push(target);
+        }
+        Ok(Right { bytes: body.len() as u64, ..Right::default() })
+    }
+
+    /// Fetches what was uploaded, and compares it with what was sent.
+    pub(crate) async fn verify_upload(&mut self, target: &str) -> Result<(), Failure> {
+        let What::Upload { body, .. } = &self.plan.what else { return Ok(()) };
+        let expected = Fingerprint::of(body);
+        let mut taking = Some(Taking { fingerprinting: Some(Fingerprinting::new()), bytes: None });
+        let request = Segment::Owned(self.plan.get_head(target));
+        self.exchange(Method::Get, [request], &mut taking).await?;
+        let found = taking.and_then(|taking| taking.fingerprinting).map(|all| all.end());
+        if found == Some(expected) { Ok(()) } else { Err(Failure::WrongBody) }
+    }
+}
+
+impl Protocol for HttpUser {
+    async fn get_ready(&mut self) -> Result<(), Failure> {
+        for file in self.plan.references_of(self.number) {
+            self.download(file, true).await?;
+        }
+        if self.plan.keeps && self.connection.is_none() {
+            self.connection = Some(self.connect().await?);
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, request: u64) -> Result<Right, Failure> {
+        let plan = Arc::clone(&self.plan);
+        let is_due = plan.checked.is_due(plan.seed, self.number, request);
+        match &plan.what {
+            What::Download { files, pick, .. } => {
+                self.download(pick.file(self.number, request, files.count()), is_due).await
+            }
+            What::Upload { body, .. } => self.upload(body, request, is_due).await,
+        }
+    }
+
+    fn leave(mut self) {
+        if let Some(mut stream) = self.connection.take() {
+            stream.tx.finish();
+        }
+    }
+}

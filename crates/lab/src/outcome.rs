@@ -1,0 +1,256 @@
+//! The figures of a trial: what it came to, and what could spoil it.
+//!
+//! Nothing is measured here, and nothing printed ([`crate::shown`] lays it out). What must hold: names in the
+//! JSON stay as they are, since programs read them; a rate is of whole and right answers alone.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::histogram::Latencies;
+use crate::limits::SHARE_OF_A_LIMIT;
+use crate::measure::Measure;
+use crate::workload::{Connections, Pace, Workload};
+
+/// What a trial came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was asked for.
+    pub url: String,
+    /// How many users there were.
+    pub users: usize,
+    /// `closed` or `open`.
+    pub pace: &'static str,
+    /// `kept` or `new`.
+    pub connections: &'static str,
+    /// How long it was measured.
+    pub time: Duration,
+    /// Whole and right answers.
+    pub requests: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Errors by kind; kinds without any are not here.
+    pub errors: BTreeMap<String, u64>,
+    /// The first error of each kind, in words.
+    pub told: BTreeMap<String, String>,
+    /// Bodies that were compared with what they should be.
+    pub verified: u64,
+    /// Requests that were under way at the end and were not waited for any longer.
+    pub unanswered: u64,
+    /// From the start of a request, the planned one in an open loop, to its last byte.
+    pub latency: Spread,
+    /// Little's law.
+    pub littles_law: LittlesLaw,
+    /// The generator's own part in it.
+    pub generator: Generator,
+}
+
+/// How a quantity is spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "each is a quantile, by its name")]
+pub struct Spread {
+    pub mean: Duration,
+    pub p50: Duration,
+    pub p90: Duration,
+    pub p99: Duration,
+    pub p999: Duration,
+    pub max: Duration,
+}
+
+/// Little's law: as many users are in a system as enter it a second times how long each stays. If the figures
+/// of a trial do not keep it, something was not measured that should have been.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LittlesLaw {
+    /// Users of a closed loop; the mean number of requests under way of an open one.
+    pub users: f64,
+    /// Rate times time (latency and think time of a closed loop; of an open one, time since the real start), by
+    /// that number. One is right.
+    pub ratio: f64,
+}
+
+/// What the generator itself cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Generator {
+    /// Processor time of its threads while it was measured.
+    pub cpu: Duration,
+    /// Of a core, of its busiest thread.
+    pub share: f64,
+    /// In an open loop: how late requests started that a user was free for.
+    pub late: Spread,
+    /// In an open loop: planned starts for which no user was free.
+    pub without_user: u64,
+}
+
+impl From<&Latencies> for Spread {
+    fn from(latencies: &Latencies) -> Spread {
+        let at = |share| latencies.quantile(share);
+        Spread {
+            mean: latencies.mean(),
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: latencies.max(),
+        }
+    }
+}
+
+impl Spread {
+    fn json(&self) -> Value {
+        let microseconds = |time: Duration| time.as_nanos() as f64 / 1e3;
+        json!({
+            "mean": microseconds(self.mean), "p50": microseconds(self.p50), "p90": microseconds(self.p90),
+            "p99": microseconds(self.p99), "p999": microseconds(self.p999), "max": microseconds(self.max),
+        })
+    }
+}
+
+impl Generator {
+    /// Whether the figures may be the generator's and not the contender's.
+    #[must_use]
+    pub fn is_the_limit(&self) -> bool {
+        self.share >= SHARE_OF_A_LIMIT
+    }
+}
+
+impl Outcome {
+    /// The figures; `share` is of a core, of the busiest thread.
+    pub(crate) fn new(workload: &Workload, measure: &Measure, share: f64, unanswered: u64) -> Outcome {
+        let (pace, littles_law) = match workload.pace {
+            Pace::Closed { .. } => ("closed", closed_law(workload.users, measure)),
+            Pace::Open { .. } => ("open", open_law(measure)),
+        };
+        Outcome {
+            url: format!("http://{}{}", workload.place.authority, workload.place.pattern),
+            users: workload.users,
+            pace,
+            connections: if workload.connections == Connections::Kept { "kept" } else { "new" },
+            time: measure.time,
+            requests: measure.latencies.count(),
+            bytes: measure.bytes,
+            errors: measure.errors.clone(),
+            told: measure.told.clone(),
+            verified: measure.verified,
+            unanswered,
+            latency: Spread::from(&measure.latencies),
+            littles_law,
+            generator: Generator {
+                cpu: measure.cpu,
+                share,
+                late: Spread::from(&measure.late),
+                without_user: measure.without_user,
+            },
+        }
+    }
+
+    /// Whether everything that was answered was right.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Right answers a second.
+    #[must_use]
+    pub fn requests_per_second(&self) -> f64 {
+        per_second(self.requests, self.time)
+    }
+
+    /// Bytes of their bodies a second.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> f64 {
+        per_second(self.bytes, self.time)
+    }
+
+    /// The figures, for programs.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        json!({
+            "url": self.url,
+            "users": self.users,
+            "loop": self.pace,
+            "connections": self.connections,
+            "seconds": self.time.as_secs_f64(),
+            "requests": self.requests,
+            "bytes": self.bytes,
+            "errors": self.errors,
+            "unanswered": self.unanswered,
+            "requests_per_second": self.requests_per_second(),
+            "bytes_per_second": self.bytes_per_second(),
+            "verified": self.verified,
+            "latency_us": self.latency.json(),
+            "littles_law": {"users": self.littles_law.users, "ratio": self.littles_law.ratio},
+            "generator": {
+                "cpu_seconds": self.generator.cpu.as_secs_f64(),
+                "share": self.generator.share,
+                "is_the_limit": self.generator.is_the_limit(),
+                "late_us": self.generator.late.json(),
+                "starts_without_user": self.generator.without_user,
+            },
+        })
+    }
+}
+
+fn per_second(count: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+}
+
+/// N = X (R + Z): rate times mean is the sum by time.
+fn closed_law(users: usize, measure: &Measure) -> LittlesLaw {
+    let latency = measure.latencies.mean().as_secs_f64() * measure.latencies.count() as f64;
+    let users = users as f64;
+    let whole = measure.time.as_secs_f64() * users;
+    LittlesLaw { users, ratio: ratio(latency + measure.between.as_secs_f64(), whole) }
+}
+
+fn open_law(measure: &Measure) -> LittlesLaw {
+    let under_way = measure.under_way.as_secs_f64();
+    let users = ratio(under_way, measure.time.as_secs_f64());
+    LittlesLaw { users, ratio: ratio(measure.service.as_secs_f64(), under_way) }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Right;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Ten seconds in which each of some users waited 30 ms and thought 70 ms, all the time.
+    fn measured(users: u32) -> Measure {
+        let mut measure = Measure::new(1).unwrap();
+        for _ in 0..users * 100 {
+            measure.right(&Right { bytes: 5, ..Right::default() }, 30 * MS, 30 * MS);
+            measure.between += 70 * MS;
+            measure.under_way += 30 * MS;
+        }
+        measure.time = 10_000 * MS;
+        measure
+    }
+
+    #[test]
+    fn a_closed_loop_keeps_littles_law_if_everything_was_measured() {
+        let law = closed_law(8, &measured(8));
+        assert!((law.ratio - 1.0).abs() < 1e-9 && law.users == 8.0, "{law:?}");
+        // Two users of which nothing is known: their requests fail, or were never counted.
+        let law = closed_law(10, &measured(8));
+        assert!((law.ratio - 0.8).abs() < 1e-9, "{law:?}");
+    }
+
+    #[test]
+    fn an_open_loop_keeps_it_by_the_mean_number_under_way() {
+        let law = open_law(&measured(8));
+        assert!((law.users - 2.4).abs() < 1e-9 && (law.ratio - 1.0).abs() < 1e-9, "{law:?}");
+    }
+
+    #[test]
+    fn of_nothing_no_figure_is_infinite_or_no_number() {
+        let nothing = Measure::new(1).unwrap();
+        assert_eq!((closed_law(1, &nothing).ratio, open_law(&nothing).ratio), (0.0, 0.0));
+        assert!(per_second(0, Duration::ZERO) == 0.0);
+    }
+}

@@ -1,0 +1,189 @@
+//! An outcome for people, as lines that line up, and for tables, as lines of CSV.
+//!
+//! Nothing is worked out here. What must hold: what could spoil a figure stands below it; the columns of the
+//! CSV keep their names and order, new ones come last.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::outcome::{Outcome, Spread};
+
+/// The columns of the CSV.
+pub const CSV_HEAD: &str = "url,users,loop,connections,seconds,requests,bytes,errors,unanswered,verified,\
+requests_per_second,bytes_per_second,mean_us,p50_us,p90_us,p99_us,p999_us,max_us,littles_law,\
+generator_cpu_seconds,generator_share";
+
+impl Outcome {
+    /// The figures, for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, value) in self.rows() {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{name:<15}{value}");
+        }
+        for note in self.notes() {
+            let _ = writeln!(text, "note: {note}");
+        }
+        text
+    }
+
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        let mut rows = vec![
+            (
+                "",
+                format!(
+                    "{} users, {} loop, {} connections, {:.2} s",
+                    self.users,
+                    self.pace,
+                    self.connections,
+                    self.time.as_secs_f64()
+                ),
+            ),
+            ("requests", format!("{:>12}   {:.1}/s", self.requests, self.requests_per_second())),
+            ("bytes", format!("{:>12}   {}/s", size(self.bytes as f64), size(self.bytes_per_second()))),
+            ("verified", format!("{:>12}", self.verified)),
+            ("errors", format!("{:>12}", self.errors.values().sum::<u64>())),
+        ];
+        for (kind, count) in &self.errors {
+            let words = self.told.get(kind).map_or("", String::as_str);
+            rows.push(("", format!("{count:>12}   {kind}: {words}")));
+        }
+        rows.push((
+            "latency",
+            format!("{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}", "mean", "p50", "p90", "p99", "p99.9", "max"),
+        ));
+        rows.push(("", spread(&self.latency)));
+        rows.push((
+            "Little's law",
+            format!("{:>12.3}   of {:.2} users, X(R+Z)/N", self.littles_law.ratio, self.littles_law.users),
+        ));
+        rows.push((
+            "generator",
+            format!(
+                "{:>11.1}%   of a core, {:.2} s of processor time",
+                self.generator.share * 100.0,
+                self.generator.cpu.as_secs_f64()
+            ),
+        ));
+        if self.pace == "open" {
+            rows.push(("late starts", spread(&self.generator.late)));
+        }
+        rows
+    }
+
+    /// What could spoil the figures.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.generator.is_the_limit() {
+            notes.push(
+                "the generator may be the limit; give it more cores (--threads), or ask for less".to_owned(),
+            );
+        }
+        if self.generator.without_user > 0 {
+            notes.push(format!(
+                "for {} planned starts no user was free; they count from when they were planned (more users: -u)",
+                self.generator.without_user
+            ));
+        }
+        if self.unanswered > 0 {
+            notes.push(format!("{} requests were not answered when it was over", self.unanswered));
+        }
+        if self.requests > 0 && (self.littles_law.ratio - 1.0).abs() > 0.05 {
+            notes.push(
+                "Little's law is not kept: errors, or answers that took about as long as the trial"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+
+    /// The figures as a line of CSV, by [`CSV_HEAD`].
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let microseconds = |time: Duration| format!("{:.1}", time.as_nanos() as f64 / 1e3);
+        let latency = &self.latency;
+        let cells = [
+            quoted(&self.url),
+            self.users.to_string(),
+            self.pace.to_owned(),
+            self.connections.to_owned(),
+            format!("{:.6}", self.time.as_secs_f64()),
+            self.requests.to_string(),
+            self.bytes.to_string(),
+            self.errors.values().sum::<u64>().to_string(),
+            self.unanswered.to_string(),
+            self.verified.to_string(),
+            format!("{:.1}", self.requests_per_second()),
+            format!("{:.1}", self.bytes_per_second()),
+            microseconds(latency.mean),
+            microseconds(latency.p50),
+            microseconds(latency.p90),
+            microseconds(latency.p99),
+            microseconds(latency.p999),
+            microseconds(latency.max),
+            format!("{:.4}", self.littles_law.ratio),
+            format!("{:.6}", self.generator.cpu.as_secs_f64()),
+            format!("{:.4}", self.generator.share),
+        ];
+        cells.join(",")
+    }
+}
+
+/// A cell that may have commas or quotes in it.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn spread(spread: &Spread) -> String {
+    [spread.mean, spread.p50, spread.p90, spread.p99, spread.p999, spread.max]
+        .map(|at| format!("{:>12}", time(at)))
+        .concat()
+}
+
+/// A time with three digits or more: `153 us`, `1.53 ms`.
+#[must_use]
+pub fn time(time: Duration) -> String {
+    let microseconds = time.as_nanos() as f64 / 1e3;
+    match microseconds {
+        below if below < 1e3 => format!("{below:.0} us"),
+        below if below < 1e6 => format!("{:.2} ms", below / 1e3),
+        _ => format!("{:.2} s", microseconds / 1e6),
+    }
+}
+
+/// A number of bytes in a unit that people read: `1.50 GB`, of a thousand million each.
+#[must_use]
+pub fn size(bytes: f64) -> String {
+    let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    match units.iter().find(|(_, ones)| bytes >= *ones) {
+        Some((unit, ones)) => format!("{:.2} {unit}", bytes / ones),
+        None => format!("{bytes:.0} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes_have_a_unit_that_suits_them() {
+        let times = [(0, "0 us"), (999, "999 us"), (1_500, "1.50 ms"), (2_000_000, "2.00 s")];
+        for (microseconds, text) in times {
+            assert_eq!(time(Duration::from_micros(microseconds)), text);
+        }
+        for (bytes, text) in [(0.0, "0 B"), (999.0, "999 B"), (1e3, "1.00 kB"), (2.5e9, "2.50 GB")] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn a_cell_with_a_comma_stays_one_cell() {
+        assert_eq!(quoted("http://a/b,c\"d"), "\"http://a/b,c\"\"d\"");
+        assert_eq!(quoted("http://a/b"), "http://a/b");
+    }
+}

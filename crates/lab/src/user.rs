@@ -1,0 +1,69 @@
+//! One user's life: get ready, wait for all others, ask until it is over, leave.
+//!
+//! Protocols are behind [`Protocol`]; nothing of them is here. What must hold: a request that takes too long is
+//! an error and is given up; after an error a user goes on, but not at once.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::course::Course;
+use crate::failure::Failure;
+use crate::keeping::Keeping;
+use crate::limits::PAUSE_AFTER_ERROR;
+use crate::measure::Right;
+
+/// How a user asks: a protocol, and what is asked for.
+pub(crate) trait Protocol {
+    /// Connects, logs in, and fetches what bodies are compared with: everything that is not measured.
+    async fn get_ready(&mut self) -> Result<(), Failure>;
+
+    /// Asks once, and receives the whole answer. `request` counts this user's from zero. When the future is
+    /// dropped, the connection that it was using is.
+    async fn ask(&mut self, request: u64) -> Result<Right, Failure>;
+
+    /// Ends what is open, as a client that is done does.
+    fn leave(self);
+}
+
+/// Lives until it is over.
+pub(crate) async fn live<P: Protocol>(
+    mut protocol: P,
+    course: Rc<Course>,
+    keeping: Option<Rc<Keeping>>,
+    timeout: Duration,
+) {
+    let barrier = &course.shared.barrier;
+    if let Err(failure) = protocol.get_ready().await {
+        return barrier.give_up(format!("a user could not get ready: {failure}"));
+    }
+    barrier.arrive();
+    if !barrier.started(&course.io).await {
+        return;
+    }
+    let (deadline, mut request, mut free_since) = (course.io.deadline(), 0, course.io.now());
+    while let Some(start) = course.next(request, free_since).await {
+        deadline.after(timeout);
+        let asked = deadline.within(protocol.ask(request)).await.unwrap_or(Err(Failure::Timeout));
+        request += 1;
+        course.done(&start, &asked);
+        free_since = course.io.now();
+        if !settle(asked, &course, keeping.as_deref()).await {
+            break;
+        }
+    }
+    protocol.leave();
+}
+
+/// What comes after an answer and is not measured; whether to go on.
+async fn settle(asked: Result<Right, Failure>, course: &Course, keeping: Option<&Keeping>) -> bool {
+    match (asked, keeping) {
+        (Ok(Right { kept: Some((name, body)), .. }), Some(keeping)) => {
+            if let Err(error) = keeping.keep(&course.io, &name, body).await {
+                course.measure().wrong(&Failure::Keeping(error));
+            }
+            true
+        }
+        (Ok(_), _) => true,
+        (Err(_), _) => course.sleep(PAUSE_AFTER_ERROR).await.is_some(),
+    }
+}

@@ -1,0 +1,46 @@
+//! An open loop: latencies count from when requests were planned, whatever the server does.
+
+use super::*;
+
+/// Four seconds at a hundred requests a second, by one user; one answer takes a second.
+fn stalled(pace: Pace) -> Outcome {
+    let workload = Workload { pace, end: End::After(4 * SECOND), ..workload() };
+    let (outcome, _) = run(calm(), workload, |_, number| match number {
+        100 => ok(b"late").after(SECOND),
+        _ => ok(b"soon"),
+    });
+    outcome.unwrap()
+}
+
+#[test]
+fn a_server_that_stalls_is_seen_by_every_request_that_was_planned_meanwhile() {
+    let outcome = stalled(Pace::Open { per_second: 100.0 });
+    // A hundred of four hundred were planned in the second of the stall, and waited for half of it on average.
+    assert!((395..=400).contains(&outcome.requests), "{}", outcome.requests);
+    assert!(outcome.latency.p50 < 10 * MS, "{:?}", outcome.latency);
+    assert!(outcome.latency.p90 > 500 * MS, "{:?}", outcome.latency);
+    assert!(outcome.latency.max >= SECOND, "{:?}", outcome.latency);
+    assert!((95..=105).contains(&outcome.generator.without_user), "{}", outcome.generator.without_user);
+    assert!(outcome.errors.is_empty());
+}
+
+#[test]
+fn a_closed_loop_hides_it_because_nobody_asks_meanwhile() {
+    let outcome = stalled(Pace::Closed { think: 10 * MS });
+    assert!(outcome.latency.p99 < 10 * MS && outcome.latency.max >= SECOND, "{:?}", outcome.latency);
+}
+
+#[test]
+fn starts_are_on_time_in_even_steps_as_long_as_a_user_is_free() {
+    let pace = Pace::Open { per_second: 50.0 };
+    let workload = Workload { pace, users: 4, end: End::After(2 * SECOND), ..workload() };
+    let (outcome, seen) = run(calm(), workload, |_, _| ok(b"").after(30 * MS));
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.generator.without_user, 0);
+    assert_eq!(outcome.generator.late.max, Duration::ZERO, "nothing is late in the simulator");
+    let came: Vec<Duration> = seen.iter().map(|seen| seen.came).collect();
+    assert!(came.windows(2).all(|two| two[1] - two[0] == 20 * MS), "{came:?}");
+    // Three of four users wait at a time for 30 of every 20 ms: one and a half on average.
+    assert!((outcome.littles_law.users - 1.5).abs() < 0.1, "{:?}", outcome.littles_law);
+    assert!((outcome.littles_law.ratio - 1.0).abs() < 0.05, "{:?}", outcome.littles_law);
+}

@@ -1,0 +1,143 @@
+//! From what was typed to a workload: what cannot be meant is refused here.
+//!
+//! It asks no server, but it looks names up and reads passwords. What must hold: a secret comes from a file,
+//! the environment or a terminal, never from an argument.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use plimsoll_lab::limits::{FILES_MAX, UPLOAD_BYTES_MAX, USERS_MAX};
+use plimsoll_lab::{Ask, Checked, Connections, End, Files, Login, Pace, Pick, Place, Workload};
+
+use super::{Kept, Load, Method, Picked, Share};
+use crate::cli::WrongUsage;
+
+/// Threads that anybody can mean.
+const THREADS_MAX: usize = 1024;
+
+impl Load {
+    /// The workload that is meant.
+    pub(super) fn meant(&self) -> anyhow::Result<Workload> {
+        self.check()?;
+        let place = Place::parse(&self.url).map_err(|bad| wrong(bad.to_string()))?;
+        let ask = self.ask(&place)?;
+        let files = if let Ask::Download(files) = &ask { files.count() } else { 1 };
+        Ok(Workload {
+            login: self.login()?,
+            pick: self.pick(files),
+            ask,
+            place,
+            users: self.users,
+            pace: match self.rate {
+                Some(per_second) => Pace::Open { per_second },
+                None => Pace::Closed { think: self.think.0 },
+            },
+            end: match (self.requests, self.duration) {
+                (Some(requests), _) => End::Requests(requests),
+                (None, time) => End::After(time.map(|time| time.0).unwrap_or_default()),
+            },
+            warm_up: self.warm_up.0,
+            connections: match self.connections {
+                Kept::Kept => Connections::Kept,
+                Kept::New => Connections::New,
+            },
+            checked: match self.verify {
+                Share(0) => Checked::None,
+                Share(1) => Checked::All,
+                Share(many) => Checked::OneIn(many),
+            },
+            against: self.against.clone(),
+            keep: self.keep.clone(),
+            timeout: self.timeout.0,
+            threads: self.threads,
+            cpus: self.cpu.clone(),
+            seed: self.seed,
+        })
+    }
+
+    fn check(&self) -> Result<(), WrongUsage> {
+        let too = |what: &str, max: u64| Err(WrongUsage(format!("{what} must be from 1 to {max}")));
+        if self.users == 0 || self.users > USERS_MAX {
+            return too("--users", USERS_MAX as u64);
+        }
+        if self.threads == 0 || self.threads > THREADS_MAX {
+            return too("--threads", THREADS_MAX as u64);
+        }
+        if self.size.0 > UPLOAD_BYTES_MAX {
+            return too("--size", UPLOAD_BYTES_MAX);
+        }
+        if self.requests == Some(0) || self.duration.is_some_and(|time| time.0.is_zero()) {
+            return Err(WrongUsage("it would be over before it begins: write -d 10s or -n 1000".to_owned()));
+        }
+        if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+            return Err(WrongUsage("--rate must be a number of requests a second, such as 500".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn ask(&self, place: &Place) -> anyhow::Result<Ask> {
+        let needs_place = "write {} in the URL where the number of the file belongs";
+        if self.method == Method::Put {
+            if self.files.is_some() || self.list.is_some() || self.keep.is_some() || self.against.is_some() {
+                let why = "uploads have names of their own; leave --files, --list, --keep and --against out";
+                return Err(wrong(why.to_owned()));
+            }
+            let is_folder = place.pattern.ends_with('/');
+            anyhow::ensure!(
+                place.has_place_for_a_name() || is_folder,
+                WrongUsage(
+                    "write {} in the URL where the name of an upload belongs, or a / at its end".to_owned()
+                )
+            );
+            return Ok(Ask::Upload { bytes: self.size.0 });
+        }
+        let files = match (&self.files, &self.list) {
+            (Some(files), _) => files.clone(),
+            (None, Some(list)) => listed(list)?,
+            (None, None) => Files::One,
+        };
+        match (&files, place.has_place_for_a_name()) {
+            (Files::Numbered { .. }, false) => Err(wrong(needs_place.to_owned())),
+            (Files::One, true) => {
+                Err(wrong("give --files RANGE or --list FILE for the {} in the URL".to_owned()))
+            }
+            _ => Ok(Ask::Download(files)),
+        }
+    }
+
+    fn pick(&self, files: u64) -> Pick {
+        match (self.pick, self.offset) {
+            (Picked::Same, _) => Pick::Same,
+            (Picked::Random, _) => Pick::Random { seed: self.seed },
+            (Picked::Each, Some(offset)) => Pick::Each { offset },
+            (Picked::Each, None) => Pick::spread(files, self.users),
+        }
+    }
+
+    fn login(&self) -> anyhow::Result<Login> {
+        if let Some(name) = &self.account {
+            let password = self.password.get(name)?;
+            return Ok(Login::Account { name: name.clone(), password });
+        }
+        let Some(path) = &self.token_file else { return Ok(Login::Nobody) };
+        let told = || format!("cannot read the token in {}", path.display());
+        let text = std::fs::read_to_string(path).with_context(told)?;
+        let token = text.lines().next().unwrap_or_default().trim();
+        let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        anyhow::ensure!(is_token, "the first line of {} is no token", path.display());
+        Ok(Login::Token(token.to_owned()))
+    }
+}
+
+fn wrong(why: String) -> anyhow::Error {
+    WrongUsage(why).into()
+}
+
+/// The names in a file, one on each line.
+fn listed(path: &Path) -> anyhow::Result<Files> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let names: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let count = names.len() as u64;
+    anyhow::ensure!((1..=FILES_MAX).contains(&count), "{} has {count} names", path.display());
+    Ok(Files::Listed(names))
+}

@@ -1,0 +1,206 @@
+//! `plimsoll load`: the arguments, and what is printed.
+//!
+//! It asks no server itself (the laboratory does). What must hold: exit code 0 if every answer was right, 1 if
+//! one was not, 2 if the workload cannot be meant; an interrupted trial still has its figures.
+
+mod meant;
+mod watching;
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::builder::Resettable;
+use clap::{Args, ValueEnum};
+use plimsoll_engine::Kind;
+use plimsoll_io::Stop;
+use plimsoll_lab::{CSV_HEAD, Files, Outcome, Trial, run};
+
+use crate::config::{Size, Time};
+use crate::person::password::PasswordFrom;
+use crate::person::shown::{print, print_json};
+
+/// Put load on a file server, and say what it carries
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll load http://127.0.0.1:8080/index.html -u 64 -d 10s
+  plimsoll load 'http://127.0.0.1:8080/1k/{}.bin' --files 0..1000 -u 64 -d 10s --warm-up 1s
+  plimsoll load http://files.example/big.iso -u 4 -n 100 --connections new --verify all --json
+  plimsoll load http://files.example/ --rate 500 -u 200 -d 1m       how long answers take at 500 a second
+  plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10kB --account alice -u 16 -n 1000
+
+Without --rate, each user asks again when it has its answer: the server sets the pace. With --rate, requests
+are planned in even steps, and a latency counts from the planned start, however late it was.
+All users connect, and fetch what bodies are compared with, before the first one starts.
+Bodies that are not verified are thrown away by the system. Ctrl-C ends early, with the figures so far.
+--json prints one object: url, users, loop, seconds, requests, bytes, errors, requests_per_second,
+bytes_per_second, verified, latency_us, littles_law, generator, and more.")]
+pub(crate) struct Load {
+    /// What is asked for; {} stands for the number or name of a file
+    url: String,
+
+    /// Users at the same time
+    #[arg(short, long, value_name = "COUNT", default_value_t = 1)]
+    users: usize,
+    /// End after this time
+    #[arg(
+        short,
+        long,
+        value_name = "TIME",
+        required_unless_present = "requests",
+        conflicts_with = "requests"
+    )]
+    duration: Option<Time>,
+    /// End after so many requests
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    requests: Option<u64>,
+    /// Time that goes by before anything is measured
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    warm_up: Time,
+    /// Time between an answer and the user's next request
+    #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
+    think: Time,
+    /// Requests a second of all users together, whatever the server does
+    #[arg(long, value_name = "COUNT")]
+    rate: Option<f64>,
+    /// Whether each user keeps a connection, or makes one for each request
+    #[arg(long, value_enum, default_value = "kept")]
+    connections: Kept,
+
+    /// Numbers for {}: so many from 0 on, or a range such as 0..1000
+    #[arg(long, value_name = "RANGE", conflicts_with = "list")]
+    files: Option<Files>,
+    /// A file with a name for {} on each line
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
+    /// Which of the files a user takes for a request
+    #[arg(long, value_enum, default_value = "each")]
+    pick: Picked,
+    /// Files between the first ones of two users, with --pick each; else they are spread evenly
+    #[arg(long, value_name = "COUNT")]
+    offset: Option<u64>,
+    /// What --pick random, --verify and the bytes of uploads are drawn from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    /// Download (GET) or upload (PUT)
+    #[arg(short = 'X', long, value_enum, default_value = "GET", ignore_case = true)]
+    method: Method,
+    /// Bytes of each upload
+    #[arg(long, value_name = "SIZE", default_value = "1kB")]
+    size: Size,
+
+    /// The account of all users
+    #[arg(long, visible_alias = "basic", value_name = "NAME", conflicts_with = "token_file")]
+    account: Option<String>,
+    #[command(flatten)]
+    password: PasswordFrom,
+    /// The file whose first line is a session's token
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// Which bodies are compared with what they should be: all, none, or a share such as 1/64
+    #[arg(long, value_name = "SHARE", default_value = "1/64")]
+    verify: Share,
+    /// A folder with the files as they should be; else what is fetched before the start is what should come
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+    /// Keep every body, in this folder
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// How long a request may take
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    timeout: Time,
+
+    /// Threads that the users are spread over
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    threads: usize,
+    /// The cores that these threads may run on, by number
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
+    cpu: Vec<usize>,
+
+    /// Add a line with the figures to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Show nothing while it runs
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print JSON
+    #[arg(long, help_heading = Resettable::Reset)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kept {
+    Kept,
+    New,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Picked {
+    /// The same for all users at a time
+    Same,
+    /// Another for each user and each request, as far as there are enough
+    Each,
+    /// By chance, from --seed
+    Random,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "UPPER")]
+enum Method {
+    Get,
+    Put,
+}
+
+/// A share of bodies: one in so many, none of them if that is zero.
+#[derive(Clone, Copy)]
+struct Share(u64);
+
+impl std::str::FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Share, String> {
+        let many = match text {
+            "all" => Some(1),
+            "none" => Some(0),
+            _ => text.strip_prefix("1/").and_then(|many| many.parse().ok()).filter(|many| *many > 0),
+        };
+        many.map(Share).ok_or_else(|| "write all, none, or a share such as 1/64".to_owned())
+    }
+}
+
+impl Load {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let workload = self.meant()?;
+        if let Some(folder) = &self.keep {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        }
+        let stop = Stop::new();
+        watching::end_by_signal(&stop).context("cannot watch for signals")?;
+        let line = watching::Line::new(self.quiet);
+        let outcome = run(&workload, Trial { engine: Kind::Epoll, stop, noted: line.noted() });
+        line.end();
+        let outcome = outcome?;
+        if let Some(path) = &self.csv {
+            add_line(path, &outcome).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if self.json {
+            print_json(&outcome.json())?
+        } else {
+            print(outcome.text())?
+        }
+        let errors: u64 = outcome.errors.values().sum();
+        anyhow::ensure!(outcome.is_clean(), "{errors} requests had no whole and right answer");
+        Ok(())
+    }
+}
+
+/// Adds a line to a table, with the names of its columns before the first one.
+fn add_line(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    let head = if file.metadata()?.len() == 0 { format!("{CSV_HEAD}\n") } else { String::new() };
+    file.write_all(format!("{head}{}\n", outcome.csv()).as_bytes())
+}

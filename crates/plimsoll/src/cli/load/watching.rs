@@ -1,0 +1,76 @@
+//! While a trial runs: the live line on a terminal, and signals that end it early.
+//!
+//! No figure that is printed at the end comes from here. What must hold: the line is on standard error, and
+//! only where somebody sees it; the first signal ends the trial, a second one the program.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_io::Stop;
+use plimsoll_lab::{Look, Noted, size};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::register_conditional_shutdown;
+use signal_hook::iterator::Signals;
+
+/// Has the first signal order `stop`.
+pub(super) fn end_by_signal(stop: &Stop) -> std::io::Result<()> {
+    let before = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        register_conditional_shutdown(signal, 128 + signal, Arc::clone(&before))?;
+    }
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let stop = stop.clone();
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        for _ in signals.forever() {
+            before.store(true, Ordering::SeqCst);
+            stop.order();
+        }
+    })?;
+    Ok(())
+}
+
+/// The live line.
+pub(super) struct Line {
+    is_shown: bool,
+}
+
+impl Line {
+    /// A line that is shown if anybody sees it.
+    pub(super) fn new(quiet: bool) -> Line {
+        Line { is_shown: !quiet && std::io::stderr().is_terminal() }
+    }
+
+    /// Where a trial notes what is shown.
+    pub(super) fn noted(&self) -> Noted {
+        match self.is_shown {
+            true => Noted::watched(Box::new(|look| write(&line(look)))),
+            false => Noted::default(),
+        }
+    }
+
+    /// Takes the line away.
+    pub(super) fn end(&self) {
+        if self.is_shown {
+            write("");
+        }
+    }
+}
+
+fn line(look: Look) -> String {
+    if !look.is_measured {
+        return "warming up".to_owned();
+    }
+    let seconds = look.time.as_secs_f64().max(f64::MIN_POSITIVE);
+    let (rate, bytes) = (look.requests as f64 / seconds, size(look.bytes as f64 / seconds));
+    format!(
+        "{seconds:6.1} s  {:>11} requests  {rate:>11.0}/s  {bytes:>10}/s  {} errors",
+        look.requests, look.errors
+    )
+}
+
+/// Writes over the line that is there.
+fn write(line: &str) {
+    // Nobody may be there to see it.
+    let _ = std::io::stderr().write_all(format!("\r\x1b[2K{line}").as_bytes());
+}

@@ -1,0 +1,289 @@
+//! `plimsoll load` against the real server: its figures, its exit codes, and what it says when things go wrong.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_tests::binary::{
+    Done, Kind, Member, PATIENCE, Server, among_others, command, terminal, tool, until,
+};
+use plimsoll_tests::tree::noise;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A folder with numbered files of 1,000 bytes each.
+fn site(files: u64) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..files {
+        std::fs::write(folder.path().join(format!("{number}.bin")), noise(number, 1000)).unwrap();
+    }
+    folder
+}
+
+fn load(args: &[&str]) -> Done {
+    tool::run(command().arg("load").args(args))
+}
+
+fn figures(done: &Done) -> Value {
+    serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.text()))
+}
+
+#[test]
+fn so_many_requests_are_counted_verified_and_told_as_json() {
+    let _turn = among_others();
+    let folder = site(20);
+    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    for connections in ["kept", "new"] {
+        let url = server.url("/{}.bin");
+        let args = ["-u", "8", "-n", "500", "--files", "0..20", "--verify", "all", "--json"];
+        let done = load(&[&[url.as_str(), "--connections", connections], &args[..]].concat()).well();
+        let told = figures(&done);
+        assert_eq!((told["requests"].as_u64(), told["bytes"].as_u64()), (Some(500), Some(500_000)), "{told}");
+        assert_eq!((&told["users"], &told["loop"]), (&8.into(), &"closed".into()));
+        assert_eq!((told["verified"].as_u64(), &told["errors"]), (Some(500), &serde_json::json!({})));
+        assert_eq!((&told["url"], &told["connections"]), (&url.as_str().into(), &connections.into()));
+        for figure in ["seconds", "requests_per_second", "bytes_per_second"] {
+            assert!(told[figure].as_f64().is_some_and(|value| value > 0.0), "{figure}: {told}");
+        }
+        let latency = |name: &str| told["latency_us"][name].as_f64().unwrap();
+        let in_order = ["p50", "p90", "p99", "p999", "max"].map(latency);
+        assert!(in_order.is_sorted() && latency("mean") <= in_order[4], "{told}");
+        assert!(told["littles_law"]["ratio"].as_f64().unwrap() > 0.0 && told["littles_law"]["users"] == 8.0);
+        assert!(told["generator"]["cpu_seconds"].as_f64().is_some(), "{told}");
+        assert!(told["generator"]["is_the_limit"].is_boolean(), "{told}");
+    }
+}
+
+#[test]
+fn it_ends_by_time_and_shows_people_lines_and_programs_csv() {
+    let _turn = among_others();
+    let folder = site(1);
+    let server = Server::start(Kind::Thread, folder.path(), &[]);
+    let csv = folder.path().join("figures.csv");
+    let args = ["-u", "4", "-d", "200ms", "--warm-up", "50ms", "--csv", csv.to_str().unwrap()];
+    for _ in 0..2 {
+        let text = load(&[&[server.url("/0.bin").as_str()], &args[..]].concat()).well().text();
+        for name in ["requests", "bytes", "verified", "errors", "latency", "Little's law", "generator"] {
+            assert!(text.lines().any(|line| line.starts_with(name)), "{name}: {text}");
+        }
+    }
+    let table = std::fs::read_to_string(&csv).unwrap();
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 3, "a head and a line for each trial: {table}");
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{table}");
+    let at = lines[0].iter().position(|name| *name == "requests").unwrap();
+    assert!(lines[1..].iter().all(|line| line[at].parse::<u64>().unwrap() > 0), "{table}");
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate() {
+    let _turn = among_others();
+    let folder = site(1);
+    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let args = ["-u", "50", "--rate", "100", "-n", "100", "--json"];
+    let told = figures(&load(&[&[server.url("/0.bin").as_str()], &args[..]].concat()).well());
+    assert_eq!((&told["loop"], &told["requests"]), (&"open".into(), &100.into()));
+    // A hundred in even steps of 10 ms: the last is planned 990 ms after the first, and never sent before.
+    assert!(told["seconds"].as_f64().unwrap() > 0.98, "{told}");
+    assert!(told["generator"]["late_us"]["max"].is_number(), "{told}");
+}
+
+#[test]
+fn a_list_of_names_and_a_folder_to_compare_with_are_taken() {
+    let _turn = among_others();
+    let folder = site(3);
+    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let (list, good) = (folder.path().join("list"), folder.path().to_str().unwrap());
+    std::fs::write(&list, "0.bin\n2.bin\n").unwrap();
+    let args = ["-n", "20", "--list", list.to_str().unwrap(), "--verify", "all", "--json", "--against"];
+    let url = server.url("/");
+    let told = figures(&load(&[&[url.as_str()], &args[..], &[good]].concat()).well());
+    assert_eq!(told["verified"], 20);
+    // One byte of one of them is another here.
+    let other = site(3);
+    let mut bytes = noise(2, 1000);
+    bytes[500] ^= 1;
+    std::fs::write(other.path().join("2.bin"), bytes).unwrap();
+    let done = load(&[&[url.as_str()], &args[..], &[other.path().to_str().unwrap()]].concat());
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    let told = figures(&done);
+    assert_eq!((&told["errors"]["wrong_body"], &told["requests"]), (&10.into(), &10.into()), "{told}");
+}
+
+#[test]
+fn bodies_are_kept_where_that_is_asked_for() {
+    let _turn = among_others();
+    let folder = site(2);
+    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let kept = tempfile::tempdir().unwrap();
+    let keep = kept.path().join("bodies");
+    let args = ["-u", "2", "-n", "10", "--files", "2", "--keep", keep.to_str().unwrap()];
+    load(&[&[server.url("/{}.bin").as_str()], &args[..]].concat()).well();
+    let mut bodies = 0;
+    for entry in std::fs::read_dir(&keep).unwrap() {
+        let path = entry.unwrap().path();
+        let number = if path.to_str().unwrap().ends_with("-0.bin") { 0 } else { 1 };
+        assert!(std::fs::read(&path).unwrap() == noise(number, 1000), "{}", path.display());
+        bodies += 1;
+    }
+    assert_eq!(bodies, 10);
+}
+
+#[test]
+fn uploads_have_names_of_their_own_and_are_verified_after_the_end() {
+    let _turn = among_others();
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on_data(Kind::Epoll, data.path(), &[]);
+    let mut alice = Member::new(&server, "alice");
+    let token = data.path().join("token");
+    std::fs::write(&token, &alice.token).unwrap();
+    let common = ["-X", "PUT", "--size", "3kB", "-u", "4", "-n", "40", "--verify", "all", "--json"];
+    let url = server.url("/files/");
+    let by_token = ["--token-file", token.to_str().unwrap()];
+    let told = figures(&load(&[&[url.as_str()], &common[..], &by_token[..]].concat()).well());
+    assert_eq!(
+        (&told["requests"], &told["bytes"], &told["verified"]),
+        (&40.into(), &120_000.into(), &40.into())
+    );
+    let mut by_password = command();
+    by_password.env("PLIMSOLL_PASSWORD", plimsoll_tests::binary::member::PASSWORD);
+    by_password.arg("load").arg(&url).args(common).args(["--basic", "alice"]);
+    let told = figures(&tool::run(&mut by_password).well());
+    assert_eq!(told["verified"], 40);
+    assert_eq!(alice.names("/files/").len(), 80, "another run takes other names");
+}
+
+#[test]
+fn who_may_not_is_told_by_kind_and_the_exit_code_is_1() {
+    let _turn = among_others();
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on_data(Kind::Epoll, data.path(), &[]);
+    let args = ["-X", "PUT", "-n", "5", "--json"];
+    let done = load(&[&[server.url("/files/").as_str()], &args[..]].concat());
+    assert_eq!(done.status.code(), Some(1));
+    let told = figures(&done);
+    assert_eq!((&told["errors"]["status_401"], &told["requests"]), (&5.into(), &0.into()), "{told}");
+    assert!(done.stderr.contains("5 requests"), "{}", done.stderr);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told_before_the_start() {
+    let _turn = among_others();
+    let folder = site(1);
+    let server = Server::start(Kind::Epoll, folder.path(), &[]);
+    let done = load(&[server.url("/{}.bin").as_str(), "--files", "2", "-n", "5"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(done.stderr.contains("404") && done.stdout.is_empty(), "{}", done.stderr);
+}
+
+#[test]
+fn what_cannot_be_meant_exits_2_and_says_what_to_write() {
+    let _turn = among_others();
+    let url = "http://127.0.0.1:9/{}";
+    for (args, said) in [
+        (&["127.0.0.1:9/", "-n", "1"][..], "http://"),
+        (&["http://me:secret@127.0.0.1:9/", "-n", "1"], "--account"),
+        (&[url, "-n", "1"], "--files"),
+        (&["http://127.0.0.1:9/x", "--files", "2", "-n", "1"], "{}"),
+        (&[url, "--files", "5..5", "-n", "1"], "files"),
+        (&[url, "--files", "2"], "--duration"),
+        (&[url, "--files", "2", "-n", "1", "-d", "1s"], "cannot be used with"),
+        (&[url, "--files", "2", "-n", "0"], "-n 1000"),
+        (&[url, "--files", "2", "-n", "1", "-u", "0"], "--users"),
+        (&[url, "--files", "2", "-n", "1", "--rate", "-1"], "rate"),
+        (&[url, "--files", "2", "-n", "1", "--verify", "1/0"], "1/64"),
+        (&["http://127.0.0.1:9/x", "-X", "PUT", "-n", "1"], "{}"),
+    ] {
+        let done = load(args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}: {}", done.stderr);
+        assert!(done.stderr.contains(said) && !done.stderr.contains("secret"), "{args:?}: {}", done.stderr);
+    }
+}
+
+/// A trial that goes on until somebody ends it.
+fn endless(url: &str) -> Child {
+    let mut load = command();
+    load.args(["load", url, "-u", "4", "-d", "1h", "--json"]);
+    load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until requests have come: the trial has started.
+fn until_asked(log: &Path) {
+    until("requests are in the access log", || std::fs::metadata(log).is_ok_and(|log| log.len() > 2000));
+}
+
+fn served(folder: &Path) -> (Server, std::path::PathBuf) {
+    let log = folder.join("access.log");
+    let server = Server::start(Kind::Epoll, folder, &["--access-log", log.to_str().unwrap()]);
+    (server, log)
+}
+
+fn ended(mut child: Child) -> Done {
+    until("the trial has ended", || child.try_wait().unwrap().is_some());
+    let output = child.wait_with_output().unwrap();
+    Done {
+        status: output.status,
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn a_signal_ends_it_early_with_the_figures_so_far() {
+    let _turn = among_others();
+    let folder = site(1);
+    let (server, log) = served(folder.path());
+    let child = endless(&server.url("/0.bin"));
+    until_asked(&log);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let done = ended(child);
+    let told = figures(&done);
+    assert_eq!(done.status.code(), Some(0), "{told} {}", done.stderr);
+    assert!(told["requests"].as_u64().unwrap() > 0, "{told}");
+}
+
+/// How many errors the live line tells of, the last time that it does.
+fn errors_shown(shown: &str) -> u64 {
+    let before = shown.rmatch_indices(" errors").next().map_or("", |(at, _)| &shown[..at]);
+    before.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_errors_by_kind_and_the_live_line_tells_of_them() {
+    let _turn = among_others();
+    let folder = site(1);
+    let (mut server, log) = served(folder.path());
+    let (mut hands, program) = terminal();
+    let mut load = command();
+    load.args(["load", &server.url("/0.bin"), "-u", "4", "-d", "1h", "--json"]);
+    let mut child = load.stdout(Stdio::piped()).stderr(program).spawn().unwrap();
+    drop(load);
+    until_asked(&log);
+    server.signal(Signal::KILL);
+    server.ends_within(PATIENCE);
+    // Each user meets a broken connection once or twice, and then none at all.
+    let (mut shown, mut block) = (String::new(), [0; 4096]);
+    until("the live line tells of a dozen errors", || {
+        let bytes = hands.read(&mut block).expect("the trial goes on");
+        shown.push_str(&String::from_utf8_lossy(&block[..bytes]));
+        errors_shown(&shown) >= 12
+    });
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut told = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
+    assert!(told["requests"].as_u64().unwrap() > 0, "{told}");
+    let kinds = told["errors"].as_object().unwrap();
+    assert!(kinds.contains_key("connect"), "{told}");
+    let known = ["connect", "broken", "short_body"];
+    assert!(kinds.keys().all(|kind| known.contains(&kind.as_str())), "{told}");
+}
+
+#[test]
+fn the_help_has_examples_that_are_right_usage() {
+    let _turn = among_others();
+    let help =
+        tool::run(Command::new(plimsoll_tests::binary::plimsoll()).args(["load", "--help"])).well().text();
+    assert!(help.lines().filter(|line| line.starts_with("  plimsoll load ")).count() >= 4, "{help}");
+}
