@@ -26,12 +26,16 @@ pub use member::Member;
 pub use tool::{Done, tool};
 pub use visitor::{Broken, Reply, Visitor};
 
-/// Makes a test of each function for every real engine, beside others: `on_each_engine!(one, two);`.
+pub use crate::under::has_a_ring;
+
+/// Makes a test of each function for every real engine, beside others: `on_each_engine!(one, two);`. Under the
+/// engine that nobody has without asking for it, they run in a long run; those that are its exam, always.
 #[macro_export]
 macro_rules! on_each_engine {
-    ($($name:ident),* $(,)?) => { $crate::on_each_engine!(@ among_others; $($name),*); };
-    (alone: $($name:ident),* $(,)?) => { $crate::on_each_engine!(@ alone; $($name),*); };
-    (@ $beside:ident; $($name:ident),*) => {
+    ($($name:ident),* $(,)?) => { $crate::on_each_engine!(@ among_others is_long; $($name),*); };
+    (alone: $($name:ident),* $(,)?) => { $crate::on_each_engine!(@ alone is_long; $($name),*); };
+    (exam: $($name:ident),* $(,)?) => { $crate::on_each_engine!(@ alone has_a_ring; $($name),*); };
+    (@ $beside:ident $asked:ident; $($name:ident),*) => {
         mod epoll {
             $(#[test] fn $name() {
                 let _turn = $crate::binary::$beside();
@@ -42,6 +46,14 @@ macro_rules! on_each_engine {
             $(#[test] fn $name() {
                 let _turn = $crate::binary::$beside();
                 super::$name($crate::binary::Kind::Thread);
+            })*
+        }
+        mod uring {
+            $(#[test] fn $name() {
+                if $crate::binary::$asked() && $crate::binary::has_a_ring() {
+                    let _turn = $crate::binary::$beside();
+                    super::$name($crate::binary::Kind::Uring);
+                }
             })*
         }
     };

@@ -44,6 +44,10 @@ macro_rules! behaviours {
             use $crate::{Engine, under};
             $(#[test] fn $name() { under(Engine::Thread, super::$scenario, super::$name); })*
         }
+        mod uring {
+            use $crate::{Engine, under};
+            $(#[test] fn $name() { under(Engine::Uring, super::$scenario, super::$name); })*
+        }
         mod simulator {
             use $crate::{Engine, under};
             $(#[test] fn $name() { under(Engine::Simulator, super::$scenario, super::$name); })*

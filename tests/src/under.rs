@@ -3,16 +3,17 @@
 use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_engine::{Connections, Kind, Plan, SystemFs, bind, block_on, serve};
+use plimsoll_engine::{Connections, Kind, Plan, SystemFs, bind, block_on, check_ring, serve};
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Fs, Io, Setup, Stop};
 
 use crate::accounts::Accounts;
+use crate::binary::skipped;
 use crate::counted::counted;
 use crate::ftp::ftp;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
@@ -23,6 +24,7 @@ use crate::service::{self, Seen};
 pub enum Engine {
     Epoll,
     Thread,
+    Uring,
     Simulator,
 }
 
@@ -41,12 +43,26 @@ pub fn under<F: Future<Output = ()> + 'static>(
     match engine {
         Engine::Epoll => for_real(engine, Kind::Epoll, &scenario(), behaviour),
         Engine::Thread => for_real(engine, Kind::Thread, &scenario(), behaviour),
+        Engine::Uring if has_a_ring() => for_real(engine, Kind::Uring, &scenario(), behaviour),
+        Engine::Uring => {}
         Engine::Simulator => {
             for seed in every_seed() {
                 simulated(seed, Faults::splits(), &scenario(), behaviour);
             }
         }
     }
+}
+
+/// Whether this system has what the engine `uring` needs; where it has not, that is said, once.
+pub fn has_a_ring() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| match check_ring() {
+        Ok(()) => true,
+        Err(reason) => {
+            skipped("everything under the engine uring", &reason.to_string());
+            false
+        }
+    })
 }
 
 /// The seeds that each test in the simulator runs with.

@@ -18,7 +18,7 @@ const CAUGHT: i32 = 23;
 /// Few: the simulator's seeds look for bugs of order, and a leak shows in any order.
 const SEEDS: &str = "2";
 /// A process for each: LeakSanitizer does not survive a few thousand threads in one.
-const ENGINES: [&str; 3] = ["epoll", "thread", "simulator"];
+const ENGINES: [&str; 4] = ["epoll", "thread", "uring", "simulator"];
 /// Leaks from a thread that ends, so that no stack still holds the address.
 const CANARY: &str = "fn main() {
     let leak = || for _ in 0..10 { std::mem::forget(std::hint::black_box(vec![7u8; 4096])); };

@@ -23,7 +23,7 @@ pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
     kind: Kind,
     main: impl FnOnce(Io) -> F,
 ) -> io::Result<T> {
-    let driver = Driver::new(kind.park(), kind.offload()?, &Stop::new(), &Connections::new(usize::MAX))?;
+    let driver = Driver::new(kind.wait(), kind.offload()?, &Stop::new(), &Connections::new(usize::MAX))?;
     let entered = driver.enter();
     let result = Rc::new(Cell::new(None));
     let (future, slot) = (main(driver.io()), Rc::clone(&result));
@@ -46,7 +46,7 @@ pub fn run_all(
     begin: impl FnOnce(&Io) -> Vec<LocalFuture>,
 ) -> io::Result<()> {
     let connections = Connections::new(usize::MAX);
-    let driver = Driver::new(kind.park(), kind.offload()?, stop, &connections)?;
+    let driver = Driver::new(kind.wait(), kind.offload()?, stop, &connections)?;
     let entered = driver.enter();
     for task in begin(&driver.io()) {
         driver.spawn(task);

@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::notifier::Notifier;
 use crate::offload::Offload;
-use crate::ready::{self, Park, Reactor};
+use crate::sockets::{Sockets, Wait};
 
 /// One thread's engine.
 pub(crate) struct Driver {
@@ -27,7 +27,7 @@ pub(crate) struct Driver {
     timers: Timers,
     clock: Clock,
     notifier: Arc<Notifier>,
-    reactor: Rc<Reactor>,
+    sockets: Sockets,
     offload: Offload,
     stop: Stop,
     stop_seen: Cell<Option<Instant>>,
@@ -36,7 +36,7 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn new(
-        park: Park,
+        wait: Wait,
         offload: Offload,
         stop: &Stop,
         connections: &Arc<Connections>,
@@ -48,7 +48,7 @@ impl Driver {
             executor: Executor::new(bell),
             timers: Timers::default(),
             clock: Clock::new(),
-            reactor: Reactor::new(park, &notifier)?,
+            sockets: Sockets::new(wait, &notifier)?,
             notifier,
             offload,
             stop: stop.clone(),
@@ -68,8 +68,8 @@ impl Driver {
         Io::new(Rc::<Driver>::clone(self))
     }
 
-    pub(crate) fn reactor(&self) -> &Rc<Reactor> {
-        &self.reactor
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.sockets
     }
 
     pub(crate) fn spawn(&self, task: LocalFuture) -> TaskId {
@@ -99,7 +99,7 @@ impl Driver {
             for task in batch.drain(..) {
                 self.turn(task);
             }
-            self.reactor.flush();
+            self.sockets.flush();
             if done() || self.stopping_for().is_some_and(|time| time > grace) {
                 return;
             }
@@ -110,11 +110,12 @@ impl Driver {
     /// Drops every task and, with them, their connections.
     pub(crate) fn clear(&self) {
         self.executor.clear();
+        self.sockets.end();
     }
 
     fn look_around(&self) {
         let now = self.clock.tick();
-        self.reactor.new_turn();
+        self.sockets.new_turn();
         self.timers.fire(now);
         if self.stop.is_ordered() && self.stop_seen.get().is_none() {
             self.stop_seen.set(Some(now));
@@ -127,19 +128,19 @@ impl Driver {
             self.connections.count_panic();
             tracing::error!(%message, "a connection panicked and was dropped: a defect of the server");
         }
-        self.reactor.flush();
+        self.sockets.flush();
     }
 
     fn park(&self, grace: Duration) {
         self.notifier.about_to_park();
         let stop_unseen = self.stop.is_ordered() && self.stop_seen.get().is_none();
-        let timeout = if self.executor.any_ready() || self.reactor.has_more() || stop_unseen {
+        let timeout = if self.executor.any_ready() || self.sockets.has_more() || stop_unseen {
             Some(Duration::ZERO)
         } else {
             let until_grace = self.stop_seen.get().map(|since| since + grace + Duration::from_millis(1));
             [self.timers.next(), until_grace].into_iter().flatten().min().map(|at| at - self.clock.now())
         };
-        self.reactor.park(timeout);
+        self.sockets.park(timeout);
         self.notifier.unparked();
     }
 }
@@ -162,11 +163,11 @@ impl Engine for Driver {
     }
 
     fn connect(&self, to: &Address) -> io::Result<Stream> {
-        ready::connect(&self.reactor, to)
+        self.sockets.connect(to)
     }
 
     fn listen(&self, at: &Address) -> io::Result<Listener> {
-        ready::listen(&self.reactor, at)
+        self.sockets.listen(at)
     }
 
     fn at_hand(&self) -> &dyn Fs {

@@ -49,3 +49,21 @@ pub const LOOKUP_TRIES_MAX: u32 = 8;
 pub const DESCRIPTORS_RESERVED: u64 = 64;
 /// Bytes that a copy by hand holds in memory.
 pub const COPY_CHUNK_BYTES: usize = 128 * 1024;
+/// Operations that a ring's turn hands over together; more are handed over at once.
+pub const RING_SUBMISSIONS: u32 = 1024;
+/// Completions that the kernel has room for in a ring; it keeps more in memory of its own, and none is lost.
+pub const RING_COMPLETIONS: u32 = 4096;
+/// Blocks of a ring into which request heads are received: a power of two. Each is replaced as it is used, so
+/// this bounds how many are received together, not how many are held.
+pub const RING_HEAD_BLOCKS: u16 = 128;
+/// The same for bodies, whose blocks are larger.
+pub const RING_BODY_BLOCKS: u16 = 16;
+/// Accepts that a ring has under way for one listener of the server: as many connections may have been
+/// accepted without being served yet.
+pub const RING_ACCEPTS: usize = 8;
+/// Bytes that are copied together so that they leave in one send; what is longer is sent from where it is.
+pub const GATHERED_BYTES_MAX: usize = 16 * 1024;
+/// How long the end of a ring waits for its operations, all of which have been cancelled.
+pub const RING_END_TIME: Duration = Duration::from_secs(5);
+/// How long a ring pauses that the kernel refuses to enter, so that it does not spin.
+pub const RING_FAILED_PAUSE: Duration = Duration::from_millis(100);

@@ -43,12 +43,23 @@ impl Pool {
     }
 
     fn take_back(&self, mut block: Vec<u8>) {
+        poison(&mut block);
         self.leased_bytes.set(self.leased_bytes.get() - self.block_bytes);
         let mut free = self.free.borrow_mut();
         if free.len() < POOL_KEPT_BLOCKS_MAX && block.capacity() == self.block_bytes {
             block.clear();
             free.push(block);
         }
+    }
+}
+
+/// What memory is filled with that went back, in a debug build.
+pub const POISON: u8 = 0xDB;
+
+/// Fills memory that goes back to where it came from, in a debug build: who reads it later sees it.
+pub fn poison(block: &mut [u8]) {
+    if cfg!(debug_assertions) {
+        block.fill(POISON);
     }
 }
 
@@ -164,6 +175,13 @@ mod tests {
         let pool = Pool::new(64);
         drop(lease_of(&pool, b"secret"));
         assert!(pool.lease().is_empty());
+    }
+
+    #[test]
+    fn what_goes_back_is_poisoned_in_a_debug_build() {
+        let mut block = b"secret".to_vec();
+        poison(&mut block);
+        assert_eq!(block == [POISON; 6], cfg!(debug_assertions));
     }
 
     #[test]

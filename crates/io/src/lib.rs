@@ -44,7 +44,7 @@ pub use deadline::{Deadline, Elapsed};
 pub use engine::{Engine, Handler, Job, LocalFuture, Setup, Work};
 pub use file::{Entry, Existing, File, FileKind, Fs, Handle, Space, Stat, check_name};
 pub use io::Io;
-pub use lease::{Detached, Lease, Pool};
+pub use lease::{Detached, Lease, POISON, Pool, poison};
 pub use listener::{Accept, Listener};
 pub use offload::NotDone;
 pub use segment::{FileRange, Segment};

@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn with_ftp_a_connection_may_have_one_for_data_too() {
-        for (engine, each) in [("epoll", 2), ("thread", 3)] {
+        for (engine, each) in [("epoll", 2), ("uring", 2), ("thread", 3)] {
             let max =
                 |more: &[&str]| connections_max(&Config::of(&[&["--engine", engine], more].concat()), 4_096);
             assert_eq!(max(&[]), (4_096 - 1_024 - 64) / each);

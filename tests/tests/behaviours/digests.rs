@@ -88,4 +88,5 @@ async fn digests_of_large_files_hold_nobody_up(scene: Scene) {
 fn a_digest_takes_turns_and_ends_with_its_client() {
     under(Engine::Epoll, scenario, digests_of_large_files_hold_nobody_up);
     under(Engine::Thread, scenario, digests_of_large_files_hold_nobody_up);
+    under(Engine::Uring, scenario, digests_of_large_files_hold_nobody_up);
 }

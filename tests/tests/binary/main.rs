@@ -34,5 +34,7 @@ mod ready;
 mod reload;
 mod service_manager;
 mod signals;
+mod soak;
 mod stop_under_load;
+mod traced;
 mod wget;

@@ -46,8 +46,7 @@ fn ignored(reading: &Reading) -> Option<String> {
 mod tests {
     use super::*;
 
-    const WHOLE: &str =
-        "running 3 tests\ntest epoll::a ... ok\ntest thread::a ... ok\ntest simulator::a ... ok\n";
+    const WHOLE: &str = "running 4 tests\ntest epoll::a ... ok\ntest thread::a ... ok\ntest uring::a ... ok\ntest simulator::a ... ok\n";
 
     fn complaints_of(output: &str, is_whole: bool, has_succeeded: bool) -> usize {
         let mut reading = Reading::default();
@@ -65,15 +64,15 @@ mod tests {
 
     #[test]
     fn a_clean_run_has_none() {
-        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(3, 0)), true, true), 0);
+        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(4, 0)), true, true), 0);
     }
 
     #[test]
     fn a_crash_an_ignored_test_and_an_empty_run_have_one() {
-        assert_eq!(complaints_of(&format!("{WHOLE}{}{WHOLE}", result(3, 0)), true, false), 1);
-        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(3, 1)), true, true), 1);
+        assert_eq!(complaints_of(&format!("{WHOLE}{}{WHOLE}", result(4, 0)), true, false), 1);
+        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(4, 1)), true, true), 1);
         assert_eq!(complaints_of("", true, true), 1);
-        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(3, 0)), true, false), 1);
+        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(4, 0)), true, false), 1);
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn is_left_behind(path: &Path, at: &SocketAddrUnix) -> io::Result<bool> {
 }
 
 /// A socket that connects to `to`, and who that is.
-pub(super) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
+pub(crate) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
     let fd = socket_with(family(to), SocketType::STREAM, NEW, None)?;
     let (started, peer) = match to {
         Address::Ip(at) => {
@@ -115,7 +115,7 @@ pub(super) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
 }
 
 /// The address of this end of `fd`.
-pub(super) fn local_address(fd: impl AsFd) -> io::Result<Address> {
+pub(crate) fn local_address(fd: impl AsFd) -> io::Result<Address> {
     let address = getsockname(fd)?;
     if address.address_family() == AddressFamily::UNIX {
         let address = SocketAddrUnix::try_from(address)?;
@@ -126,7 +126,7 @@ pub(super) fn local_address(fd: impl AsFd) -> io::Result<Address> {
 }
 
 /// Who connected, from what `accept` told.
-pub(super) fn peer_of(address: Option<SocketAddrAny>) -> Peer {
+pub(crate) fn peer_of(address: Option<SocketAddrAny>) -> Peer {
     match address.map(std::net::SocketAddr::try_from) {
         Some(Ok(at)) => Peer::Ip(at.ip().to_canonical(), at.port()),
         _ => Peer::Unix,
@@ -134,6 +134,6 @@ pub(super) fn peer_of(address: Option<SocketAddrAny>) -> Peer {
 }
 
 /// Whether `fd` has connected, or why it could not.
-pub(super) fn connected(fd: impl AsFd) -> io::Result<()> {
-    Ok(sockopt::socket_error(fd)??)
+pub(crate) fn connected(fd: impl AsFd) -> Result<(), Errno> {
+    sockopt::socket_error(fd)?
 }

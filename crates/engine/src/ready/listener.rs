@@ -89,7 +89,7 @@ impl ReadyListener {
 /// For reliable operation the application should detect the network errors defined for the protocol after
 /// accept() and treat them like EAGAIN by retrying. In the case of TCP/IP, these are ENETDOWN, EPROTO,
 /// ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP, and ENETUNREACH" (accept(2)).
-fn is_that_connections(error: Errno) -> bool {
+pub(crate) fn is_that_connections(error: Errno) -> bool {
     use Errno as E;
     matches!(error, E::CONNABORTED | E::INTR | E::PERM | E::NETDOWN | E::PROTO | E::NOPROTOOPT)
         || matches!(error, E::HOSTDOWN | E::NONET | E::HOSTUNREACH | E::OPNOTSUPP | E::NETUNREACH)

@@ -1,6 +1,6 @@
 //! The readiness socket: one set of sockets and listeners, parked in poll(2) or in epoll.
 //!
-//! It is not the ring's socket (that one will hand memory to the kernel). What must hold: an event is only
+//! It is not the ring's socket (that one hands memory to the kernel). What must hold: an event is only
 //! a hint that a system call is worth trying, so a stale or a missed one costs a call and never a byte.
 
 mod address;
@@ -10,7 +10,8 @@ mod reactor;
 mod socket;
 
 pub use address::{Bound, bind};
-pub(crate) use listener::ReadyListener;
+pub(crate) use address::{connected, local_address, peer_of, start_connect};
+pub(crate) use listener::{ReadyListener, is_that_connections};
 pub(crate) use park::Park;
 pub(crate) use reactor::Reactor;
 pub(crate) use socket::Socket;
@@ -22,7 +23,7 @@ use plimsoll_io::{Address, Listener, Stream};
 
 /// Starts to connect to `to`.
 pub(crate) fn connect(reactor: &Rc<Reactor>, to: &Address) -> io::Result<Stream> {
-    let (fd, peer) = address::start_connect(to)?;
+    let (fd, peer) = start_connect(to)?;
     Ok(Stream::new(Socket::connecting(reactor, fd, peer)?))
 }
 

@@ -119,7 +119,7 @@ impl Socket {
             state.writable = true;
             if state.connecting {
                 state.connecting = false;
-                state.error = connected(&self.fd).err().and_then(|error| Errno::from_io_error(&error));
+                state.error = connected(&self.fd).err();
             }
             self.send_share(&mut state, self.reactor.turn());
             self.queue_if_more(&mut state);

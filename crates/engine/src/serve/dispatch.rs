@@ -13,7 +13,8 @@ use plimsoll_io::{Either, Io, Peer, select};
 use crate::connections::{Admitted, Connections};
 use crate::driver::Driver;
 use crate::limits::{ACCEPT_PAUSE, ACCEPTS_AT_STOP_MAX, FULL_PAUSE};
-use crate::ready::{Bound, ReadyListener};
+use crate::ready::Bound;
+use crate::sockets::Acceptor;
 
 /// A connection that may be served.
 pub(super) struct Accepted {
@@ -30,11 +31,12 @@ pub(super) fn accept_all(
     serve: impl Fn(Accepted) + 'static,
 ) -> impl Future<Output = ()> + 'static {
     let (io, connections) = (driver.io(), Arc::clone(connections));
-    let listener = ReadyListener::new(driver.reactor(), bound);
+    let listener = driver.sockets().acceptor(bound);
     async move {
         while let Either::Left(accepted) = select(next(&listener, &io, &connections), io.stopping()).await {
             serve(accepted);
         }
+        poll_fn(|cx| listener.poll_end(cx)).await;
         for _ in 0..ACCEPTS_AT_STOP_MAX {
             let waiting = if connections.is_full() { None } else { listener.accept_now() };
             let Some((fd, peer)) = waiting else { return };
@@ -45,12 +47,12 @@ pub(super) fn accept_all(
     }
 }
 
-async fn next(listener: &ReadyListener, io: &Io, connections: &Arc<Connections>) -> Accepted {
+async fn next(listener: &Acceptor, io: &Io, connections: &Arc<Connections>) -> Accepted {
     loop {
         while connections.is_full() {
             io.sleep(FULL_PAUSE).await;
         }
-        match poll_fn(|cx| listener.poll_accept_fd(cx)).await {
+        match poll_fn(|cx| listener.poll_accept(cx)).await {
             Ok((fd, peer)) => {
                 // Who is refused is dropped here: its descriptor closes.
                 if let Some(admitted) = connections.admit(&peer) {

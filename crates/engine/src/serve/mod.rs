@@ -5,7 +5,7 @@
 //! returns when the last has gone.
 
 mod dispatch;
-mod epoll;
+mod loops;
 mod thread;
 
 use std::fmt;
@@ -20,6 +20,8 @@ use crate::connections::Connections;
 use crate::limits::DESCRIPTORS_RESERVED;
 use crate::offload::Offload;
 use crate::ready::{Bound, Park};
+use crate::ring::{NoRing, check_ring};
+use crate::sockets::Wait;
 
 /// A kind of engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,16 +30,18 @@ pub enum Kind {
     Thread,
     /// A loop for each core, in which all connections take turns.
     Epoll,
+    /// A loop for each core over a ring of its own, to which the work itself is handed.
+    Uring,
 }
 
 /// A name that is no engine's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no engine {0:?}: write auto, thread or epoll")]
+#[error("there is no engine {0:?}: write auto, thread, epoll or uring")]
 pub struct UnknownEngine(String);
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 2] = [Kind::Thread, Kind::Epoll];
+    pub const ALL: [Kind; 3] = [Kind::Thread, Kind::Epoll, Kind::Uring];
 
     /// How many connections may be open where `open_files` descriptors may: each takes its socket, and can
     /// have as many as `beside` more for what it does.
@@ -45,23 +49,32 @@ impl Kind {
         let own = match self {
             // Its thread has a bell.
             Kind::Thread => 2,
-            Kind::Epoll => 1,
+            Kind::Epoll | Kind::Uring => 1,
         };
         let (each, left) = (own + beside, open_files.saturating_sub(DESCRIPTORS_RESERVED));
         usize::try_from(left / each).unwrap_or(usize::MAX).max(1)
     }
 
-    pub(crate) fn park(self) -> Park {
+    /// Whether this system has what the engine needs.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn check(self) -> Result<(), NoRing> {
+        if self == Kind::Uring { check_ring() } else { Ok(()) }
+    }
+
+    pub(crate) fn wait(self) -> Wait {
         match self {
-            Kind::Thread => Park::Poll,
-            Kind::Epoll => Park::Epoll,
+            Kind::Thread => Wait::Ready(Park::Poll),
+            Kind::Epoll => Wait::Ready(Park::Epoll),
+            Kind::Uring => Wait::Ring,
         }
     }
 
     pub(crate) fn offload(self) -> io::Result<Offload> {
         match self {
             Kind::Thread => Offload::in_place(),
-            Kind::Epoll => Offload::pooled(),
+            Kind::Epoll | Kind::Uring => Offload::pooled(),
         }
     }
 }
@@ -71,6 +84,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Thread => "thread",
             Kind::Epoll => "epoll",
+            Kind::Uring => "uring",
         })
     }
 }
@@ -82,6 +96,7 @@ impl FromStr for Kind {
         match name {
             "auto" | "epoll" => Ok(Kind::Epoll),
             "thread" => Ok(Kind::Thread),
+            "uring" => Ok(Kind::Uring),
             _ => Err(UnknownEngine(name.to_owned())),
         }
     }
@@ -108,9 +123,10 @@ pub struct Plan {
 /// # Errors
 /// What the system says when the engine is made.
 pub fn serve(plan: Plan) -> io::Result<()> {
+    plan.engine.check()?;
     match plan.engine {
         Kind::Thread => thread::serve(plan),
-        Kind::Epoll => epoll::serve(plan),
+        Kind::Epoll | Kind::Uring => loops::serve(plan),
     }
 }
 

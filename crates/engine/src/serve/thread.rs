@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_io::{Setup, Stop, Stream};
+use plimsoll_io::{Setup, Stop};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
@@ -17,12 +17,11 @@ use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::limits::CONNECTION_STACK_BYTES;
 use crate::offload::Offload;
-use crate::ready::Socket;
 
 pub(super) fn serve(plan: Plan) -> io::Result<()> {
     let Plan { listeners, stop, connections, grace, .. } = plan;
     let offload = Kind::Thread.offload()?;
-    let driver = Driver::new(Kind::Thread.park(), offload.clone(), &stop, &connections)?;
+    let driver = Driver::new(Kind::Thread.wait(), offload.clone(), &stop, &connections)?;
     let entered = driver.enter();
     let mut accepting = Vec::new();
     for (bound, setup) in listeners {
@@ -74,12 +73,11 @@ fn has_gone(accepted: &Accepted) -> bool {
 
 fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {
     let (Accepted { fd, peer, admitted }, Own { setup, stop, offload, connections, grace }) = (accepted, own);
-    let driver = Driver::new(Kind::Thread.park(), offload, &stop, &connections)?;
+    let driver = Driver::new(Kind::Thread.wait(), offload, &stop, &connections)?;
     let _entered = driver.enter();
-    let socket = Socket::accepted(driver.reactor(), fd, peer);
     let handler = setup(driver.io());
     driver.spawn(handler.background());
-    let connection = driver.spawn(handler.serve(Stream::new(socket)));
+    let connection = driver.spawn(handler.serve(driver.sockets().accepted(fd, peer)));
     driver.run(grace, || !driver.is_live(connection));
     connections.count_cut_off(usize::from(driver.is_live(connection)));
     driver.clear();

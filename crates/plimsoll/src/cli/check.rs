@@ -24,7 +24,7 @@ pub(super) fn what_would_be_done(config: &Config) -> String {
     }
     let threads = match fixed.engine {
         Kind::Thread => "a thread per connection".to_owned(),
-        Kind::Epoll => format!("loops: {}", fixed.threads.number()),
+        Kind::Epoll | Kind::Uring => format!("loops: {}", fixed.threads.number()),
     };
     lines.push(("run", format!("engine {}, {threads}, grace {}", fixed.engine, fixed.grace)));
     if fixed.has_operations() {

@@ -51,6 +51,7 @@ impl Serve {
         let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
         let log = log.context("cannot start the log")?;
         plimsoll_engine::check_kernel()?;
+        config.fixed.engine.check()?;
         let sites = open_sites(config)?;
         if self.check {
             check_logs(config)?;

@@ -50,7 +50,8 @@ pub(crate) struct Fixed {
     #[arg(long, value_name = "full|none", env = "PLIMSOLL_DURABILITY", default_value = "full")]
     pub(crate) durability: Durability,
 
-    /// What runs connections: auto, epoll (a loop per core) or thread (a thread per connection)
+    /// What runs connections: auto, epoll (a loop per core), uring (the same
+    /// on io_uring) or thread (a thread per connection)
     #[arg(long, env = "PLIMSOLL_ENGINE", default_value = "auto")]
     pub(crate) engine: Kind,
 

@@ -119,6 +119,7 @@ const FEW_SEEDS: usize = 3;
 fn under_each<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
     under(Engine::Epoll, scenario, behaviour);
     under(Engine::Thread, scenario, behaviour);
+    under(Engine::Uring, scenario, behaviour);
     for seed in every_seed().take(FEW_SEEDS) {
         simulated(seed, Faults::splits(), &scenario(), behaviour);
     }

@@ -1,4 +1,4 @@
-//! A loop for each thread; connections stay on the loop that accepted them.
+//! A loop for each thread, over epoll or over a ring; connections stay on the loop that accepted them.
 //!
 //! It has no balancer: the kernel wakes one loop per connection that arrives, a busy loop later than an
 //! idle one. What must hold: loops share nothing but the listeners, the pool of file threads and counters.
@@ -8,17 +8,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_io::{Handler, Setup, Stream};
+use plimsoll_io::{Handler, Setup};
 
+use super::Plan;
 use super::dispatch::{Accepted, accept_all};
-use super::{Kind, Plan};
 use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::offload::Offload;
-use crate::ready::{Bound, Socket};
+use crate::ready::Bound;
 
 pub(super) fn serve(plan: Plan) -> io::Result<()> {
-    let offload = Kind::Epoll.offload()?;
+    let offload = plan.engine.offload()?;
     let mut loops = Vec::new();
     for number in 1..plan.threads.max(1) {
         let part = Loop::of(&plan, &offload)?;
@@ -50,8 +50,8 @@ impl Loop {
     }
 
     fn run(self) -> io::Result<()> {
-        let Plan { listeners, stop, connections, grace, .. } = self.plan;
-        let driver = Driver::new(Kind::Epoll.park(), self.offload, &stop, &connections)?;
+        let Plan { engine, listeners, stop, connections, grace, .. } = self.plan;
+        let driver = Driver::new(engine.wait(), self.offload, &stop, &connections)?;
         let _entered = driver.enter();
         let result = run_on(&driver, listeners, &connections, grace);
         driver.clear();
@@ -83,8 +83,8 @@ fn run_on(
 
 fn serve_here(driver: &Rc<Driver>, handler: &Rc<dyn Handler>, accepted: Accepted, open: &Rc<()>) {
     let Accepted { fd, peer, admitted } = accepted;
-    let socket = Socket::accepted(driver.reactor(), fd, peer);
-    let (connection, open) = (handler.serve(Stream::new(socket)), Rc::clone(open));
+    let stream = driver.sockets().accepted(fd, peer);
+    let (connection, open) = (handler.serve(stream), Rc::clone(open));
     driver.spawn(Box::pin(async move {
         let _counted = (admitted, open);
         connection.await;

@@ -1,0 +1,150 @@
+//! How a connection of the ring sends: memory by the ring, files by sendfile(2) as far as there is room.
+//!
+//! It is not a queue (the outbox is). What must hold: one send is under way at most, and what it was lent
+//! stays at the outbox's front until it has completed; a file is sent in bounded shares of a turn.
+
+use std::rc::Rc;
+
+use plimsoll_io::limits::{GATHER_SEGMENTS_MAX, TURN_SEND_BYTES_MAX};
+use plimsoll_io::outbox::Front;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, Shutdown, shutdown};
+
+use super::connection::{Connection, State};
+use crate::limits::GATHERED_BYTES_MAX;
+
+impl Connection {
+    /// Begins to send what was pushed; whether there is more of a file than this turn's share.
+    pub(super) fn flush(self: &Rc<Self>) -> bool {
+        let mut state = self.state.borrow_mut();
+        state.queued = false;
+        self.send(&mut state);
+        state.queued = state.can_send() && !state.is_dropped;
+        state.queued
+    }
+
+    /// Has what was pushed sent when the task's turn ends.
+    pub(super) fn queue(self: &Rc<Self>, state: &mut State) {
+        if !state.queued && (state.can_send() || (state.finishing && !state.shut)) {
+            state.queued = true;
+            self.ring.flush_later(Rc::clone(self));
+        }
+    }
+
+    /// A send has completed.
+    pub(super) fn on_sent(self: &Rc<Self>, result: Result<u32, Errno>) {
+        let mut state = self.state.borrow_mut();
+        state.sending = None;
+        match result {
+            Ok(bytes) => state.outbox.advance(u64::from(bytes)),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if !state.is_dropped => state.sending = Some(self.ring.wait_for_room(self)),
+            Err(Errno::AGAIN | Errno::CANCELED) => state.is_stuck = true,
+            Err(error) => self.fail(&mut state, error),
+        }
+        state.forget_unsent();
+        self.send_on(&mut state);
+    }
+
+    /// Goes on after something has completed.
+    pub(super) fn send_on(self: &Rc<Self>, state: &mut State) {
+        self.send(state);
+        if state.can_send() && !state.queued && !state.is_dropped {
+            state.queued = true;
+            self.ring.flush_next_turn(Rc::clone(self));
+        }
+        self.settle(state);
+    }
+
+    fn send(self: &Rc<Self>, state: &mut State) {
+        let turn = self.ring.turn();
+        if state.share.0 != turn {
+            state.share = (turn, 0);
+        }
+        while state.can_send() && state.share.1 < TURN_SEND_BYTES_MAX {
+            if matches!(state.outbox.front(), Some(Front::File(..))) {
+                self.send_file(state);
+            } else {
+                self.send_bytes(state);
+            }
+        }
+        if state.finishing && !state.shut && state.error.is_none() && state.outbox.unsent() == 0 {
+            state.shut = true;
+            // Where it is dropped, the close that follows says the end: no call for it. Else it may be reset
+            // by now; the next receive tells.
+            if !state.is_dropped {
+                let _ = self.with_fd(|fd| shutdown(fd, Shutdown::Write));
+            }
+        }
+        state.wake_drainer();
+    }
+
+    /// Sends some of the file at the front, or waits for room.
+    fn send_file(self: &Rc<Self>, state: &mut State) {
+        let asked = TURN_SEND_BYTES_MAX - state.share.1;
+        let Some(Front::File(file, range)) = state.outbox.front() else { return };
+        let (mut offset, count) = (range.start, asked.min(range.end - range.start));
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let source = file.descriptor().ok_or(Errno::BADF);
+        let sent = source
+            .and_then(|source| self.with_fd(|fd| rustix::fs::sendfile(fd, source, Some(&mut offset), count)));
+        match sent {
+            Ok(0) => {
+                // The file is shorter than it was when its length was told.
+                state.truncated = true;
+                self.fail(state, Errno::IO);
+            }
+            Ok(sent) => {
+                state.share.1 += sent as u64;
+                state.outbox.advance(sent as u64);
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if state.is_dropped => state.is_stuck = true,
+            Err(Errno::AGAIN) => state.sending = Some(self.ring.wait_for_room(self)),
+            Err(error) => self.fail(state, error),
+        }
+    }
+
+    /// Hands bytes from memory over to the ring.
+    fn send_bytes(self: &Rc<Self>, state: &mut State) {
+        let mut slices = [&[][..]; GATHER_SEGMENTS_MAX];
+        let count = state.outbox.gather(&mut slices);
+        let (together, bytes) = short_ones(&slices[..count]);
+        let sent_together = together.max(1);
+        let mut flags = SendFlags::NOSIGNAL;
+        // The head and the file's first bytes travel together.
+        flags.set(SendFlags::MORE, state.outbox.more_after(sent_together));
+        flags.set(SendFlags::DONTWAIT, state.is_dropped);
+        let key = if together > 0 {
+            let mut gathered = self.ring.gather();
+            gathered.reserve(bytes);
+            slices[..together].iter().for_each(|slice| gathered.extend_from_slice(slice));
+            self.ring.send_gathered(self, gathered, flags)
+        } else {
+            let share = usize::try_from(TURN_SEND_BYTES_MAX).unwrap_or(usize::MAX);
+            let lent = &slices[0][..slices[0].len().min(share)];
+            // SAFETY: these bytes are those of a segment in the outbox, which owns them on the heap, or of
+            // the program. The outbox is part of the connection, which the operation keeps; what is at its
+            // front goes only by `advance` and `clear`, which are not called while `sending` is set.
+            unsafe { self.ring.send_lent(self, lent, flags) }
+        };
+        state.sending = Some(key);
+    }
+}
+
+/// How many of the first slices are short enough to be copied together, and their bytes.
+fn short_ones(slices: &[&[u8]]) -> (usize, usize) {
+    let (mut count, mut bytes) = (0, 0);
+    while count < slices.len() && bytes + slices[count].len() <= GATHERED_BYTES_MAX {
+        bytes += slices[count].len();
+        count += 1;
+    }
+    (count, bytes)
+}
+
+impl State {
+    fn can_send(&self) -> bool {
+        let is_free = self.sending.is_none() && !self.connecting && !self.is_stuck;
+        is_free && self.error.is_none() && self.outbox.unsent() > 0
+    }
+}

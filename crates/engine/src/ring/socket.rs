@@ -1,0 +1,96 @@
+//! The stream socket of the ring's engine, as a protocol holds it.
+//!
+//! It has no state of its own. What must hold: dropping it ends what is under way, and resets the connection
+//! unless it was finished and the system has taken all of it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use plimsoll_io::{Address, Lease, Peer, Segment, Transport, Want};
+use rustix::io::Errno;
+
+use super::connection::Connection;
+use super::ring::Ring;
+use crate::ready::local_address;
+
+/// A stream socket of one thread.
+pub(crate) struct Socket {
+    connection: Rc<Connection>,
+}
+
+impl Socket {
+    /// A socket that was accepted.
+    pub(crate) fn accepted(ring: &Rc<Ring>, fd: OwnedFd, peer: Peer) -> Rc<Socket> {
+        Rc::new(Socket { connection: Connection::accepted(ring, fd, peer) })
+    }
+
+    /// A socket that connects.
+    pub(super) fn connecting(ring: &Rc<Ring>, fd: OwnedFd, peer: Peer) -> Rc<Socket> {
+        Rc::new(Socket { connection: Connection::connecting(ring, fd, peer) })
+    }
+}
+
+impl Transport for Socket {
+    fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
+        self.connection.poll_recv(cx, want)
+    }
+
+    fn push(&self, segment: Segment) {
+        let mut state = self.connection.state.borrow_mut();
+        debug_assert!(!state.finishing, "pushed after finish");
+        state.push(segment);
+        self.connection.queue(&mut state);
+    }
+
+    fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
+        let mut state = self.connection.state.borrow_mut();
+        if let Some(error) = state.told_error() {
+            return Poll::Ready(Err(error));
+        }
+        if !state.connecting && state.outbox.unsent() <= below {
+            return Poll::Ready(Ok(()));
+        }
+        self.connection.queue(&mut state);
+        state.drainer = Some((below, cx.waker().clone()));
+        Poll::Pending
+    }
+
+    fn unsent(&self) -> u64 {
+        let state = self.connection.state.borrow();
+        if state.error.is_none() { state.outbox.unsent() } else { 0 }
+    }
+
+    fn lost(&self) -> u64 {
+        let state = self.connection.state.borrow();
+        // Of a broken connection the rest is lost, also what is lent to a send that has not ended yet.
+        let rest = if state.error.is_none() { 0 } else { state.outbox.unsent() };
+        state.outbox.lost() + rest
+    }
+
+    fn takes_files(&self) -> bool {
+        true
+    }
+
+    fn finish(&self) {
+        let mut state = self.connection.state.borrow_mut();
+        state.finishing = true;
+        self.connection.queue(&mut state);
+    }
+
+    fn peer(&self) -> &Peer {
+        &self.connection.peer
+    }
+
+    fn local(&self) -> io::Result<Address> {
+        let to_errno = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::INVAL);
+        Ok(self.connection.with_fd(|fd| local_address(fd).map_err(to_errno))?)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.connection.abandon();
+    }
+}

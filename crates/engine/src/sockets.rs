@@ -1,0 +1,143 @@
+//! The sockets of one thread, of whichever kind: what a driver needs of them, and no more.
+//!
+//! It is not a third kind: each call goes to the reactor or to the ring. What must hold: a driver and a
+//! dispatcher do the same over both.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use plimsoll_io::{Address, Listener, Peer, Stream};
+
+use crate::limits::RING_ACCEPTS;
+use crate::notifier::Notifier;
+use crate::ready::{self, Bound, Park, Reactor, ReadyListener};
+use crate::ring::{self, Ring, RingListener};
+
+/// How a thread waits for its sockets.
+#[derive(Clone, Copy)]
+pub(crate) enum Wait {
+    /// Until a system call is worth trying.
+    Ready(Park),
+    /// Until the kernel has done what it was handed.
+    Ring,
+}
+
+/// The sockets of one thread.
+pub(crate) enum Sockets {
+    Ready(Rc<Reactor>),
+    Ring(Rc<Ring>),
+}
+
+impl Sockets {
+    pub(crate) fn new(wait: Wait, bell: &Arc<Notifier>) -> io::Result<Sockets> {
+        Ok(match wait {
+            Wait::Ready(park) => Sockets::Ready(Reactor::new(park, bell)?),
+            Wait::Ring => Sockets::Ring(Ring::new(bell)?),
+        })
+    }
+
+    pub(crate) fn new_turn(&self) {
+        match self {
+            Sockets::Ready(reactor) => reactor.new_turn(),
+            Sockets::Ring(ring) => ring.new_turn(),
+        }
+    }
+
+    /// Sends what was pushed since the last flush.
+    pub(crate) fn flush(&self) {
+        match self {
+            Sockets::Ready(reactor) => reactor.flush(),
+            Sockets::Ring(ring) => ring.flush(),
+        }
+    }
+
+    /// Whether a socket has more to send than its share of this turn.
+    pub(crate) fn has_more(&self) -> bool {
+        match self {
+            Sockets::Ready(reactor) => reactor.has_more(),
+            Sockets::Ring(ring) => ring.has_more(),
+        }
+    }
+
+    /// Waits until there is something to do, the bell rings or `timeout` is over, and tells who waits.
+    pub(crate) fn park(&self, timeout: Option<Duration>) {
+        match self {
+            Sockets::Ready(reactor) => reactor.park(timeout),
+            Sockets::Ring(ring) => ring.park(timeout),
+        }
+    }
+
+    pub(crate) fn connect(&self, to: &Address) -> io::Result<Stream> {
+        match self {
+            Sockets::Ready(reactor) => ready::connect(reactor, to),
+            Sockets::Ring(ring) => ring::connect(ring, to),
+        }
+    }
+
+    pub(crate) fn listen(&self, at: &Address) -> io::Result<Listener> {
+        match self {
+            Sockets::Ready(reactor) => ready::listen(reactor, at),
+            Sockets::Ring(ring) => ring::listen(ring, at),
+        }
+    }
+
+    /// A dispatcher's listener, which other threads may have too.
+    pub(crate) fn acceptor(&self, bound: Bound) -> Acceptor {
+        match self {
+            Sockets::Ready(reactor) => Acceptor::Ready(ReadyListener::new(reactor, bound)),
+            Sockets::Ring(ring) => Acceptor::Ring(RingListener::new(ring, bound, RING_ACCEPTS, false)),
+        }
+    }
+
+    /// A stream of this thread, of what was accepted.
+    pub(crate) fn accepted(&self, fd: OwnedFd, peer: Peer) -> Stream {
+        match self {
+            Sockets::Ready(reactor) => Stream::new(ready::Socket::accepted(reactor, fd, peer)),
+            Sockets::Ring(ring) => Stream::new(ring::Socket::accepted(ring, fd, peer)),
+        }
+    }
+
+    /// Waits until the kernel is done with what it was handed: the last thing that a driver does.
+    pub(crate) fn end(&self) {
+        match self {
+            Sockets::Ready(_) => {}
+            Sockets::Ring(ring) => ring.end(),
+        }
+    }
+}
+
+/// What a dispatcher accepts with.
+pub(crate) enum Acceptor {
+    Ready(ReadyListener),
+    Ring(RingListener),
+}
+
+impl Acceptor {
+    /// The next connection as a descriptor.
+    pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(OwnedFd, Peer)>> {
+        match self {
+            Acceptor::Ready(listener) => listener.poll_accept_fd(cx),
+            Acceptor::Ring(listener) => listener.poll_accept_fd(cx),
+        }
+    }
+
+    /// Ready when nothing is accepted any more but by [`Acceptor::accept_now`].
+    pub(crate) fn poll_end(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Acceptor::Ready(_) => Poll::Ready(()),
+            Acceptor::Ring(listener) => listener.poll_end(cx),
+        }
+    }
+
+    /// A connection that waits already, whatever others had in this turn: for the last look before closing.
+    pub(crate) fn accept_now(&self) -> Option<(OwnedFd, Peer)> {
+        match self {
+            Acceptor::Ready(listener) => listener.accept_now(),
+            Acceptor::Ring(listener) => listener.accept_now(),
+        }
+    }
+}
