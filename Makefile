@@ -1,7 +1,7 @@
 # What a person types here. Everything longer than a line or two is a script or a task of xtask.
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-long check leaks fuzz clean rust cargo components
+.PHONY: help run demo test test-long check leaks fuzz bench clean rust cargo components
 
 # rustup puts cargo here, and a fresh shell does not always know.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -37,6 +37,13 @@ leaks: rust ## the conformance suite under LeakSanitizer
 fuzz: rust ## every fuzz target, SECS seconds each (60)
 	tests/install
 	@set -e; for target in fuzz/fuzz_targets/*.rs; do fuzz/run "$$(basename "$$target" .rs)" $(SECS); done
+
+# QUICK=1: 5 minutes instead of 30. CASES=1K,10K-new: those alone. LOGS=on: every server logs requests. SYSCALLS=1:
+# count system calls too. OUT=DIR: where results go. ARGS: more, see `cargo xtask bench --help`.
+bench: cargo ## measure plimsoll beside nginx, lighttpd, h2o and caddy; tables and plots in bench/results
+	crates/lab/contenders/install
+	@exec cargo xtask bench $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES)) $(if $(LOGS),--logs $(LOGS)) \
+	  $(if $(SYSCALLS),--syscalls) $(if $(OUT),--out $(OUT)) $(ARGS)
 
 clean: cargo ## remove what was built, never what was stored
 	cargo clean

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to whoever typed it")]
 
+mod bench;
 mod check;
 mod house;
 mod leaks;
@@ -22,7 +23,7 @@ struct Task {
     run: fn(&[String]) -> anyhow::Result<ExitCode>,
 }
 
-const TASKS: [Task; 5] = [
+const TASKS: [Task; 6] = [
     Task {
         name: "check",
         summary: "format, house rules, lints, docs, licences",
@@ -33,6 +34,11 @@ const TASKS: [Task; 5] = [
         name: "test",
         summary: "[--long] [-- EXTRA]  every test, and the count per engine",
         run: test::run,
+    },
+    Task {
+        name: "bench",
+        summary: "[OPTIONS]  the benchmark against installed peers; --help",
+        run: bench::run,
     },
     Task { name: "leaks", summary: "the conformance suite under LeakSanitizer", run: |_| done(leaks::run()) },
     Task { name: "help", summary: "this list", run: |_| done(help()) },

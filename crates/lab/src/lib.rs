@@ -7,6 +7,14 @@
 //! could spoil it (errors, wrong bytes, a generator that is the limit itself) is told beside it.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "bench")]
+pub mod bench;
+#[cfg(feature = "bench")]
+pub mod contender;
+#[cfg(feature = "bench")]
+pub mod report;
+#[cfg(feature = "bench")]
+pub mod stats;
 mod barrier;
 mod checking;
 mod course;

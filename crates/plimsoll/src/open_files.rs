@@ -17,6 +17,11 @@ const EACH_DATA: u64 = 1;
 /// The part of all descriptors that homes may take.
 const HOMES_PART: u64 = 4;
 
+/// What holds for this process now.
+pub(crate) fn soft() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Raises the soft limit to the hard one, and returns what it is then.
 pub(crate) fn raise() -> u64 {
     let limit = getrlimit(Resource::Nofile);

@@ -25,9 +25,9 @@ fn a_machine_that_will_do_exits_0_and_nothing_is_left_behind() {
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
     let args = ["--http", ":0", "--data", folder.path().to_str().unwrap()];
     let done = doctor(&args).well();
-    for check in
-        ["kernel", "chance", "open files", "address", "data folder", "disk", "space", "clock", "memory"]
-    {
+    let checks =
+        ["kernel", "chance", "open files", "accept queue", "outgoing ports", "congestion", "address"];
+    for check in checks.into_iter().chain(["data folder", "disk", "space", "clock", "memory"]) {
         assert!(done.text().contains(&format!(" {check} ")), "{check}: {}", done.text());
     }
     for line in done.text().lines() {
@@ -128,4 +128,36 @@ fn it_reads_the_configuration_as_the_server_does() {
     let done = doctor(&["--config", file.to_str().unwrap()]);
     assert_eq!(done.status.code(), Some(1));
     assert!(done.stderr.contains("line 1"), "{}", done.stderr);
+}
+
+#[test]
+fn what_the_network_lacks_comes_with_what_mends_it_now_and_for_good() {
+    let _turn = among_others();
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap();
+    let args = ["--http", ":0", "--accounts", "false"];
+    // What is right depends on this machine; what is wrong must come with a command for each setting.
+    for (check, setting, file) in [
+        ("accept queue", "net.core.somaxconn", "core/somaxconn"),
+        ("outgoing ports", "net.ipv4.ip_local_port_range", "ipv4/ip_local_port_range"),
+        ("congestion", "net.ipv4.tcp_congestion_control", "ipv4/tcp_congestion_control"),
+    ] {
+        let found = finding(&args, check);
+        let first = read(file).split_whitespace().next().unwrap().to_owned();
+        assert!(found["seen"].as_str().unwrap().contains(&first), "{found}");
+        let mends = |when: &str| found[when].as_str().is_some_and(|what| what.contains(setting));
+        assert!(found["verdict"] == "ok" || (mends("now") && mends("lasting")), "{found}");
+    }
+    let bbr = read("ipv4/tcp_congestion_control").trim() == "bbr";
+    assert_eq!(finding(&args, "congestion")["verdict"], if bbr { "warn" } else { "ok" });
+    let beyond = ["--http", "0.0.0.0:0", "--accounts", "false"];
+    assert_eq!(finding(&beyond, "congestion")["verdict"], "ok");
+}
+
+#[test]
+fn a_soft_limit_is_told_with_the_hard_one_that_the_server_takes() {
+    let _turn = among_others();
+    let program = command().get_program().to_owned();
+    let doctor = format!("ulimit -Sn 500; exec {} doctor --http :0 --accounts false", program.display());
+    let done = tool::run(tool("sh").args(["-c", &doctor])).well();
+    assert!(done.text().contains("raised from 500 at the start"), "{}", done.text());
 }

@@ -9,6 +9,7 @@
 )]
 
 mod account;
+mod bench;
 mod browser;
 mod clients;
 mod command_line;

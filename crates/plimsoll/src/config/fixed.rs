@@ -110,7 +110,7 @@ impl Fixed {
     }
 
     /// Whether only programs of this machine can come.
-    pub(super) fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         let is_local = |at: &Address| match at {
             Address::Ip(at) => at.ip().is_loopback(),
             Address::Unix(_) => true,

@@ -10,7 +10,8 @@ use super::Finding;
 use crate::config::Config;
 
 const CHECK: &str = "data ports";
-const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+/// The ports that the system gives to connections which this machine makes.
+pub(super) const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 const RESERVED: &str = "net.ipv4.ip_local_reserved_ports";
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
@@ -47,7 +48,7 @@ fn judge(ports: Ports, range: &str, reserved: &str) -> Finding {
 }
 
 /// The first and the last of one or two numbers.
-fn both<'a>(mut numbers: impl Iterator<Item = &'a str>) -> Option<RangeInclusive<u16>> {
+pub(super) fn both<'a>(mut numbers: impl Iterator<Item = &'a str>) -> Option<RangeInclusive<u16>> {
     let first = numbers.next()?.trim().parse().ok()?;
     let last = numbers.next().map_or(Some(first), |last| last.trim().parse().ok())?;
     Some(first..=last)

@@ -5,12 +5,14 @@
 
 mod announced;
 mod clock;
+mod congestion;
 mod data_folder;
 mod data_ports;
 mod disk;
 mod kernel;
 mod memory;
 mod open_files;
+mod outgoing;
 mod ports;
 mod queue;
 mod report;
@@ -69,10 +71,12 @@ impl Finding {
 }
 
 /// Every check, in the order in which it is told.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 11] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 13] = [
     kernel::check,
     open_files::check,
     queue::check,
+    outgoing::check,
+    congestion::check,
     ports::check,
     data_ports::check,
     announced::check,

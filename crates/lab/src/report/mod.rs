@@ -1,0 +1,53 @@
+//! What a run came to: tables, all trials as CSV and JSON, and plots.
+//!
+//! It measures nothing and can be made again from the JSON. What must hold: no figure is in it that the
+//! trials do not give.
+
+mod cells;
+mod csv;
+mod figures;
+mod markdown;
+mod plots;
+mod table;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+pub use cells::{Cell, Ratio, Summary, cells};
+pub use csv::csv;
+pub use markdown::{markdown, summary};
+
+use crate::bench::Results;
+
+/// The file that all others can be made from again.
+pub const RESULTS: &str = "results.json";
+
+/// Writes everything into `folder`.
+///
+/// # Errors
+/// What the system says.
+pub fn write(results: &Results, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+    let cells = cells(results);
+    let keep = |name: &str, text: &str| fs::write(folder.join(name), text).with_context(|| name.to_owned());
+    keep(RESULTS, &serde_json::to_string_pretty(results)?)?;
+    keep("cells.json", &serde_json::to_string_pretty(&cells)?)?;
+    keep("trials.csv", &csv(&results.trials))?;
+    keep("report.md", &markdown(results, &cells))?;
+    for (name, picture) in plots::all(results, &cells)? {
+        keep(&name, &picture)?;
+    }
+    Ok(())
+}
+
+/// Reads what a run left in `folder`.
+///
+/// # Errors
+/// What is missing there, or cannot be read.
+pub fn read(folder: &Path) -> Result<Results> {
+    let file = folder.join(RESULTS);
+    let text = fs::read_to_string(&file).with_context(|| format!("{}", file.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{}", file.display()))
+}

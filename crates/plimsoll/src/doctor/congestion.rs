@@ -1,0 +1,68 @@
+//! Congestion control: how fast the system lets a connection send.
+//!
+//! It measures nothing. What must hold: only who serves this machine alone is warned of what slows loopback;
+//! for far networks, what slows it there may be the better choice.
+
+use super::Finding;
+use crate::config::Config;
+
+const CHECK: &str = "congestion";
+const SETTING: &str = "net.ipv4.tcp_congestion_control";
+/// These send by a clock of their own, which on loopback is slower than the machine.
+const PACING: [&str; 1] = ["bbr"];
+/// What mends it, the better first; the kernel always has the last.
+const UNPACED: [&str; 2] = ["cubic", "reno"];
+
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap_or_default();
+    let available = read("tcp_available_congestion_control");
+    vec![judge(read("tcp_congestion_control").trim(), &available, config.fixed.is_local())]
+}
+
+/// `current` and `available` are as the system tells them; `is_local` is whether nobody from elsewhere comes.
+fn judge(current: &str, available: &str, is_local: bool) -> Finding {
+    if current.is_empty() {
+        return Finding::warn(CHECK, "the system does not say which it uses");
+    }
+    if !PACING.contains(&current) {
+        return Finding::ok(CHECK, current);
+    }
+    if !is_local {
+        let seen = format!("{current}, for far networks; on loopback it paces large files");
+        return Finding::ok(CHECK, seen);
+    }
+    let is_there = |name: &&&str| available.split_whitespace().any(|one| one == **name);
+    let better = UNPACED.iter().find(is_there).unwrap_or(&"reno");
+    let seen = format!("{current} paces large files, and all who come here come by loopback");
+    Finding::warn(CHECK, seen).mend(
+        format!("sudo sysctl -w {SETTING}={better}"),
+        format!("echo {SETTING}={better} | sudo tee /etc/sysctl.d/93-plimsoll.conf"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn bbr_is_a_warning_where_everybody_comes_by_loopback() {
+        let paced = judge("bbr", "reno bbr cubic\n", true);
+        assert_eq!(paced.verdict, Verdict::Warn);
+        assert_eq!(paced.now.unwrap(), "sudo sysctl -w net.ipv4.tcp_congestion_control=cubic");
+        assert!(paced.lasting.unwrap().contains("tcp_congestion_control=cubic"));
+        let beyond = judge("bbr", "reno bbr cubic\n", false);
+        assert!(beyond.verdict == Verdict::Ok && beyond.seen.contains("loopback"), "{beyond:?}");
+        assert_eq!(judge("cubic", "reno cubic\n", true).verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn what_mends_it_is_one_that_the_kernel_has() {
+        assert!(judge("bbr", "reno bbr\n", true).now.unwrap().ends_with("=reno"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_said_to_be_well() {
+        assert_eq!(judge("", "", true).verdict, Verdict::Warn);
+    }
+}

@@ -1,0 +1,61 @@
+//! The ports that the system gives to connections which this machine makes: whether there are enough.
+//!
+//! What a server accepts takes none of them; a proxy, a tier or a load test that connects to one address
+//! takes one for each. What must hold: a range that cannot be read is not said to be well.
+
+use super::Finding;
+use super::data_ports::{RANGE, both};
+use crate::config::Config;
+
+const CHECK: &str = "outgoing ports";
+/// With fewer, a proxy or a load test that opens a connection for each request runs out of them.
+const PORTS_FEW: u32 = 16_384;
+/// The kernel's own.
+const SETTING: &str = r#"net.ipv4.ip_local_port_range="32768 60999""#;
+
+pub(super) fn check(_: &Config) -> Vec<Finding> {
+    vec![judge(&std::fs::read_to_string(RANGE).unwrap_or_default())]
+}
+
+/// `range` is as the system tells it.
+fn judge(range: &str) -> Finding {
+    let Some(drawn) = both(range.split_whitespace()) else {
+        return Finding::warn(CHECK, "the system does not say which ports it gives out");
+    };
+    let (first, last) = (u32::from(*drawn.start()), u32::from(*drawn.end()));
+    let ports = (last + 1).saturating_sub(first);
+    let seen = format!("{first}-{last}, which is {ports} connections from here to one address");
+    if ports >= PORTS_FEW {
+        return Finding::ok(CHECK, seen);
+    }
+    Finding::warn(CHECK, seen).mend(
+        format!("sudo sysctl -w {SETTING}"),
+        format!("echo '{}' | sudo tee /etc/sysctl.d/92-plimsoll.conf", SETTING.replace('"', "")),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn few_ports_are_a_warning_with_the_setting_that_mends_it() {
+        let usual = judge("32768\t60999\n");
+        assert_eq!(usual.verdict, Verdict::Ok);
+        assert_eq!(usual.seen, "32768-60999, which is 28232 connections from here to one address");
+        let few = judge("60000\t60999\n");
+        assert_eq!(few.verdict, Verdict::Warn);
+        assert!(few.seen.contains("1000 connections"), "{}", few.seen);
+        assert_eq!(few.now.unwrap(), r#"sudo sysctl -w net.ipv4.ip_local_port_range="32768 60999""#);
+        let lasting = few.lasting.unwrap();
+        assert!(lasting.starts_with("echo 'net.ipv4.ip_local_port_range=32768 60999' | "), "{lasting}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_said_to_be_well() {
+        for range in ["", "many", "1024 99999"] {
+            assert_eq!(judge(range).verdict, Verdict::Warn, "{range}");
+        }
+    }
+}
