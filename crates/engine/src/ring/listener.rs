@@ -1,12 +1,14 @@
 //! The listener of the ring's engine.
 //!
 //! It is not the dispatcher, and has no multishot accept: that takes whoever comes, also when the server is
-//! full, and there would be no bound on connections that nobody serves yet. What must hold: at most so many
+//! full, so that nothing would bound the connections that nobody serves yet, and it does not tell who they
+//! are, which cannot be asked of one that was reset meanwhile. What must hold: at most so many
 //! connections are accepted as were asked for; none that was accepted is lost before the listener is.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -14,7 +16,8 @@ use std::task::{Context, Poll, Waker};
 use io_uring::types::Fd;
 use plimsoll_io::{Accept, Address, Peer, Stream};
 use rustix::io::Errno;
-use rustix::net::{Shutdown, SocketFlags, acceptfrom_with, getpeername, shutdown};
+use rustix::net::addr::{SocketAddrLen, SocketAddrStorage};
+use rustix::net::{Shutdown, SocketAddrAny, SocketFlags, acceptfrom_with, shutdown};
 
 use super::operations::Key;
 use super::ring::Ring;
@@ -37,10 +40,37 @@ pub(super) struct Accepting {
     state: RefCell<State>,
 }
 
+/// Where the kernel writes who was accepted.
+pub(super) struct Name {
+    storage: MaybeUninit<SocketAddrStorage>,
+    len: SocketAddrLen,
+}
+
+impl Default for Name {
+    fn default() -> Name {
+        let len = u32::try_from(size_of::<SocketAddrStorage>()).unwrap_or(0);
+        Name { storage: MaybeUninit::zeroed(), len }
+    }
+}
+
+impl Name {
+    /// Where the kernel writes the address and its length.
+    pub(super) fn places(&mut self) -> (*mut SocketAddrStorage, *mut SocketAddrLen) {
+        (self.storage.as_mut_ptr(), &raw mut self.len)
+    }
+
+    /// What was written, if it is an address: that of a Unix socket without a name is none.
+    fn address(&self) -> Option<SocketAddrAny> {
+        let is_some = (size_of::<u16>()..=size_of::<SocketAddrStorage>()).contains(&(self.len as usize));
+        // SAFETY: every byte of the storage was zero before the kernel wrote, and the length is in bounds.
+        is_some.then(|| unsafe { SocketAddrAny::new(self.storage, self.len) })
+    }
+}
+
 #[derive(Default)]
 struct State {
     accepts: Vec<Key>,
-    accepted: VecDeque<Result<OwnedFd, Errno>>,
+    accepted: VecDeque<Result<(OwnedFd, Peer), Errno>>,
     waker: Option<Waker>,
     is_ending: bool,
 }
@@ -57,11 +87,7 @@ impl RingListener {
         let mut state = self.accepting.state.borrow_mut();
         while let Some(accepted) = state.accepted.pop_front() {
             match accepted {
-                // Who has gone by now has no name; a server finds that out by itself.
-                Ok(fd) => {
-                    let peer = peer_of(getpeername(&fd).ok().flatten());
-                    return Poll::Ready(Ok((fd, peer)));
-                }
+                Ok(accepted) => return Poll::Ready(Ok(accepted)),
                 Err(error) if is_that_connections(error) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
@@ -88,9 +114,8 @@ impl RingListener {
     pub(crate) fn accept_now(&self) -> Option<(OwnedFd, Peer)> {
         let mut state = self.accepting.state.borrow_mut();
         while let Some(accepted) = state.accepted.pop_front() {
-            if let Ok(fd) = accepted {
-                let peer = peer_of(getpeername(&fd).ok().flatten());
-                return Some((fd, peer));
+            if let Ok(accepted) = accepted {
+                return Some(accepted);
             }
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -105,14 +130,14 @@ impl Accepting {
     }
 
     /// An accept has completed.
-    pub(super) fn on_accepted(&self, key: Key, result: Result<u32, Errno>) {
+    pub(super) fn on_accepted(&self, key: Key, result: Result<u32, Errno>, name: &Name) {
         let mut state = self.state.borrow_mut();
         state.accepts.retain(|other| *other != key);
         match result {
             Ok(fd) => {
                 // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
                 let fd = unsafe { OwnedFd::from_raw_fd(fd.cast_signed()) };
-                state.accepted.push_back(Ok(fd));
+                state.accepted.push_back(Ok((fd, peer_of(name.address()))));
             }
             Err(Errno::CANCELED) => {}
             // One word of it is enough, however many accepts hear it.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use plimsoll_io::Want;
 
 use super::connection::Connection;
-use super::listener::Accepting;
+use super::listener::{Accepting, Name};
 
 /// Names an operation: it goes into the kernel and comes back with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub(super) enum Operation {
     SendGathered(Rc<Connection>, Vec<u8>),
     /// A wait for room to send a file into, or for a connection to be made.
     Room(Rc<Connection>),
-    /// An accept.
-    Accept(Rc<Accepting>),
+    /// An accept, and where the kernel writes who it was.
+    Accept(Rc<Accepting>, Box<Name>),
     /// The wait for other threads, which goes on after a completion.
     Bell,
 }

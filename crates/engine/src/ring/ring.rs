@@ -21,7 +21,7 @@ use rustix::net::{RecvFlags, SendFlags, SocketFlags};
 
 use super::buffers::Provided;
 use super::connection::Connection;
-use super::listener::Accepting;
+use super::listener::{Accepting, Name};
 use super::operations::{Key, Operation, Operations};
 use super::probe;
 use crate::limits::{
@@ -199,7 +199,9 @@ impl Ring {
                 connection.on_sent(completion.result);
             }
             Some(Operation::Room(connection)) => connection.on_room(completion.result),
-            Some(Operation::Accept(listener)) => listener.on_accepted(completion.key, completion.result),
+            Some(Operation::Accept(listener, name)) => {
+                listener.on_accepted(completion.key, completion.result, &name);
+            }
             Some(Operation::Bell) => self.hear_the_bell(),
             None => {}
         }
@@ -311,10 +313,12 @@ impl Ring {
 
     /// Accepts one connection for `listener`.
     pub(super) fn accept(&self, listener: &Rc<Accepting>) -> Key {
-        let (nobody, flags) = (std::ptr::null_mut(), SocketFlags::NONBLOCK | SocketFlags::CLOEXEC);
-        let accept = opcode::Accept::new(listener.raw(), nobody, std::ptr::null_mut());
+        let mut name = Box::new(Name::default());
+        let (address, len) = name.places();
+        let accept = opcode::Accept::new(listener.raw(), address.cast(), len);
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let entry = accept.flags(bits(flags.bits())).build();
-        self.start(Operation::Accept(Rc::clone(listener)), entry)
+        self.start(Operation::Accept(Rc::clone(listener), name), entry)
     }
 
     /// Ends an operation before its time; it still completes, with what it came to by then.
