@@ -29,6 +29,7 @@ mod packaging;
 mod passwords;
 mod person;
 mod pipelines;
+mod prefetch;
 mod ready;
 mod reload;
 mod service_manager;

@@ -66,6 +66,16 @@ async fn push<S>(
             *pushed += bytes.len() as u64;
             tx.push(Segment::Owned(head));
         }
+        Body::Shared(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => {
+            head.extend_from_slice(&bytes);
+            *pushed += bytes.len() as u64;
+            tx.push(Segment::Owned(head));
+        }
+        Body::Shared(bytes) => {
+            tx.push(Segment::Owned(head));
+            *pushed += bytes.len() as u64;
+            tx.push(Segment::Shared(bytes));
+        }
         Body::Bytes(bytes) => {
             tx.push(Segment::Owned(head));
             push_made(bytes, pushed, tx);
