@@ -26,7 +26,7 @@ pub mod under;
 pub use accounts::Person;
 pub use client::{Answer, Client};
 pub use ftp::{Data, Ftp, FtpClient, Way};
-pub use scene::{Protocol, Scenario, Scene};
+pub use scene::{HOT, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene};
 pub use together::together;
 pub use tree::Tree;
 pub use under::{Engine, under};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use plimsoll_io::sim::SimDisk;
 use plimsoll_io::{Address, Handler, Io, Stop, Stream};
 use plimsoll_proto::http::Limits;
+use plimsoll_proto::http::site::{HotSet, HotSettings};
 
 use crate::accounts::Accounts;
 use crate::client::Client;
@@ -21,6 +22,8 @@ use crate::under::Engine;
 pub struct Scenario {
     pub tree: Tree,
     pub limits: Limits,
+    /// What is kept ready of the files.
+    pub hot: HotSettings,
     pub protocol: Protocol,
     /// With it, FTP is served beside, at [`Scene::ftp`].
     pub ftp: Option<Ftp>,
@@ -45,11 +48,18 @@ pub enum Protocol {
     Of(fn(Io) -> Rc<dyn Handler>),
 }
 
+/// As a server has it unless it is told otherwise, but smaller.
+pub const HOT: HotSettings = HotSettings { bytes_max: 1 << 20, files_max: 16, time: Duration::from_secs(1) };
+
+/// The same, where a behaviour changes files as another program would, and looks at once.
+pub const LOOKED_UP_EACH_TIME: HotSettings = HotSettings { time: Duration::ZERO, ..HOT };
+
 impl Default for Scenario {
     fn default() -> Scenario {
         Scenario {
             tree: Tree::new(),
             limits: Limits::default(),
+            hot: HOT,
             protocol: Protocol::Http,
             ftp: None,
             accounts: None,
@@ -90,6 +100,8 @@ pub struct Scene {
     pub(crate) ftp_at: Option<Address>,
     pub(crate) accounts: Option<Accounts>,
     pub(crate) begun: Arc<AtomicUsize>,
+    /// Files that the server keeps ready.
+    pub hot: Arc<HotSet>,
     pub(crate) disk: Disk,
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_io::{Fs, Handler, Io, LocalFuture, Setup, Stream};
 
 use plimsoll_proto::Current;
-use plimsoll_proto::http::site::Site;
+use plimsoll_proto::http::site::{HotSet, HotSettings, Site};
 use plimsoll_proto::http::{
     AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
     Service, Snapshot, StatusPage, problem,
@@ -83,11 +83,19 @@ async fn echo(request: &mut Request<'_>) -> Answer {
 }
 
 /// What a test sees of a server from within.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) log: Arc<LogLines>,
     /// Requests whose answer was begun.
     pub(crate) begun: Arc<AtomicUsize>,
+    /// Files that are kept ready.
+    pub(crate) hot: Arc<HotSet>,
+}
+
+impl Seen {
+    pub(crate) fn new(hot: HotSettings) -> Seen {
+        Seen { log: Arc::default(), begun: Arc::default(), hot: HotSet::new(hot) }
+    }
 }
 
 /// What serves `root` of `fs` under every engine.
@@ -98,6 +106,7 @@ pub(crate) fn http(
     seen: &Seen,
     accounts: Option<&Accounts>,
 ) -> Setup {
+    let hot = Arc::clone(&seen.hot);
     let counters = Arc::new(Counters::default());
     let load = || Load {
         connections_open: 1,
@@ -114,6 +123,7 @@ pub(crate) fn http(
         threads: 1,
         load: Box::new(load),
         counters: Arc::clone(&counters),
+        hot: Arc::clone(&hot),
         lab: Vec::new(),
         readiness: Readiness::default(),
     };
@@ -129,7 +139,7 @@ pub(crate) fn http(
     let seen = seen.clone();
     Arc::new(move |io| {
         let log = AccessLog::new(Some(Arc::clone(&seen.log) as Arc<dyn LogSink>));
-        Rc::new(Http::new(io, Arc::clone(&current), log, Arc::clone(&counters)))
+        Rc::new(Http::new(io, Arc::clone(&current), log, Arc::clone(&counters), Arc::clone(&hot)))
     })
 }
 

@@ -101,7 +101,8 @@ impl Simulation {
     pub fn new(seed: u64, faults: Faults, scenario: &Scenario) -> Simulation {
         let sim = Sim::new(seed, faults);
         let (server, client) = (sim.host("server"), sim.host("client"));
-        let (root, seen, open) = (Path::new(SIMULATED_ROOT), Seen::default(), Arc::<AtomicUsize>::default());
+        let (root, seen) = (Path::new(SIMULATED_ROOT), Seen::new(scenario.hot));
+        let open = Arc::<AtomicUsize>::default();
         scenario.tree.plant_in(server.disk(), root);
         server.disk().mkdir(SIMULATED_DATA).expect("an empty disk");
         let accounts = accounts_of(scenario, &**server.disk(), Path::new(SIMULATED_DATA));
@@ -123,6 +124,7 @@ impl Simulation {
             ftp_at,
             accounts,
             begun: seen.begun,
+            hot: seen.hot,
             disk: Disk::Simulated(Arc::clone(server.disk())),
         };
         Simulation { sim, server, client, scene }
@@ -187,7 +189,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
 ) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     scenario.tree.plant(folder.path());
-    let seen = Seen::default();
+    let seen = Seen::new(scenario.hot);
     let data = tempfile::tempdir().expect("a temporary folder");
     let accounts = accounts_of(scenario, &SystemFs, data.path());
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
@@ -198,10 +200,21 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let root = folder.path().to_owned();
     let passed = block_on(kind, move |io| {
         let connections: Rc<dyn Fn() -> usize> = Rc::new(move || connections.open());
-        let (Seen { log, begun }, disk) = (seen, Disk::Real(root));
+        let (Seen { log, begun, hot }, disk) = (seen, Disk::Real(root));
         let io_of_client = io.clone();
-        let scene =
-            Scene { io: io_of_client, at, engine, stop, connections, log, ftp_at, accounts, begun, disk };
+        let scene = Scene {
+            io: io_of_client,
+            at,
+            engine,
+            stop,
+            connections,
+            log,
+            ftp_at,
+            accounts,
+            begun,
+            hot,
+            disk,
+        };
         within_time(io, behaviour(scene))
     });
     running.stop.order();

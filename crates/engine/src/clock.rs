@@ -4,25 +4,28 @@
 //! connections that look at the clock cost one reading.
 
 use std::cell::Cell;
+use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use plimsoll_io::Instant;
 
+/// All threads count from here, so that one can tell how old is what another has kept.
+static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
+
 /// Clock and time of day as of this turn.
 pub(crate) struct Clock {
-    start: std::time::Instant,
     now: Cell<Instant>,
     wall: Cell<Option<SystemTime>>,
 }
 
 impl Clock {
     pub(crate) fn new() -> Clock {
-        Clock { start: std::time::Instant::now(), now: Cell::default(), wall: Cell::new(None) }
+        Clock { now: Cell::new(Instant::from_start(START.elapsed())), wall: Cell::new(None) }
     }
 
     /// Reads the clock for a new turn.
     pub(crate) fn tick(&self) -> Instant {
-        self.now.set(Instant::from_start(self.start.elapsed()));
+        self.now.set(Instant::from_start(START.elapsed()));
         self.wall.set(None);
         self.now.get()
     }

@@ -45,6 +45,13 @@ pub const CHORE_JOBS_MAX: usize = 256;
 pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 /// How often a lookup is tried again when folders are renamed while it runs.
 pub const LOOKUP_TRIES_MAX: u32 = 8;
+/// Of so many bytes of a file, one tells whether they are in memory: systems read ahead by a good part of it.
+/// Each look is a call; of a megabyte that is in memory, they cost less than two percent of sending it.
+pub const READ_AHEAD_STEP_BYTES: usize = 256 * 1024;
+/// What reads past the system's cache are aligned to: no disk has larger blocks.
+pub const DIRECT_BLOCK_BYTES: usize = 4096;
+/// Bytes that are read at a time to have them in memory.
+pub const READ_AHEAD_CHUNK_BYTES: usize = 128 * 1024;
 /// Descriptors that are not for connections: listeners, logs, folders, the engine's own.
 pub const DESCRIPTORS_RESERVED: u64 = 64;
 /// Bytes that a copy by hand holds in memory.

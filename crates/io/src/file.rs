@@ -6,6 +6,7 @@
 //! everything else takes a single name in an open folder.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -169,6 +170,19 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// What the system says.
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// As [`Fs::read_at`], for bytes that whoever reads them keeps: the system need not keep them too.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_uncached(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Has a range of a file in memory, so that sending it waits for no disk. It is a help and no promise: the
+    /// system may need the memory for something else before the bytes are sent.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()>;
 
     /// The entries of an open folder in no order, at most `entries_max`, with what each name itself stands
     /// for: a link is [`FileKind::Other`], wherever it leads.

@@ -1,7 +1,7 @@
 //! A point on an engine's clock: nanoseconds since the engine started.
 //!
-//! It is not the time of day ([`crate::Io::wall`] is), and it is not comparable between engines. What must
-//! hold: it never goes back.
+//! It is not the time of day ([`crate::Io::wall`] is), and it is not comparable between kinds of engines; all
+//! threads of one count from the same point. What must hold: it never goes back.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll_auth::Permissions;
 use plimsoll_io::{Existing, File};
-use plimsoll_store::{Condition, Copied, Depth, Moved, Path, Removed, What};
+use plimsoll_store::{Condition, Copied, Depth, Edition, Moved, Path, Removed, What};
 
 use crate::Operations;
 use crate::caller::Caller;
@@ -22,6 +22,8 @@ use crate::sharing::{is_free, is_there};
 pub struct Reading {
     /// The folder that the path begins at.
     pub root: File,
+    /// The edition that the folder was in when this was asked.
+    pub edition: Edition,
     /// The path.
     pub path: Path,
     /// What of a folder is shown.
@@ -36,6 +38,8 @@ pub struct Reading {
 pub struct Looked {
     /// The folder that the path begins at.
     pub root: File,
+    /// The edition that the folder was in when this was asked.
+    pub edition: Edition,
     /// The path.
     pub path: Path,
     /// What of a folder is shown.
@@ -61,7 +65,9 @@ impl Operations {
     pub async fn read(&self, caller: &Caller, place: &Place, operation: Operation) -> Result<Reading, Error> {
         let transfer = self.begin_at(caller, operation, place);
         match self.look(caller, place).await {
-            Ok(Looked { root, path, shown, may }) => Ok(Reading { root, path, shown, may, transfer }),
+            Ok(Looked { root, edition, path, shown, may }) => {
+                Ok(Reading { root, edition, path, shown, may, transfer })
+            }
             Err(error) => transfer.end(Err(error)),
         }
     }
@@ -73,8 +79,9 @@ impl Operations {
     pub async fn look(&self, caller: &Caller, place: &Place) -> Result<Looked, Error> {
         let permitted = self.permit(caller, place, &[Right::Read]).await?;
         let shown = permitted.only.map_or(Shown::All, Shown::Only);
-        let (root, path, may) = (permitted.home.files().clone(), permitted.path, permitted.may);
-        Ok(Looked { root, path, shown, may })
+        let (root, edition) = (permitted.home.files().clone(), permitted.home.edition());
+        let (path, may) = (permitted.path, permitted.may);
+        Ok(Looked { root, edition, path, shown, may })
     }
 
     /// Makes a folder.

@@ -7,12 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use plimsoll_engine::{Connections, Kind, Plan, serve};
 use plimsoll_io::{Handler, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::ftp::{self, Ftp, Hold};
-use plimsoll_proto::http::site::Site;
+use plimsoll_proto::http::site::{HotSet, Site};
 use plimsoll_proto::http::{
     AccessLog, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage,
 };
@@ -25,7 +26,7 @@ use crate::log_file::{Log, Sink};
 use crate::records::Records;
 use crate::sites::{open_sites, site_of_guests};
 use crate::tiers::{Tiers, auth_settings, take_data_folder};
-use crate::{open_files, readiness};
+use crate::{hot, open_files, readiness};
 
 /// A server, ready to serve.
 pub(crate) struct Server {
@@ -52,6 +53,7 @@ struct Shared {
     engine: Kind,
     threads: usize,
     counters: Arc<Counters>,
+    hot: Arc<HotSet>,
     connections: Arc<Connections>,
     stop: Stop,
     started: Instant,
@@ -82,11 +84,13 @@ impl Server {
         let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
         let Records { recorder, logs } = Records::open(fixed, &counters)?;
         let tiers = folder.map(|lock| Tiers::open(config, lock, &recorder)).transpose()?;
+        let limit = open_files::raise();
         let operations = tiers.as_ref().map(|tiers| tiers.operations.clone());
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine == Kind::Thread { 1 } else { fixed.threads.number() },
-            connections: Connections::new(open_files::connections_max(config, open_files::raise())),
+            hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
+            connections: Connections::new(open_files::connections_max(config, limit)),
             stop: Stop::new(),
             started: Instant::now(),
             accounts: operations.clone().map(accounts),
@@ -134,9 +138,11 @@ impl Server {
         let counters = Arc::clone(&self.shared.counters);
         let sink = |log: &Log| Arc::new(Sink { lines: log.writer.lines(), counters: Arc::clone(&counters) });
         let (sink, current) = (self.access_log.as_ref().map(sink), Arc::clone(&self.current.http));
+        let hot = Arc::clone(&self.shared.hot);
         Arc::new(move |io| {
             let log = AccessLog::new(sink.as_ref().map(|sink| Arc::clone(sink) as Arc<dyn LogSink>));
-            Rc::new(Http::new(io, Arc::clone(&current), log, Arc::clone(&counters))) as Rc<dyn Handler>
+            let (current, counters, hot) = (Arc::clone(&current), Arc::clone(&counters), Arc::clone(&hot));
+            Rc::new(Http::new(io, current, log, counters, hot)) as Rc<dyn Handler>
         })
     }
 
@@ -189,6 +195,7 @@ impl Shared {
             threads: self.threads,
             load: Box::new(move || shared.load()),
             counters: Arc::clone(&self.counters),
+            hot: Arc::clone(&self.hot),
             lab: config.lab(),
             readiness: Readiness::new(checks(&config.fixed)),
         }

@@ -9,6 +9,7 @@ mod assemble;
 mod cli;
 mod config;
 mod doctor;
+mod hot;
 mod line_writer;
 mod listening;
 mod log_file;

@@ -1,7 +1,7 @@
 //! The limit of open files, and how it is shared out.
 //!
-//! It is not the doctor. What must hold: the server uses what the system allows it, and no more; homes that
-//! are kept open leave the connections theirs.
+//! It is not the doctor. What must hold: the server uses what the system allows it, and no more; homes and
+//! files that are kept open leave the connections theirs.
 
 use plimsoll_store::limits::HOMES_OPEN_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -16,6 +16,8 @@ const EACH_FILE: u64 = 1;
 const EACH_DATA: u64 = 1;
 /// The part of all descriptors that homes may take.
 const HOMES_PART: u64 = 4;
+/// The part that files may take which are kept open because they are hot.
+const HOT_PART: u64 = 8;
 
 /// What holds for this process now.
 pub(crate) fn soft() -> u64 {
@@ -35,11 +37,18 @@ pub(crate) fn homes_max(limit: u64) -> usize {
     usize::try_from(limit / HOMES_PART / EACH_HOME).unwrap_or(usize::MAX).clamp(1, HOMES_OPEN_MAX)
 }
 
+/// How many hot files may be kept open where `limit` files may be.
+pub(crate) fn hot_files_max(config: &Config, limit: u64) -> u64 {
+    let is_on = config.fixed.hot_bytes.0 > 0;
+    if is_on { config.fixed.hot_files.min(limit / HOT_PART) } else { 0 }
+}
+
 /// How many connections there may be where `limit` files may be open.
 pub(crate) fn connections_max(config: &Config, limit: u64) -> usize {
     let homes = if config.fixed.accounts { homes_max(limit) as u64 * EACH_HOME } else { 0 };
     let data = if config.fixed.ftp.is_empty() { 0 } else { EACH_DATA };
-    config.fixed.engine.connections_max(limit - homes, EACH_FILE + data)
+    let kept = homes + hot_files_max(config, limit);
+    config.fixed.engine.connections_max(limit - kept, EACH_FILE + data)
 }
 
 #[cfg(test)]
@@ -54,8 +63,10 @@ mod tests {
     #[test]
     fn connections_have_what_homes_and_the_server_leave() {
         let with_homes = Config::of(&["--engine", "epoll"]);
-        assert_eq!(connections_max(&with_homes, 1_024), (1_024 - 256 - 64) / 2);
-        assert_eq!(connections_max(&with_homes, 1 << 20), ((1 << 20) - 2_048 - 64) / 2);
+        assert_eq!(connections_max(&with_homes, 1_024), (1_024 - 256 - 128 - 64) / 2);
+        assert_eq!(connections_max(&with_homes, 1 << 20), ((1 << 20) - 2_048 - 1_024 - 64) / 2);
+        let cold = Config::of(&["--engine", "epoll", "--hot-bytes", "0"]);
+        assert_eq!(connections_max(&cold, 1_024), (1_024 - 256 - 64) / 2);
     }
 
     #[test]
@@ -63,8 +74,8 @@ mod tests {
         for (engine, each) in [("epoll", 2), ("uring", 2), ("thread", 3)] {
             let max =
                 |more: &[&str]| connections_max(&Config::of(&[&["--engine", engine], more].concat()), 4_096);
-            assert_eq!(max(&[]), (4_096 - 1_024 - 64) / each);
-            assert_eq!(max(&["--ftp", ":2121"]), (4_096 - 1_024 - 64) / (each + 1));
+            assert_eq!(max(&[]), (4_096 - 1_024 - 512 - 64) / each);
+            assert_eq!(max(&["--ftp", ":2121"]), (4_096 - 1_024 - 512 - 64) / (each + 1));
         }
     }
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod current;
+mod file_parts;
 pub mod ftp;
 pub mod http;
 

@@ -1,10 +1,12 @@
 //! A home: one account's files, its uploads, and the lock under which all of them change.
 //!
 //! It does not write contents ([`crate::write`] does). What must hold: every change of a name in the home is
-//! made with [`State`] locked, and so are the conditions it depends on.
+//! made with [`State`] locked, and so are the conditions it depends on; what changes a file that people see
+//! holds a [`Change`].
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
@@ -12,6 +14,7 @@ use std::time::SystemTime;
 use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
 
 use crate::durability::Syncs;
+use crate::edition::{Current, Edition};
 use crate::error::{Error, Result};
 use crate::limits::COPIES_PER_HOME_MAX;
 use crate::path::Path;
@@ -31,6 +34,7 @@ struct Inner {
     syncs: Arc<Syncs>,
     settings: Settings,
     state: Mutex<State>,
+    edition: Current,
     /// What it holds; none until it is counted. Apart from the state, which is held while the disk is waited
     /// for: this one is locked for a moment only, also on a loop. It is changed by what comes and goes, never
     /// set: what is cleared away is taken off it while others hold the state.
@@ -48,6 +52,33 @@ pub(crate) struct CopyingTo(Home);
 impl Drop for CopyingTo {
     fn drop(&mut self) {
         self.0.0.copies.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A home while something that people see in it is changed: its state, locked. When it is let go, also on the
+/// way out of an error, the home is in another edition.
+pub(crate) struct Change<'a> {
+    home: &'a Home,
+    state: MutexGuard<'a, State>,
+}
+
+impl Deref for Change<'_> {
+    type Target = State;
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Change<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        // The lock goes after this.
+        self.home.0.edition.raise();
     }
 }
 
@@ -98,7 +129,19 @@ impl Home {
         let state = Mutex::new(State { uploads: HashMap::new() });
         let (name, syncs) = (name.to_owned(), Arc::clone(syncs));
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
-        Home(Arc::new(Inner { name, files, pending, syncs, settings, state, usage, abandoned, copies }))
+        let edition = Current::draw();
+        Home(Arc::new(Inner {
+            name,
+            files,
+            pending,
+            syncs,
+            settings,
+            state,
+            edition,
+            usage,
+            abandoned,
+            copies,
+        }))
     }
 
     /// The account's name.
@@ -109,6 +152,11 @@ impl Home {
     /// The folder that its paths begin at, to open files for reading beneath.
     pub fn files(&self) -> &File {
         &self.0.files
+    }
+
+    /// The edition that its files are in.
+    pub fn edition(&self) -> Edition {
+        self.0.edition.get()
     }
 
     pub(crate) fn pending(&self) -> &File {
@@ -137,6 +185,11 @@ impl Home {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Home::lock`], to change what people see.
+    pub(crate) fn change(&self) -> Change<'_> {
+        Change { home: self, state: self.lock() }
     }
 
     /// Waits until files and folders survive a power cut.

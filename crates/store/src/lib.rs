@@ -13,6 +13,7 @@
 
 mod change;
 mod durability;
+mod edition;
 mod error;
 mod home;
 pub mod limits;
@@ -24,6 +25,7 @@ mod write;
 
 pub use change::{Copied, Depth, End, Moved, Removed, What};
 pub use durability::Durability;
+pub use edition::Edition;
 pub use error::Error;
 pub use home::Home;
 pub use path::{BadPath, Path};

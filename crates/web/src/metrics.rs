@@ -38,7 +38,7 @@ fn is_local(request: &Request<'_>) -> bool {
 
 /// What the server as a whole has done.
 fn write_server(text: &mut String, status: &StatusPage) {
-    let (load, counters) = ((status.load)(), &status.counters);
+    let (load, counters, hot) = ((status.load)(), &status.counters, status.hot.figures());
     let _ = writeln!(text, "# HELP plimsoll_answers_total HTTP answers, by the first digit of their status.");
     let _ = writeln!(text, "# TYPE plimsoll_answers_total counter");
     for class in 2..=5 {
@@ -47,6 +47,11 @@ fn write_server(text: &mut String, status: &StatusPage) {
     for (name, kind, help, value) in [
         ("sent_bytes_total", "counter", "Bytes of bodies that were sent over HTTP.", counters.sent_bytes()),
         ("dropped_log_lines_total", "counter", "Log lines that were lost.", counters.dropped_log_lines()),
+        ("hot_set_hits_total", "counter", "Files sent without looking for their name.", hot.hits),
+        ("hot_set_misses_total", "counter", "Files looked up by their name.", hot.misses),
+        ("hot_set_entries", "gauge", "Files that are kept ready.", hot.entries),
+        ("hot_set_bytes", "gauge", "What they take of the budget; an open file, its share.", hot.bytes),
+        ("hot_set_bytes_max", "gauge", "The budget of the files kept ready.", hot.bytes_max),
         ("connections_accepted_total", "counter", "Connections accepted.", load.connections_accepted),
         ("connections_refused_total", "counter", "Connections refused.", load.connections_refused),
         ("connections_panicked_total", "counter", "Connections lost to a defect.", load.connections_panicked),

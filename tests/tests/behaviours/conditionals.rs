@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_tests::{Answer, Client, Scenario, Scene, Tree, behaviours};
+use plimsoll_tests::{Answer, Client, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree, behaviours};
 
 /// Sun, 06 Nov 1994 08:49:37 GMT, and a half: the half second is never told, and never counts.
 const WRITTEN: Duration = Duration::new(784_111_777, 500_000_000);
@@ -17,7 +17,7 @@ fn scenario() -> Scenario {
         .file_of("page.txt", "a page\n", WRITTEN)
         .file_of("folder/index.html", "<p>an index</p>", WRITTEN)
         .file("other.txt", "another\n");
-    Scenario { tree, ..Scenario::default() }
+    Scenario { tree, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
 async fn tag_of(client: &mut Client, target: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_tests::{Answer, Client, Scenario, Scene, Tree, behaviours};
+use plimsoll_tests::{Answer, Client, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree, behaviours};
 
 const WRITTEN: Duration = Duration::from_secs(784_111_777);
 const WRITTEN_DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -30,7 +30,7 @@ fn scenario() -> Scenario {
         .file_of("folder/index.html", "index as it is", WRITTEN)
         .file_of("folder/index.html.br", "index in br", WRITTEN)
         .file_of("plain.bin", "bytes", WRITTEN);
-    Scenario { tree, ..Scenario::default() }
+    Scenario { tree, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
 fn accept(value: &str) -> String {

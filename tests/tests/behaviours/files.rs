@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_tests::{Answer, Engine, Scenario, Scene, Tree, behaviours, under};
+use plimsoll_tests::{Answer, Engine, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree, behaviours, under};
 
 /// Sun, 06 Nov 1994 08:49:37 GMT, and a half.
 const WRITTEN: Duration = Duration::new(784_111_777, 500_000_000);
@@ -21,7 +21,7 @@ fn scenario() -> Scenario {
         .file("no page/index.html/in.txt", "a folder of that name\n")
         .file("aside/404.html", "<p>our own page</p>")
         .file("aside/in.txt", "aside\n");
-    Scenario { tree, ..Scenario::default() }
+    Scenario { tree, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
 /// All that an answer says but the time of day.

@@ -7,7 +7,9 @@ use plimsoll_io::sim::Faults;
 use plimsoll_proto::http::limits::LISTING_ENTRIES_MAX;
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::under::simulated;
-use plimsoll_tests::{Answer, Client, Engine, Person, Scenario, Scene, Tree, behaviours};
+use plimsoll_tests::{
+    Answer, Client, Engine, LOOKED_UP_EACH_TIME, Person, Scenario, Scene, Tree, behaviours,
+};
 use serde_json::Value;
 
 const BROWSER: &str = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n";
@@ -54,7 +56,7 @@ fn scenario() -> Scenario {
         .file(b"odd/caf\xe9/in.txt", "in a folder\n")
         .folder("many");
     let tree = ODD.iter().fold(tree, |tree, name| tree.file([b"odd/", *name].concat(), *name));
-    Scenario { tree, ..Scenario::default() }
+    Scenario { tree, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
 async fn entries(client: &mut Client, target: &str) -> Vec<Value> {

@@ -15,6 +15,7 @@ mod files;
 mod folders;
 mod ftp;
 mod holding_back;
+mod hot;
 mod isolation;
 mod limits;
 mod listings;

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{Answer, Engine, Scenario, Scene, Tree, behaviours};
+use plimsoll_tests::{Answer, Engine, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree, behaviours};
 
 const LEN: usize = 2_000;
 /// Sun, 06 Nov 1994 08:49:37 GMT, and a half.
@@ -24,7 +24,7 @@ fn scenario() -> Scenario {
         .file_of("fresh.bin", contents(), IN_2100)
         .file_of("page.html", "<p>a page</p>\n".repeat(20), WRITTEN)
         .file_of("page.html.gz", noise(2, 100), WRITTEN);
-    Scenario { tree, ..Scenario::default() }
+    Scenario { tree, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
 fn contents() -> Vec<u8> {

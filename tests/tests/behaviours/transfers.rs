@@ -3,13 +3,14 @@
 use std::sync::LazyLock;
 
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{Client, Engine, Scenario, Scene, Tree, behaviours};
+use plimsoll_tests::{Client, Engine, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree, behaviours};
 
 const COUNT: usize = 16;
 
 fn scenario() -> Scenario {
     let tree = (0..COUNT).fold(Tree::new(), |tree, at| tree.file(name(at), contents(at)));
-    Scenario { tree: tree.file("small.txt", "small\n"), ..Scenario::default() }
+    let tree = tree.file("small.txt", "small\n");
+    Scenario { tree, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
 fn name(at: usize) -> String {

@@ -59,7 +59,8 @@ fn a_download_that_was_cut_off_is_resumed(kind: Kind) {
 /// Only what is newer than the copy is fetched.
 fn a_copy_that_is_new_enough_is_left(kind: Kind) {
     let (_folder, site, out) = folders(&Tree::new().file("note.txt", "first\n"));
-    let server = Server::start(kind, &site, &[]);
+    // It is changed and looked at at once.
+    let server = Server::start(kind, &site, &["--hot-time", "0s"]);
     let (copy, url) = (out.join("note.txt"), server.url("/note.txt"));
     let fetch = || tool::run(wget().arg("-S").arg("-N").arg("-P").arg(&out).arg(&url)).well().stderr;
     assert!(fetch().contains("HTTP/1.1 200 OK"));

@@ -4,6 +4,7 @@
 //! that arrives whole is the right one, and nothing is left of a connection that has ended.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
+mod cold;
 mod crowd;
 mod ftp;
 mod resets;

@@ -7,6 +7,7 @@ use plimsoll_client::http::{Body, Client, Request};
 use plimsoll_io::Setup;
 use plimsoll_io::sim::{Faults, Sim, seeds};
 use plimsoll_proto::Current;
+use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{self as server, AccessLog, Answer, Http, Limits, Snapshot};
 use plimsoll_wire::http::status::Status;
 
@@ -41,6 +42,7 @@ fn against_echo(seed: u64, faults: Faults, client: impl AsyncFnOnce(Client) + 's
             Current::new(Snapshot { limits, service: Echo }),
             AccessLog::new(None),
             Arc::default(),
+            HotSet::off(),
         ))
     });
     sim.serve(&far, &":80".parse().unwrap(), &setup).unwrap();

@@ -4,6 +4,7 @@
 //! `WouldBlock`.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use rustix::fs::ResolveFlags;
 use rustix::io::ReadWriteFlags;
 
 use super::reading::{BENEATH, READ, open_beneath, read_at, stat};
+use crate::limits::READ_AHEAD_STEP_BYTES;
 
 /// Files of this system, as far as they are in memory: everything else is `WouldBlock`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,6 +48,21 @@ impl Fs for AtHand {
             io::ErrorKind::Unsupported => io::ErrorKind::WouldBlock.into(),
             _ => error,
         })
+    }
+
+    fn read_uncached(&self, _: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
+        // A byte of each step, and the last: the system reads no less ahead than a step. (cachestat would be
+        // one call, but counts pages that are still on their way from the disk, and asks for the right to
+        // write.)
+        let steps = (range.start..range.end).step_by(READ_AHEAD_STEP_BYTES);
+        for at in steps.chain(range.end.checked_sub(1)) {
+            self.read_at(file, &mut [0], at)?;
+        }
+        Ok(())
     }
 
     fn names(&self, _: &File, _: usize) -> io::Result<Vec<Entry>> {

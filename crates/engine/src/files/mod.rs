@@ -8,10 +8,12 @@ mod copying;
 mod reading;
 #[cfg(test)]
 mod tests;
+mod uncached;
 mod writing;
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -94,6 +96,18 @@ impl Fs for SystemFs {
 
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
         reading::read_at(file, into, offset, ReadWriteFlags::empty())
+    }
+
+    fn read_uncached(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        uncached::read_at(file, into, offset)
+    }
+
+    fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
+        // Where a connection has a thread of its own, this is asked for what is in memory too.
+        match AtHand.read_ahead(file, range.clone()) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => reading::read_ahead(file, range),
+            looked => looked,
+        }
     }
 
     fn names(&self, folder: &File, entries_max: usize) -> io::Result<Vec<Entry>> {

@@ -4,12 +4,18 @@
 //! magic links, here and nowhere else.
 
 use std::io::{self, IoSliceMut};
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::time::Duration;
 
 use plimsoll_io::{Entry, File, FileKind, Handle, Stat};
-use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, statat};
+use rustix::fs::{
+    Advice, AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, fadvise, fstat, openat2, statat,
+};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use rustix::path::Arg;
+
+use crate::limits::READ_AHEAD_CHUNK_BYTES;
 
 /// NONBLOCK so that a pipe in a served folder cannot hold anybody; NOCTTY so that a terminal takes nobody.
 pub(super) const READ: OFlags =
@@ -63,6 +69,24 @@ pub(super) fn stat(file: &File) -> io::Result<Stat> {
 pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64, flags: ReadWriteFlags) -> io::Result<usize> {
     let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
     Ok(rustix::io::retry_on_intr(|| preadv2(fd, &mut [IoSliceMut::new(into)], offset, flags))?)
+}
+
+/// Reads a range, so that the system has it in memory.
+pub(super) fn read_ahead(file: &File, range: Range<u64>) -> io::Result<()> {
+    let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    // All of it at once, as far as the system likes; it only helps.
+    let _ = fadvise(fd, range.start, NonZeroU64::new(range.end - range.start), Advice::WillNeed);
+    let mut chunk = vec![0; READ_AHEAD_CHUNK_BYTES];
+    let mut at = range.start;
+    while at < range.end {
+        let most = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(chunk.len());
+        match read_at(file, &mut chunk[..most], at, ReadWriteFlags::empty())? {
+            // It is shorter than it was: whoever sends it will see.
+            0 => return Ok(()),
+            read => at += read as u64,
+        }
+    }
+    Ok(())
 }
 
 /// What the system said, with those told apart that stand for "later".

@@ -27,6 +27,16 @@ pub(super) fn what_would_be_done(config: &Config) -> String {
         Kind::Epoll | Kind::Uring => format!("loops: {}", fixed.threads.number()),
     };
     lines.push(("run", format!("engine {}, {threads}, grace {}", fixed.engine, fixed.grace)));
+    if fixed.hot_bytes.0 > 0 {
+        let (bytes, files, time) = (fixed.hot_bytes, fixed.hot_files, fixed.hot_time);
+        lines.push((
+            "keep",
+            format!("{bytes} of hot files ready, {files} open, looked up again after {time}"),
+        ));
+    }
+    if fixed.prefetch {
+        lines.push(("read", "the files of sites before the first connection".to_owned()));
+    }
     if fixed.has_operations() {
         lines.push(("log", format!("transfers {}, xferlog {}", fixed.transfer_log, fixed.xferlog)));
     }

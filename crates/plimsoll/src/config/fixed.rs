@@ -11,7 +11,7 @@ use plimsoll_engine::Kind;
 use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
-use super::units::{DAY, Time, time_within};
+use super::units::{DAY, Size, Time, size_within, time_within};
 use super::values::{Durability, LogFormat, Threads};
 use crate::log_file::Destination;
 
@@ -58,6 +58,26 @@ pub(crate) struct Fixed {
     /// Loops of an engine that has loops; auto is one per core
     #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS", default_value = "auto")]
     pub(crate) threads: Threads,
+
+    /// Memory for files that are kept ready to send, such as 64MiB; 0 keeps none
+    #[arg(long, value_name = "SIZE", env = "PLIMSOLL_HOT_BYTES", default_value = "64MiB")]
+    #[arg(value_parser = size_within("0", "1TiB"))]
+    pub(crate) hot_bytes: Size,
+
+    /// Larger files among them that may be kept open; no more than an eighth of all that may be open
+    #[arg(long, value_name = "COUNT", env = "PLIMSOLL_HOT_FILES", default_value = "1024")]
+    pub(crate) hot_files: u64,
+
+    /// How long a change of a file by another program may go unseen; 0s looks at each request
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_HOT_TIME", default_value = "1s")]
+    #[arg(value_parser = time_within("0s", DAY))]
+    pub(crate) hot_time: Time,
+
+    /// Read the sites' files before the first connection, as many as are kept ready
+    #[arg(long, value_name = "true|false", env = "PLIMSOLL_PREFETCH", default_value = "false")]
+    #[arg(action = ArgAction::Set, hide_possible_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) prefetch: bool,
 
     /// How long connections may go on after the first signal, such as 30s or 5m
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_GRACE", default_value = "30s")]

@@ -24,6 +24,7 @@ use super::limits::{
     UNSENT_DATA_BYTES_MAX,
 };
 use super::state::Way;
+use crate::file_parts::{AHEAD_BYTES, Parts};
 
 /// Why a transfer did not come to its end.
 #[derive(Debug)]
@@ -143,11 +144,22 @@ impl Moving<'_> {
         range: Range<u64>,
     ) -> Result<(), Stopped> {
         if data.tx.takes_files() {
-            let bytes = range.end - range.start;
-            data.tx.push(Segment::File(FileRange { file, range }));
-            return self.end(data, bytes).await;
+            return self.send_parts(data, FileRange { file, range }).await;
         }
         self.send_chunks(data, file, range, |chunk| chunk).await
+    }
+
+    async fn send_parts(&self, data: &mut Stream, whole: FileRange) -> Result<(), Stopped> {
+        let (mut parts, mut pushed) = (Parts::new(whole), 0);
+        let not_read = |error| Stopped::File(super::refusal::not_read(error));
+        while let Some(part) = parts.next(self.io).await.map_err(not_read)? {
+            pushed += part.range.end - part.range.start;
+            data.tx.push(Segment::File(part));
+            if parts.has_more() {
+                self.drain(&mut data.tx, AHEAD_BYTES, pushed).await?;
+            }
+        }
+        self.end(data, pushed).await
     }
 
     /// Sends a part of a file as text, and the end.

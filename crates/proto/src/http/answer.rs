@@ -4,6 +4,7 @@
 //! body has.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use plimsoll_io::{File, FileRange};
 use plimsoll_wire::http::answer::AnswerHead;
@@ -44,6 +45,8 @@ pub enum Body {
     Empty,
     /// Bytes that were made for it.
     Bytes(Vec<u8>),
+    /// Bytes that are in memory whether they are sent or not.
+    Shared(Arc<[u8]>),
     /// A range of a file.
     File(FileRange),
     /// Ranges of a file with heads between them, and the close: a multipart body.
@@ -75,6 +78,13 @@ impl Answer {
         self
     }
 
+    /// Adds fields that [`AnswerHead`] has written.
+    #[must_use]
+    pub(super) fn written(mut self, fields: &[u8]) -> Answer {
+        self.head.extend_from_slice(fields);
+        self
+    }
+
     /// Sets the body.
     #[must_use]
     pub fn body(mut self, body: Body) -> Answer {
@@ -102,6 +112,7 @@ impl Body {
         match self {
             Body::Empty => 0,
             Body::Bytes(bytes) => bytes.len() as u64,
+            Body::Shared(bytes) => bytes.len() as u64,
             Body::File(part) => part.range.end - part.range.start,
             Body::Parts(parts, _, close) => {
                 let parts = parts.iter().map(|(head, range)| head.len() as u64 + range.end - range.start);

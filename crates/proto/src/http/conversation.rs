@@ -149,7 +149,8 @@ impl<S: Service> Conversation<'_, S> {
             limits: self.shared.limits(),
             state,
         };
-        let mut request = Request { io: &self.shared.io, peer: &self.peer, head, block, body };
+        let (io, peer, hot) = (&self.shared.io, &self.peer, &*self.shared.hot);
+        let mut request = Request { io, peer, head, block, body, hot };
         self.shared.snapshot.service.answer(&mut request).await
     }
 
@@ -259,6 +260,7 @@ mod tests {
     use super::*;
     use crate::Current;
     use crate::http::limits::MADE_BYTES_MAX;
+    use crate::http::site::HotSet;
     use crate::http::{AccessLog, Body, Counters, Http, Limits, Snapshot};
 
     /// More than a simulated system takes before its peer reads.
@@ -292,7 +294,7 @@ mod tests {
         let shared = Arc::clone(&counters);
         let setup: Setup = Arc::new(move |io| {
             let current = Current::new(Snapshot { limits: Limits::default(), service: Large });
-            Rc::new(Http::new(io, current, AccessLog::new(None), Arc::clone(&shared)))
+            Rc::new(Http::new(io, current, AccessLog::new(None), Arc::clone(&shared), HotSet::off()))
         });
         let at = sim.serve(&server, &":80".parse().unwrap(), &setup).unwrap();
         let io = client.io();

@@ -48,6 +48,23 @@ pub const UNSENT_BYTES_MAX: u64 = 64 * 1024;
 pub const DISCARD_BYTES_MAX: u64 = 64 * 1024;
 /// Bodies up to this size are copied behind their head, so that both go in one send.
 pub const COPIED_BODY_BYTES_MAX: usize = 4 * 1024;
+/// Files up to this size are kept as bytes when they are hot, larger ones as descriptors.
+pub const HOT_BODY_BYTES_MAX: usize = 32 * 1024;
+/// Bytes that an entry of the hot set takes beside its name and the file's bytes: its own, those of what is
+/// said of the file, of the table that it is in, and what the allocator adds to six allocations.
+pub const HOT_ENTRY_BYTES: u64 = 1024;
+/// Bytes that are expected of an entry, to lay out the table.
+pub const HOT_ENTRY_BYTES_USUAL: u64 = 8 * 1024;
+/// A file that was changed longer ago than this when it was read has another time of change when it is
+/// changed again. The clocks of file systems stand still for some milliseconds, some for two seconds.
+pub const HOT_SETTLED_TIME: Duration = Duration::from_secs(3);
+/// How long a file that nobody asks for stays in the hot set, at least; twice that, at most. A file that was
+/// removed gives its space back when it is closed.
+pub const HOT_IDLE_TIME: Duration = Duration::from_secs(10);
+/// Files that are looked at to be read before anybody asks.
+pub const PREFETCH_FILES_MAX: usize = 1_000_000;
+/// Folders within folders that are looked into for them.
+pub const PREFETCH_LEVELS_MAX: usize = 128;
 /// Bytes of bodies that were made for answers (listings) and are still in memory, of a whole server. More are
 /// not begun: who asks for listings and never reads them would fill the memory.
 pub const MADE_BYTES_MAX: u64 = 256 * 1024 * 1024;

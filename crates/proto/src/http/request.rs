@@ -7,6 +7,7 @@ use plimsoll_io::{Io, Peer};
 use plimsoll_wire::http::head::{Field, Head, Method};
 
 use super::body::RequestBody;
+use super::site::HotSet;
 
 /// One request: its head, and its body as far as it was not read.
 pub struct Request<'a> {
@@ -20,6 +21,8 @@ pub struct Request<'a> {
     pub block: &'a [u8],
     /// What follows the head.
     pub body: RequestBody<'a>,
+    /// Files that are kept ready.
+    pub hot: &'a HotSet,
 }
 
 impl<'a> Request<'a> {

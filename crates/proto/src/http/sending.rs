@@ -12,6 +12,7 @@ use plimsoll_wire::http::status::Status;
 use super::answer::{Answer, Body};
 use super::limits::{COPIED_BODY_BYTES_MAX, FILE_CHUNK_BYTES, UNSENT_BYTES_MAX};
 use super::service::Shared;
+use crate::file_parts::{AHEAD_BYTES, Parts};
 
 /// What was sent.
 pub(super) struct Sent {
@@ -65,6 +66,16 @@ async fn push<S>(
             *pushed += bytes.len() as u64;
             tx.push(Segment::Owned(head));
         }
+        Body::Shared(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => {
+            head.extend_from_slice(&bytes);
+            *pushed += bytes.len() as u64;
+            tx.push(Segment::Owned(head));
+        }
+        Body::Shared(bytes) => {
+            tx.push(Segment::Owned(head));
+            *pushed += bytes.len() as u64;
+            tx.push(Segment::Shared(bytes));
+        }
         Body::Bytes(bytes) => {
             tx.push(Segment::Owned(head));
             push_made(bytes, pushed, tx);
@@ -98,12 +109,29 @@ async fn push_file<S>(
     shared: &Shared<S>,
 ) -> io::Result<()> {
     if tx.takes_files() {
-        *pushed += part.range.end - part.range.start;
-        tx.push(Segment::File(part));
-        return Ok(());
+        return push_parts_of(part, pushed, tx, deadline, shared).await;
     }
     // Apart, because plain connections never come here and need no room for it.
     Box::pin(push_bytes_of(part, pushed, tx, deadline, shared)).await
+}
+
+/// Pushes a range of a file as it comes to be in memory, no faster than it is taken.
+async fn push_parts_of<S>(
+    whole: FileRange,
+    pushed: &mut u64,
+    tx: &mut Tx,
+    deadline: &Deadline,
+    shared: &Shared<S>,
+) -> io::Result<()> {
+    let mut parts = Parts::new(whole);
+    while let Some(part) = parts.next(&shared.io).await? {
+        *pushed += part.range.end - part.range.start;
+        tx.push(Segment::File(part));
+        if parts.has_more() {
+            drain(tx, AHEAD_BYTES, deadline, shared.limits().send_time).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads a range of a file and pushes its bytes as fast as they are taken.

@@ -17,6 +17,7 @@ use super::conversation;
 use super::counters::Counters;
 use super::limits::Limits;
 use super::request::Request;
+use super::site::HotSet;
 use crate::Current;
 
 /// Answers requests.
@@ -47,6 +48,7 @@ pub(super) struct Shared<S> {
     pub(super) log: Rc<AccessLog>,
     pub(super) counters: Arc<Counters>,
     pub(super) dates: Rc<DateCache>,
+    pub(super) hot: Arc<HotSet>,
 }
 
 impl<S: Service + 'static> Http<S> {
@@ -56,9 +58,10 @@ impl<S: Service + 'static> Http<S> {
         current: Arc<Current<Snapshot<S>>>,
         log: AccessLog,
         counters: Arc<Counters>,
+        hot: Arc<HotSet>,
     ) -> Http<S> {
         let (snapshot, log, dates) = (current.get(), Rc::new(log), Rc::new(DateCache::new()));
-        let latest = RefCell::new(Rc::new(Shared { io, snapshot, log, counters, dates }));
+        let latest = RefCell::new(Rc::new(Shared { io, snapshot, log, counters, dates, hot }));
         Http { current, latest }
     }
 
@@ -79,6 +82,7 @@ impl<S> Shared<S> {
             log: Rc::clone(&self.log),
             counters: Arc::clone(&self.counters),
             dates: Rc::clone(&self.dates),
+            hot: Arc::clone(&self.hot),
         }
     }
 
@@ -131,7 +135,7 @@ mod tests {
         let shared = Arc::clone(&current);
         let setup: Setup = Arc::new(move |io| {
             let log = AccessLog::new(None);
-            Rc::new(Http::new(io, Arc::clone(&shared), log, Arc::default()))
+            Rc::new(Http::new(io, Arc::clone(&shared), log, Arc::default(), HotSet::off()))
         });
         let at = sim.serve(&server, &":80".parse().unwrap(), &setup).unwrap();
         let io = client.io();

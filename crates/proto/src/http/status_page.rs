@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::answer::{Answer, Body};
 use super::counters::Counters;
 use super::readiness::Readiness;
+use super::site::{HotFigures, HotSet};
 
 /// What a server knows of its own load at the moment.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -42,6 +43,8 @@ pub struct StatusPage {
     pub load: Box<dyn Fn() -> Load + Send + Sync>,
     /// The counts of answers.
     pub counters: Arc<Counters>,
+    /// Files that are kept ready.
+    pub hot: Arc<HotSet>,
     /// Settings that only a laboratory wants and that are on, by their names in the configuration.
     pub lab: Vec<&'static str>,
     /// What must be well before the server takes work.
@@ -58,6 +61,7 @@ struct Written<'a> {
     answers: Answers,
     sent_bytes: u64,
     dropped_log_lines: u64,
+    hot_set: HotFigures,
     lab: &'a [&'static str],
 }
 
@@ -96,6 +100,7 @@ impl StatusPage {
             },
             sent_bytes: self.counters.sent_bytes(),
             dropped_log_lines: self.counters.dropped_log_lines(),
+            hot_set: self.hot.figures(),
             lab: &self.lab,
         };
         // Numbers and plain names: there is nothing in them that could not be written.

@@ -189,7 +189,7 @@ fn put_in_place(
     made: &Made,
     id: UploadId,
 ) -> Result<(Copied, bool)> {
-    let state = to.home.lock();
+    let state = to.home.change();
     let (target, replaced) = target(fs, to, existing)?;
     let aside = Aside::set(fs, &to.home, &target, replaced.as_ref(), made.kind, id)?;
     // What was set aside is taken off when it is forgotten.

@@ -21,7 +21,7 @@ impl Home {
         self.usage(io).await?;
         let home = self.clone();
         let made = io.offload(Work::Writes, move |fs| {
-            let state = home.lock();
+            let state = home.change();
             let place = home.place(fs, &path)?;
             if place.stat(fs)?.is_some() {
                 return Err(Error::AlreadyExists);

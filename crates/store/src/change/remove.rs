@@ -92,7 +92,7 @@ impl Home {
         what: What,
         condition: &Condition,
     ) -> Result<Option<Usage>> {
-        let state = self.lock();
+        let state = self.change();
         let (place, stat) = self.removable(fs, path, what, condition)?;
         match (stat.kind, what) {
             (FileKind::Folder, What::EmptyFolder) => {
@@ -113,7 +113,7 @@ impl Home {
     }
 
     fn remove_folder(&self, fs: &dyn Fs, path: &Path, condition: &Condition, id: UploadId) -> Result<Usage> {
-        let state = self.lock();
+        let state = self.change();
         let (place, _) = self.removable(fs, path, What::Any, condition)?;
         fs.rename(&place.folder, place.name, self.pending(), &tree_name(id), Existing::Kept)?;
         // While nobody can put anything where it was.

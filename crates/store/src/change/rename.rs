@@ -3,14 +3,12 @@
 //! What must hold: a file that is moved onto another replaces it at once; nothing is moved into itself; what
 //! changes homes counts for the one that has it.
 
-use std::sync::MutexGuard;
-
 use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 
 use super::remove::subtree;
 use super::way::Aside;
 use crate::error::{Error, Result};
-use crate::home::{Home, Place, State, weight};
+use crate::home::{Change, Home, Place, State, weight};
 use crate::limits::PATH_NAMES_MAX;
 use crate::path::{BadPath, Path};
 use crate::usage::{Quota, Usage};
@@ -44,22 +42,22 @@ struct Found<'a> {
 
 /// Both homes' states, locked; one if they are one home.
 struct Both<'a> {
-    from: MutexGuard<'a, State>,
-    to: Option<MutexGuard<'a, State>>,
+    from: Change<'a>,
+    to: Option<Change<'a>>,
 }
 
 impl<'a> Both<'a> {
     /// In the order of their names, so that two moves across the same homes never wait for each other.
-    fn lock(from: &'a Home, to: &'a Home) -> Both<'a> {
+    fn change(from: &'a Home, to: &'a Home) -> Both<'a> {
         if from.is(to) {
-            return Both { from: from.lock(), to: None };
+            return Both { from: from.change(), to: None };
         }
         if from.name() < to.name() {
-            let from = from.lock();
-            return Both { from, to: Some(to.lock()) };
+            let from = from.change();
+            return Both { from, to: Some(to.change()) };
         }
-        let to = to.lock();
-        Both { from: from.lock(), to: Some(to) }
+        let to = to.change();
+        Both { from: from.change(), to: Some(to) }
     }
 
     fn to(&self) -> &State {
@@ -95,7 +93,7 @@ impl End {
         let (from, to) = (self.clone(), to.clone());
         let checked = io.offload(Work::Writes, move |fs| {
             check_apart(&from, &to)?;
-            let _states = Both::lock(&from.home, &to.home);
+            let _states = Both::change(&from.home, &to.home);
             find(fs, &from, &to, existing).map(drop)
         });
         checked.await?
@@ -111,7 +109,7 @@ pub(super) fn check_apart(from: &End, to: &End) -> Result<()> {
 fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -> Result<(Moved, bool)> {
     check_apart(from, to)?;
     check_depth(fs, from, to)?;
-    let states = Both::lock(&from.home, &to.home);
+    let states = Both::change(&from.home, &to.home);
     let found = find(fs, from, to, existing)?;
     let Found { source, moving, target, replaced } = &found;
     let across = weigh(fs, &states, from, to, &found)?;

@@ -18,7 +18,7 @@ impl Home {
     pub async fn set_modified(&self, io: &Io, path: Path, modified: Duration) -> Result<Stat> {
         let home = self.clone();
         let set = io.offload(Work::Writes, move |fs| {
-            let state = home.lock();
+            let state = home.change();
             let place = home.place(fs, &path).map_err(|error| match error {
                 Error::NoFolder => Error::NotFound,
                 other => other,

@@ -58,7 +58,7 @@ impl Home {
         if !whole.is_synced {
             self.sync(fs, &[whole.file])?;
         }
-        let (folder, committed) = self.put_in_place(fs, &self.lock(), whole, terms)?;
+        let (folder, committed) = self.put_in_place(fs, &self.change(), whole, terms)?;
         self.sync(fs, &[&folder])?;
         Ok(committed)
     }

@@ -7,7 +7,7 @@ use std::io;
 
 use plimsoll_io::{Entry, FileKind, Stat};
 use plimsoll_operations::{Caller, Error, Operation, Operations, Reading, Shown, Transfer};
-use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner};
+use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner, Root};
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Algorithm, Error as StoreError};
 use plimsoll_wire::http::head::Method;
@@ -24,7 +24,10 @@ pub(super) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
     if asked.name.is_empty() && !spot.is_folder {
         return Ok(redirect(reading.transfer, &asked));
     }
-    match site::look_up(ask.request, &reading.root, asked.name.clone(), Manner::Private).await {
+    // To compute a digest, the file must be open.
+    let edition = Some(reading.edition).filter(|_| !digests::are_wanted(ask.request));
+    let root = Root { folder: reading.root.clone(), edition };
+    match site::look_up(ask.request, &root, &asked.name, Manner::Private).await {
         Ok(Found::File(found)) if reading.shown == Shown::All => {
             send(ask.request, found, reading.transfer, (&ask.web.operations, &caller)).await
         }
@@ -47,10 +50,10 @@ async fn send(
     mut transfer: Transfer,
     (operations, caller): (&Operations, &Caller),
 ) -> Result<Answer, Refusal> {
-    let file = found.file.clone();
+    let file = found.file().filter(|_| digests::are_wanted(request)).cloned();
     let mut answer = site::send(request, found);
     let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
-    if is_sent && digests::are_wanted(request) {
+    if let Some(file) = file.filter(|_| is_sent) {
         match digests::with(request, answer, operations.digest(caller, file, Algorithm::Sha256)).await {
             Ok(with_digest) => answer = with_digest,
             Err(error) => return Ok(transfer.end(Err(error))?),

@@ -10,7 +10,9 @@ use std::task::{Context, Poll, ready};
 
 use plimsoll_io::{Address, Io, Lease, Peer, Segment, Stream, Transport, Want};
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{Answer, Client, Engine, Protocol, Scenario, Scene, Tree, behaviours};
+use plimsoll_tests::{
+    Answer, Client, Engine, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene, Tree, behaviours,
+};
 
 /// Bytes of a record's body, at most; its length comes before it in two bytes.
 const RECORD_BYTES_MAX: usize = 1000;
@@ -19,7 +21,8 @@ const HELLO: &[u8; 5] = b"hello";
 
 fn scenario() -> Scenario {
     let tree = Tree::new().file("small.txt", "small\n").file("large.bin", noise(1, LARGE_BYTES));
-    Scenario { tree, protocol: Protocol::HttpOver(handshake), ..Scenario::default() }
+    let protocol = Protocol::HttpOver(handshake);
+    Scenario { tree, protocol, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
 /// Both sides say hello, and what follows is scrambled.

@@ -4,6 +4,7 @@
 //! all; a suite that both pass keeps it so.
 
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
@@ -176,12 +177,22 @@ impl Fs for SimDisk {
     }
 
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let state = self.powered()?;
-        let bytes = state.tree.node(state.inode_of(file)?)?.bytes()?;
+        let mut state = self.powered()?;
+        let inode = state.inode_of(file)?;
+        state.note_stall(inode, offset + into.len() as u64);
+        let bytes = state.tree.node(inode)?.bytes()?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let count = into.len().min(bytes.len() - start);
         into[..count].copy_from_slice(&bytes[start..start + count]);
         Ok(count)
+    }
+
+    fn read_uncached(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read_at(file, into, offset)
+    }
+
+    fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
+        self.warm(file, &range)
     }
 
     fn names(&self, folder: &File, entries_max: usize) -> io::Result<Vec<Entry>> {

@@ -4,6 +4,7 @@
 //! alike. What must hold: `changed` grows with every change; what is removed stays readable for whoever has
 //! it open; what a test itself puts on the disk is durable at once.
 
+mod cold;
 mod files;
 mod journal;
 mod mishaps;
@@ -12,6 +13,7 @@ mod power;
 mod tree;
 mod view;
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,6 +41,10 @@ struct State {
     tree: Tree,
     journal: Journal,
     mishaps: Mishaps,
+    /// Files that are not in memory but for so many bytes at their start.
+    cold: HashMap<u64, u64>,
+    /// Reads that had to wait for the disk where everybody waits along.
+    stalls: u64,
 }
 
 impl SimDisk {
@@ -51,6 +57,8 @@ impl SimDisk {
             tree: Tree::new(now),
             journal: Journal::default(),
             mishaps: Mishaps::none(),
+            cold: HashMap::new(),
+            stalls: 0,
         };
         Arc::new(SimDisk { state: Mutex::new(state) })
     }
@@ -67,6 +75,8 @@ impl SimDisk {
             tree,
             journal,
             mishaps: Mishaps::none(),
+            cold: HashMap::new(),
+            stalls: 0,
         };
         Arc::new(SimDisk { state: Mutex::new(found) })
     }

@@ -115,7 +115,7 @@ impl SimDisk {
 }
 
 impl State {
-    fn find(&self, path: &Path) -> io::Result<u64> {
+    pub(super) fn find(&self, path: &Path) -> io::Result<u64> {
         self.follow(vec![ROOT], path.as_os_str().as_bytes(), Walk::Anywhere)
     }
 

@@ -4,6 +4,7 @@
 //! an [`Fs`] is shared and must be `Sync`.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -56,6 +57,15 @@ impl View {
         }
     }
 
+    /// Has a range in memory, where that may wait for the disk.
+    fn reach(&self, file: &File, range: Range<u64>) -> io::Result<()> {
+        match self.place {
+            Place::AtHand { .. } if self.disk.is_in_memory(file, &range) => Ok(()),
+            Place::AtHand { .. } => Err(io::ErrorKind::WouldBlock.into()),
+            Place::Blocking => self.disk.read_ahead(file, range),
+        }
+    }
+
     /// How many of `most` bytes one read or write takes.
     fn portion(&self, most: usize) -> usize {
         self.draw(|chance| {
@@ -84,8 +94,19 @@ impl Fs for View {
 
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let disk = self.is_at_hand()?;
+        self.reach(file, offset..offset + into.len() as u64)?;
         let count = self.portion(into.len());
         disk.read_at(file, &mut into[..count], offset)
+    }
+
+    fn read_uncached(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let count = self.portion(into.len());
+        self.may_block()?.read_uncached(file, &mut into[..count], offset)
+    }
+
+    fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
+        self.is_at_hand()?;
+        self.reach(file, range)
     }
 
     fn names(&self, folder: &File, entries_max: usize) -> io::Result<Vec<Entry>> {

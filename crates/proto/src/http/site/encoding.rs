@@ -41,15 +41,25 @@ impl Encoding {
 }
 
 impl Encodings {
+    /// None is taken.
+    pub(super) const NONE: Encodings = Encodings([None; 2]);
+    /// All are taken, as by browsers.
+    pub(super) const ALL: Encodings = Encodings([Some(Encoding::Brotli), Some(Encoding::Gzip)]);
+
     /// What an Accept-Encoding field says; without one, a sibling is not looked for.
     pub(super) fn accepted(field: Option<&[u8]>) -> Encodings {
-        let Some(field) = field else { return Encodings([None; 2]) };
+        let Some(field) = field else { return Encodings::NONE };
         match (Encoding::Brotli.taken(field), Encoding::Gzip.taken(field)) {
             (Some((brotli, liked)), Some((gzip, more))) if more.thousandths() > liked.thousandths() => {
                 Encodings([Some(gzip), Some(brotli)])
             }
             (brotli, gzip) => Encodings([brotli, gzip].map(|taken| taken.map(|(encoding, _)| encoding))),
         }
+    }
+
+    /// A number of its own for each order.
+    pub(super) fn code(self) -> u8 {
+        self.0.iter().fold(0, |code, taken| code * 3 + taken.map_or(0, |encoding| encoding as u8 + 1))
     }
 
     pub(super) fn in_order(self) -> impl Iterator<Item = Encoding> {

@@ -8,28 +8,27 @@ use std::time::Duration;
 
 use plimsoll_io::FileRange;
 use plimsoll_wire::http::conditional::{Precondition, Validators, evaluate, range_applies};
-use plimsoll_wire::http::date::{DATE_BYTES, parse_date, write_date};
+use plimsoll_wire::http::date::parse_date;
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::multipart;
 use plimsoll_wire::http::range::{ContentRange, Ranges, Resolved, parse_range};
 use plimsoll_wire::http::status::Status;
 
-use super::lookup::FoundFile;
-use super::{etag, refused};
+use super::lookup::{FoundFile, Source};
+use super::refused;
 use crate::http::answer::{Answer, Body};
 use crate::http::request::Request;
 
 /// The file, or what of it the request wants.
 pub fn send(request: &Request<'_>, found: FoundFile) -> Answer {
-    let etag = etag(&found.stat);
-    let validators = Validators { etag: etag.as_bytes(), modified: found.stat.modified_at() };
+    let validators = Validators { etag: found.said.etag().as_bytes(), modified: found.stat.modified_at() };
     match evaluate(request.head, request.block, Some(&validators), true) {
         Precondition::Proceed => match ranges(request, &validators, found.stat.size) {
-            Resolved::Whole => whole(found, &etag),
-            Resolved::Ranges(ranges) => parts(request, found, &etag, &ranges),
+            Resolved::Whole => whole(found),
+            Resolved::Ranges(ranges) => parts(request, found, &ranges),
             Resolved::Unsatisfiable => unsatisfiable(request, &found),
         },
-        Precondition::NotModified => validated(Answer::new(Status::NOT_MODIFIED), &found, &etag),
+        Precondition::NotModified => Answer::new(Status::NOT_MODIFIED).written(found.said.validated()),
         Precondition::Failed => {
             refused(request, Status::PRECONDITION_FAILED, "The file is not the one that the conditions name.")
         }
@@ -58,23 +57,26 @@ fn is_by_fresh_date(request: &Request<'_>, validators: &Validators<'_>) -> bool 
     by_date && request.io.wall() < validators.modified + Duration::from_secs(1)
 }
 
-fn whole(found: FoundFile, etag: &str) -> Answer {
-    let answer = described(Answer::new(Status::OK), &found, etag);
+fn whole(found: FoundFile) -> Answer {
+    let answer = Answer::new(Status::OK).written(found.said.described());
     let answer = answer.field("Content-Type", found.media);
-    match found.contents {
-        Some(contents) => answer.body(Body::Bytes(contents)),
-        None => answer.body(Body::File(FileRange { file: found.file, range: 0..found.stat.size })),
+    match found.source {
+        Source::Bytes { contents, .. } => answer.body(Body::Shared(contents)),
+        Source::File(file) => answer.body(Body::File(FileRange { file, range: 0..found.stat.size })),
     }
 }
 
-fn parts(request: &Request<'_>, found: FoundFile, etag: &str, ranges: &Ranges) -> Answer {
-    let answer = described(Answer::new(Status::PARTIAL_CONTENT), &found, etag);
+fn parts(request: &Request<'_>, found: FoundFile, ranges: &Ranges) -> Answer {
+    let answer = Answer::new(Status::PARTIAL_CONTENT).written(found.said.described());
     let length = found.stat.size;
     if let Some(range) = ranges.single() {
         let range = range.clone();
         let told = ContentRange::Part { range: range.clone(), length };
         let answer = answer.field("Content-Type", found.media).field_display("Content-Range", told);
-        return answer.body(Body::File(FileRange { file: found.file, range }));
+        return answer.body(match found.source {
+            Source::Bytes { contents, .. } => Body::Bytes(part_of(&contents, &range).to_vec()),
+            Source::File(file) => Body::File(FileRange { file, range }),
+        });
     }
     let boundary = boundary(request);
     let mut media = Vec::new();
@@ -84,10 +86,30 @@ fn parts(request: &Request<'_>, found: FoundFile, etag: &str, ranges: &Ranges) -
         multipart::part_head(&boundary, found.media, range, length, &mut head);
         (head, range.clone())
     };
-    let parts = ranges.as_slice().iter().map(part).collect();
+    let parts: Vec<_> = ranges.as_slice().iter().map(part).collect();
     let mut close = Vec::new();
     multipart::close(&boundary, &mut close);
-    answer.field("Content-Type", media).body(Body::Parts(parts, found.file, close))
+    answer.field("Content-Type", media).body(match found.source {
+        Source::Bytes { contents, .. } => Body::Bytes(joined(parts, &contents, &close)),
+        Source::File(file) => Body::Parts(parts, file, close),
+    })
+}
+
+/// A range of what is in memory; empty if it is not of it.
+fn part_of<'a>(contents: &'a [u8], range: &Range<u64>) -> &'a [u8] {
+    let index = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    contents.get(index(range.start)..index(range.end)).unwrap_or_default()
+}
+
+/// A multipart body of what is in memory.
+fn joined(parts: Vec<(Vec<u8>, Range<u64>)>, contents: &[u8], close: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (head, range) in parts {
+        body.extend_from_slice(&head);
+        body.extend_from_slice(part_of(contents, &range));
+    }
+    body.extend_from_slice(close);
+    body
 }
 
 /// A delimiter that nobody who wrote the file could foresee: 16 letters of chance.
@@ -101,23 +123,4 @@ fn unsatisfiable(request: &Request<'_>, found: &FoundFile) -> Answer {
     let detail = "The file has no bytes in these ranges; Content-Range says how many it has.";
     refused(request, Status::RANGE_NOT_SATISFIABLE, detail)
         .field_display("Content-Range", ContentRange::Unsatisfied { length: found.stat.size })
-}
-
-/// What every answer that sends the file says of it.
-fn described(answer: Answer, found: &FoundFile, etag: &str) -> Answer {
-    let answer = validated(answer, found, etag).field("Accept-Ranges", "bytes");
-    let answer = answer.field("X-Content-Type-Options", "nosniff");
-    found.manner.of_files().iter().fold(answer, |answer, (name, value)| answer.field(name, value))
-}
-
-/// What 304 says too.
-fn validated(answer: Answer, found: &FoundFile, etag: &str) -> Answer {
-    let mut modified = [b' '; DATE_BYTES];
-    write_date(found.stat.modified_at(), &mut modified);
-    let answer = answer.field("ETag", etag).field("Last-Modified", modified);
-    let answer = answer.field("Vary", found.manner.vary());
-    match found.encoding {
-        Some(encoding) => answer.field("Content-Encoding", encoding.name()),
-        None => answer,
-    }
 }

@@ -1,17 +1,21 @@
 //! From a name to what is there: one question to the file system, asked where it may wait.
 //!
 //! It sends nothing. What must hold: everything that an answer says of a file comes from one descriptor, so
-//! that a file replaced meanwhile cannot mix two files in one answer.
+//! that a file replaced meanwhile cannot mix two files in one answer; the hot set is asked for nothing that
+//! was not found to be permitted.
 
 use std::io;
+use std::sync::Arc;
 
 use plimsoll_io::{File, FileKind, Fs, Io, Stat};
 use plimsoll_wire::http::head::Field;
 
 use super::encoding::{Encoding, Encodings};
+use super::hot::{Before, Entry, Wanted};
 use super::media::media_type;
-use super::{Manner, Site};
-use crate::http::limits::{COPIED_BODY_BYTES_MAX, NOT_FOUND_PAGE_BYTES_MAX};
+use super::said::Said;
+use super::{Manner, Root, Site};
+use crate::http::limits::{COPIED_BODY_BYTES_MAX, HOT_BODY_BYTES_MAX, NOT_FOUND_PAGE_BYTES_MAX};
 use crate::http::request::Request;
 
 /// What a name stands for.
@@ -26,109 +30,179 @@ pub enum Found {
 
 /// A file to be sent.
 pub struct FoundFile {
-    /// The file, open.
-    pub file: File,
     /// What is known of it.
     pub stat: Stat,
     pub(super) media: &'static str,
-    /// How its bytes are encoded, if a precompressed sibling was taken.
-    pub(super) encoding: Option<Encoding>,
-    /// All of its bytes, if it is small: then head and body go in one send.
-    pub(super) contents: Option<Vec<u8>>,
-    /// How it is served.
-    pub(super) manner: Manner,
+    pub(super) source: Source,
+    /// What answers say of it.
+    pub(super) said: Arc<Said>,
 }
 
-const INDEX: &[u8] = b"index.html";
+/// Where the bytes of a file are.
+pub(super) enum Source {
+    /// In the file, which is open.
+    File(File),
+    /// In memory, all of them. The file is open too, unless they were kept there.
+    Bytes { contents: Arc<[u8]>, file: Option<File> },
+}
+
+impl FoundFile {
+    /// The file, if it is open; it is unless it came from the hot set.
+    pub fn file(&self) -> Option<&File> {
+        match &self.source {
+            Source::File(file) => Some(file),
+            Source::Bytes { file, .. } => file.as_ref(),
+        }
+    }
+}
+
+/// What a lookup is about.
+pub(super) struct Lookup<'a> {
+    pub(super) fs: &'a dyn Fs,
+    pub(super) root: &'a File,
+    pub(super) manner: Manner,
+    pub(super) encodings: Encodings,
+    /// What was found the last time.
+    pub(super) known: Option<&'a Entry>,
+    /// Whether it is to fill the hot set, which then has the only copy in memory.
+    pub(super) is_prefetch: bool,
+}
+
+pub(super) const INDEX: &[u8] = b"index.html";
 
 /// What `name` stands for below `root`; a slash at its end says that a folder is meant.
 ///
 /// # Errors
 /// What the system says; [`io::ErrorKind::NotFound`] also for what is not of the kind that is meant.
-pub async fn look_up(request: &Request<'_>, root: &File, name: Vec<u8>, manner: Manner) -> io::Result<Found> {
-    let root = root.clone();
+pub async fn look_up(request: &Request<'_>, root: &Root, name: &[u8], manner: Manner) -> io::Result<Found> {
     let encodings = Encodings::accepted(request.field(Field::AcceptEncoding).filter(|_| manner.is_site()));
-    request.io.files(move |fs| find(fs, &root, &name, manner, encodings)).await
-}
-
-fn find(fs: &dyn Fs, root: &File, name: &[u8], manner: Manner, encodings: Encodings) -> io::Result<Found> {
-    let wants_folder = name.is_empty() || name.ends_with(b"/");
-    let file = fs.open_beneath(root, name)?;
-    let stat = fs.stat(&file)?;
-    match (stat.kind, wants_folder) {
-        (FileKind::File, false) => {
-            let plain =
-                FoundFile { file, stat, media: media_type(name), encoding: None, contents: None, manner };
-            with_encoding(fs, root, name, encodings, plain)
-        }
-        (FileKind::Folder, false) => Ok(Found::FolderWithoutSlash),
-        (FileKind::Folder, true) if manner.is_site() => in_folder(fs, root, name, encodings),
-        (FileKind::Folder, true) => Ok(Found::Folder),
-        (FileKind::File, true) | (FileKind::Other, _) => Err(io::ErrorKind::NotFound.into()),
+    let Some(edition) = root.edition.filter(|_| request.hot.is_on()) else {
+        return ask(request.io, root, name, manner, encodings, None).await;
+    };
+    let wanted = Wanted::new(edition, name, manner, encodings);
+    let known = request.hot.get(&wanted);
+    if request.hot.is_good(known.as_deref(), edition, request.io).await
+        && let Some(entry) = &known
+    {
+        return Ok(Found::File(entry.found()));
     }
-}
-
-/// A site's folder: its index page, or what is in it.
-fn in_folder(fs: &dyn Fs, root: &File, name: &[u8], encodings: Encodings) -> io::Result<Found> {
-    let index = [name, INDEX].concat();
-    match open_file(fs, root, &index) {
-        Ok((file, stat)) => {
-            let (media, manner) = (media_type(&index), Manner::Site);
-            let plain = FoundFile { file, stat, media, encoding: None, contents: None, manner };
-            with_encoding(fs, root, &index, encodings, plain)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Folder),
-        Err(error) => Err(error),
+    let (is_known, before) = (known.is_some(), Before::new(edition, request.io));
+    let found = ask(request.io, root, name, manner, encodings, known).await;
+    match &found {
+        Ok(Found::File(file)) => request.hot.keep(&wanted, &before, file),
+        _ if is_known => request.hot.forget(&wanted),
+        _ => {}
     }
+    found
 }
 
-/// The file, or a precompressed sibling of it that the client takes and that is not older.
-fn with_encoding(
-    fs: &dyn Fs,
-    root: &File,
+async fn ask(
+    io: &Io,
+    root: &Root,
     name: &[u8],
+    manner: Manner,
     encodings: Encodings,
-    plain: FoundFile,
+    known: Option<Arc<Entry>>,
 ) -> io::Result<Found> {
-    for encoding in encodings.in_order() {
-        let sibling = [name, encoding.suffix()].concat();
-        match open_file(fs, root, &sibling) {
-            Ok((file, stat)) if stat.modified >= plain.stat.modified => {
-                return with_contents(fs, FoundFile { file, stat, encoding: Some(encoding), ..plain });
+    let (root, name) = (root.folder.clone(), name.to_vec());
+    let find = move |fs: &dyn Fs| {
+        let known = known.as_deref();
+        Lookup { fs, root: &root, manner, encodings, known, is_prefetch: false }.find(&name)
+    };
+    io.files(find).await
+}
+
+impl Lookup<'_> {
+    pub(super) fn find(&self, name: &[u8]) -> io::Result<Found> {
+        let wants_folder = name.is_empty() || name.ends_with(b"/");
+        let file = self.fs.open_beneath(self.root, name)?;
+        let stat = self.fs.stat(&file)?;
+        match (stat.kind, wants_folder) {
+            (FileKind::File, false) => self.with_encoding(name, file, stat),
+            (FileKind::Folder, false) => Ok(Found::FolderWithoutSlash),
+            (FileKind::Folder, true) if self.manner.is_site() => self.in_folder(name),
+            (FileKind::Folder, true) => Ok(Found::Folder),
+            (FileKind::File, true) | (FileKind::Other, _) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// A site's folder: its index page, or what is in it.
+    fn in_folder(&self, name: &[u8]) -> io::Result<Found> {
+        let index = [name, INDEX].concat();
+        match open_file(self.fs, self.root, &index) {
+            Ok((file, stat)) => self.with_encoding(&index, file, stat),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Folder),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The file, or a precompressed sibling of it that the client takes and that is not older.
+    fn with_encoding(&self, name: &[u8], plain: File, plain_stat: Stat) -> io::Result<Found> {
+        for encoding in self.encodings.in_order() {
+            let sibling = [name, encoding.suffix()].concat();
+            match open_file(self.fs, self.root, &sibling) {
+                Ok((file, stat)) if stat.modified >= plain_stat.modified => {
+                    return self.found(name, file, stat, Some(encoding));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                // Older than what it was made from, or not there: the file itself is what is right.
+                _ => {}
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
-            // Older than what it was made from, or not there: the file itself is what is right.
-            _ => {}
+        }
+        self.found(name, plain, plain_stat, None)
+    }
+
+    fn found(&self, name: &[u8], file: File, stat: Stat, encoding: Option<Encoding>) -> io::Result<Found> {
+        let source = match self.contents(&file, &stat)? {
+            Some(contents) => Source::Bytes { contents, file: Some(file) },
+            None => Source::File(file),
+        };
+        let said = Arc::new(Said::new(&stat, encoding, self.manner));
+        Ok(Found::File(FoundFile { stat, media: media_type(name), source, said }))
+    }
+
+    /// The bytes of a small file; none if it is larger, or not as long as it was.
+    fn contents(&self, file: &File, stat: &Stat) -> io::Result<Option<Arc<[u8]>>> {
+        if let Some(kept) = self.known.and_then(|known| known.contents(stat)) {
+            return Ok(Some(kept));
+        }
+        // What has been asked for before is worth more memory.
+        let is_hot = self.known.is_some() || self.is_prefetch;
+        let most = if is_hot { HOT_BODY_BYTES_MAX } else { COPIED_BODY_BYTES_MAX };
+        match usize::try_from(stat.size) {
+            Ok(size) if size <= most => self.read_whole(file, size),
+            _ => Ok(None),
         }
     }
-    with_contents(fs, plain)
-}
 
-fn with_contents(fs: &dyn Fs, found: FoundFile) -> io::Result<Found> {
-    let contents = small_contents(fs, &found.file, &found.stat)?;
-    Ok(Found::File(FoundFile { contents, ..found }))
-}
-
-/// The bytes of a small file; none if it is larger, or not as long as it was.
-fn small_contents(fs: &dyn Fs, file: &File, stat: &Stat) -> io::Result<Option<Vec<u8>>> {
-    match usize::try_from(stat.size) {
-        Ok(size) if size <= COPIED_BODY_BYTES_MAX => {
-            let contents = read_up_to(fs, file, size)?;
-            Ok(Some(contents).filter(|contents| contents.len() == size))
-        }
-        _ => Ok(None),
+    /// All `size` bytes of a file, or none if it has fewer.
+    fn read_whole(&self, file: &File, size: usize) -> io::Result<Option<Arc<[u8]>>> {
+        let mut contents: Arc<[u8]> = std::iter::repeat_n(0, size).collect();
+        // Nobody else has it yet.
+        let Some(bytes) = Arc::get_mut(&mut contents) else { return Ok(None) };
+        let filled = fill(bytes, |into, offset| match self.is_prefetch {
+            true => self.fs.read_uncached(file, into, offset),
+            false => self.fs.read_at(file, into, offset),
+        })?;
+        Ok(Some(contents).filter(|_| filled == size))
     }
 }
 
-fn read_up_to(fs: &dyn Fs, file: &File, size: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; size];
+/// Reads from the start of a file until `bytes` are full or the file ends; returns how many.
+fn fill(bytes: &mut [u8], read: impl Fn(&mut [u8], u64) -> io::Result<usize>) -> io::Result<usize> {
     let mut filled = 0;
-    while filled < size {
-        match fs.read_at(file, &mut bytes[filled..], filled as u64)? {
+    while filled < bytes.len() {
+        match read(&mut bytes[filled..], filled as u64)? {
             0 => break,
             read => filled += read,
         }
     }
+    Ok(filled)
+}
+
+fn read_up_to(fs: &dyn Fs, file: &File, size: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; size];
+    let filled = fill(&mut bytes, |into, offset| fs.read_at(file, into, offset))?;
     bytes.truncate(filled);
     Ok(bytes)
 }
@@ -141,7 +215,7 @@ fn open_file(fs: &dyn Fs, root: &File, name: &[u8]) -> io::Result<(File, Stat)> 
 
 /// The site's own page for what is not there: `404.html` in its root.
 pub(super) async fn not_found_page(site: &Site, io: &Io) -> Option<Vec<u8>> {
-    let root = site.root.clone();
+    let root = site.root.folder.clone();
     let page = io.files(move |fs| {
         let (file, stat) = open_file(fs, &root, b"404.html")?;
         let size = stat.size.min(NOT_FOUND_PAGE_BYTES_MAX);

@@ -7,25 +7,31 @@
 mod encoding;
 mod file;
 mod folder;
+mod hot;
 mod listing;
 mod lookup;
 mod manner;
 mod media;
 mod page;
+mod prefetch;
+mod said;
 
 use std::io;
 use std::path::Path;
 
 use plimsoll_io::{File, Fs, Stat};
+use plimsoll_store::Edition;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::negotiate::prefers_html;
 use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
 pub use self::folder::{list, listed, redirect};
+pub use self::hot::{HotFigures, HotSet, HotSettings};
 pub use self::listing::rfc3339;
 pub use self::lookup::{Found, FoundFile, look_up};
 pub use self::manner::Manner;
+pub use self::prefetch::{Candidate, Count, Prefetched, candidates};
 use super::answer::{Answer, Body};
 use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
@@ -35,7 +41,17 @@ use super::request::Request;
 #[derive(Clone, Debug)]
 pub struct Site {
     prefix: Vec<u8>,
-    root: File,
+    root: Root,
+}
+
+/// A folder that names are looked up in.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// The folder.
+    pub folder: File,
+    /// The edition that it was in before anything is opened beneath it; without, nothing of it is taken from
+    /// the hot set or kept there.
+    pub edition: Option<Edition>,
 }
 
 /// What is asked of a folder that is served.
@@ -56,12 +72,13 @@ impl Site {
     /// # Errors
     /// The folder cannot be opened.
     pub fn open(fs: &dyn Fs, prefix: &str, root: &Path) -> io::Result<Site> {
-        Ok(Site { prefix: prefix.trim_end_matches('/').as_bytes().to_vec(), root: fs.open_root(root)? })
+        let root = Root { folder: fs.open_root(root)?, edition: Some(Edition::draw()) };
+        Ok(Site { prefix: prefix.trim_end_matches('/').as_bytes().to_vec(), root })
     }
 
     /// The folder.
     pub(crate) fn root(&self) -> &File {
-        &self.root
+        &self.root.folder
     }
 
     /// The prefix, without a slash at its end; that of the whole site is empty.
@@ -92,9 +109,9 @@ pub(super) async fn answer(site: &Site, request: &mut Request<'_>, asked: Asked<
         // The root of a site under a prefix, asked for without its slash.
         return redirect(&asked);
     }
-    match look_up(request, &site.root, asked.name.clone(), Manner::Site).await {
+    match look_up(request, &site.root, &asked.name, Manner::Site).await {
         Ok(Found::File(found)) => send(request, found),
-        Ok(Found::Folder) => match list(request, &site.root, &asked, Manner::Site, None).await {
+        Ok(Found::Folder) => match list(request, &site.root.folder, &asked, Manner::Site, None).await {
             Ok(answer) => answer,
             Err(error) => failed(site, request, &error).await,
         },

@@ -1,0 +1,75 @@
+//! The hot set of a server: made as the configuration says, filled before the first connection if that is
+//! wanted, and swept for as long as it is there.
+//!
+//! What is kept, and for how long, is `plimsoll_proto`'s. What must hold: a server is not ready before it is
+//! filled, and says what found no room.
+
+use std::io::IsTerminal as _;
+use std::sync::{Arc, Weak};
+use std::time::SystemTime;
+
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use plimsoll_engine::SystemFs;
+use plimsoll_proto::http::limits::HOT_IDLE_TIME;
+use plimsoll_proto::http::site::{Count, HotSet, HotSettings, Prefetched, Site, candidates};
+
+use crate::config::Config;
+use crate::open_files;
+
+const BAR: &str = "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  prefetch";
+
+/// The hot set that `config` asks for, where `limit` files may be open.
+pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::Result<Arc<HotSet>> {
+    let fixed = &config.fixed;
+    let files_max = open_files::hot_files_max(config, limit);
+    let hot = HotSet::new(HotSettings { bytes_max: fixed.hot_bytes.0, files_max, time: fixed.hot_time.0 });
+    if fixed.prefetch {
+        prefetch(&hot, sites);
+    }
+    sweep(Arc::downgrade(&hot))?;
+    Ok(hot)
+}
+
+fn prefetch(hot: &HotSet, sites: &[Site]) {
+    let files = candidates(&SystemFs, sites);
+    let bar = bar(files.iter().map(|file| file.bytes).sum());
+    let mut done = Prefetched::default();
+    for file in &files {
+        done.read(hot, &SystemFs, file, SystemTime::now());
+        bar.inc(file.bytes);
+    }
+    bar.finish_and_clear();
+    let Prefetched { kept, cached, left } = done;
+    tracing::info!(
+        "prefetch: {} in the hot set; {} larger, in the system's cache; {} found no room",
+        told(kept),
+        told(cached),
+        told(left)
+    );
+}
+
+fn told(count: Count) -> String {
+    let plural = if count.files == 1 { "" } else { "s" };
+    format!("{} file{plural} ({})", HumanCount(count.files), HumanBytes(count.bytes))
+}
+
+/// For people: where standard error is no terminal, nothing is drawn.
+fn bar(bytes: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(BAR);
+    ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Sweeps the set on a thread of its own, also while no connection is open. The thread ends after the set.
+fn sweep(hot: Weak<HotSet>) -> std::io::Result<()> {
+    let sweeping = move || {
+        loop {
+            std::thread::sleep(HOT_IDLE_TIME);
+            let Some(hot) = hot.upgrade() else { return };
+            hot.sweep();
+        }
+    };
+    std::thread::Builder::new().name("hot-set".to_owned()).spawn(sweeping).map(drop)
+}

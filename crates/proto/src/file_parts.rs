@@ -1,0 +1,47 @@
+//! A file that is sent as it is, part by part, each of which is in memory before it is sent.
+//!
+//! It sends nothing. What must hold: no loop waits for a disk to send a file. sendfile would: it reads what is
+//! not in memory, and everybody on the same loop waits along.
+
+use std::io;
+use std::ops::Range;
+
+use plimsoll_io::{FileRange, Io};
+
+/// Bytes of a part. What is in memory costs a look for each 256 KiB of it and a wake for each part, beside the
+/// hundred microseconds and more that it takes to send it.
+pub(crate) const PART_BYTES: u64 = 1024 * 1024;
+/// Unsent bytes below which the next part is wanted, so that the connection does not run dry.
+pub(crate) const AHEAD_BYTES: u64 = 256 * 1024;
+
+/// What of a file has not been pushed.
+pub(crate) struct Parts {
+    rest: FileRange,
+}
+
+impl Parts {
+    pub(crate) fn new(whole: FileRange) -> Parts {
+        Parts { rest: whole }
+    }
+
+    /// The next part, once it is in memory; none after the last.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    pub(crate) async fn next(&mut self, io: &Io) -> io::Result<Option<FileRange>> {
+        let Range { start, end } = self.rest.range;
+        if start >= end {
+            return Ok(None);
+        }
+        let part = start..end.min(start + PART_BYTES);
+        let (file, range) = (self.rest.file.clone(), part.clone());
+        io.files(move |fs| fs.read_ahead(&file, range.clone())).await?;
+        self.rest.range.start = part.end;
+        Ok(Some(FileRange { file: self.rest.file.clone(), range: part }))
+    }
+
+    /// Whether there is another part.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.rest.range.is_empty()
+    }
+}

@@ -1,0 +1,295 @@
+//! The hot set: files that are kept ready to be sent, small ones as bytes and larger ones as descriptors.
+//!
+//! It opens nothing and decides nothing about who may read; whoever asks it has found that they may. One
+//! set serves all threads, under every engine: a set for each loop would hold every hot file once for each
+//! core, and a thread for each connection could keep none. Its locks are held for the length of a look into
+//! a table, never while the disk is waited for.
+//!
+//! What must hold: memory and descriptors are bounded by the settings; what is given out was right within
+//! the set's time, and no change of a home that was confirmed is missed ([`Edition`]); files that nobody asks
+//! for are closed, so that one that was removed gives its space back.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use plimsoll_io::{File, Instant, Io, Stat};
+use plimsoll_store::Edition;
+use quick_cache::sync::Cache;
+use quick_cache::{Equivalent, Weighter};
+
+use super::Manner;
+use super::encoding::Encodings;
+use super::lookup::{FoundFile, Source};
+use super::said::Said;
+use crate::http::limits::{HOT_ENTRY_BYTES, HOT_ENTRY_BYTES_USUAL, HOT_SETTLED_TIME};
+
+/// What an operator sets of the hot set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HotSettings {
+    /// Memory that all of it may take, in bytes; none without.
+    pub bytes_max: u64,
+    /// Larger files that may be kept open. Each counts for its share of the bytes, so that both bounds are
+    /// one.
+    pub files_max: u64,
+    /// How long a name is taken for what it was when it was last looked up. This is how long a change that
+    /// another program makes may go unseen.
+    pub time: Duration,
+}
+
+/// Files that are kept ready.
+pub struct HotSet {
+    cache: Option<Cache<Key, Arc<Entry>, Weight>>,
+    settings: HotSettings,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// What the hot set has done and holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct HotFigures {
+    /// Files that were sent without the file system's being asked for their name.
+    pub hits: u64,
+    /// Files that were looked up.
+    pub misses: u64,
+    /// Files that are kept ready.
+    pub entries: u64,
+    /// What they take of the budget, in bytes; an open file takes its share.
+    pub bytes: u64,
+    /// The budget, in bytes.
+    pub bytes_max: u64,
+}
+
+/// What is asked for: a name in a folder, and what of the request decides which file that is.
+#[derive(Clone, Copy, Hash)]
+pub(super) struct Wanted<'a> {
+    folder: u64,
+    variant: u8,
+    name: &'a [u8],
+}
+
+#[derive(Hash, PartialEq, Eq)]
+struct Key {
+    folder: u64,
+    variant: u8,
+    name: Box<[u8]>,
+}
+
+/// What a lookup found, and what it is good for.
+pub(super) struct Entry {
+    stat: Stat,
+    media: &'static str,
+    said: Arc<Said>,
+    body: Held,
+    /// The last change of the folder before the lookup.
+    change: u64,
+    /// When the lookup began.
+    checked: Instant,
+    /// Whether the file's times tell a change after the lookup from one before it.
+    is_settled: bool,
+    /// Whether anybody has asked for it since [`HotSet::sweep`].
+    is_asked_for: AtomicBool,
+}
+
+enum Held {
+    Bytes(Arc<[u8]>),
+    File(File),
+}
+
+/// The moment before a lookup.
+pub(super) struct Before {
+    change: u64,
+    now: Instant,
+    wall: SystemTime,
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn new(edition: Edition, name: &'a [u8], manner: Manner, encodings: Encodings) -> Wanted<'a> {
+        let variant = encodings.code() * 2 + u8::from(manner.is_site());
+        Wanted { folder: edition.folder, variant, name }
+    }
+}
+
+impl Equivalent<Key> for Wanted<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        (self.folder, self.variant, self.name) == (key.folder, key.variant, &*key.name)
+    }
+}
+
+impl Before {
+    pub(super) fn new(edition: Edition, io: &Io) -> Before {
+        Before::at(edition, io.now(), io.wall())
+    }
+
+    pub(super) fn at(edition: Edition, now: Instant, wall: SystemTime) -> Before {
+        Before { change: edition.change, now, wall }
+    }
+}
+
+/// What an entry counts for.
+#[derive(Clone)]
+struct Weight {
+    of_file: u64,
+}
+
+impl Weighter<Key, Arc<Entry>> for Weight {
+    fn weight(&self, key: &Key, entry: &Arc<Entry>) -> u64 {
+        let of_body = match &entry.body {
+            Held::Bytes(bytes) => bytes.len() as u64,
+            Held::File(_) => self.of_file,
+        };
+        HOT_ENTRY_BYTES + key.name.len() as u64 + of_body
+    }
+}
+
+impl HotSet {
+    /// An empty set.
+    pub fn new(settings: HotSettings) -> Arc<HotSet> {
+        let HotSettings { bytes_max, files_max, .. } = settings;
+        let cache = (bytes_max > 0).then(|| {
+            let items = usize::try_from(bytes_max / HOT_ENTRY_BYTES_USUAL).unwrap_or(usize::MAX);
+            let of_file = bytes_max / files_max.clamp(1, bytes_max);
+            // Without files, one weighs more than there is room for.
+            let of_file = if files_max == 0 { bytes_max + 1 } else { of_file };
+            Cache::with_weighter(items.max(1), bytes_max, Weight { of_file })
+        });
+        Arc::new(HotSet { cache, settings, hits: AtomicU64::new(0), misses: AtomicU64::new(0) })
+    }
+
+    /// A set that keeps nothing.
+    pub fn off() -> Arc<HotSet> {
+        HotSet::new(HotSettings { bytes_max: 0, files_max: 0, time: Duration::ZERO })
+    }
+
+    /// Whether it keeps anything.
+    pub(super) fn is_on(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    /// Its budget, in bytes.
+    pub fn bytes_max(&self) -> u64 {
+        self.settings.bytes_max
+    }
+
+    /// Whether a file of so many bytes can be kept and nothing has to go for it. Not to the last byte: the
+    /// set is in parts, and they fill unevenly.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        let room = self.settings.bytes_max - self.settings.bytes_max / 8;
+        self.cache.as_ref().is_some_and(|cache| cache.weight() + HOT_ENTRY_BYTES + bytes <= room)
+    }
+
+    /// What it has done and holds.
+    pub fn figures(&self) -> HotFigures {
+        let (entries, bytes) = self.cache.as_ref().map_or((0, 0), |cache| (cache.len(), cache.weight()));
+        HotFigures {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            entries: entries as u64,
+            bytes,
+            bytes_max: self.settings.bytes_max,
+        }
+    }
+
+    /// Closes the files that nobody has asked for since the last time; what is kept as bytes stays as long as
+    /// there is room. It may wait for a disk: a file that was
+    /// removed meanwhile is cleared away when it is closed.
+    pub fn sweep(&self) {
+        let Some(cache) = &self.cache else { return };
+        // Closed when no lock is held.
+        let let_go = std::sync::Mutex::new(Vec::new());
+        cache.retain(|_, entry| {
+            let is_asked_for = entry.is_asked_for.swap(false, Ordering::Relaxed);
+            let stays = is_asked_for || matches!(entry.body, Held::Bytes(_));
+            if !stays && let Ok(mut let_go) = let_go.lock() {
+                let_go.push(Arc::clone(entry));
+            }
+            stays
+        });
+        drop(let_go);
+    }
+
+    /// What is kept of it, however old.
+    pub(super) fn get(&self, wanted: &Wanted<'_>) -> Option<Arc<Entry>> {
+        self.cache.as_ref()?.get(wanted)
+    }
+
+    /// Whether an entry can be sent as it is; counts the answer.
+    pub(super) async fn is_good(&self, entry: Option<&Entry>, edition: Edition, io: &Io) -> bool {
+        let is_good = match entry {
+            Some(entry) => {
+                entry.is_fresh(edition, io.now(), self.settings.time) && entry.is_as_it_was(io).await
+            }
+            None => false,
+        };
+        let count = if is_good { &self.hits } else { &self.misses };
+        count.fetch_add(1, Ordering::Relaxed);
+        is_good
+    }
+
+    /// Keeps what a lookup that began at `before` has found.
+    pub(super) fn keep(&self, wanted: &Wanted<'_>, before: &Before, found: &FoundFile) {
+        let Some(cache) = &self.cache else { return };
+        let key = Key { folder: wanted.folder, variant: wanted.variant, name: wanted.name.into() };
+        cache.insert(key, Arc::new(Entry::new(before, found)));
+    }
+
+    /// Forgets what is not there any more.
+    pub(super) fn forget(&self, wanted: &Wanted<'_>) {
+        if let Some(cache) = &self.cache {
+            cache.remove(wanted);
+        }
+    }
+}
+
+impl Entry {
+    fn new(before: &Before, found: &FoundFile) -> Entry {
+        let changed_at = SystemTime::UNIX_EPOCH + found.stat.changed;
+        Entry {
+            stat: found.stat,
+            media: found.media,
+            said: Arc::clone(&found.said),
+            body: match &found.source {
+                Source::Bytes { contents, .. } => Held::Bytes(Arc::clone(contents)),
+                Source::File(file) => Held::File(file.clone()),
+            },
+            change: before.change,
+            checked: before.now,
+            is_settled: before.wall.duration_since(changed_at).is_ok_and(|age| age > HOT_SETTLED_TIME),
+            is_asked_for: AtomicBool::new(true),
+        }
+    }
+
+    fn is_fresh(&self, edition: Edition, now: Instant, time: Duration) -> bool {
+        self.change == edition.change && now - self.checked < time
+    }
+
+    /// Whether an open file is what it was: it may have been written to, and its length and its tag go with
+    /// its bytes. (It is asked of the descriptor: that waits for nothing.)
+    async fn is_as_it_was(&self, io: &Io) -> bool {
+        let Held::File(file) = &self.body else { return true };
+        let file = file.clone();
+        let stat: io::Result<Stat> = io.files(move |fs| fs.stat(&file)).await;
+        stat.is_ok_and(|stat| stat == self.stat)
+    }
+
+    /// The bytes of the file that `stat` is of, if they are kept and cannot be others by now.
+    pub(super) fn contents(&self, stat: &Stat) -> Option<Arc<[u8]>> {
+        match &self.body {
+            Held::Bytes(bytes) if self.is_settled && self.stat == *stat => Some(Arc::clone(bytes)),
+            _ => None,
+        }
+    }
+
+    /// The file, to be sent.
+    pub(super) fn found(&self) -> FoundFile {
+        if !self.is_asked_for.load(Ordering::Relaxed) {
+            self.is_asked_for.store(true, Ordering::Relaxed);
+        }
+        let source = match &self.body {
+            Held::Bytes(bytes) => Source::Bytes { contents: Arc::clone(bytes), file: None },
+            Held::File(file) => Source::File(file.clone()),
+        };
+        FoundFile { stat: self.stat, media: self.media, said: Arc::clone(&self.said), source }
+    }
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""How long a small hot file takes while others read large files that are not in memory.
+
+Some processes read files of 1 MB that were put out of the system's cache, each once a round; another asks for a
+file of 1 KB that is always in memory, again and again, and notes how long each answer takes. The servers have
+their rounds in turn, so that whatever else the machine does hits all alike. It is a benchmark and decides
+nothing: read the table.
+
+  lab/cold_files.py --plimsoll PATH [--nginx PATH] [--folder DIR] [--rounds N] [--files N] [--readers N]
+
+DIR must be on a real disk: what is in memory anyway cannot be cold. Files are put out of the cache one by one
+(posix_fadvise), so nothing else on the machine loses its own, and nobody needs to be root.
+"""
+import argparse
+import http.client
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+LARGE_BYTES = 1_000_000
+NGINX = """worker_processes 1; daemon off; pid {dir}/nginx.pid; error_log {dir}/nginx.log crit;
+events {{ worker_connections 1024; }}
+http {{ access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=20000;
+  client_body_temp_path {dir}/body; server {{ listen 127.0.0.1:{port}; root {root}; }} }}
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def make_files(root, count):
+    with open(f"{root}/hot", "wb") as file:
+        file.write(os.urandom(1000))
+    for at in range(count):
+        with open(f"{root}/cold{at}", "wb") as file:
+            file.write(os.urandom(LARGE_BYTES))
+            os.fsync(file.fileno())
+
+
+def chill(root, count):
+    for at in range(count):
+        with open(f"{root}/cold{at}", "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def read_cold(port, names):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    for name in names:
+        connection.request("GET", f"/{name}")
+        assert len(connection.getresponse().read()) == LARGE_BYTES
+
+
+def one_round(port, count, readers):
+    """The times of the hot file while the cold ones are read, in seconds, and how long that took."""
+    names = [f"cold{at}" for at in range(count)]
+    shares = [names[at::readers] for at in range(readers)]
+    others = [multiprocessing.Process(target=read_cold, args=(port, share)) for share in shares]
+    hot = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    begun, times = time.monotonic(), []
+    for other in others:
+        other.start()
+    while any(other.is_alive() for other in others):
+        before = time.perf_counter()
+        hot.request("GET", "/hot")
+        assert len(hot.getresponse().read()) == 1000
+        times.append(time.perf_counter() - before)
+    assert all(other.exitcode == 0 for other in others), "a cold file did not arrive"
+    return times, time.monotonic() - begun
+
+
+def start(command, port):
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return server
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    raise SystemExit(f"it does not listen: {command}")
+
+
+def contenders(wanted, folder, root):
+    """Each name with its process and port."""
+    running = {}
+    if wanted.nginx:
+        port = free_port()
+        with open(f"{folder}/nginx.conf", "w") as file:
+            file.write(NGINX.format(dir=folder, port=port, root=root))
+        running["nginx"] = start([wanted.nginx, "-p", folder, "-c", f"{folder}/nginx.conf"], port), port
+    port = free_port()
+    command = [wanted.plimsoll, "serve", "--accounts", "false", "--site", f"/={root}", "--access-log", "off"]
+    command += ["--threads", "1", "--engine", "epoll", "--http", f"127.0.0.1:{port}"]
+    running["plimsoll"] = start(command, port), port
+    return running
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plimsoll", required=True)
+    parser.add_argument("--nginx")
+    parser.add_argument("--folder", default=".")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--files", type=int, default=100)
+    parser.add_argument("--readers", type=int, default=8)
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=wanted.folder) as folder:
+        os.chmod(folder, 0o755)
+        root = f"{folder}/www"
+        os.mkdir(root)
+        make_files(root, wanted.files)
+        running = contenders(wanted, folder, root)
+        try:
+            for number in range(wanted.rounds):
+                # In turn forwards and backwards.
+                for name in sorted(running, reverse=number % 2 == 1):
+                    chill(root, wanted.files)
+                    times, took = one_round(running[name][1], wanted.files, wanted.readers)
+                    times.sort()
+                    p50, p99 = (1000 * times[int(len(times) * part)] for part in (0.5, 0.99))
+                    rate = wanted.files * LARGE_BYTES / took / 1e6
+                    print(f"{name:9} hot: {len(times):6} answers, p50 {p50:7.2f} ms, p99 {p99:7.2f} ms, "
+                          f"longest {1000 * times[-1]:7.2f} ms; cold: {rate:6.0f} MB/s", flush=True)
+        finally:
+            for server, _ in running.values():
+                server.send_signal(signal.SIGTERM)
+                server.wait(60)
+
+
+if __name__ == "__main__":
+    main()

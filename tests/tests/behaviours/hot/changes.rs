@@ -1,0 +1,105 @@
+//! Changes through the server itself: seen at the next request, though the hot set would keep for ever.
+
+use plimsoll_tests::accounts::settings;
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Ftp, FtpClient, Person, Scenario, Scene, behaviours};
+
+use super::FOR_EVER;
+
+/// Kept as bytes, and kept open.
+const SIZES: [usize; 3] = [1_000, 20_000, 100_000];
+
+fn scenario() -> Scenario {
+    let (accounts, ftp) = (Some(settings()), Some(Ftp::default()));
+    Scenario { accounts, ftp, hot: FOR_EVER, ..Scenario::default() }
+}
+
+/// Asks so often that it is hot.
+async fn heat(person: &mut Person, target: &str, bytes: &[u8]) {
+    for _ in 0..3 {
+        assert!(person.get(target).await.body == bytes, "{target}");
+    }
+}
+
+async fn what_is_put_moved_copied_and_removed_is_seen_at_once(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    for size in SIZES {
+        let (first, second) = (noise(1, size), noise(2, size));
+        alice.put("/files/a", &first).await;
+        heat(&mut alice, "/files/a", &first).await;
+        assert_eq!(alice.put("/files/a", &second).await.status, 204);
+        heat(&mut alice, "/files/a", &second).await;
+        let to = |path: &str| format!("Destination: /files/{path}\r\n");
+        assert_eq!(alice.ask("COPY", "/files/a", &to("b"), "").await.status, 201);
+        heat(&mut alice, "/files/b", &second).await;
+        assert_eq!(alice.put("/files/b", &first).await.status, 204);
+        assert_eq!(alice.ask("MOVE", "/files/b", &to("a"), "").await.status, 204);
+        assert_eq!(alice.get("/files/b").await.status, 404);
+        heat(&mut alice, "/files/a", &first).await;
+        assert_eq!(alice.delete("/files/a").await.status, 204);
+        assert_eq!(alice.get("/files/a").await.status, 404);
+    }
+}
+
+async fn what_is_in_a_folder_goes_where_that_goes(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    for size in SIZES {
+        let bytes = noise(3, size);
+        alice.ask("MKCOL", "/files/docs", "", "").await;
+        alice.put("/files/docs/a", &bytes).await;
+        heat(&mut alice, "/files/docs/a", &bytes).await;
+        let moved = alice.ask("MOVE", "/files/docs", "Destination: /files/papers\r\n", "").await;
+        assert_eq!(moved.status, 201);
+        assert_eq!(alice.get("/files/docs/a").await.status, 404);
+        heat(&mut alice, "/files/papers/a", &bytes).await;
+        assert_eq!(alice.delete("/files/papers/").await.status, 204);
+        assert_eq!(alice.get("/files/papers/a").await.status, 404);
+    }
+}
+
+async fn what_ftp_changes_http_sees(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut ftp = FtpClient::of(&scene, "alice").await;
+    for size in SIZES {
+        let (first, second) = (noise(4, size), noise(5, size));
+        ftp.stor("a", &first[..]).await;
+        heat(&mut alice, "/files/a", &first).await;
+        ftp.stor("a", &second[..]).await;
+        heat(&mut alice, "/files/a", &second).await;
+        assert!(ftp.retr("a").await == second);
+        alice.put("/files/a", &first).await;
+        assert!(ftp.retr("a").await == first);
+        heat(&mut alice, "/files/a", &first).await;
+        let dated = alice.get("/files/a").await;
+        ftp.say("MFMT 20200101000000 a").await.expect(213);
+        assert_ne!(alice.get("/files/a").await.field("Last-Modified"), dated.field("Last-Modified"));
+        ftp.say("RNFR a").await.expect(350);
+        ftp.say("RNTO b").await.expect(250);
+        assert_eq!(alice.get("/files/a").await.status, 404);
+        heat(&mut alice, "/files/b", &first).await;
+        ftp.say("DELE b").await.expect(250);
+        assert_eq!(alice.get("/files/b").await.status, 404);
+    }
+}
+
+async fn a_share_that_has_ended_is_over_however_hot_the_file_is(scene: Scene) {
+    let (mut alice, mut bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
+    for size in SIZES {
+        let bytes = noise(6, size);
+        alice.put("/files/a", &bytes).await;
+        let id = alice.share("/a", "bob", "read").await;
+        heat(&mut bob, "/shared/alice/a", &bytes).await;
+        heat(&mut alice, "/files/a", &bytes).await;
+        assert_eq!(alice.delete(&format!("/api/shares/{id}")).await.status, 204);
+        assert_eq!(bob.get("/shared/alice/a").await.status, 404);
+        assert_eq!(bob.get("/files/a").await.status, 404, "his own is another's");
+        heat(&mut alice, "/files/a", &bytes).await;
+    }
+}
+
+behaviours!(scenario;
+    what_is_put_moved_copied_and_removed_is_seen_at_once,
+    what_is_in_a_folder_goes_where_that_goes,
+    what_ftp_changes_http_sees,
+    a_share_that_has_ended_is_over_however_hot_the_file_is,
+);

@@ -1,0 +1,151 @@
+//! A site's files, asked for again and again: the same answer from the hot set as from the disk.
+
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Answer, Client, Scenario, Scene, Tree, behaviours};
+
+use super::FOR_EVER;
+
+/// Sent with their head, kept as bytes when they are hot, and kept open.
+const SIZES: [usize; 5] = [0, 1_000, 10_000, 32_768, 100_000];
+
+fn scenario() -> Scenario {
+    let mut tree = Tree::new()
+        .file("page.html", "page as it is")
+        .file("page.html.br", "page in br")
+        .file("folder/index.html", "<p>the index</p>")
+        .file("aside/404.html", "<p>our own page</p>");
+    for size in SIZES {
+        tree = tree.file(format!("{size}.bin"), noise(size as u64, size));
+    }
+    for at in 0..400 {
+        tree = tree.file(format!("many/{at}.bin"), noise(at, 9_000));
+    }
+    Scenario { tree, hot: FOR_EVER, ..Scenario::default() }
+}
+
+/// All that an answer says but the time of day.
+fn lasting(answer: &Answer) -> (u16, Vec<&(String, String)>, &[u8]) {
+    (answer.status, answer.fields.iter().filter(|(name, _)| name != "Date").collect(), &answer.body)
+}
+
+async fn each_three_times(client: &mut Client, target: &str, fields: &str) -> Answer {
+    let first = client.get_with(target, fields).await;
+    for _ in 0..2 {
+        let again = client.get_with(target, fields).await;
+        assert!(lasting(&again) == lasting(&first), "{target} {fields:?}: {:?}", again.fields);
+    }
+    first
+}
+
+async fn a_hot_file_is_sent_as_a_cold_one(scene: Scene) {
+    let mut client = scene.connect().await;
+    for size in SIZES {
+        let answer = each_three_times(&mut client, &format!("/{size}.bin"), "").await;
+        assert_eq!(answer.status, 200);
+        assert!(answer.body == noise(size as u64, size), "{size} bytes");
+        let head = client.head_with(&format!("/{size}.bin"), "").await;
+        assert_eq!(head.field("Content-Length"), Some(&*size.to_string()));
+        assert_eq!(head.field("ETag"), answer.field("ETag"));
+    }
+    assert_eq!(each_three_times(&mut client, "/folder/", "").await.text(), "<p>the index</p>");
+    assert!(scene.hot.figures().hits >= 10, "{:?}", scene.hot.figures());
+}
+
+async fn ranges_and_conditions_hold_for_hot_files(scene: Scene) {
+    let mut client = scene.connect().await;
+    for size in &SIZES[1..] {
+        let (target, bytes) = (format!("/{size}.bin"), noise(*size as u64, *size));
+        let whole = client.get(&target).await;
+        let tag = whole.field("ETag").expect("a tag");
+        let part = each_three_times(&mut client, &target, "Range: bytes=10-29\r\n").await;
+        assert_eq!((part.status, &part.body[..]), (206, &bytes[10..30]));
+        let last = each_three_times(&mut client, &target, "Range: bytes=-5\r\n").await;
+        assert_eq!(last.body, bytes[bytes.len() - 5..]);
+        let parts = client.get_with(&target, "Range: bytes=0-1,5-6\r\n").await;
+        assert_eq!(parts.status, 206);
+        assert!(parts.field("Content-Type").is_some_and(|media| media.starts_with("multipart/byteranges")));
+        assert_eq!(parts.field("Content-Length"), Some(&*parts.body.len().to_string()));
+        for part in [&bytes[0..2], &bytes[5..7]] {
+            assert!(parts.body.windows(2).any(|window| window == part));
+        }
+        let beyond = format!("Range: bytes={size}-\r\n");
+        assert_eq!(client.get_with(&target, &beyond).await.status, 416);
+        let known = format!("If-None-Match: {tag}\r\n");
+        assert_eq!(each_three_times(&mut client, &target, &known).await.status, 304);
+        assert_eq!(client.get_with(&target, "If-Match: \"other\"\r\n").await.status, 412);
+    }
+}
+
+async fn each_client_gets_the_encoding_that_it_takes(scene: Scene) {
+    let mut client = scene.connect().await;
+    for _ in 0..3 {
+        for (accepted, expected) in
+            [("br", "page in br"), ("gzip", "page as it is"), ("gzip, br", "page in br")]
+        {
+            let answer = client.get_with("/page.html", &format!("Accept-Encoding: {accepted}\r\n")).await;
+            assert_eq!(answer.text(), expected);
+        }
+        assert_eq!(client.get("/page.html").await.text(), "page as it is");
+    }
+}
+
+/// With a time that never ends, a change by another program is never seen of what is kept as bytes: this is
+/// how the other behaviours can be sure that it was the hot set that answered.
+async fn what_is_hot_is_sent_without_a_lookup(scene: Scene) {
+    let mut client = scene.connect().await;
+    let before = client.get("/1000.bin").await;
+    scene.remove("1000.bin");
+    let after = client.get("/1000.bin").await;
+    assert!(lasting(&after) == lasting(&before));
+    assert!(lasting(&client.get("/1000.bin?x").await) == lasting(&before));
+    assert_eq!(client.get("/1001.bin").await.status, 404);
+}
+
+/// Its length and its tag go with its bytes, which are the file's.
+async fn an_open_file_that_was_written_to_is_looked_up_at_once(scene: Scene) {
+    let mut client = scene.connect().await;
+    let before = client.get("/100000.bin").await;
+    for (seed, size) in [(1, 50_000), (2, 200_000), (3, 100_000)] {
+        scene.write("100000.bin", &noise(seed, size));
+        let answer = client.get("/100000.bin").await;
+        assert!(answer.body == noise(seed, size));
+        assert_ne!(answer.field("ETag"), before.field("ETag"));
+    }
+}
+
+async fn what_is_kept_never_takes_more_than_the_budget(scene: Scene) {
+    let mut client = scene.connect().await;
+    for at in (0..400).chain(0..400) {
+        assert!(client.get(&format!("/many/{at}.bin")).await.body == noise(at, 9_000));
+        let figures = scene.hot.figures();
+        assert!(figures.bytes <= figures.bytes_max, "{figures:?}");
+    }
+    assert!(scene.hot.figures().entries > 0);
+    let told = client.get("/api/status").await.json();
+    assert_eq!(told["hot_set"]["bytes_max"], scene.hot.figures().bytes_max);
+    assert_eq!(told["hot_set"]["entries"], scene.hot.figures().entries);
+}
+
+async fn an_open_file_that_nobody_asks_for_is_closed(scene: Scene) {
+    let mut client = scene.connect().await;
+    client.get("/100000.bin").await;
+    client.get("/1000.bin").await;
+    assert_eq!(scene.hot.figures().entries, 2);
+    scene.hot.sweep();
+    client.get("/100000.bin").await;
+    scene.hot.sweep();
+    assert_eq!(scene.hot.figures().entries, 2, "it was asked for in between");
+    scene.hot.sweep();
+    assert_eq!(scene.hot.figures().entries, 1, "bytes take no descriptor, and stay");
+    assert!(client.get("/100000.bin").await.body == noise(100_000, 100_000));
+}
+
+behaviours!(scenario;
+    a_hot_file_is_sent_as_a_cold_one,
+    ranges_and_conditions_hold_for_hot_files,
+    each_client_gets_the_encoding_that_it_takes,
+    what_is_hot_is_sent_without_a_lookup,
+    an_open_file_that_was_written_to_is_looked_up_at_once,
+    what_is_kept_never_takes_more_than_the_budget,
+    an_open_file_that_nobody_asks_for_is_closed,
+);
