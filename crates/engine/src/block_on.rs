@@ -34,8 +34,8 @@ pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
     result.take().ok_or_else(|| io::Error::other("the task panicked; its message is in the log"))
 }
 
-/// Runs many futures on this thread, under the engine `kind`, until all have ended, or until `grace` after the
-/// order to stop, which all of them can see. Those that are left are dropped.
+/// Runs many futures on this thread, under the engine `kind`, until all have ended, or until `grace` after
+/// the order to stop, which all of them can see. Those that are left are dropped.
 ///
 /// # Errors
 /// What the system says when the engine is made; an error also if one of them panics, which is logged.

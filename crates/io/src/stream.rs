@@ -1,9 +1,8 @@
 //! A byte stream as protocols hold it: whole, or split into its two directions.
 //!
-//! It is not buffered: what a receive returns is all there is (but for what came behind discarded bytes, which the
-//! next receive returns). What must hold: receiving and draining take
-//! `&mut`, so that a direction has one waiter; a stream is aborted when the last of its parts is dropped
-//! without [`Stream::finish`].
+//! It is not buffered: what a receive returns is all there is (but for what came behind discarded bytes,
+//! which the next receive returns). What must hold: receiving and draining take `&mut`, so that a direction
+//! has one waiter; a stream is aborted when the last of its parts is dropped without [`Stream::finish`].
 
 use std::future::{pending, poll_fn};
 use std::io;

@@ -66,9 +66,9 @@ pub trait Transport {
     /// What broke the connection; it stays broken.
     fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>>;
 
-    /// Receives up to `bytes_max` bytes and throws them away, or none at the peer's end: for who counts a body
-    /// and does not look at it. Where the system can drop bytes without handing them over, it does; else they
-    /// are received, and what came beyond `bytes_max` is given back.
+    /// Receives up to `bytes_max` bytes and throws them away, or none at the peer's end: for who counts a
+    /// body and does not look at it. Where the system can drop bytes without handing them over, it does;
+    /// else they are received, and what came beyond `bytes_max` is given back.
     ///
     /// # Errors
     /// As [`Transport::poll_recv`].

@@ -1,7 +1,7 @@
 //! The start: all users of all threads wait until everybody is ready.
 //!
-//! It starts nothing itself. What must hold: nobody passes before everybody has arrived; if one cannot, nobody
-//! waits for ever.
+//! It starts nothing itself. What must hold: nobody passes before everybody has arrived; if one cannot,
+//! nobody waits for ever.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -39,6 +39,29 @@ impl Fingerprinting {
     }
 }
 
+/// What is done with a body's bytes.
+#[derive(Default)]
+pub(crate) struct Taking {
+    pub(crate) fingerprinting: Option<Box<Fingerprinting>>,
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl Taking {
+    /// To know a body by its bytes, and no more.
+    pub(crate) fn to_verify() -> Taking {
+        Taking { fingerprinting: Some(Fingerprinting::new()), bytes: None }
+    }
+
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        if let Some(fingerprinting) = &mut self.fingerprinting {
+            fingerprinting.take(bytes);
+        }
+        if let Some(kept) = &mut self.bytes {
+            kept.extend_from_slice(bytes);
+        }
+    }
+}
+
 impl Fingerprint {
     /// That of some bytes.
     pub(crate) fn of(bytes: &[u8]) -> Fingerprint {

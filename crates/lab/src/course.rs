@@ -176,7 +176,8 @@ impl Course {
         self.shared.noted.look(self.thread, is_measured, time, &self.measure());
     }
 
-    /// Users that were told of the start may run before the thread's time does, so whoever comes first begins it.
+    /// Users that were told of the start may run before the thread's time does, so whoever comes first
+    /// begins it.
     fn start(&self) {
         if self.phase.get() == Phase::GettingReady {
             self.first.set(self.io.now());

@@ -1,9 +1,8 @@
 //! The users of one thread, as tasks for whatever runs them: an engine or the simulator.
 //!
-//! It starts no thread. What must hold: with the same workload, the same number of threads and the same chance,
-//! users ask for the same.
+//! It starts no thread. What must hold: with the same workload, the same number of threads and the same
+//! chance, users ask for the same.
 
-use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::rc::Rc;
@@ -13,19 +12,22 @@ use plimsoll_io::{Io, LocalFuture, Stop};
 
 use crate::course::{self, Course, Shared};
 use crate::failure::Failure;
-use crate::http::{self, HttpUser, Uploaded};
+use crate::ftp::FtpUser;
+use crate::http::HttpUser;
 use crate::keeping::Keeping;
 use crate::measure::Measure;
 use crate::noted::Noted;
 use crate::outcome::Outcome;
-use crate::user::live;
+use crate::place::Scheme;
+use crate::plan::{Plan, Uploaded};
+use crate::user::{Protocol, live};
 use crate::workload::{Pace, Workload};
 
 /// What all threads of a trial have in common.
 #[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) workload: Arc<Workload>,
-    pub(crate) plan: Arc<http::Plan>,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -36,7 +38,7 @@ impl Common {
     /// What cannot be asked for, or compared with.
     pub(crate) fn new(workload: &Workload, stop: &Stop, noted: &Arc<Noted>, run: u64) -> io::Result<Common> {
         Ok(Common {
-            plan: Arc::new(http::Plan::new(workload, run)?),
+            plan: Arc::new(Plan::new(workload, run)?),
             shared: Shared::new(workload.users, workload.end, stop, noted),
             workload: Arc::new(workload.clone()),
         })
@@ -78,28 +80,52 @@ impl Crowd {
         };
         let plan = course::Plan { pace, end: workload.end, warm_up: workload.warm_up };
         let course = Course::new(io, &common.shared, thread, plan, Measure::new(1)?);
-        let crowd = Crowd { common: common.clone(), course, uploaded: Rc::new(RefCell::default()) };
+        let crowd = Crowd { common: common.clone(), course, uploaded: Uploaded::default() };
         let tasks = crowd.tasks(io, thread, users);
         Ok((crowd, tasks))
     }
 
     fn tasks(&self, io: &Io, thread: usize, users: Range<usize>) -> Vec<LocalFuture> {
-        let (workload, course) = (&self.common.workload, &self.course);
-        let keeping = workload.keep.clone().map(|folder| Rc::new(Keeping::new(folder, thread)));
-        let mut tasks: Vec<LocalFuture> = vec![Box::pin(Rc::clone(course).keep_time())];
+        let keep = self.common.workload.keep.clone();
+        let keeping = keep.map(|folder| Rc::new(Keeping::new(folder, thread)));
+        let mut tasks: Vec<LocalFuture> = vec![Box::pin(Rc::clone(&self.course).keep_time())];
         tasks.extend(users.map(|number| {
-            let user = HttpUser::new(io, &self.common.plan, number as u64, &self.uploaded);
-            Box::pin(live(user, Rc::clone(course), keeping.clone(), workload.timeout)) as LocalFuture
+            let (plan, number) = (&self.common.plan, number as u64);
+            match self.common.workload.place.scheme {
+                Scheme::Http => self.life(HttpUser::new(io, plan, number, &self.uploaded), &keeping),
+                Scheme::Ftp => self.life(FtpUser::new(io, plan, number, &self.uploaded), &keeping),
+            }
         }));
         tasks
     }
 
-    /// Fetches uploads that are to be verified; a future of its own, for after the end.
-    pub(crate) fn verifying(&self, io: &Io) -> LocalFuture {
-        let mut user = HttpUser::new(io, &self.common.plan, 0, &self.uploaded);
-        let (targets, course) = (self.uploaded.take(), Rc::clone(&self.course));
-        let (deadline, timeout) = (io.deadline(), self.common.workload.timeout);
-        Box::pin(async move {
+    fn life(&self, user: impl Protocol + 'static, keeping: &Option<Rc<Keeping>>) -> LocalFuture {
+        Box::pin(live(user, Rc::clone(&self.course), keeping.clone(), self.common.workload.timeout))
+    }
+
+    /// Uploads that are to be verified after the end.
+    pub(crate) fn to_verify(&self) -> Vec<String> {
+        self.uploaded.take()
+    }
+
+    /// Fetches uploads and verifies them; a future of its own, for after the end.
+    pub(crate) fn verifying(&self, io: &Io, targets: Vec<String>) -> LocalFuture {
+        let (plan, none) = (&self.common.plan, Uploaded::default());
+        match self.common.workload.place.scheme {
+            Scheme::Http => Box::pin(self.verify(HttpUser::new(io, plan, 0, &none), io, targets)),
+            Scheme::Ftp => Box::pin(self.verify(FtpUser::new(io, plan, 0, &none), io, targets)),
+        }
+    }
+
+    fn verify<P: Protocol>(
+        &self,
+        mut user: P,
+        io: &Io,
+        targets: Vec<String>,
+    ) -> impl Future<Output = ()> + use<P> {
+        let (course, deadline, timeout) =
+            (Rc::clone(&self.course), io.deadline(), self.common.workload.timeout);
+        async move {
             for target in targets {
                 deadline.after(timeout);
                 let verified = deadline.within(user.verify_upload(&target)).await;
@@ -108,12 +134,8 @@ impl Crowd {
                     Err(failure) => course.measure().wrong(&failure),
                 }
             }
-        })
-    }
-
-    /// Whether there is anything to be verified after the end.
-    pub(crate) fn has_uploads(&self) -> bool {
-        !self.uploaded.borrow().is_empty()
+            user.leave().await;
+        }
     }
 
     /// What was counted, and how many requests were never answered.

@@ -62,7 +62,7 @@ pub fn run(workload: &Workload, trial: Trial) -> Result<Outcome, NotRun> {
     let mut all = run_part(&common, trial.engine, 0, threads)?;
     for other in others {
         let joined = other.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
-        all.add(joined?);
+        all.add(&joined?);
     }
     match common.shared.barrier.given_up() {
         Some(why) => Err(NotRun::NoStart(why)),
@@ -79,7 +79,7 @@ struct Part {
 }
 
 impl Part {
-    fn add(&mut self, other: Part) {
+    fn add(&mut self, other: &Part) {
         self.measure.add(&other.measure);
         self.unanswered += other.unanswered;
         self.share = self.share.max(other.share);
@@ -113,8 +113,9 @@ fn run_users(common: &Common, engine: Kind, thread: usize, threads: usize) -> io
         }
     })?;
     let crowd = gathered.unwrap_or_else(|| Err(io::Error::other("no users")))?;
-    if crowd.has_uploads() {
-        run_all(engine, &Stop::new(), Duration::ZERO, |io| vec![crowd.verifying(io)])?;
+    let uploads = crowd.to_verify();
+    if !uploads.is_empty() {
+        run_all(engine, &Stop::new(), Duration::ZERO, |io| vec![crowd.verifying(io, uploads)])?;
     }
     Ok(crowd)
 }

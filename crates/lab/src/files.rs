@@ -1,7 +1,7 @@
 //! Which file a user asks for: the files of a workload, and the rule that picks one for each request.
 //!
-//! No file is read here. What must hold: the pick is a function of user, request and seed, so that a trial can
-//! be run again; by [`Pick::Each`], no two users ask for the same file as long as there are enough.
+//! No file is read here. What must hold: the pick is a function of user, request and seed, so that a trial
+//! can be run again; by [`Pick::Each`], no two users ask for the same file as long as there are enough.
 
 use crate::limits::FILES_MAX;
 

@@ -1,7 +1,7 @@
 //! Every bound of the laboratory, by name, with its unit last.
 //!
-//! Not here: what a workload says itself. What must hold: whatever a server under load can make grow, or wait,
-//! has a number here.
+//! Not here: what a workload says itself. What must hold: whatever a server under load can make grow, or
+//! wait, has a number here.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ pub const USERS_MAX: usize = 100_000;
 pub const FILES_MAX: u64 = 1_000_000;
 /// Bytes of one upload; they are in memory once, for all users.
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 30;
-/// Files whose bodies are fetched before the start, to compare later ones with. Of more, the first body that is
-/// verified is what later ones are compared with.
+/// Files whose bodies are fetched before the start, to compare later ones with. Of more, the first body
+/// that is verified is what later ones are compared with.
 pub const REFERENCES_FETCHED_MAX: u64 = 4096;
 /// Uploads of each thread that are fetched and verified after the end.
 pub const UPLOADS_VERIFIED_MAX: usize = 4096;
@@ -23,6 +23,8 @@ pub const UPLOADS_VERIFIED_MAX: usize = 4096;
 pub const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 /// How long answers that were begun are waited for when the time is over.
 pub const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long a user says goodbye.
+pub const LEAVE_TIME_MAX: Duration = Duration::from_secs(1);
 /// How long users have to connect, log in and fetch what they compare with.
 pub const READY_TIME_MAX: Duration = Duration::from_secs(300);
 /// How often the counts of a thread are shown to who watches.

@@ -1,7 +1,7 @@
 //! What one thread has counted: latencies, bytes, errors by kind, and what Little's law needs.
 //!
-//! It knows neither users nor protocols. What must hold: only whole and right answers are in the latencies and
-//! the bytes; two of these add up to what one thread would have counted.
+//! It knows neither users nor protocols. What must hold: only whole and right answers are in the latencies
+//! and the bytes; two of these add up to what one thread would have counted.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -64,8 +64,8 @@ pub struct Spread {
 pub struct LittlesLaw {
     /// Users of a closed loop; the mean number of requests under way of an open one.
     pub users: f64,
-    /// Rate times time (latency and think time of a closed loop; of an open one, time since the real start), by
-    /// that number. One is right.
+    /// Rate times time (latency and think time of a closed loop; of an open one, time since the real
+    /// start), by that number. One is right.
     pub ratio: f64,
 }
 
@@ -122,7 +122,7 @@ impl Outcome {
             Pace::Open { .. } => ("open", open_law(measure)),
         };
         Outcome {
-            url: format!("http://{}{}", workload.place.authority, workload.place.pattern),
+            url: workload.place.url(),
             users: workload.users,
             pace,
             connections: if workload.connections == Connections::Kept { "kept" } else { "new" },

@@ -1,4 +1,4 @@
-//! Where a contender is, and the pattern of what is asked for: `http://HOST:PORT/PATH/{}`.
+//! Where a contender is, and the pattern of what is asked for: `http://HOST:PORT/PATH/{}`, or `ftp://`.
 //!
 //! Nothing is connected here, but a name is looked up, once. What must hold: a URL with a password in it is
 //! refused, since it would end up in results.
@@ -13,6 +13,8 @@ use plimsoll_wire::http::target::parse_target;
 pub enum Scheme {
     /// HTTP/1.1.
     Http,
+    /// FTP.
+    Ftp,
 }
 
 /// Where a contender is, and the pattern of what is asked for.
@@ -32,7 +34,7 @@ pub struct Place {
 #[derive(Debug, thiserror::Error)]
 pub enum BadPlace {
     /// Another scheme.
-    #[error("write a URL that begins with http://")]
+    #[error("write a URL that begins with http:// or ftp://")]
     Scheme,
     /// A name or a password before the host.
     #[error(
@@ -40,7 +42,7 @@ pub enum BadPlace {
     )]
     Login,
     /// The host or the port.
-    #[error("write http://HOST:PORT/PATH")]
+    #[error("write http://HOST:PORT/PATH or ftp://HOST:PORT/PATH")]
     Form,
     /// The path.
     #[error("the path {0:?} cannot be asked for: write it percent-encoded, and {{}} once at most")]
@@ -48,6 +50,17 @@ pub enum BadPlace {
     /// The name of the host has no address.
     #[error("cannot look up {0}: {1}; check its spelling, or write an IP address")]
     Lookup(String, std::io::Error),
+}
+
+impl Scheme {
+    /// As URLs have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Ftp => "ftp",
+        }
+    }
 }
 
 impl Place {
@@ -59,6 +72,7 @@ impl Place {
         let (scheme, rest) = url.split_once("://").ok_or(BadPlace::Scheme)?;
         let (scheme, port) = match scheme.to_ascii_lowercase().as_str() {
             "http" => (Scheme::Http, 80),
+            "ftp" => (Scheme::Ftp, 21),
             _ => return Err(BadPlace::Scheme),
         };
         let (authority, pattern) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
@@ -76,6 +90,12 @@ impl Place {
             authority: authority.to_owned(),
             pattern: pattern.to_owned(),
         })
+    }
+
+    /// The URL, as it was written.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}://{}{}", self.scheme.name(), self.authority, self.pattern)
     }
 
     /// Whether the pattern has a place for the name or number of a file.
@@ -114,6 +134,7 @@ mod tests {
             ("http://127.0.0.1:8080/a/{}.bin", "127.0.0.1:8080", "/a/{}.bin"),
             ("HTTP://[::1]:81", "[::1]:81", "/"),
             ("http://127.0.0.1/x?y={}", "127.0.0.1:80", "/x?y={}"),
+            ("ftp://127.0.0.1/a/{}", "127.0.0.1:21", "/a/{}"),
         ] {
             let place = Place::parse(url).unwrap();
             assert_eq!(place.addresses[0].to_string(), address, "{url}");

@@ -82,7 +82,7 @@ impl Outcome {
         }
         if self.generator.without_user > 0 {
             notes.push(format!(
-                "for {} planned starts no user was free; they count from when they were planned (more users: -u)",
+                "for {} planned starts no user was free; each counts from when it was planned (-u)",
                 self.generator.without_user
             ));
         }

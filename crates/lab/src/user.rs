@@ -1,7 +1,7 @@
 //! One user's life: get ready, wait for all others, ask until it is over, leave.
 //!
-//! Protocols are behind [`Protocol`]; nothing of them is here. What must hold: a request that takes too long is
-//! an error and is given up; after an error a user goes on, but not at once.
+//! Protocols are behind [`Protocol`]; nothing of them is here. What must hold: a request that takes too
+//! long is an error and is given up; after an error a user goes on, but not at once.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::course::Course;
 use crate::failure::Failure;
 use crate::keeping::Keeping;
-use crate::limits::PAUSE_AFTER_ERROR;
+use crate::limits::{LEAVE_TIME_MAX, PAUSE_AFTER_ERROR};
 use crate::measure::Right;
 
 /// How a user asks: a protocol, and what is asked for.
@@ -21,8 +21,11 @@ pub(crate) trait Protocol {
     /// dropped, the connection that it was using is.
     async fn ask(&mut self, request: u64) -> Result<Right, Failure>;
 
+    /// Fetches what was uploaded, and compares it with what was sent.
+    async fn verify_upload(&mut self, target: &str) -> Result<(), Failure>;
+
     /// Ends what is open, as a client that is done does.
-    fn leave(self);
+    async fn leave(self);
 }
 
 /// Lives until it is over.
@@ -51,7 +54,9 @@ pub(crate) async fn live<P: Protocol>(
             break;
         }
     }
-    protocol.leave();
+    deadline.after(LEAVE_TIME_MAX);
+    // Who is kept waiting goes anyway.
+    let _ = deadline.within(protocol.leave()).await;
 }
 
 /// What comes after an answer and is not measured; whether to go on.

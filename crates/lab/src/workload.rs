@@ -1,7 +1,7 @@
 //! What is asked of a contender, by how many and how fast: a workload, as data.
 //!
-//! Nothing runs here. What must hold: everything that changes what is measured is in it, so that a trial can be
-//! run again.
+//! Nothing runs here. What must hold: everything that changes what is measured is in it, so that a trial
+//! can be run again.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -104,8 +104,8 @@ impl Reactor {
         self.unflushed.borrow_mut().extend(meanwhile);
     }
 
-    /// Memory that bytes are thrown away into. Where the system drops them, nothing is written to it, and it is
-    /// never more than an address.
+    /// Memory that bytes are thrown away into. Where the system drops them, nothing is written to it, and
+    /// it is never more than an address.
     pub(super) fn unread(&self) -> RefMut<'_, Vec<u8>> {
         let mut unread = self.unread.borrow_mut();
         if unread.is_empty() {

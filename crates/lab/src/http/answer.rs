@@ -10,7 +10,7 @@ use plimsoll_wire::http::chunked::{ChunkedDecoder, unchunk};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead, parse_response};
 
-use crate::checking::Fingerprinting;
+use crate::checking::Taking;
 use crate::failure::Failure;
 use crate::limits::{HEAD, INTERIM_ANSWERS_MAX};
 
@@ -20,24 +20,6 @@ pub(super) struct Answer {
     /// Of the body.
     pub(super) bytes: u64,
     pub(super) keeps_alive: bool,
-}
-
-/// What is done with a body's bytes.
-#[derive(Default)]
-pub(super) struct Taking {
-    pub(super) fingerprinting: Option<Box<Fingerprinting>>,
-    pub(super) bytes: Option<Vec<u8>>,
-}
-
-impl Taking {
-    fn take(&mut self, bytes: &[u8]) {
-        if let Some(fingerprinting) = &mut self.fingerprinting {
-            fingerprinting.take(bytes);
-        }
-        if let Some(kept) = &mut self.bytes {
-            kept.extend_from_slice(bytes);
-        }
-    }
 }
 
 /// Receives a whole answer; `want` is what the first receive is worth.

@@ -5,25 +5,20 @@
 //! nothing is left over on it; a request's bytes are made once for each file.
 
 mod answer;
-mod plan;
 
-use std::cell::RefCell;
 use std::io;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_io::{Io, Segment, Stream, Want};
 use plimsoll_wire::http::head::Method;
 
-pub(crate) use plan::Plan;
-
-use crate::checking::{Fingerprint, Fingerprinting};
+use crate::checking::Taking;
 use crate::failure::Failure;
-use crate::limits::{ONE_RECEIVE_BYTES_MAX, UPLOADS_VERIFIED_MAX};
+use crate::limits::ONE_RECEIVE_BYTES_MAX;
 use crate::measure::Right;
+use crate::plan::{Plan, Uploaded, What};
 use crate::user::Protocol;
-use answer::{Answer, Taking, receive_answer};
-use plan::What;
+use answer::{Answer, receive_answer};
 
 /// A user that speaks HTTP.
 pub(crate) struct HttpUser {
@@ -39,9 +34,6 @@ pub(crate) struct HttpUser {
     uploaded: Uploaded,
 }
 
-/// Names of uploads that are to be verified after the end; those of one thread.
-pub(crate) type Uploaded = Rc<RefCell<Vec<String>>>;
-
 impl HttpUser {
     pub(crate) fn new(io: &Io, plan: &Arc<Plan>, number: u64, uploaded: &Uploaded) -> HttpUser {
         HttpUser {
@@ -51,7 +43,7 @@ impl HttpUser {
             connection: None,
             address: 0,
             last_bytes: 0,
-            uploaded: Rc::clone(uploaded),
+            uploaded: uploaded.clone(),
         }
     }
 
@@ -103,21 +95,10 @@ impl HttpUser {
 
     /// Downloads a file, and verifies it if that is due.
     async fn download(&mut self, file: u64, is_due: bool) -> Result<Right, Failure> {
-        let plan = Arc::clone(&self.plan);
-        let mut taking = (is_due || plan.keeps_bodies).then(|| Taking {
-            fingerprinting: is_due.then(Fingerprinting::new),
-            bytes: plan.keeps_bodies.then(Vec::new),
-        });
-        let answer = self.exchange(Method::Get, [plan.request(file)], &mut taking).await?;
-        if !plan.references.may_be(file, answer.bytes) {
-            return Err(Failure::WrongBody);
-        }
-        let Taking { fingerprinting, bytes } = taking.unwrap_or_default();
-        if let Some(fingerprinting) = &fingerprinting {
-            plan.references.compare(file, &fingerprinting.end())?;
-        }
-        let kept = bytes.map(|bytes| (plan.target(file), bytes));
-        Ok(Right { kind: 0, bytes: answer.bytes, verified: is_due, kept })
+        let mut taking = self.plan.taking(is_due);
+        let request = Segment::Shared(self.plan.asked(file));
+        let answer = self.exchange(Method::Get, [request], &mut taking).await?;
+        self.plan.judge(file, answer.bytes, taking)
     }
 
     /// Uploads the body under a name of its own.
@@ -125,22 +106,8 @@ impl HttpUser {
         let target = self.plan.fresh_target(self.number, request);
         let head = Segment::Owned(self.plan.upload_head(&target, body.len()));
         self.exchange(Method::Put, [head, Segment::Shared(Arc::clone(body))], &mut None).await?;
-        let mut uploaded = self.uploaded.borrow_mut();
-        if is_due && uploaded.len() < UPLOADS_VERIFIED_MAX {
-            uploaded.push(target);
-        }
+        self.uploaded.note(is_due, target);
         Ok(Right { bytes: body.len() as u64, ..Right::default() })
-    }
-
-    /// Fetches what was uploaded, and compares it with what was sent.
-    pub(crate) async fn verify_upload(&mut self, target: &str) -> Result<(), Failure> {
-        let What::Upload { body, .. } = &self.plan.what else { return Ok(()) };
-        let expected = Fingerprint::of(body);
-        let mut taking = Some(Taking { fingerprinting: Some(Fingerprinting::new()), bytes: None });
-        let request = Segment::Owned(self.plan.get_head(target));
-        self.exchange(Method::Get, [request], &mut taking).await?;
-        let found = taking.and_then(|taking| taking.fingerprinting).map(|all| all.end());
-        if found == Some(expected) { Ok(()) } else { Err(Failure::WrongBody) }
     }
 }
 
@@ -166,7 +133,14 @@ impl Protocol for HttpUser {
         }
     }
 
-    fn leave(mut self) {
+    async fn verify_upload(&mut self, target: &str) -> Result<(), Failure> {
+        let mut taking = Some(Taking::to_verify());
+        let request = Segment::Owned(self.plan.get_head(target));
+        self.exchange(Method::Get, [request], &mut taking).await?;
+        self.plan.judge_upload(taking)
+    }
+
+    async fn leave(mut self) {
         if let Some(mut stream) = self.connection.take() {
             stream.tx.finish();
         }

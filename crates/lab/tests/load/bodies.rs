@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-/// The errors of `requests` for one file, the same for every seed; where all are verified, the fetch before the
-/// start is the server's number zero.
+/// The errors of `requests` for one file, the same for every seed; where all are verified, the fetch before
+/// the start is the server's number zero.
 fn errors_of(
     checked: Checked,
     requests: u64,

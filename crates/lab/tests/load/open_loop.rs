@@ -15,7 +15,8 @@ fn stalled(pace: Pace) -> Outcome {
 #[test]
 fn a_server_that_stalls_is_seen_by_every_request_that_was_planned_meanwhile() {
     let outcome = stalled(Pace::Open { per_second: 100.0 });
-    // A hundred of four hundred were planned in the second of the stall, and waited for half of it on average.
+    // A hundred of four hundred were planned in the second of the stall, and waited for half of it on
+    // average.
     assert!((395..=400).contains(&outcome.requests), "{}", outcome.requests);
     assert!(outcome.latency.p50 < 10 * MS, "{:?}", outcome.latency);
     assert!(outcome.latency.p90 > 500 * MS, "{:?}", outcome.latency);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use plimsoll_lab::limits::{FILES_MAX, UPLOAD_BYTES_MAX, USERS_MAX};
-use plimsoll_lab::{Ask, Checked, Connections, End, Files, Login, Pace, Pick, Place, Workload};
+use plimsoll_lab::{Ask, Checked, Connections, End, Files, Login, Pace, Pick, Place, Scheme, Workload};
 
 use super::{Kept, Load, Method, Picked, Share};
 use crate::cli::WrongUsage;
@@ -23,7 +23,7 @@ impl Load {
         let ask = self.ask(&place)?;
         let files = if let Ask::Download(files) = &ask { files.count() } else { 1 };
         Ok(Workload {
-            login: self.login()?,
+            login: self.login(place.scheme)?,
             pick: self.pick(files),
             ask,
             place,
@@ -114,7 +114,10 @@ impl Load {
         }
     }
 
-    fn login(&self) -> anyhow::Result<Login> {
+    fn login(&self, scheme: Scheme) -> anyhow::Result<Login> {
+        if scheme == Scheme::Ftp && self.token_file.is_some() {
+            return Err(wrong("FTP knows no tokens: write --account NAME".to_owned()));
+        }
         if let Some(name) = &self.account {
             let password = self.password.get(name)?;
             return Ok(Login::Account { name: name.clone(), password });

@@ -1,7 +1,7 @@
 //! `plimsoll load`: the arguments, and what is printed.
 //!
-//! It asks no server itself (the laboratory does). What must hold: exit code 0 if every answer was right, 1 if
-//! one was not, 2 if the workload cannot be meant; an interrupted trial still has its figures.
+//! It asks no server itself (the laboratory does). What must hold: exit code 0 if every answer was right, 1
+//! if one was not, 2 if the workload cannot be meant; an interrupted trial still has its figures.
 
 mod meant;
 mod watching;
@@ -29,6 +29,7 @@ use crate::person::shown::{print, print_json};
   plimsoll load http://files.example/big.iso -u 4 -n 100 --connections new --verify all --json
   plimsoll load http://files.example/ --rate 500 -u 200 -d 1m       how long answers take at 500 a second
   plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10kB --account alice -u 16 -n 1000
+  plimsoll load 'ftp://127.0.0.1:2121/{}.bin' --files 1000 -u 64 -d 10s      as a guest
 
 Without --rate, each user asks again when it has its answer: the server sets the pace. With --rate, requests
 are planned in even steps, and a latency counts from the planned start, however late it was.
@@ -64,7 +65,7 @@ pub(crate) struct Load {
     /// Requests a second of all users together, whatever the server does
     #[arg(long, value_name = "COUNT")]
     rate: Option<f64>,
-    /// Whether each user keeps a connection, or makes one for each request
+    /// Whether each user keeps a connection (a session of FTP), or makes one for each request
     #[arg(long, value_enum, default_value = "kept")]
     connections: Kept,
 
@@ -84,14 +85,14 @@ pub(crate) struct Load {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Download (GET) or upload (PUT)
+    /// Download (GET, RETR) or upload (PUT, STOR)
     #[arg(short = 'X', long, value_enum, default_value = "GET", ignore_case = true)]
     method: Method,
     /// Bytes of each upload
     #[arg(long, value_name = "SIZE", default_value = "1kB")]
     size: Size,
 
-    /// The account of all users
+    /// The account of all users; without, FTP's are guests
     #[arg(long, visible_alias = "basic", value_name = "NAME", conflicts_with = "token_file")]
     account: Option<String>,
     #[command(flatten)]

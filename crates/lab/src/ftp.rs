@@ -1,0 +1,159 @@
+//! A user that speaks FTP: logs in, downloads files that are there, uploads under fresh names.
+//!
+//! The protocol itself is the client library's. What must hold: a session that anything went wrong in is not
+//! used again; where sessions are new, each request has one of its own, and logging in counts in its latency.
+
+use std::io;
+use std::sync::Arc;
+
+use plimsoll_client::Whole;
+use plimsoll_client::ftp::{Error, Session, Times, When};
+use plimsoll_io::{Io, Segment};
+
+use crate::checking::Taking;
+use crate::failure::Failure;
+use crate::measure::Right;
+use crate::plan::{Plan, Uploaded, What, path};
+use crate::user::Protocol;
+use crate::workload::Login;
+
+/// Who logs in as nobody in particular, and the password that such a one gives (RFC 1635).
+const GUEST: (&str, &str) = ("anonymous", "plimsoll-load@");
+
+/// A user that speaks FTP.
+pub(crate) struct FtpUser {
+    io: Io,
+    plan: Arc<Plan>,
+    number: u64,
+    /// The one that is kept; taken out while it is used, so that whoever is dropped in the middle drops it.
+    session: Option<Session>,
+    uploaded: Uploaded,
+}
+
+impl FtpUser {
+    pub(crate) fn new(io: &Io, plan: &Arc<Plan>, number: u64, uploaded: &Uploaded) -> FtpUser {
+        FtpUser { io: io.clone(), plan: Arc::clone(plan), number, session: None, uploaded: uploaded.clone() }
+    }
+
+    /// A session that is logged in: the kept one, or a new one.
+    async fn session(&mut self) -> Result<Session, Failure> {
+        match self.session.take() {
+            Some(session) => Ok(session),
+            None => self.log_in().await,
+        }
+    }
+
+    async fn log_in(&self) -> Result<Session, Failure> {
+        let timeout = self.plan.timeout;
+        let times = Times { connect: timeout, answer: timeout, between_bytes: timeout };
+        let mut failed = Failure::Connect(io::ErrorKind::AddrNotAvailable.into());
+        for address in &self.plan.addresses {
+            match Session::connect(&self.io, address, times).await {
+                Ok(mut session) => {
+                    let (name, password) = match &self.plan.login {
+                        Login::Account { name, password } => (name.as_str(), password.as_str()),
+                        Login::Nobody | Login::Token(_) => GUEST,
+                    };
+                    session.log_in(name, password).await?;
+                    return Ok(session);
+                }
+                Err(error) => failed = error.into(),
+            }
+        }
+        Err(failed)
+    }
+
+    async fn put_back(&mut self, session: Session) {
+        if self.plan.keeps {
+            self.session = Some(session);
+        } else {
+            // All that was asked for has come; whether the server says goodbye is no matter.
+            let _ = session.quit().await;
+        }
+    }
+
+    /// Receives a whole file; its bytes go to `taking`, or nowhere.
+    async fn retrieve(&mut self, path: &[u8], taking: &mut Option<Taking>) -> Result<u64, Failure> {
+        let mut session = self.session().await?;
+        let mut download = session.retrieve(path, 0).await?;
+        let bytes = match taking {
+            Some(taking) => {
+                while let Some(lease) = download.recv().await? {
+                    taking.take(&lease);
+                }
+                download.bytes()
+            }
+            None => download.discard().await?,
+        };
+        self.put_back(session).await;
+        Ok(bytes)
+    }
+
+    async fn download(&mut self, file: u64, is_due: bool) -> Result<Right, Failure> {
+        let (path, mut taking) = (self.plan.asked(file), self.plan.taking(is_due));
+        let bytes = self.retrieve(&path, &mut taking).await?;
+        self.plan.judge(file, bytes, taking)
+    }
+
+    async fn upload(&mut self, body: &Arc<[u8]>, request: u64, is_due: bool) -> Result<Right, Failure> {
+        let target = self.plan.fresh_target(self.number, request);
+        let mut session = self.session().await?;
+        let mut source = Whole::new(Segment::Shared(Arc::clone(body)));
+        let bytes = session.store(&path(&target), &mut source).await?;
+        self.put_back(session).await;
+        self.uploaded.note(is_due, target);
+        Ok(Right { bytes, ..Right::default() })
+    }
+}
+
+impl Protocol for FtpUser {
+    async fn get_ready(&mut self) -> Result<(), Failure> {
+        for file in self.plan.references_of(self.number) {
+            self.download(file, true).await?;
+        }
+        if self.plan.keeps && self.session.is_none() {
+            self.session = Some(self.log_in().await?);
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, request: u64) -> Result<Right, Failure> {
+        let plan = Arc::clone(&self.plan);
+        let is_due = plan.checked.is_due(plan.seed, self.number, request);
+        match &plan.what {
+            What::Download { files, pick, .. } => {
+                self.download(pick.file(self.number, request, files.count()), is_due).await
+            }
+            What::Upload { body, .. } => self.upload(body, request, is_due).await,
+        }
+    }
+
+    async fn verify_upload(&mut self, target: &str) -> Result<(), Failure> {
+        let mut taking = Some(Taking::to_verify());
+        self.retrieve(&path(target), &mut taking).await?;
+        self.plan.judge_upload(taking)
+    }
+
+    async fn leave(mut self) {
+        if let Some(session) = self.session.take() {
+            // It is over either way.
+            let _ = session.quit().await;
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Connect { source, .. } => Failure::Connect(source),
+            Error::Broken { when: When::Receiving, source } => Failure::Short(source),
+            Error::Broken { source, .. } | Error::Source(source) => Failure::Broken(source),
+            Error::Late(_) => Failure::Timeout,
+            Error::Refused { code, .. } => Failure::Status(code),
+            Error::Malformed { .. } | Error::Unasked(_) => {
+                Failure::Malformed("it does not fit what was asked")
+            }
+            Error::Request(_) | Error::OutOfStep => Failure::Malformed("the session is of no more use"),
+        }
+    }
+}
