@@ -117,6 +117,9 @@ pub(crate) struct Load {
     /// Threads that the users are spread over
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     threads: usize,
+    /// The engine that users run on: auto, thread, epoll or uring
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    engine: Kind,
     /// The cores that these threads may run on, by number
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     cpu: Vec<usize>,
@@ -182,7 +185,7 @@ impl Load {
         let stop = Stop::new();
         watching::end_by_signal(&stop).context("cannot watch for signals")?;
         let line = watching::Line::new(self.quiet);
-        let outcome = run(&workload, Trial { engine: Kind::Epoll, stop, noted: line.noted() });
+        let outcome = run(&workload, Trial { engine: self.engine, stop, noted: line.noted() });
         line.end();
         let outcome = outcome?;
         if let Some(path) = &self.csv {
