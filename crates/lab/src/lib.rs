@@ -7,16 +7,12 @@
 //! could spoil it (errors, wrong bytes, a generator that is the limit itself) is told beside it.
 #![forbid(unsafe_code)]
 
+mod barrier;
 #[cfg(feature = "bench")]
 pub mod bench;
+mod checking;
 #[cfg(feature = "bench")]
 pub mod contender;
-#[cfg(feature = "bench")]
-pub mod report;
-#[cfg(feature = "bench")]
-pub mod stats;
-mod barrier;
-mod checking;
 mod course;
 mod cpu;
 mod crowd;
@@ -33,7 +29,11 @@ mod noted;
 mod outcome;
 mod place;
 mod plan;
+#[cfg(feature = "bench")]
+pub mod report;
 mod shown;
+#[cfg(feature = "bench")]
+pub mod stats;
 mod user;
 mod workload;
 
