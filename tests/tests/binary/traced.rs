@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const REQUESTS: usize = 100;
 /// What looking up and reading a small file takes.
-const LOOKUP: [&str; 7] = ["openat2", "statx", "fstat", "newfstatat", "preadv2", "pread64", "close"];
+const LOOKUP: [&str; 8] = ["openat2", "fcntl", "statx", "fstat", "newfstatat", "preadv2", "pread64", "close"];
 
 /// A trace of one thread, to a file.
 struct Trace<'a> {

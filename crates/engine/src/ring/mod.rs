@@ -13,6 +13,8 @@ mod probe;
 mod ring;
 mod sending;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use listener::RingListener;
 pub use probe::{NoRing, check_ring};

@@ -335,6 +335,12 @@ impl Ring {
         }
     }
 
+    /// Operations under way; the wait for the bell is one.
+    #[cfg(test)]
+    pub(super) fn under_way(&self) -> usize {
+        self.operations.borrow().count()
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended.get()
     }

@@ -1,0 +1,170 @@
+//! What only the ring can get wrong: blocks that run out, operations that outlive who asked for them.
+
+use std::future::Future;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use plimsoll_io::{Either, Io, Peer, Segment, Stream, Transport, Want, join, select};
+
+use super::{Ring, Socket, check_ring};
+use crate::block_on;
+use crate::limits::RING_BODY_BLOCKS;
+use crate::notifier::Notifier;
+use crate::serve::Kind;
+
+/// Runs a test that needs a ring, where there is one.
+fn with_a_ring(test: impl FnOnce()) {
+    match check_ring() {
+        Ok(()) => test(),
+        Err(reason) => println!("skipped: {reason}"),
+    }
+}
+
+fn on_the_ring<F: Future<Output = ()> + 'static>(test: impl FnOnce(Io) -> F) {
+    with_a_ring(|| block_on(Kind::Uring, test).unwrap());
+}
+
+async fn pairs(io: &Io, count: u16) -> Vec<(Stream, Stream)> {
+    let mut listener = io.listen(&":0".parse().unwrap()).unwrap();
+    let address = listener.address().clone();
+    let mut pairs = Vec::new();
+    for _ in 0..count {
+        let (near, far) = join(io.connect(&address), listener.accept()).await;
+        pairs.push((near.unwrap(), far.unwrap()));
+    }
+    pairs
+}
+
+/// A turn of the ring until `reached`; it fails where that takes too long.
+fn until(ring: &Ring, reached: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        ring.new_turn();
+        ring.flush();
+        if reached() {
+            return;
+        }
+        ring.park(Some(Duration::from_millis(20)));
+    }
+    panic!("not reached");
+}
+
+fn ring() -> Rc<Ring> {
+    Ring::new(&Notifier::new().unwrap()).unwrap()
+}
+
+fn socket(ring: &Rc<Ring>) -> (Rc<Socket>, UnixStream) {
+    let (near, far) = UnixStream::pair().unwrap();
+    (Socket::accepted(ring, OwnedFd::from(near), Peer::Unix), far)
+}
+
+fn receive(socket: &Socket) -> Poll<std::io::Result<Option<Vec<u8>>>> {
+    let received = socket.poll_recv(&mut Context::from_waker(Waker::noop()), Want::Body);
+    received.map_ok(|lease| lease.map(|lease| lease.to_vec()))
+}
+
+#[test]
+fn bodies_that_come_together_are_received_though_blocks_run_out_and_every_lease_is_kept() {
+    on_the_ring(|io| async move {
+        let mut pairs = pairs(&io, 4 * RING_BODY_BLOCKS).await;
+        for (_, far) in &mut pairs {
+            // It is dropped and goes on: so all of them wait at the same time.
+            assert!(matches!(select(far.rx.recv(Want::Body), io.yield_now()).await, Either::Right(())));
+        }
+        for (number, (near, _)) in pairs.iter_mut().enumerate() {
+            near.tx.push(Segment::Owned(format!("body {number}").into_bytes()));
+        }
+        let mut kept = Vec::new();
+        for (_, far) in &mut pairs {
+            kept.push(far.rx.recv(Want::Body).await.unwrap().expect("not the end"));
+        }
+        for (number, lease) in kept.iter().enumerate() {
+            assert_eq!(**lease, *format!("body {number}").as_bytes());
+        }
+    });
+}
+
+#[test]
+fn a_dropped_socket_ends_its_receive_and_is_closed_after_it() {
+    with_a_ring(|| {
+        let ring = ring();
+        let (socket, mut far) = socket(&ring);
+        assert!(receive(&socket).is_pending());
+        ring.park(Some(Duration::ZERO));
+        assert_eq!(ring.under_way(), 2);
+        drop(socket);
+        assert_eq!(ring.under_way(), 2, "it was let go before the kernel was done with it");
+        until(&ring, || ring.under_way() == 1);
+        ring.park(Some(Duration::ZERO));
+        far.set_nonblocking(true).unwrap();
+        assert!(!matches!(far.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock));
+        ring.end();
+        assert_eq!(ring.under_way(), 0);
+    });
+}
+
+#[test]
+fn what_is_lent_to_a_send_outlives_the_socket_that_was_dropped() {
+    with_a_ring(|| {
+        let ring = ring();
+        let (socket, mut far) = socket(&ring);
+        // More than is gathered, and than a socket takes while nobody reads.
+        socket.push(Segment::Owned(vec![7; 8 << 20]));
+        ring.flush();
+        ring.park(Some(Duration::ZERO));
+        let until_stuck = || ring.under_way() == 2;
+        until(&ring, until_stuck);
+        drop(socket);
+        until(&ring, || ring.under_way() == 1);
+        ring.park(Some(Duration::ZERO));
+        let mut received = Vec::new();
+        // A Unix socket has no reset: an end before all was sent is what there is.
+        let _ = far.read_to_end(&mut received);
+        assert!(received.len() < 8 << 20 && received.iter().all(|byte| *byte == 7));
+        ring.end();
+    });
+}
+
+#[test]
+fn what_comes_while_nobody_waits_is_one_block_at_most() {
+    with_a_ring(|| {
+        let ring = ring();
+        let (socket, mut far) = socket(&ring);
+        assert!(receive(&socket).is_pending());
+        for part in ["first ", "second"] {
+            far.write_all(part.as_bytes()).unwrap();
+            for _ in 0..3 {
+                ring.park(Some(Duration::from_millis(5)));
+            }
+        }
+        assert_eq!(ring.under_way(), 1, "a receive goes on that nobody asked for");
+        assert!(matches!(receive(&socket), Poll::Ready(Ok(Some(first))) if first == b"first "));
+        assert!(receive(&socket).is_pending());
+        until(&ring, || ring.under_way() == 1);
+        assert!(matches!(receive(&socket), Poll::Ready(Ok(Some(second))) if second == b"second"));
+        drop(socket);
+        ring.end();
+    });
+}
+
+#[test]
+fn more_operations_than_a_turn_hands_over_are_all_done() {
+    on_the_ring(|io| async move {
+        let mut pairs = pairs(&io, 300).await;
+        for (near, far) in &mut pairs {
+            for side in [near, far] {
+                side.tx.push(Segment::Static(b"hello"));
+                // Asked for, and no turn ends.
+                let _ = select(side.rx.recv(Want::Head), async {}).await;
+            }
+        }
+        for (near, far) in &mut pairs {
+            for side in [near, far] {
+                assert_eq!(*side.rx.recv(Want::Head).await.unwrap().unwrap(), *b"hello");
+            }
+        }
+    });
+}
