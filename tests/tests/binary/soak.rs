@@ -112,9 +112,10 @@ fn many_bodies(at: SocketAddr) {
     let body = vec![b'x'; BODY_BYTES];
     let mut clients: Vec<Visitor> =
         (0..SENDING).map(|_| Visitor::connect(at).expect("the server accepts connections")).collect();
+    let token = "0".repeat(32);
     let head = format!(
-        "PUT /files/body HTTP/1.1\r\nHost: many\r\nAuthorization: Bearer {}\r\nContent-Length: {BODY_BYTES}\r\n\r\n",
-        "0".repeat(32)
+        "PUT /files/body HTTP/1.1\r\nHost: many\r\nAuthorization: Bearer {token}\r\n\
+         Content-Length: {BODY_BYTES}\r\n\r\n"
     );
     for client in &mut clients {
         client.send(&head).expect("it reads");

@@ -68,7 +68,7 @@ impl Provided {
         lease
     }
 
-    /// Gives `slot` back to the kernel with the block that is in it: nothing was received, or nobody wants it.
+    /// Gives `slot` back to the kernel with the block that is in it: nothing was received.
     pub(super) fn put_back(&self, slot: u16) {
         self.publish(slot);
     }
