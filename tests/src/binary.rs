@@ -29,7 +29,8 @@ pub use visitor::{Broken, Reply, Visitor};
 pub use crate::under::has_a_ring;
 
 /// Makes a test of each function for every real engine, beside others: `on_each_engine!(one, two);`. Under
-/// the engine that nobody has without asking for it, they run in a long run; those that are its exam, always.
+/// the engine that nobody has without asking for it, they run in a long run; those that are its exam,
+/// always.
 #[macro_export]
 macro_rules! on_each_engine {
     ($($name:ident),* $(,)?) => { $crate::on_each_engine!(@ among_others is_long; $($name),*); };

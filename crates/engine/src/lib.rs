@@ -1,9 +1,9 @@
 //! Engines: what `await` means when a protocol is served for real.
 //!
 //! [`serve()`] takes listeners, each with the protocol behind it, and one [`Kind`] of engine; [`block_on()`]
-//! runs one future for a client, [`run_all()`] many. Inside there is one executor (the contract's), one socket
-//! that is told when to try (`ready`) with two ways to park, one that hands its work to the kernel (`ring`), and
-//! a small dispatcher for each kind ([`serve`](mod@serve)).
+//! runs one future for a client, [`run_all()`] many. Inside there is one executor (the contract's), one
+//! socket that is told when to try (`ready`) with two ways to park, one that hands its work to the kernel
+//! (`ring`), and a small dispatcher for each kind ([`serve`](mod@serve)).
 //!
 //! It is not a runtime for others' code and knows no protocol. What must hold: every engine keeps the
 //! contract of `plimsoll_io` alike; `unsafe` may stand in this crate, each block with its reason, and only

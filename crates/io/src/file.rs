@@ -177,8 +177,8 @@ pub trait Fs: Send + Sync {
     /// What the system says.
     fn read_uncached(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Has a range of a file in memory, so that sending it waits for no disk. It is a help and no promise: the
-    /// system may need the memory for something else before the bytes are sent.
+    /// Has a range of a file in memory, so that sending it waits for no disk. It is a help and no promise:
+    /// the system may need the memory for something else before the bytes are sent.
     ///
     /// # Errors
     /// What the system says.
@@ -240,9 +240,9 @@ pub trait Fs: Send + Sync {
     /// As [`Fs::create`].
     fn make_folder(&self, folder: &File, name: &[u8]) -> io::Result<()>;
 
-    /// Gives what has the name `from` in one folder the name `to` in another (or the same), at once: there is
-    /// no moment at which `to` is neither the old nor the new. A folder is never replaced by a file, nor a
-    /// file by a folder, nor a folder that is not empty.
+    /// Gives what has the name `from` in one folder the name `to` in another (or the same), at once: there
+    /// is no moment at which `to` is neither the old nor the new. A folder is never replaced by a file, nor
+    /// a file by a folder, nor a folder that is not empty.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::AlreadyExists`], [`io::ErrorKind::IsADirectory`],

@@ -1,15 +1,15 @@
 //! A file that is sent as it is, part by part, each of which is in memory before it is sent.
 //!
-//! It sends nothing. What must hold: no loop waits for a disk to send a file. sendfile would: it reads what is
-//! not in memory, and everybody on the same loop waits along.
+//! It sends nothing. What must hold: no loop waits for a disk to send a file. sendfile would: it reads what
+//! is not in memory, and everybody on the same loop waits along.
 
 use std::io;
 use std::ops::Range;
 
 use plimsoll_io::{FileRange, Io};
 
-/// Bytes of a part. What is in memory costs a look for each 256 KiB of it and a wake for each part, beside the
-/// hundred microseconds and more that it takes to send it.
+/// Bytes of a part. What is in memory costs a look for each 256 KiB of it and a wake for each part, beside
+/// the hundred microseconds and more that it takes to send it.
 pub(crate) const PART_BYTES: u64 = 1024 * 1024;
 /// Unsent bytes below which the next part is wanted, so that the connection does not run dry.
 pub(crate) const AHEAD_BYTES: u64 = 256 * 1024;

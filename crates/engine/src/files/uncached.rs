@@ -1,7 +1,7 @@
 //! Reading past the system's cache, where the file system takes it.
 //!
-//! What must hold: whoever asks gets the bytes, whether it takes it or not; the descriptor is afterwards as it
-//! was before.
+//! What must hold: whoever asks gets the bytes, whether it takes it or not; the descriptor is afterwards as
+//! it was before.
 
 use std::io;
 

@@ -22,8 +22,8 @@ pub(super) struct Said {
 const FIELDS_BYTES_USUAL: usize = 256;
 
 impl Said {
-    /// What is said of the file that `stat` is of. `encoding` is how its bytes are encoded, if a precompressed
-    /// sibling was taken.
+    /// What is said of the file that `stat` is of. `encoding` is how its bytes are encoded, if a
+    /// precompressed sibling was taken.
     pub(super) fn new(stat: &Stat, encoding: Option<Encoding>, manner: Manner) -> Said {
         let (etag, mut modified) = (etag(stat), [b' '; DATE_BYTES]);
         write_date(stat.modified_at(), &mut modified);
