@@ -13,6 +13,7 @@ mod folders;
 mod forgetting;
 mod guests;
 mod holding;
+mod library;
 mod limits;
 mod lines;
 mod listings;

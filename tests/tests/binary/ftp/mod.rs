@@ -8,6 +8,7 @@ mod curl;
 mod killed;
 mod left_over;
 mod lftp;
+mod library;
 mod python;
 mod stock;
 mod suppa;

@@ -1,6 +1,7 @@
 //! FTP where only the simulator can bring it: cut at every byte, dropped at every step, and with strangers.
 
 mod dropped;
+mod library;
 mod splits;
 mod strangers;
 
