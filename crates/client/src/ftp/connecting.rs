@@ -1,7 +1,7 @@
 //! Connections to a server: a session's own, and one for each transfer.
 //!
-//! It moves no files. What must hold: a data connection is made to the address that the session's own was made
-//! to, whatever the server says: else it could have us connect to anybody (the bounce attack, RFC 2577).
+//! It moves no files. What must hold: a data connection is made to the address that the session's own was
+//! made to, whatever the server says: else it could have us connect to anybody (the bounce attack, RFC 2577).
 
 use core::net::SocketAddr;
 use std::io;
@@ -13,8 +13,8 @@ use plimsoll_wire::ftp::command::Verb;
 use super::error::Error;
 use super::session::Session;
 
-/// The answers to EPSV that speak of the command, and not of how things stand: unknown, of a form that is not
-/// known, not implemented, or for a protocol that is not ("522", RFC 2428).
+/// The answers to EPSV that speak of the command, and not of how things stand: unknown, of a form that is
+/// not known, not implemented, or for a protocol that is not ("522", RFC 2428).
 const NOT_EXTENDED: [u16; 5] = [500, 501, 502, 504, 522];
 
 /// Connects; `deadline` ends it.

@@ -1,7 +1,8 @@
 //! The control connection: a command out, its answers in.
 //!
-//! Not here: what a command is for. What must hold: one command is under way at a time, and no answer is taken
-//! for another's; dropping a wait loses nothing, and a session whose answers are not all heard goes no further.
+//! Not here: what a command is for. What must hold: one command is under way at a time, and no answer is
+//! taken for another's; dropping a wait loses nothing, and a session whose answers are not all heard goes no
+//! further.
 
 use std::future::pending;
 use std::io;
@@ -173,8 +174,8 @@ impl Drop for Control {
     }
 }
 
-/// A command line. A name with a line's end in it would be two commands; a NUL stands for a line's end in some
-/// servers.
+/// A command line. A name with a line's end in it would be two commands; a NUL stands for a line's end in
+/// some servers.
 fn line(verb: Verb, argument: &[u8]) -> Result<Vec<u8>, Error> {
     if argument.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
         return Err(Error::Request("a name or a password has the end of a line in it"));

@@ -49,10 +49,8 @@ fn a_server_that_is_full_says_so_in_place_of_a_greeting() {
         },
         async |client| {
             let error = client.connect().await.err().unwrap();
-            assert!(
-                matches!(&error, Error::Refused { asked: Asked::Greeting, code: 421, text } if text == b"too many"),
-                "{error}"
-            );
+            let Error::Refused { asked: Asked::Greeting, code: 421, text } = error else { panic!("{error}") };
+            assert_eq!(text, b"too many");
         },
     );
 }
