@@ -26,6 +26,7 @@ mod outcome;
 mod place;
 mod plan;
 mod shown;
+mod ten;
 mod user;
 mod workload;
 
@@ -36,4 +37,5 @@ pub use noted::{Look, Noted};
 pub use outcome::{Generator, LittlesLaw, Outcome, Spread};
 pub use place::{BadPlace, Place, Scheme};
 pub use shown::{CSV_HEAD, size, time};
+pub use ten::{BadMix, Mix, Request};
 pub use workload::{Ask, Checked, Connections, End, Login, Pace, Workload};

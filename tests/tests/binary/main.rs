@@ -35,4 +35,5 @@ mod reload;
 mod service_manager;
 mod signals;
 mod stop_under_load;
+mod ten;
 mod wget;

@@ -9,3 +9,4 @@ mod ftp;
 mod resets;
 mod splits;
 mod stuck;
+mod ten;
