@@ -49,9 +49,7 @@ fn a_server_that_is_full_says_so_in_place_of_a_greeting() {
         },
         async |client| {
             let error = client.connect().await.err().unwrap();
-            let Error::Refused { asked: Asked::Greeting, code: 421, text } = &error else {
-                panic!("{error}");
-            };
+            let Error::Refused { asked: Asked::Greeting, code: 421, text } = error else { panic!("{error}") };
             assert_eq!(text, b"too many");
         },
     );
