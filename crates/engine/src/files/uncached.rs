@@ -50,7 +50,7 @@ mod tests {
     fn the_bytes_are_the_same_and_the_descriptor_is_as_it_was() {
         let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
         for len in [0, 1, 4_095, 4_096, 10_000] {
-            let bytes: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+            let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
             std::fs::write(folder.path().join("file"), &bytes).unwrap();
             let file = SystemFs.open_beneath(&SystemFs.open_root(folder.path()).unwrap(), b"file").unwrap();
             let before = fcntl_getfl(file.descriptor().unwrap()).unwrap();

@@ -67,6 +67,9 @@ pub fn bind(address: &Address) -> io::Result<Bound> {
             if at.is_ipv6() {
                 sockopt::set_ipv6_v6only(&fd, true)?;
             }
+            if at.ip().is_loopback() {
+                do_not_pace(&fd);
+            }
             rustix::net::bind(&fd, at)?;
         }
         Address::Unix(path) => bind_unix(&fd, path)?,
@@ -77,6 +80,18 @@ pub fn bind(address: &Address) -> io::Result<Bound> {
         Address::Unix(_) => address.clone(),
     };
     Ok(Bound { fd, address })
+}
+
+/// Congestion control that does not send by a clock, the better first; the kernel always has the last.
+const UNPACED: [&str; 2] = ["cubic", "reno"];
+
+/// Takes another congestion control where BBR is the machine's: on loopback nothing can be congested, and its
+/// clock is slower than the machine. Accepted sockets inherit what their listener has.
+fn do_not_pace(fd: &OwnedFd) {
+    if sockopt::tcp_congestion(fd).is_ok_and(|name| name.starts_with("bbr")) {
+        // Where none of them may be had, it is as the operator has it.
+        let _ = UNPACED.iter().any(|name| sockopt::set_tcp_congestion(fd, name).is_ok());
+    }
 }
 
 fn bind_unix(fd: &OwnedFd, path: &Path) -> io::Result<()> {
@@ -104,6 +119,9 @@ pub(crate) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
     let (started, peer) = match to {
         Address::Ip(at) => {
             sockopt::set_tcp_nodelay(&fd, true)?;
+            if at.ip().is_loopback() {
+                do_not_pace(&fd);
+            }
             (connect(&fd, at), Peer::Ip(at.ip(), at.port()))
         }
         Address::Unix(path) => (connect(&fd, &SocketAddrUnix::new(path)?), Peer::Unix),
@@ -136,4 +154,22 @@ pub(crate) fn peer_of(address: Option<SocketAddrAny>) -> Peer {
 /// Whether `fd` has connected, or why it could not.
 pub(crate) fn connected(fd: impl AsFd) -> Result<(), Errno> {
     sockopt::socket_error(fd)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_paced_on_loopback_and_what_an_operator_chose_else_stays() {
+        let fd = socket_with(AddressFamily::INET, SocketType::STREAM, NEW, None).unwrap();
+        // Every kernel has reno; not every kernel has the other.
+        sockopt::set_tcp_congestion(&fd, "reno").unwrap();
+        do_not_pace(&fd);
+        assert_eq!(sockopt::tcp_congestion(&fd).unwrap(), "reno");
+        if sockopt::set_tcp_congestion(&fd, "bbr").is_ok() {
+            do_not_pace(&fd);
+            assert!(UNPACED.contains(&&*sockopt::tcp_congestion(&fd).unwrap()));
+        }
+    }
 }

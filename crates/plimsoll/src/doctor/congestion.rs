@@ -28,12 +28,12 @@ fn judge(current: &str, available: &str, is_local: bool) -> Finding {
         return Finding::ok(CHECK, current);
     }
     if !is_local {
-        let seen = format!("{current}, for far networks; on loopback it paces large files");
+        let seen = format!("{current}, for far networks; by loopback it paces what is uploaded");
         return Finding::ok(CHECK, seen);
     }
     let is_there = |name: &&&str| available.split_whitespace().any(|one| one == **name);
     let better = UNPACED.iter().find(is_there).unwrap_or(&"reno");
-    let seen = format!("{current} paces large files, and all who come here come by loopback");
+    let seen = format!("{current} paces what is uploaded by loopback, as all is here; downloads do without");
     Finding::warn(CHECK, seen).mend(
         format!("sudo sysctl -w {SETTING}={better}"),
         format!("echo {SETTING}={better} | sudo tee /etc/sysctl.d/93-plimsoll.conf"),
