@@ -39,6 +39,8 @@ pub struct Client {
     /// For what is sent at the same time.
     sending: Deadline,
     pub(super) kept: Option<Connection>,
+    /// Whether a request may be repeated on a fresh connection.
+    repeats: bool,
 }
 
 impl Client {
@@ -46,13 +48,29 @@ impl Client {
     #[must_use]
     pub fn new(io: &Io, base: Url) -> Client {
         let (deadline, sending) = (io.deadline(), io.deadline());
-        Client { io: io.clone(), base, times: Times::default(), resolve: None, deadline, sending, kept: None }
+        Client {
+            io: io.clone(),
+            base,
+            times: Times::default(),
+            resolve: None,
+            deadline,
+            sending,
+            kept: None,
+            repeats: true,
+        }
     }
 
     /// Waits otherwise than by default.
     #[must_use]
     pub fn with_times(mut self, times: Times) -> Client {
         self.times = times;
+        self
+    }
+
+    /// Sends no request twice, also where a kept connection turned out to be closed and it would do no harm.
+    #[must_use]
+    pub fn without_repeats(mut self) -> Client {
+        self.repeats = false;
         self
     }
 
@@ -90,7 +108,8 @@ impl Client {
             match self.attempt(&mut kept, outgoing).await {
                 Ok(head) => return Ok((kept, head)),
                 // Most likely it was closed as we asked. If not, once more is the same as once.
-                Err(Error::Broken { .. }) if kept.inbox.is_untouched() && outgoing.may_be_repeated() => {}
+                Err(Error::Broken { .. })
+                    if self.repeats && kept.inbox.is_untouched() && outgoing.may_be_repeated() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -99,6 +99,30 @@ fn streamed(source: &mut Pieces, length: Option<u64>) -> Request<'_> {
 }
 
 #[test]
+fn a_client_that_is_to_send_nothing_twice_repeats_nothing() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            peer.head().await;
+            peer.say(OK);
+            peer.head().await;
+            drop(peer);
+            let mut peer = server.accept().await;
+            assert!(peer.head().await.starts_with("GET /base/last "), "the next that is asked");
+            peer.end(OK).await;
+        },
+        async |client, _| {
+            let mut client = client.without_repeats();
+            assert_eq!(told(client.send(get("/")).await).await.unwrap(), ok());
+            let error = told(client.send(get("/")).await).await.unwrap_err();
+            assert!(matches!(error, Error::Broken { when: When::Waiting, .. }), "{error}");
+            assert_eq!(told(client.send(get("/last")).await).await.unwrap(), ok());
+        },
+    );
+}
+
+#[test]
 fn a_fresh_connection_that_is_closed_at_once_is_not_tried_again() {
     run(
         calm(),
