@@ -5,7 +5,7 @@
 
 use std::io;
 
-use plimsoll_io::{Either, Elapsed, Lease, Stream, Want, select};
+use plimsoll_io::{Either, Elapsed, Lease, Rx, Stream, Want, select};
 
 use super::error::{Error, When};
 use super::session::Session;
@@ -34,24 +34,16 @@ impl<'a> Download<'a> {
     /// # Errors
     /// It did not come to its end, and never will.
     pub async fn recv(&mut self) -> Result<Option<Lease>, Error> {
-        if self.is_broken {
-            // It was told once what it was; asking again must not look like an end.
-            return Err(broken(io::ErrorKind::InvalidData.into()));
-        }
-        let received = self.next().await;
-        match &received {
-            Ok(lease) => self.bytes += lease.as_ref().map_or(0, |lease| lease.len() as u64),
-            Err(_) => (self.data, self.is_broken) = (None, true),
-        }
-        received
+        self.take(async |rx| rx.recv(Want::Body).await, |lease| lease.len() as u64).await
     }
 
-    /// Receives the rest and drops it: how many bytes came in all.
+    /// Throws the rest away, uncopied where the system can: how many bytes came in all.
     ///
     /// # Errors
     /// As [`Download::recv`].
     pub async fn discard(&mut self) -> Result<u64, Error> {
-        while self.recv().await?.is_some() {}
+        let some = async |rx: &mut Rx| Ok(Some(rx.discard(u64::MAX).await?).filter(|bytes| *bytes > 0));
+        while self.take(some, |bytes| *bytes).await?.is_some() {}
         Ok(self.bytes)
     }
 
@@ -61,13 +53,34 @@ impl<'a> Download<'a> {
         self.bytes
     }
 
-    async fn next(&mut self) -> Result<Option<Lease>, Error> {
+    /// Takes the next bytes by `receive`, and counts them by `length`.
+    async fn take<T>(
+        &mut self,
+        receive: impl AsyncFnOnce(&mut Rx) -> io::Result<Option<T>>,
+        length: fn(&T) -> u64,
+    ) -> Result<Option<T>, Error> {
+        if self.is_broken {
+            // It was told once what it was; asking again must not look like an end.
+            return Err(broken(io::ErrorKind::InvalidData.into()));
+        }
+        let taken = self.next(receive).await;
+        match &taken {
+            Ok(taken) => self.bytes += taken.as_ref().map_or(0, length),
+            Err(_) => (self.data, self.is_broken) = (None, true),
+        }
+        taken
+    }
+
+    async fn next<T>(
+        &mut self,
+        receive: impl AsyncFnOnce(&mut Rx) -> io::Result<Option<T>>,
+    ) -> Result<Option<T>, Error> {
         let Session { control, deadline, times, .. } = &mut *self.session;
         if let Some(data) = &mut self.data {
             deadline.after(times.between_bytes);
-            let receiving = select(data.rx.recv(Want::Body), control.objection(Some(&mut self.is_done)));
+            let receiving = select(receive(&mut data.rx), control.objection(Some(&mut self.is_done)));
             match deadline.within(receiving).await {
-                Ok(Either::Left(Ok(Some(lease)))) => return Ok(Some(lease)),
+                Ok(Either::Left(Ok(Some(taken)))) => return Ok(Some(taken)),
                 // Servers wait for our end before they say that all is done.
                 Ok(Either::Left(Ok(None))) => data.tx.finish(),
                 Ok(Either::Left(Err(error))) => {
