@@ -67,6 +67,11 @@ impl Fingerprint {
     pub(crate) fn of(bytes: &[u8]) -> Fingerprint {
         Fingerprint { digest: blake3::hash(bytes), bytes: bytes.len() as u64 }
     }
+
+    /// How many they are.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
 }
 
 /// What the files of a workload should be, as far as it is known.

@@ -20,14 +20,36 @@ use crate::noted::Noted;
 use crate::outcome::Outcome;
 use crate::place::Scheme;
 use crate::plan::{Plan, Uploaded};
+use crate::ten::{self, TenUser};
 use crate::user::{Protocol, live};
-use crate::workload::{Pace, Workload};
+use crate::workload::{Ask, Pace, Workload};
+
+/// Who the users are, and what they need.
+#[derive(Clone)]
+enum Users {
+    Http(Arc<Plan>),
+    Ftp(Arc<Plan>),
+    Ten(Arc<ten::Plan>),
+}
+
+impl Users {
+    fn new(workload: &Workload, run: u64) -> io::Result<Users> {
+        if let Ask::Ten { mix, bytes } = workload.ask {
+            return Ok(Users::Ten(Arc::new(ten::Plan::new(workload, mix, bytes, run)?)));
+        }
+        let plan = Arc::new(Plan::new(workload, run)?);
+        Ok(match workload.place.scheme {
+            Scheme::Http => Users::Http(plan),
+            Scheme::Ftp => Users::Ftp(plan),
+        })
+    }
+}
 
 /// What all threads of a trial have in common.
 #[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) workload: Arc<Workload>,
-    pub(crate) plan: Arc<Plan>,
+    users: Users,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -38,7 +60,7 @@ impl Common {
     /// What cannot be asked for, or compared with.
     pub(crate) fn new(workload: &Workload, stop: &Stop, noted: &Arc<Noted>, run: u64) -> io::Result<Common> {
         Ok(Common {
-            plan: Arc::new(Plan::new(workload, run)?),
+            users: Users::new(workload, run)?,
             shared: Shared::new(workload.users, workload.end, stop, noted),
             workload: Arc::new(workload.clone()),
         })
@@ -79,7 +101,7 @@ impl Crowd {
             closed @ Pace::Closed { .. } => closed,
         };
         let plan = course::Plan { pace, end: workload.end, warm_up: workload.warm_up };
-        let course = Course::new(io, &common.shared, thread, plan, Measure::new(1)?);
+        let course = Course::new(io, &common.shared, thread, plan, Measure::new(workload.ask.kinds().len())?);
         let crowd = Crowd { common: common.clone(), course, uploaded: Uploaded::default() };
         let tasks = crowd.tasks(io, thread, users);
         Ok((crowd, tasks))
@@ -90,10 +112,11 @@ impl Crowd {
         let keeping = keep.map(|folder| Rc::new(Keeping::new(folder, thread)));
         let mut tasks: Vec<LocalFuture> = vec![Box::pin(Rc::clone(&self.course).keep_time())];
         tasks.extend(users.map(|number| {
-            let (plan, number) = (&self.common.plan, number as u64);
-            match self.common.workload.place.scheme {
-                Scheme::Http => self.life(HttpUser::new(io, plan, number, &self.uploaded), &keeping),
-                Scheme::Ftp => self.life(FtpUser::new(io, plan, number, &self.uploaded), &keeping),
+            let number = number as u64;
+            match &self.common.users {
+                Users::Http(plan) => self.life(HttpUser::new(io, plan, number, &self.uploaded), &keeping),
+                Users::Ftp(plan) => self.life(FtpUser::new(io, plan, number, &self.uploaded), &keeping),
+                Users::Ten(plan) => self.life(TenUser::new(io, plan, number), &keeping),
             }
         }));
         tasks
@@ -110,10 +133,12 @@ impl Crowd {
 
     /// Fetches uploads and verifies them; a future of its own, for after the end.
     pub(crate) fn verifying(&self, io: &Io, targets: Vec<String>) -> LocalFuture {
-        let (plan, none) = (&self.common.plan, Uploaded::default());
-        match self.common.workload.place.scheme {
-            Scheme::Http => Box::pin(self.verify(HttpUser::new(io, plan, 0, &none), io, targets)),
-            Scheme::Ftp => Box::pin(self.verify(FtpUser::new(io, plan, 0, &none), io, targets)),
+        let none = Uploaded::default();
+        match &self.common.users {
+            Users::Http(plan) => Box::pin(self.verify(HttpUser::new(io, plan, 0, &none), io, targets)),
+            Users::Ftp(plan) => Box::pin(self.verify(FtpUser::new(io, plan, 0, &none), io, targets)),
+            // What was uploaded was downloaded in the same life.
+            Users::Ten(_) => Box::pin(std::future::ready(())),
         }
     }
 

@@ -34,6 +34,7 @@ pub mod report;
 mod shown;
 #[cfg(feature = "bench")]
 pub mod stats;
+mod ten;
 mod user;
 mod workload;
 
@@ -44,4 +45,5 @@ pub use noted::{Look, Noted};
 pub use outcome::{Generator, LittlesLaw, Outcome, Spread};
 pub use place::{BadPlace, Place, Scheme};
 pub use shown::{CSV_HEAD, size, time};
+pub use ten::{BadMix, Mix, Request};
 pub use workload::{Ask, Checked, Connections, End, Login, Pace, Workload};

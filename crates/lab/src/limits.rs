@@ -29,6 +29,10 @@ pub const LEAVE_TIME_MAX: Duration = Duration::from_secs(1);
 pub const READY_TIME_MAX: Duration = Duration::from_secs(300);
 /// How often the counts of a thread are shown to who watches.
 pub const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// JSON that an answer may have: listings of what one life of a mix has made.
+pub const JSON_BYTES_MAX: usize = 1024 * 1024;
+/// Requests of one kind in one life of a mix; a listing of as many has one page.
+pub const MIX_TIMES_MAX: u32 = 100;
 /// The head of an answer.
 pub const HEAD: HeadLimits = HeadLimits { bytes_max: 32 * 1024, fields_max: 100, target_bytes_max: 0 };
 /// Interim answers to one request.

@@ -40,6 +40,8 @@ pub struct Outcome {
     pub unanswered: u64,
     /// From the start of a request, the planned one in an open loop, to its last byte.
     pub latency: Spread,
+    /// By kind of request, where there is more than one: its name, how many, and how long they took.
+    pub kinds: Vec<(&'static str, u64, Spread)>,
     /// Little's law.
     pub littles_law: LittlesLaw,
     /// The generator's own part in it.
@@ -134,6 +136,7 @@ impl Outcome {
             verified: measure.verified,
             unanswered,
             latency: Spread::from(&measure.latencies),
+            kinds: kinds(workload, measure),
             littles_law,
             generator: Generator {
                 cpu: measure.cpu,
@@ -162,6 +165,13 @@ impl Outcome {
         per_second(self.bytes, self.time)
     }
 
+    fn kinds_json(&self) -> Value {
+        let kinds = self.kinds.iter().map(|(name, count, latency)| {
+            ((*name).to_owned(), json!({ "requests": count, "latency_us": latency.json() }))
+        });
+        Value::Object(kinds.collect())
+    }
+
     /// The figures, for programs.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -179,6 +189,7 @@ impl Outcome {
             "bytes_per_second": self.bytes_per_second(),
             "verified": self.verified,
             "latency_us": self.latency.json(),
+            "kinds": self.kinds_json(),
             "littles_law": {"users": self.littles_law.users, "ratio": self.littles_law.ratio},
             "generator": {
                 "cpu_seconds": self.generator.cpu.as_secs_f64(),
@@ -189,6 +200,13 @@ impl Outcome {
             },
         })
     }
+}
+
+/// The figures of each kind of request.
+fn kinds(workload: &Workload, measure: &Measure) -> Vec<(&'static str, u64, Spread)> {
+    let figures = |latencies: &Latencies| (latencies.count(), Spread::from(latencies));
+    let kinds = workload.ask.kinds().into_iter().zip(measure.kinds.iter().map(figures));
+    kinds.map(|(name, (count, latency))| (name, count, latency)).collect()
 }
 
 fn per_second(count: u64, time: Duration) -> f64 {

@@ -93,6 +93,8 @@ impl Plan {
                 let body = body(*bytes, workload.seed).into();
                 (What::Upload { body, run }, References::unknown(0))
             }
+            // A mix has a plan of its own.
+            Ask::Ten { .. } => return Err(io::ErrorKind::InvalidInput.into()),
         };
         Ok(Plan {
             addresses: place.addresses.clone(),

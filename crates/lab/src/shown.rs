@@ -54,6 +54,9 @@ impl Outcome {
             format!("{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}", "mean", "p50", "p90", "p99", "p99.9", "max"),
         ));
         rows.push(("", spread(&self.latency)));
+        for (name, count, latency) in &self.kinds {
+            rows.push(("", format!("{}   {name} ({count})", spread(latency))));
+        }
         rows.push((
             "Little's law",
             format!("{:>12.3}   of {:.2} users, X(R+Z)/N", self.littles_law.ratio, self.littles_law.users),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::files::{Files, Pick};
 use crate::place::Place;
+use crate::ten::{Mix, Request};
 
 /// A workload.
 #[derive(Clone, Debug)]
@@ -56,6 +57,23 @@ pub enum Ask {
         /// Bytes of each.
         bytes: u64,
     },
+    /// The ten requests over HTTP, of a plimsoll server.
+    Ten {
+        /// How often each.
+        mix: Mix,
+        /// Bytes of each file.
+        bytes: u64,
+    },
+}
+
+impl Ask {
+    /// The kinds of requests, where there is more than one.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        match self {
+            Ask::Ten { .. } => Request::ALL.iter().map(|request| request.name()).collect(),
+            Ask::Download(_) | Ask::Upload { .. } => Vec::new(),
+        }
+    }
 }
 
 /// Who the users are.

@@ -38,5 +38,6 @@ mod service_manager;
 mod signals;
 mod soak;
 mod stop_under_load;
+mod ten;
 mod traced;
 mod wget;

@@ -10,3 +10,4 @@ mod ftp;
 mod resets;
 mod splits;
 mod stuck;
+mod ten;

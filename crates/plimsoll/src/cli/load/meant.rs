@@ -76,6 +76,15 @@ impl Load {
     }
 
     fn ask(&self, place: &Place) -> anyhow::Result<Ask> {
+        if let Some(mix) = self.mix {
+            anyhow::ensure!(
+                place.scheme == Scheme::Http,
+                wrong("the ten requests are asked over HTTP: write http://HOST:PORT".to_owned())
+            );
+            let is_base = !place.has_place_for_a_name();
+            anyhow::ensure!(is_base, wrong("a mix has files of its own: leave {} out of the URL".to_owned()));
+            return Ok(Ask::Ten { mix, bytes: self.size.0 });
+        }
         let needs_place = "write {} in the URL where the number of the file belongs";
         if self.method == Method::Put {
             if self.files.is_some() || self.list.is_some() || self.keep.is_some() || self.against.is_some() {

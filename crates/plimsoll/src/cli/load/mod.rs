@@ -11,11 +11,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::builder::Resettable;
+use clap::builder::{ArgPredicate, Resettable};
 use clap::{Args, ValueEnum};
 use plimsoll_engine::Kind;
 use plimsoll_io::Stop;
-use plimsoll_lab::{CSV_HEAD, Files, Outcome, Trial, run};
+use plimsoll_lab::{CSV_HEAD, Files, Mix, Outcome, Trial, run};
 
 use crate::config::{Size, Time};
 use crate::person::password::PasswordFrom;
@@ -30,6 +30,7 @@ use crate::person::shown::{print, print_json};
   plimsoll load http://files.example/ --rate 500 -u 200 -d 1m       how long answers take at 500 a second
   plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10kB --account alice -u 16 -n 1000
   plimsoll load 'ftp://127.0.0.1:2121/{}.bin' --files 1000 -u 64 -d 10s      as a guest
+  plimsoll load http://127.0.0.1:8080 --mix ten -u 16 -d 30s       sign up, log in, list, upload, and so on
 
 Without --rate, each user asks again when it has its answer: the server sets the pace. With --rate, requests
 are planned in even steps, and a latency counts from the planned start, however late it was.
@@ -89,8 +90,20 @@ pub(crate) struct Load {
     #[arg(short = 'X', long, value_enum, default_value = "GET", ignore_case = true)]
     method: Method,
     /// Bytes of each upload
-    #[arg(long, value_name = "SIZE", default_value = "1kB")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1kB",
+        default_value_if("mix", ArgPredicate::IsPresent, "10KiB")
+    )]
     size: Size,
+    /// Ten: each of the ten requests once in a user's life; ten:download=9,list=3 has these more often
+    #[arg(
+        long,
+        value_name = "MIX",
+        conflicts_with_all = ["files", "list", "method", "account", "token_file", "against", "keep"]
+    )]
+    mix: Option<Mix>,
 
     /// The account of all users; without, FTP's are guests
     #[arg(long, visible_alias = "basic", value_name = "NAME", conflicts_with = "token_file")]
