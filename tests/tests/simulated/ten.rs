@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_io::sim::Faults;
-use plimsoll_lab::{
+use plimsoll_lab::load::{
     Ask, Checked, Connections, Crowd, End, Login, Mix, Outcome, Pace, Pick, Place, Request, Scheme, Workload,
 };
 use plimsoll_tests::accounts::settings;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Address, Handler, Io, LocalFuture, Segment, Setup, Stream, Want};
-use plimsoll_lab::{
+use plimsoll_lab::load::{
     Ask, Checked, Connections, Crowd, End, Files, Login, Outcome, Pace, Pick, Place, Scheme, Workload,
 };
 

@@ -15,7 +15,7 @@ use clap::builder::{ArgPredicate, Resettable};
 use clap::{Args, ValueEnum};
 use plimsoll_engine::Kind;
 use plimsoll_io::Stop;
-use plimsoll_lab::{CSV_HEAD, Files, Mix, Outcome, Trial, run};
+use plimsoll_lab::load::{CSV_HEAD, Files, Mix, Outcome, Trial, run};
 
 use crate::config::{Size, Time};
 use crate::person::password::PasswordFrom;

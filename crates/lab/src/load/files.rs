@@ -3,7 +3,7 @@
 //! No file is read here. What must hold: the pick is a function of user, request and seed, so that a trial
 //! can be run again; by [`Pick::Each`], no two users ask for the same file as long as there are enough.
 
-use crate::limits::FILES_MAX;
+use crate::load::limits::FILES_MAX;
 
 /// The files of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::files::{Files, Pick};
-use crate::place::Place;
-use crate::ten::{Mix, Request};
+use crate::load::files::{Files, Pick};
+use crate::load::place::Place;
+use crate::load::ten::{Mix, Request};
 
 /// A workload.
 #[derive(Clone, Debug)]

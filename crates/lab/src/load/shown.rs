@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::outcome::{Outcome, Spread};
+use crate::load::outcome::{Outcome, Spread};
 
 /// The columns of the CSV.
 pub const CSV_HEAD: &str = "url,users,loop,connections,seconds,requests,bytes,errors,unanswered,verified,\

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use plimsoll_io::{Io, Segment, Stream, Want};
 use plimsoll_wire::http::head::Method;
 
-use crate::checking::Taking;
-use crate::failure::Failure;
-use crate::limits::ONE_RECEIVE_BYTES_MAX;
-use crate::measure::Right;
-use crate::plan::{Plan, Uploaded, What};
-use crate::user::Protocol;
+use crate::load::checking::Taking;
+use crate::load::failure::Failure;
+use crate::load::limits::ONE_RECEIVE_BYTES_MAX;
+use crate::load::measure::Right;
+use crate::load::plan::{Plan, Uploaded, What};
+use crate::load::user::Protocol;
 use answer::{Answer, receive_answer};
 
 /// A user that speaks HTTP.

@@ -14,13 +14,13 @@ use base64::prelude::BASE64_STANDARD;
 use plimsoll_io::Address;
 use plimsoll_wire::http::target::decode_path;
 
-use crate::checking::{Fingerprint, Fingerprinting, References, Taking};
-use crate::failure::Failure;
-use crate::files::{Files, Pick, fill, mixed};
-use crate::limits::{REFERENCES_FETCHED_MAX, UPLOADS_VERIFIED_MAX};
-use crate::measure::Right;
-use crate::place::{Place, Scheme, check};
-use crate::workload::{Ask, Checked, Connections, Login, Workload};
+use crate::load::checking::{Fingerprint, Fingerprinting, References, Taking};
+use crate::load::failure::Failure;
+use crate::load::files::{Files, Pick, fill, mixed};
+use crate::load::limits::{REFERENCES_FETCHED_MAX, UPLOADS_VERIFIED_MAX};
+use crate::load::measure::Right;
+use crate::load::place::{Place, Scheme, check};
+use crate::load::workload::{Ask, Checked, Connections, Login, Workload};
 
 /// What the users of a workload do, and all that they need for it; shared by all threads.
 pub(crate) struct Plan {

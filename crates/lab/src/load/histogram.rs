@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::limits::LATENCY_MICROSECONDS_MAX;
+use crate::load::limits::LATENCY_MICROSECONDS_MAX;
 
 /// Digits that are told apart.
 const DIGITS: u8 = 3;

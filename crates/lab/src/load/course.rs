@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use plimsoll_io::{Either, Instant, Io, Stop, select};
 
-use crate::barrier::Barrier;
-use crate::cpu;
-use crate::failure::Failure;
-use crate::limits::{LOOK_EVERY, READY_TIME_MAX};
-use crate::measure::{Measure, Right};
-use crate::noted::Noted;
-use crate::workload::{End, Pace};
+use crate::load::barrier::Barrier;
+use crate::load::cpu;
+use crate::load::failure::Failure;
+use crate::load::limits::{LOOK_EVERY, READY_TIME_MAX};
+use crate::load::measure::{Measure, Right};
+use crate::load::noted::Noted;
+use crate::load::workload::{End, Pace};
 
 /// What all threads of a trial share.
 pub(crate) struct Shared {

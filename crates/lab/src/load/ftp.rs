@@ -10,12 +10,12 @@ use plimsoll_client::Whole;
 use plimsoll_client::ftp::{Error, Session, Times, When};
 use plimsoll_io::{Io, Segment};
 
-use crate::checking::Taking;
-use crate::failure::Failure;
-use crate::measure::Right;
-use crate::plan::{Plan, Uploaded, What, path};
-use crate::user::Protocol;
-use crate::workload::Login;
+use crate::load::checking::Taking;
+use crate::load::failure::Failure;
+use crate::load::measure::Right;
+use crate::load::plan::{Plan, Uploaded, What, path};
+use crate::load::user::Protocol;
+use crate::load::workload::Login;
 
 /// Who logs in as nobody in particular, and the password that such a one gives (RFC 1635).
 const GUEST: (&str, &str) = ("anonymous", "plimsoll-load@");

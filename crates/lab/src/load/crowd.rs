@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 use plimsoll_io::{Io, LocalFuture, Stop};
 
-use crate::course::{self, Course, Shared};
-use crate::failure::Failure;
-use crate::ftp::FtpUser;
-use crate::http::HttpUser;
-use crate::keeping::Keeping;
-use crate::measure::Measure;
-use crate::noted::Noted;
-use crate::outcome::Outcome;
-use crate::place::Scheme;
-use crate::plan::{Plan, Uploaded};
-use crate::ten::{self, TenUser};
-use crate::user::{Protocol, live};
-use crate::workload::{Ask, Pace, Workload};
+use crate::load::course::{self, Course, Shared};
+use crate::load::failure::Failure;
+use crate::load::ftp::FtpUser;
+use crate::load::http::HttpUser;
+use crate::load::keeping::Keeping;
+use crate::load::measure::Measure;
+use crate::load::noted::Noted;
+use crate::load::outcome::Outcome;
+use crate::load::place::Scheme;
+use crate::load::plan::{Plan, Uploaded};
+use crate::load::ten::{self, TenUser};
+use crate::load::user::{Protocol, live};
+use crate::load::workload::{Ask, Pace, Workload};
 
 /// Who the users are, and what they need.
 #[derive(Clone)]

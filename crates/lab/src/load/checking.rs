@@ -7,9 +7,9 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::failure::Failure;
-use crate::files::{Files, mixed};
-use crate::workload::Checked;
+use crate::load::failure::Failure;
+use crate::load::files::{Files, mixed};
+use crate::load::workload::Checked;
 
 /// What a file's bytes are known by.
 #[derive(Clone, Debug, PartialEq, Eq)]

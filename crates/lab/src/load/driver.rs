@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime};
 use plimsoll_engine::{Kind, run_all};
 use plimsoll_io::Stop;
 
-use crate::cpu;
-use crate::crowd::{Common, Crowd};
-use crate::limits::LAST_ANSWERS_TIME_MAX;
-use crate::measure::Measure;
-use crate::noted::Noted;
-use crate::outcome::Outcome;
-use crate::workload::Workload;
+use crate::load::cpu;
+use crate::load::crowd::{Common, Crowd};
+use crate::load::limits::LAST_ANSWERS_TIME_MAX;
+use crate::load::measure::Measure;
+use crate::load::noted::Noted;
+use crate::load::outcome::Outcome;
+use crate::load::workload::Workload;
 
 /// What a trial runs on, and who watches.
 pub struct Trial {

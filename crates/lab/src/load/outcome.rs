@@ -1,6 +1,6 @@
 //! The figures of a trial: what it came to, and what could spoil it.
 //!
-//! Nothing is measured here, and nothing printed ([`crate::shown`] lays it out). What must hold: names in the
+//! Nothing is measured here, and nothing printed ([`crate::load::shown`] lays it out). What must hold: names in the
 //! JSON stay as they are, since programs read them; a rate is of whole and right answers alone.
 
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::histogram::Latencies;
-use crate::limits::SHARE_OF_A_LIMIT;
-use crate::measure::Measure;
-use crate::workload::{Connections, Pace, Workload};
+use crate::load::histogram::Latencies;
+use crate::load::limits::SHARE_OF_A_LIMIT;
+use crate::load::measure::Measure;
+use crate::load::workload::{Connections, Pace, Workload};
 
 /// What a trial came to.
 #[derive(Clone, Debug)]
@@ -234,7 +234,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Right;
+    use crate::load::measure::Right;
 
     const MS: Duration = Duration::from_millis(1);
 

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::answers::{self, done, failure, file, has};
 use super::{Plan, Request};
-use crate::checking::Fingerprint;
-use crate::failure::Failure;
-use crate::measure::Right;
-use crate::user::Protocol;
+use crate::load::checking::Fingerprint;
+use crate::load::failure::Failure;
+use crate::load::measure::Right;
+use crate::load::user::Protocol;
 
 /// The password of all accounts that users make.
 const PASSWORD: &str = "a password of the laboratory";

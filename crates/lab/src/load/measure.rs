@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use crate::failure::Failure;
-use crate::histogram::Latencies;
+use crate::load::failure::Failure;
+use crate::load::histogram::Latencies;
 
 /// What was counted.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ mod user;
 
 use std::str::FromStr;
 
-use crate::files::mixed;
-use crate::limits::MIX_TIMES_MAX;
+use crate::load::files::mixed;
+use crate::load::limits::MIX_TIMES_MAX;
 
 pub(crate) use plan::Plan;
 pub(crate) use user::TenUser;

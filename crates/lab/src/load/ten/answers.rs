@@ -8,9 +8,9 @@ use std::io;
 use plimsoll_client::http::{Error, Response, When};
 use serde_json::Value;
 
-use crate::checking::{Fingerprint, Fingerprinting};
-use crate::failure::Failure;
-use crate::limits::JSON_BYTES_MAX;
+use crate::load::checking::{Fingerprint, Fingerprinting};
+use crate::load::failure::Failure;
+use crate::load::limits::JSON_BYTES_MAX;
 
 /// Takes the JSON of an answer with this status: it, and its length.
 pub(super) async fn json(mut response: Response<'_>, status: u16) -> Result<(Value, u64), Failure> {

@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::measure::Measure;
+use crate::load::measure::Measure;
 
 /// How far a trial is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use plimsoll_client::http::{Client, Resolving, Url};
 use plimsoll_io::{Address, Io};
 
 use super::Mix;
-use crate::files::mixed;
-use crate::workload::{Checked, Connections, Workload};
+use crate::load::files::mixed;
+use crate::load::workload::{Checked, Connections, Workload};
 
 /// What the users of a mix have in common; shared by all threads.
 pub(crate) struct Plan {

@@ -10,9 +10,9 @@ use plimsoll_wire::http::chunked::{ChunkedDecoder, unchunk};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead, parse_response};
 
-use crate::checking::Taking;
-use crate::failure::Failure;
-use crate::limits::{HEAD, INTERIM_ANSWERS_MAX};
+use crate::load::checking::Taking;
+use crate::load::failure::Failure;
+use crate::load::limits::{HEAD, INTERIM_ANSWERS_MAX};
 
 /// What is told of an answer when all of it has come.
 pub(super) struct Answer {

@@ -6,11 +6,11 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::course::Course;
-use crate::failure::Failure;
-use crate::keeping::Keeping;
-use crate::limits::{LEAVE_TIME_MAX, PAUSE_AFTER_ERROR};
-use crate::measure::Right;
+use crate::load::course::Course;
+use crate::load::failure::Failure;
+use crate::load::keeping::Keeping;
+use crate::load::limits::{LEAVE_TIME_MAX, PAUSE_AFTER_ERROR};
+use crate::load::measure::Right;
 
 /// How a user asks: a protocol, and what is asked for.
 pub(crate) trait Protocol {
