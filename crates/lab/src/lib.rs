@@ -1,7 +1,7 @@
 //! The laboratory: puts load on a file server, ours or another, and says what it saw.
 //!
-//! [`load`] is the generator; `bench`, a feature that the server does not have, runs it against ours and others'
-//! servers (`contender`) by turns, weighs what came of it (`stats`) and shows it (`report`).
+//! [`load`] is the generator; `bench`, a feature that the server does not have, runs it against ours and
+//! others' servers (`contender`) by turns, weighs what came of it (`stats`) and shows it (`report`).
 //!
 //! It is not a test suite, and it serves nothing. What must hold: a figure that is told was measured; what
 //! could spoil it (errors, wrong bytes, a generator that is the limit itself) is told beside it.

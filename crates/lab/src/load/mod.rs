@@ -3,8 +3,8 @@
 //! A [`Workload`] says what is asked, by how many users and how fast; [`run`] is one trial of it, and its
 //! [`Outcome`] has the figures.
 //!
-//! It is not the benchmark, which has many trials of many servers. What must hold: nothing counts that was not
-//! measured from beginning to end; a body that nobody verifies is not copied; a start for all.
+//! It is not the benchmark, which has many trials of many servers. What must hold: nothing counts that was
+//! not measured from beginning to end; a body that nobody verifies is not copied; a start for all.
 
 mod barrier;
 mod checking;

@@ -1,7 +1,7 @@
 //! The figures of a trial: what it came to, and what could spoil it.
 //!
-//! Nothing is measured here, and nothing printed ([`crate::load::shown`] lays it out). What must hold: names in the
-//! JSON stay as they are, since programs read them; a rate is of whole and right answers alone.
+//! Nothing is measured here, and nothing printed ([`crate::load::shown`] lays it out). What must hold: names
+//! in the JSON stay as they are, since programs read them; a rate is of whole and right answers alone.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -60,8 +60,8 @@ pub struct Spread {
     pub max: Duration,
 }
 
-/// Little's law: as many users are in a system as enter it a second times how long each stays. If the figures
-/// of a trial do not keep it, something was not measured that should have been.
+/// Little's law: as many users are in a system as enter it a second times how long each stays. If the
+/// figures of a trial do not keep it, something was not measured that should have been.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LittlesLaw {
     /// Users of a closed loop; the mean number of requests under way of an open one.

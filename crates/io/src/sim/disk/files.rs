@@ -179,7 +179,7 @@ impl Fs for SimDisk {
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut state = self.powered()?;
         let inode = state.inode_of(file)?;
-        state.note_stall(inode, offset + into.len() as u64);
+        state.note_stall(inode, offset.saturating_add(into.len() as u64));
         let bytes = state.tree.node(inode)?.bytes()?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let count = into.len().min(bytes.len() - start);

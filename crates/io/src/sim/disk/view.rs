@@ -94,7 +94,7 @@ impl Fs for View {
 
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let disk = self.is_at_hand()?;
-        self.reach(file, offset..offset + into.len() as u64)?;
+        self.reach(file, offset..offset.saturating_add(into.len() as u64))?;
         let count = self.portion(into.len());
         disk.read_at(file, &mut into[..count], offset)
     }
