@@ -1,7 +1,7 @@
 //! Which bodies are verified, and what they are compared with.
 //!
-//! It receives nothing. What must hold: what a file is compared with is fixed before anything is measured, or
-//! by the first body that is verified; once fixed, it stays.
+//! It receives nothing. What must hold: what a file is compared with is fixed before anything is measured,
+//! or by the first body that is verified; once fixed, it stays.
 
 use std::io;
 use std::path::Path;
@@ -119,7 +119,8 @@ impl References {
 }
 
 impl Checked {
-    /// Whether the body of a request is verified: by chance, so that it falls on no file more than on others.
+    /// Whether the body of a request is verified: by chance, so that it falls on no file more than on
+    /// others.
     pub(crate) fn is_due(self, seed: u64, user: u64, request: u64) -> bool {
         match self {
             Checked::None => false,

@@ -67,6 +67,8 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) pace: Pace,
+    /// How long after the start the first request of an open loop is planned.
+    pub(crate) first_after: Duration,
     pub(crate) end: End,
     pub(crate) warm_up: Duration,
 }
@@ -82,6 +84,8 @@ pub(crate) struct Course {
     /// When the first request was planned, and how many were since; an open loop's.
     first: Cell<Instant>,
     planned: Cell<u64>,
+    /// When users were done because no request was left for them.
+    done_early: RefCell<Vec<Instant>>,
     /// Requests under way, and since when there are so many.
     under_way: Cell<(u64, Instant)>,
     began: Cell<(Instant, Duration)>,
@@ -115,6 +119,7 @@ impl Course {
             measure: RefCell::new(measure),
             first: Cell::default(),
             planned: Cell::new(0),
+            done_early: RefCell::default(),
             under_way: Cell::default(),
             began: Cell::default(),
         })
@@ -180,7 +185,7 @@ impl Course {
     /// begins it.
     fn start(&self) {
         if self.phase.get() == Phase::GettingReady {
-            self.first.set(self.io.now());
+            self.first.set(self.io.now() + self.plan.first_after);
             self.phase.set(Phase::WarmingUp);
             if self.plan.warm_up.is_zero() {
                 self.begin_to_measure();
@@ -200,14 +205,31 @@ impl Course {
     }
 
     fn end(&self) {
-        if self.phase.replace(Phase::Over) == Phase::Measured {
+        if self.phase.get() == Phase::Measured {
             self.count_under_way(0);
-            let (began, cpu) = self.began.get();
+            let (now, (began, cpu)) = (self.io.now(), self.began.get());
             let mut measure = self.measure();
-            measure.time = self.io.now() - began;
+            measure.time = now - began;
             measure.cpu = cpu::of_this_thread().saturating_sub(cpu);
+            measure.missed = self.missed(now);
+            measure.between += self.done_early.take().into_iter().map(|since| now - since).sum::<Duration>();
         }
+        self.phase.set(Phase::Over);
         self.shared.stop.order();
+    }
+
+    /// Starts that were planned before the time was over and have no answer by then: those under way, and
+    /// those that no user came to.
+    fn missed(&self, now: Instant) -> u64 {
+        match (self.plan.pace, self.plan.end) {
+            (Pace::Open { per_second }, End::After(_)) if now >= self.first.get() => {
+                let steps = (now - self.first.get()).as_secs_f64() * per_second;
+                let whole = Duration::try_from_secs_f64(steps).map_or(u64::MAX, |steps| steps.as_secs());
+                // The first one is planned for the beginning itself.
+                (whole.saturating_add(1)).saturating_sub(self.planned.get()) + self.under_way()
+            }
+            _ => 0,
+        }
     }
 
     /// Waits until a user that is free may ask for its `request`, from zero on; none when it is over.
@@ -222,6 +244,7 @@ impl Course {
         }
         let has_ticket = self.phase.get() == Phase::Measured && self.shared.take_ticket();
         if self.phase.get() == Phase::Measured && !has_ticket {
+            self.done_early.borrow_mut().push(self.io.now());
             return None;
         }
         let sent = self.io.now();
@@ -287,7 +310,8 @@ impl Course {
     fn count_under_way(&self, change: i64) {
         let (count, since) = self.under_way.get();
         let now = self.io.now();
-        if now > since && count > 0 && self.phase.get() != Phase::GettingReady {
+        let counts = matches!(self.phase.get(), Phase::WarmingUp | Phase::Measured);
+        if now > since && count > 0 && counts {
             let time = (now - since).as_nanos().saturating_mul(u128::from(count));
             self.measure().under_way += Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
         }

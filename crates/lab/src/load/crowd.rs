@@ -7,6 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_io::{Io, LocalFuture, Stop};
 
@@ -94,13 +95,15 @@ impl Crowd {
     ) -> io::Result<(Crowd, Vec<LocalFuture>)> {
         let workload = &common.workload;
         let users = share(workload.users, thread, threads);
-        let pace = match workload.pace {
-            Pace::Open { per_second } => {
-                Pace::Open { per_second: per_second * users.len() as f64 / workload.users as f64 }
-            }
-            closed @ Pace::Closed { .. } => closed,
+        // Threads take turns, so that all of their starts together are in even steps.
+        let (pace, first_after) = match workload.pace {
+            Pace::Open { per_second } => (
+                Pace::Open { per_second: per_second * users.len() as f64 / workload.users as f64 },
+                Duration::from_secs_f64(thread as f64 / per_second),
+            ),
+            closed @ Pace::Closed { .. } => (closed, Duration::ZERO),
         };
-        let plan = course::Plan { pace, end: workload.end, warm_up: workload.warm_up };
+        let plan = course::Plan { pace, first_after, end: workload.end, warm_up: workload.warm_up };
         let course = Course::new(io, &common.shared, thread, plan, Measure::new(workload.ask.kinds().len())?);
         let crowd = Crowd { common: common.clone(), course, uploaded: Uploaded::default() };
         let tasks = crowd.tasks(io, thread, users);

@@ -37,8 +37,11 @@ pub enum NotRun {
     /// What was to be asked for or compared with is not there.
     #[error("the workload cannot be made ready: {0}")]
     NotReady(io::Error),
+    /// Its threads cannot be kept to these cores.
+    #[error("--cpu names a core that is not there or not ours; `nproc --all` counts them, from 0 on")]
+    NoCore(#[source] io::Error),
     /// The system gave no thread, or no engine.
-    #[error("cannot run: {0}")]
+    #[error("cannot run")]
     System(#[from] io::Error),
 }
 
@@ -47,7 +50,7 @@ pub enum NotRun {
 /// # Errors
 /// There was no start.
 pub fn run(workload: &Workload, trial: Trial) -> Result<Outcome, NotRun> {
-    cpu::keep_to(&workload.cpus)?;
+    cpu::keep_to(&workload.cpus).map_err(NotRun::NoCore)?;
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let run = u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX);
     let noted = Arc::new(trial.noted);

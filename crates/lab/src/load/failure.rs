@@ -1,7 +1,7 @@
 //! What can go wrong with a request, by kind.
 //!
-//! Not here: what a person should do about it; that depends on who owns the server. What must hold: each kind
-//! has one name, which stays, since programs read it.
+//! Not here: what a person should do about it; that depends on who owns the server. What must hold: each
+//! kind has one name, which stays, since programs read it.
 
 use std::io;
 

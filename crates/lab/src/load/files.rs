@@ -87,8 +87,9 @@ pub(crate) fn fill(pattern: &str, name: &str) -> String {
 pub enum Pick {
     /// Every user goes through the files in the same order from the first: the same file for all at a time.
     Same,
-    /// Every user goes through the files from a place of its own, `offset` files behind the user before. With
-    /// as many files as requests and an offset of as many as one user's requests, nothing is asked for twice.
+    /// Every user goes through the files from a place of its own, `offset` files behind the user before.
+    /// With as many files as requests and an offset of as many as one user's requests, nothing is asked for
+    /// twice.
     Each {
         /// How many files are between the first ones of two users.
         offset: u64,

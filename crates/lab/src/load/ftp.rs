@@ -1,7 +1,8 @@
 //! A user that speaks FTP: logs in, downloads files that are there, uploads under fresh names.
 //!
 //! The protocol itself is the client library's. What must hold: a session that anything went wrong in is not
-//! used again; where sessions are new, each request has one of its own, and logging in counts in its latency.
+//! used again; where sessions are new, each request has one of its own, and logging in counts in its
+//! latency.
 
 use std::io;
 use std::sync::Arc;

@@ -37,8 +37,8 @@ pub const MIX_TIMES_MAX: u32 = 100;
 pub const HEAD: HeadLimits = HeadLimits { bytes_max: 32 * 1024, fields_max: 100, target_bytes_max: 0 };
 /// Interim answers to one request.
 pub const INTERIM_ANSWERS_MAX: u32 = 32;
-/// Up to this length, a body is received with its head in one call; of a longer one, only what comes with the
-/// head is.
+/// Up to this length, a body is received with its head in one call; of a longer one, only what comes with
+/// the head is.
 pub const ONE_RECEIVE_BYTES_MAX: u64 = 32 * 1024;
 /// The longest latency that a histogram tells apart, in microseconds; longer ones count as this.
 pub const LATENCY_MICROSECONDS_MAX: u64 = 3_600_000_000;

@@ -32,6 +32,8 @@ pub(crate) struct Measure {
     pub(crate) late: Latencies,
     /// Planned starts for which no user was free.
     pub(crate) without_user: u64,
+    /// Planned starts that had no answer by the end.
+    pub(crate) missed: u64,
     /// Requests under way, times time.
     pub(crate) under_way: Duration,
     /// How long it was measured.
@@ -71,6 +73,7 @@ impl Measure {
             between: Duration::ZERO,
             late: Latencies::new()?,
             without_user: 0,
+            missed: 0,
             under_way: Duration::ZERO,
             time: Duration::ZERO,
             cpu: Duration::ZERO,
@@ -118,6 +121,7 @@ impl Measure {
         self.between += other.between;
         self.late.add(&other.late);
         self.without_user += other.without_user;
+        self.missed += other.missed;
         self.under_way += other.under_way;
         self.time = self.time.max(other.time);
         self.cpu += other.cpu;

@@ -38,6 +38,8 @@ pub struct Outcome {
     pub verified: u64,
     /// Requests that were under way at the end and were not waited for any longer.
     pub unanswered: u64,
+    /// In an open loop by time: planned starts that had no answer by the end. No figure has them.
+    pub missed: u64,
     /// From the start of a request, the planned one in an open loop, to its last byte.
     pub latency: Spread,
     /// By kind of request, where there is more than one: its name, how many, and how long they took.
@@ -135,6 +137,7 @@ impl Outcome {
             told: measure.told.clone(),
             verified: measure.verified,
             unanswered,
+            missed: measure.missed,
             latency: Spread::from(&measure.latencies),
             kinds: kinds(workload, measure),
             littles_law,
@@ -185,6 +188,7 @@ impl Outcome {
             "bytes": self.bytes,
             "errors": self.errors,
             "unanswered": self.unanswered,
+            "missed_starts": self.missed,
             "requests_per_second": self.requests_per_second(),
             "bytes_per_second": self.bytes_per_second(),
             "verified": self.verified,

@@ -89,6 +89,13 @@ impl Outcome {
                 self.generator.without_user
             ));
         }
+        if self.missed > 0 {
+            let planned = self.missed + self.requests + self.errors.values().sum::<u64>();
+            notes.push(format!(
+                "of {planned} planned starts {} had no answer by the end: latencies would be longer with them",
+                self.missed
+            ));
+        }
         if self.unanswered > 0 {
             notes.push(format!("{} requests were not answered when it was over", self.unanswered));
         }

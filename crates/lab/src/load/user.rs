@@ -50,8 +50,13 @@ pub(crate) async fn live<P: Protocol>(
         request += 1;
         course.done(&start, &asked);
         free_since = course.io.now();
+        let is_wrong = asked.is_err();
         if !settle(asked, &course, keeping.as_deref()).await {
             break;
+        }
+        if is_wrong {
+            // The pause is no think time: what errors cost is missing from Little's law.
+            free_since = course.io.now();
         }
     }
     deadline.after(LEAVE_TIME_MAX);

@@ -2,6 +2,7 @@
 //!
 //! It does not judge by version numbers. What must hold: each call that is needed is tried.
 
+use plimsoll_engine::Kind;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::Finding;
@@ -9,8 +10,23 @@ use crate::config::Config;
 
 const LASTING: &str = "a kernel of Linux 5.11 or later";
 
-pub(super) fn check(_: &Config) -> Vec<Finding> {
-    vec![check_calls(), check_chance()]
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    let mut findings = vec![check_calls(), check_chance()];
+    if config.fixed.engine == Kind::Uring {
+        findings.push(check_ring());
+    }
+    findings
+}
+
+/// The ring, where its engine was asked for.
+fn check_ring() -> Finding {
+    match Kind::Uring.check() {
+        Ok(()) => Finding::ok("io_uring", "the kernel has what the engine uring needs"),
+        Err(error) => Finding::fail("io_uring", error.to_string()).mend(
+            "sudo sysctl -w kernel.io_uring_disabled=0, or --engine epoll",
+            "a kernel of Linux 6.1 or later that allows io_uring, or engine = \"epoll\"",
+        ),
+    }
 }
 
 /// Names are kept beneath their folder by the kernel, and short waits are short.

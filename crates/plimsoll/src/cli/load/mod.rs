@@ -31,6 +31,7 @@ use crate::person::shown::{print, print_json};
   plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10kB --account alice -u 16 -n 1000
   plimsoll load 'ftp://127.0.0.1:2121/{}.bin' --files 1000 -u 64 -d 10s      as a guest
   plimsoll load http://127.0.0.1:8080 --mix ten -u 16 -d 30s       sign up, log in, list, upload, and so on
+                                     (the server's configuration: [lab] no_attempt_limits = true)
 
 Without --rate, each user asks again when it has its answer: the server sets the pace. With --rate, requests
 are planned in even steps, and a latency counts from the planned start, however late it was.
@@ -201,13 +202,14 @@ impl Load {
         let outcome = run(&workload, Trial { engine: self.engine, stop, noted: line.noted() });
         line.end();
         let outcome = outcome?;
-        if let Some(path) = &self.csv {
-            add_line(path, &outcome).with_context(|| format!("cannot write {}", path.display()))?;
-        }
+        anyhow::ensure!(!outcome.time.is_zero(), "it was ended before the start; there are no figures");
         if self.json {
             print_json(&outcome.json())?
         } else {
             print(outcome.text())?
+        }
+        if let Some(path) = &self.csv {
+            add_line(path, &outcome).with_context(|| format!("cannot write {}", path.display()))?;
         }
         let errors: u64 = outcome.errors.values().sum();
         anyhow::ensure!(outcome.is_clean(), "{errors} requests had no whole and right answer");
