@@ -12,6 +12,11 @@ use plimsoll_io::Instant;
 /// All threads count from here, so that one can tell how old is what another has kept.
 static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
 
+/// The time by the clock that all threads have: for who stamps something before there is a loop.
+pub fn since_start() -> Instant {
+    Instant::from_start(START.elapsed())
+}
+
 /// Clock and time of day as of this turn.
 pub(crate) struct Clock {
     now: Cell<Instant>,
@@ -20,12 +25,12 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn new() -> Clock {
-        Clock { now: Cell::new(Instant::from_start(START.elapsed())), wall: Cell::new(None) }
+        Clock { now: Cell::new(since_start()), wall: Cell::new(None) }
     }
 
     /// Reads the clock for a new turn.
     pub(crate) fn tick(&self) -> Instant {
-        self.now.set(Instant::from_start(START.elapsed()));
+        self.now.set(since_start());
         self.wall.set(None);
         self.now.get()
     }

@@ -23,6 +23,7 @@ pub mod serve;
 mod sockets;
 
 pub use block_on::{block_on, run_all};
+pub use clock::since_start;
 pub use connections::Connections;
 pub use files::{SystemFs, check_kernel};
 pub use ready::{Bound, bind};

@@ -5,11 +5,13 @@
 //! filled, and says what found no room.
 
 use std::io::IsTerminal as _;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
-use std::time::SystemTime;
+use std::time::Instant;
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
-use plimsoll_engine::SystemFs;
+use plimsoll_engine::{SystemFs, since_start};
+use plimsoll_io::File;
 use plimsoll_proto::http::limits::HOT_IDLE_TIME;
 use plimsoll_proto::http::site::{Count, HotSet, HotSettings, Prefetched, Site, candidates};
 
@@ -26,7 +28,11 @@ pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::R
     if fixed.prefetch {
         prefetch(&hot, sites);
     }
-    sweep(Arc::downgrade(&hot))?;
+    if let Some(closing) = hot.take_closing() {
+        let swept = Arc::downgrade(&hot);
+        let named = std::thread::Builder::new().name("hot-set".to_owned());
+        named.spawn(move || sweep(&swept, &closing))?;
+    }
     Ok(hot)
 }
 
@@ -35,7 +41,7 @@ fn prefetch(hot: &HotSet, sites: &[Site]) {
     let bar = bar(files.iter().map(|file| file.bytes).sum());
     let mut done = Prefetched::default();
     for file in &files {
-        done.read(hot, &SystemFs, file, SystemTime::now());
+        done.read(hot, &SystemFs, file, since_start());
         bar.inc(file.bytes);
     }
     bar.finish_and_clear();
@@ -62,14 +68,18 @@ fn bar(bytes: u64) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Sweeps the set on a thread of its own, also while no connection is open. The thread ends after the set.
-fn sweep(hot: Weak<HotSet>) -> std::io::Result<()> {
-    let sweeping = move || {
-        loop {
-            std::thread::sleep(HOT_IDLE_TIME);
-            let Some(hot) = hot.upgrade() else { return };
-            hot.sweep();
+/// Sweeps the set, also while no connection is open, and closes what it let go. Ends after the set.
+fn sweep(hot: &Weak<HotSet>, closing: &Receiver<File>) {
+    let mut next = Instant::now() + HOT_IDLE_TIME;
+    loop {
+        match closing.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(file) => drop(file),
+            Err(RecvTimeoutError::Timeout) => {
+                let Some(hot) = hot.upgrade() else { return };
+                hot.sweep();
+                next = Instant::now() + HOT_IDLE_TIME;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
         }
-    };
-    std::thread::Builder::new().name("hot-set".to_owned()).spawn(sweeping).map(drop)
+    }
 }

@@ -4,6 +4,8 @@
 //! to see.
 
 use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use plimsoll_engine::SystemFs;
@@ -19,7 +21,7 @@ const GUESTS_PREFIX: &str = "/";
 pub(crate) fn open_sites(config: &Config) -> anyhow::Result<Vec<Site>> {
     match what_is_wrong(config) {
         Some(wrong) => Err(WrongUsage(wrong).into()),
-        None => config.live.site.iter().map(open_site).collect(),
+        None => config.live.site.iter().map(|flag| open_site(flag, config)).collect(),
     }
 }
 
@@ -30,9 +32,30 @@ pub(crate) fn site_of_guests(config: &Config, sites: &[Site]) -> Option<Site> {
     whole.filter(|_| config.live.ftp.ftp_guests).cloned()
 }
 
-fn open_site(flag: &SiteFlag) -> anyhow::Result<Site> {
-    Site::open(&SystemFs, &flag.prefix, &flag.folder)
-        .with_context(|| format!("cannot serve {:?}: --site needs a folder that can be read", flag.folder))
+fn open_site(flag: &SiteFlag, config: &Config) -> anyhow::Result<Site> {
+    let site = Site::open(&SystemFs, &flag.prefix, &flag.folder)
+        .with_context(|| format!("cannot serve {:?}: --site needs a folder that can be read", flag.folder))?;
+    let changes_through_us = config.fixed.accounts && share_a_place(&flag.folder, &config.fixed.data);
+    Ok(if changes_through_us { site.never_hot() } else { site })
+}
+
+/// Whether one of two folders is in the other, or may be: of one that is not there yet, nobody can tell.
+fn share_a_place(one: &Path, other: &Path) -> bool {
+    let whole = |path| std::path::absolute(path).and_then(|path| resolved(&path));
+    match (whole(one), whole(other)) {
+        (Ok(one), Ok(other)) => one.starts_with(&other) || other.starts_with(&one),
+        _ => true,
+    }
+}
+
+/// A path without links, as far as it is there.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Err(error), Some(parent), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(resolved(parent)?.join(name))
+        }
+        (resolved, ..) => resolved,
+    }
 }
 
 /// What cannot be meant, though each setting by itself could.
@@ -88,5 +111,20 @@ mod tests {
         };
         assert!(shown(&[]).is_none());
         assert_eq!(shown(&["--ftp-guests", "true"]).unwrap().prefix(), b"");
+    }
+
+    #[test]
+    fn a_site_shares_a_place_with_the_accounts_where_one_is_in_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("data/accounts/alice/files")).unwrap();
+        std::fs::create_dir(at("public")).unwrap();
+        std::os::unix::fs::symlink(at("data"), at("link")).unwrap();
+        for (site, shares) in
+            [("public", false), ("data/accounts/alice/files", true), ("link/accounts", true), (".", true)]
+        {
+            assert_eq!(share_a_place(&at(site), &at("data")), shares, "{site}");
+        }
+        assert!(!share_a_place(&at("public"), &at("new/data")) && share_a_place(&at("."), &at("new/data")));
     }
 }

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::time::Duration;
 
 use plimsoll_io::{FileRange, Io};
 
@@ -13,6 +14,15 @@ use plimsoll_io::{FileRange, Io};
 pub(crate) const PART_BYTES: u64 = 1024 * 1024;
 /// Unsent bytes below which the next part is wanted, so that the connection does not run dry.
 pub(crate) const AHEAD_BYTES: u64 = 256 * 1024;
+
+/// How long a part is waited for, however far behind the disk is.
+const PART_TIME_MAX: Duration = Duration::from_secs(600);
+/// How long until it is asked for again where too much is asked of the disk already.
+const PART_PAUSE: Duration = Duration::from_millis(200);
+
+fn is_behind(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::TimedOut)
+}
 
 /// What of a file has not been pushed.
 pub(crate) struct Parts {
@@ -35,7 +45,15 @@ impl Parts {
         }
         let part = start..end.min(start + PART_BYTES);
         let (file, range) = (self.rest.file.clone(), part.clone());
-        io.files(move |fs| fs.read_ahead(&file, range.clone())).await?;
+        // A disk that is far behind is waited for: what was begun is not cut off in its middle.
+        let until = io.now() + PART_TIME_MAX;
+        loop {
+            let (file, range) = (file.clone(), range.clone());
+            match io.files(move |fs| fs.read_ahead(&file, range.clone())).await {
+                Err(error) if is_behind(&error) && io.now() < until => io.sleep(PART_PAUSE).await,
+                read => break read?,
+            }
+        }
         self.rest.range.start = part.end;
         Ok(Some(FileRange { file: self.rest.file.clone(), range: part }))
     }

@@ -14,7 +14,7 @@ fn settings() -> Settings {
     Settings {
         users: 4,
         rounds: 1,
-        seconds: 0.2,
+        seconds: 0.6,
         warm_up_seconds: 0.05,
         settle_seconds: 0.0,
         budget_seconds: 0.0,

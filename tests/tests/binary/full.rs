@@ -8,8 +8,8 @@ use plimsoll_tests::binary::visitor::connect_from;
 use plimsoll_tests::binary::{Broken, Kind, PATIENCE, Server, Visitor, until};
 use plimsoll_tests::{Tree, on_each_engine};
 
-/// So few descriptors that a dozen or two connections are all that may be.
-const OPEN_FILES: u32 = 100;
+/// So few descriptors that a handful of connections is all that may be.
+const OPEN_FILES: u32 = 128;
 /// Long enough to be served in, had there been a place.
 const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
 

@@ -91,7 +91,8 @@ fn a_kept_connection_is_served_by_the_ring_alone_and_a_large_file_by_sendfile_to
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new().file("small.bin", noise(31, 1024));
     tree.file("large.bin", noise(37, 100 << 10)).plant(folder.path());
-    let args = ["--threads", "1", "--accounts", "false"];
+    // However slow the machine is, nothing is looked up again.
+    let args = ["--threads", "1", "--accounts", "false", "--hot-time", "1d"];
     let server = Server::start(Kind::Uring, folder.path(), &args);
     let Some(calls) = calls_for(&server, "/healthz", 0) else {
         skipped("the trace of the ring's engine", "strace may not attach to a process here");
@@ -99,7 +100,7 @@ fn a_kept_connection_is_served_by_the_ring_alone_and_a_large_file_by_sendfile_to
     };
     assert_only(&calls, &["io_uring_enter"]);
     let small = calls_for(&server, "/small.bin", 1024).expect("it was allowed before");
-    assert_only(&small, &[&["io_uring_enter"], &LOOKUP[..]].concat());
+    assert_only(&small, &["io_uring_enter"]);
     let large = calls_for(&server, "/large.bin", 100 << 10).expect("it was allowed before");
     assert_only(&large, &[&["io_uring_enter", "sendfile"], &LOOKUP[..]].concat());
 }

@@ -12,7 +12,7 @@ use plimsoll_io::{Entry, Existing, File, Fs, Space, Stat};
 use rustix::fs::ResolveFlags;
 use rustix::io::ReadWriteFlags;
 
-use super::reading::{BENEATH, READ, open_beneath, read_at, stat};
+use super::reading::{BENEATH, READ, is_of_memory, open_beneath, read_at, stat};
 use crate::limits::READ_AHEAD_STEP_BYTES;
 
 /// Files of this system, as far as they are in memory: everything else is `WouldBlock`.
@@ -55,14 +55,10 @@ impl Fs for AtHand {
     }
 
     fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
-        // A byte of each step, and the last: the system reads no less ahead than a step. (cachestat would be
-        // one call, but counts pages that are still on their way from the disk, and asks for the right to
-        // write.)
-        let steps = (range.start..range.end).step_by(READ_AHEAD_STEP_BYTES);
-        for at in steps.chain(range.end.checked_sub(1)) {
-            self.read_at(file, &mut [0], at)?;
-        }
-        Ok(())
+        in_memory(file, range).map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => io::ErrorKind::WouldBlock.into(),
+            _ => error,
+        })
     }
 
     fn names(&self, _: &File, _: usize) -> io::Result<Vec<Entry>> {
@@ -120,4 +116,20 @@ impl Fs for AtHand {
     fn space(&self, _: &File) -> io::Result<Space> {
         Err(io::ErrorKind::WouldBlock.into())
     }
+}
+
+/// Whether a range of a file is in memory: `WouldBlock` if not, `Unsupported` where the file system cannot
+/// say.
+pub(super) fn in_memory(file: &File, range: Range<u64>) -> io::Result<()> {
+    // A byte of each step, and the last: the system reads no less ahead than a step. (cachestat would be one
+    // call, but counts pages that are still on their way from the disk, and asks for the right to write.)
+    let steps = (range.start..range.end).step_by(READ_AHEAD_STEP_BYTES);
+    for at in steps.chain(range.end.checked_sub(1)) {
+        match read_at(file, &mut [0], at, ReadWriteFlags::NOWAIT) {
+            // All that it has is in memory.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported && is_of_memory(file) => return Ok(()),
+            read => read?,
+        };
+    }
+    Ok(())
 }

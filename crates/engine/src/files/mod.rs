@@ -104,8 +104,11 @@ impl Fs for SystemFs {
 
     fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
         // Where a connection has a thread of its own, this is asked for what is in memory too.
-        match AtHand.read_ahead(file, range.clone()) {
+        match at_hand::in_memory(file, range.clone()) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => reading::read_ahead(file, range),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                reading::read_ahead_in_steps(file, range)
+            }
             looked => looked,
         }
     }

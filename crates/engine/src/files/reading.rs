@@ -89,6 +89,25 @@ pub(super) fn read_ahead(file: &File, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
+/// As [`read_ahead`], where nobody can tell whether it is in memory already: most often it is, and is not
+/// copied for nothing.
+pub(super) fn read_ahead_in_steps(file: &File, range: Range<u64>) -> io::Result<()> {
+    let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
+    let _ = fadvise(fd, range.start, NonZeroU64::new(range.end - range.start), Advice::WillNeed);
+    for at in range.step_by(READ_AHEAD_CHUNK_BYTES) {
+        read_at(file, &mut [0], at, ReadWriteFlags::empty())?;
+    }
+    Ok(())
+}
+
+/// Whether a file is on a file system that is nothing but memory.
+pub(super) fn is_of_memory(file: &File) -> bool {
+    // TMPFS_MAGIC of linux/magic.h.
+    const TMPFS: i128 = 0x0102_1994;
+    let system = file.descriptor().and_then(|fd| rustix::fs::fstatfs(fd).ok());
+    system.is_some_and(|system| i128::from(system.f_type) == TMPFS)
+}
+
 /// What the system said, with those told apart that stand for "later".
 pub(super) fn error_of(errno: Errno) -> io::Error {
     match errno {

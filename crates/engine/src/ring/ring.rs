@@ -349,6 +349,8 @@ impl Ring {
     /// the ring from now on.
     pub(crate) fn end(&self) {
         self.flush();
+        // They hold this ring.
+        drop(self.unfinished.take());
         self.has_ended.set(true);
         let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
         self.submit(&for_nobody(all));

@@ -55,9 +55,8 @@ pub const HOT_BODY_BYTES_MAX: usize = 32 * 1024;
 pub const HOT_ENTRY_BYTES: u64 = 1024;
 /// Bytes that are expected of an entry, to lay out the table.
 pub const HOT_ENTRY_BYTES_USUAL: u64 = 8 * 1024;
-/// A file that was changed longer ago than this when it was read has another time of change when it is
-/// changed again. The clocks of file systems stand still for some milliseconds, some for two seconds.
-pub const HOT_SETTLED_TIME: Duration = Duration::from_secs(3);
+/// Files of the hot set that wait to be closed by a thread that may wait for a disk.
+pub const HOT_CLOSING_FILES_MAX: usize = 64;
 /// How long a file that nobody asks for stays in the hot set, at least; twice that, at most. A file that was
 /// removed gives its space back when it is closed.
 pub const HOT_IDLE_TIME: Duration = Duration::from_secs(10);

@@ -10,9 +10,10 @@
 //! for are closed, so that one that was removed gives its space back.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use plimsoll_io::{File, Instant, Io, Stat};
 use plimsoll_store::Edition;
@@ -23,7 +24,7 @@ use super::Manner;
 use super::encoding::Encodings;
 use super::lookup::{FoundFile, Source};
 use super::said::Said;
-use crate::http::limits::{HOT_ENTRY_BYTES, HOT_ENTRY_BYTES_USUAL, HOT_SETTLED_TIME};
+use crate::http::limits::{HOT_CLOSING_FILES_MAX, HOT_ENTRY_BYTES, HOT_ENTRY_BYTES_USUAL};
 
 /// What an operator sets of the hot set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct HotSet {
     settings: HotSettings,
     hits: AtomicU64,
     misses: AtomicU64,
+    closing: SyncSender<File>,
+    closed: Mutex<Option<Receiver<File>>>,
 }
 
 /// What the hot set has done and holds.
@@ -86,22 +89,23 @@ pub(super) struct Entry {
     change: u64,
     /// When the lookup began.
     checked: Instant,
-    /// Whether the file's times tell a change after the lookup from one before it.
-    is_settled: bool,
     /// Whether anybody has asked for it since [`HotSet::sweep`].
     is_asked_for: AtomicBool,
+    /// Where its file goes in the end.
+    closing: SyncSender<File>,
 }
 
 enum Held {
     Bytes(Arc<[u8]>),
     File(File),
+    /// Nothing any more.
+    Let,
 }
 
 /// The moment before a lookup.
 pub(super) struct Before {
     change: u64,
     now: Instant,
-    wall: SystemTime,
 }
 
 impl<'a> Wanted<'a> {
@@ -119,11 +123,11 @@ impl Equivalent<Key> for Wanted<'_> {
 
 impl Before {
     pub(super) fn new(edition: Edition, io: &Io) -> Before {
-        Before::at(edition, io.now(), io.wall())
+        Before::at(edition, io.now())
     }
 
-    pub(super) fn at(edition: Edition, now: Instant, wall: SystemTime) -> Before {
-        Before { change: edition.change, now, wall }
+    pub(super) fn at(edition: Edition, now: Instant) -> Before {
+        Before { change: edition.change, now }
     }
 }
 
@@ -137,7 +141,7 @@ impl Weighter<Key, Arc<Entry>> for Weight {
     fn weight(&self, key: &Key, entry: &Arc<Entry>) -> u64 {
         let of_body = match &entry.body {
             Held::Bytes(bytes) => bytes.len() as u64,
-            Held::File(_) => self.of_file,
+            Held::File(_) | Held::Let => self.of_file,
         };
         HOT_ENTRY_BYTES + key.name.len() as u64 + of_body
     }
@@ -154,7 +158,9 @@ impl HotSet {
             let of_file = if files_max == 0 { bytes_max + 1 } else { of_file };
             Cache::with_weighter(items.max(1), bytes_max, Weight { of_file })
         });
-        Arc::new(HotSet { cache, settings, hits: AtomicU64::new(0), misses: AtomicU64::new(0) })
+        let (closing, closed) = sync_channel(HOT_CLOSING_FILES_MAX);
+        let (hits, misses) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(HotSet { cache, settings, hits, misses, closing, closed: Mutex::new(Some(closed)) })
     }
 
     /// A set that keeps nothing.
@@ -191,13 +197,19 @@ impl HotSet {
         }
     }
 
-    /// Closes the files that nobody has asked for since the last time; what is kept as bytes stays as long as
-    /// there is room. It may wait for a disk: a file that was
-    /// removed meanwhile is cleared away when it is closed.
+    /// Files that are to be closed by whoever takes this, on a thread that may wait for a disk: a file that was
+    /// removed meanwhile is cleared away when it is closed, and a large one takes a second. Once it is taken,
+    /// [`HotSet::sweep`] closes none. Too many at once are closed where they are let go.
+    pub fn take_closing(&self) -> Option<Receiver<File>> {
+        self.closed.lock().ok()?.take()
+    }
+
+    /// Lets go of the files that nobody has asked for since the last time, and closes them; what is kept as
+    /// bytes stays as long as there is room. It may wait for a disk.
     pub fn sweep(&self) {
         let Some(cache) = &self.cache else { return };
-        // Closed when no lock is held.
-        let let_go = std::sync::Mutex::new(Vec::new());
+        // Let go when no lock is held.
+        let let_go = Mutex::new(Vec::new());
         cache.retain(|_, entry| {
             let is_asked_for = entry.is_asked_for.swap(false, Ordering::Relaxed);
             let stays = is_asked_for || matches!(entry.body, Held::Bytes(_));
@@ -207,6 +219,9 @@ impl HotSet {
             stays
         });
         drop(let_go);
+        if let Ok(closed) = self.closed.lock() {
+            closed.iter().flat_map(Receiver::try_iter).for_each(drop);
+        }
     }
 
     /// What is kept of it, however old.
@@ -231,7 +246,7 @@ impl HotSet {
     pub(super) fn keep(&self, wanted: &Wanted<'_>, before: &Before, found: &FoundFile) {
         let Some(cache) = &self.cache else { return };
         let key = Key { folder: wanted.folder, variant: wanted.variant, name: wanted.name.into() };
-        cache.insert(key, Arc::new(Entry::new(before, found)));
+        cache.insert(key, Arc::new(Entry::new(before, found, self.closing.clone())));
     }
 
     /// Forgets what is not there any more.
@@ -243,8 +258,7 @@ impl HotSet {
 }
 
 impl Entry {
-    fn new(before: &Before, found: &FoundFile) -> Entry {
-        let changed_at = SystemTime::UNIX_EPOCH + found.stat.changed;
+    fn new(before: &Before, found: &FoundFile, closing: SyncSender<File>) -> Entry {
         Entry {
             stat: found.stat,
             media: found.media,
@@ -255,8 +269,8 @@ impl Entry {
             },
             change: before.change,
             checked: before.now,
-            is_settled: before.wall.duration_since(changed_at).is_ok_and(|age| age > HOT_SETTLED_TIME),
             is_asked_for: AtomicBool::new(true),
+            closing,
         }
     }
 
@@ -273,23 +287,25 @@ impl Entry {
         stat.is_ok_and(|stat| stat == self.stat)
     }
 
-    /// The bytes of the file that `stat` is of, if they are kept and cannot be others by now.
-    pub(super) fn contents(&self, stat: &Stat) -> Option<Arc<[u8]>> {
-        match &self.body {
-            Held::Bytes(bytes) if self.is_settled && self.stat == *stat => Some(Arc::clone(bytes)),
-            _ => None,
-        }
-    }
-
     /// The file, to be sent.
-    pub(super) fn found(&self) -> FoundFile {
+    pub(super) fn found(&self) -> Option<FoundFile> {
         if !self.is_asked_for.load(Ordering::Relaxed) {
             self.is_asked_for.store(true, Ordering::Relaxed);
         }
         let source = match &self.body {
             Held::Bytes(bytes) => Source::Bytes { contents: Arc::clone(bytes), file: None },
             Held::File(file) => Source::File(file.clone()),
+            Held::Let => return None,
         };
-        FoundFile { stat: self.stat, media: self.media, said: Arc::clone(&self.said), source }
+        Some(FoundFile { stat: self.stat, media: self.media, said: Arc::clone(&self.said), source })
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Held::File(file) = std::mem::replace(&mut self.body, Held::Let) {
+            // Where too many wait already, it is closed here.
+            let _ = self.closing.try_send(file);
+        }
     }
 }

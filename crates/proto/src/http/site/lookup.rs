@@ -11,7 +11,7 @@ use plimsoll_io::{File, FileKind, Fs, Io, Stat};
 use plimsoll_wire::http::head::Field;
 
 use super::encoding::{Encoding, Encodings};
-use super::hot::{Before, Entry, Wanted};
+use super::hot::{Before, Wanted};
 use super::media::media_type;
 use super::said::Said;
 use super::{Manner, Root, Site};
@@ -62,8 +62,8 @@ pub(super) struct Lookup<'a> {
     pub(super) root: &'a File,
     pub(super) manner: Manner,
     pub(super) encodings: Encodings,
-    /// What was found the last time.
-    pub(super) known: Option<&'a Entry>,
+    /// Whether it was found before and is asked for again.
+    pub(super) is_known: bool,
     /// Whether it is to fill the hot set, which then has the only copy in memory.
     pub(super) is_prefetch: bool,
 }
@@ -77,17 +77,17 @@ pub(super) const INDEX: &[u8] = b"index.html";
 pub async fn look_up(request: &Request<'_>, root: &Root, name: &[u8], manner: Manner) -> io::Result<Found> {
     let encodings = Encodings::accepted(request.field(Field::AcceptEncoding).filter(|_| manner.is_site()));
     let Some(edition) = root.edition.filter(|_| request.hot.is_on()) else {
-        return ask(request.io, root, name, manner, encodings, None).await;
+        return ask(request.io, root, name, manner, encodings, false).await;
     };
     let wanted = Wanted::new(edition, name, manner, encodings);
     let known = request.hot.get(&wanted);
     if request.hot.is_good(known.as_deref(), edition, request.io).await
-        && let Some(entry) = &known
+        && let Some(found) = known.as_ref().and_then(|entry| entry.found())
     {
-        return Ok(Found::File(entry.found()));
+        return Ok(Found::File(found));
     }
     let (is_known, before) = (known.is_some(), Before::new(edition, request.io));
-    let found = ask(request.io, root, name, manner, encodings, known).await;
+    let found = ask(request.io, root, name, manner, encodings, is_known).await;
     match &found {
         Ok(Found::File(file)) => request.hot.keep(&wanted, &before, file),
         _ if is_known => request.hot.forget(&wanted),
@@ -102,12 +102,11 @@ async fn ask(
     name: &[u8],
     manner: Manner,
     encodings: Encodings,
-    known: Option<Arc<Entry>>,
+    is_known: bool,
 ) -> io::Result<Found> {
     let (root, name) = (root.folder.clone(), name.to_vec());
     let find = move |fs: &dyn Fs| {
-        let known = known.as_deref();
-        Lookup { fs, root: &root, manner, encodings, known, is_prefetch: false }.find(&name)
+        Lookup { fs, root: &root, manner, encodings, is_known, is_prefetch: false }.find(&name)
     };
     io.files(find).await
 }
@@ -163,11 +162,8 @@ impl Lookup<'_> {
 
     /// The bytes of a small file; none if it is larger, or not as long as it was.
     fn contents(&self, file: &File, stat: &Stat) -> io::Result<Option<Arc<[u8]>>> {
-        if let Some(kept) = self.known.and_then(|known| known.contents(stat)) {
-            return Ok(Some(kept));
-        }
         // What has been asked for before is worth more memory.
-        let is_hot = self.known.is_some() || self.is_prefetch;
+        let is_hot = self.is_known || self.is_prefetch;
         let most = if is_hot { HOT_BODY_BYTES_MAX } else { COPIED_BODY_BYTES_MAX };
         match usize::try_from(stat.size) {
             Ok(size) if size <= most => self.read_whole(file, size),

@@ -76,6 +76,14 @@ impl Site {
         Ok(Site { prefix: prefix.trim_end_matches('/').as_bytes().to_vec(), root })
     }
 
+    /// The same, of which nothing is kept ready: what is in the folder changes also through this server, and
+    /// such changes are to be seen at once.
+    #[must_use]
+    pub fn never_hot(mut self) -> Site {
+        self.root.edition = None;
+        self
+    }
+
     /// The folder.
     pub(crate) fn root(&self) -> &File {
         &self.root.folder

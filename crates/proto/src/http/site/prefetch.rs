@@ -7,7 +7,6 @@
 
 use std::io;
 use std::ops::AddAssign;
-use std::time::SystemTime;
 
 use plimsoll_io::{FileKind, Fs, Instant};
 
@@ -92,11 +91,11 @@ fn gather<'a>(
 }
 
 impl Prefetched {
-    /// Reads one file. `wall` is the time of day.
-    pub fn read(&mut self, hot: &HotSet, fs: &dyn Fs, candidate: &Candidate<'_>, wall: SystemTime) {
+    /// Reads one file. `now` is by the clock that connections will have.
+    pub fn read(&mut self, hot: &HotSet, fs: &dyn Fs, candidate: &Candidate<'_>, now: Instant) {
         let bytes = candidate.bytes;
         let is_small = bytes <= HOT_BODY_BYTES_MAX as u64;
-        if is_small && candidate.keep(hot, fs, wall).unwrap_or(false) {
+        if is_small && candidate.keep(hot, fs, now).unwrap_or(false) {
             self.kept += bytes;
         } else if !is_small
             && self.cached.bytes + bytes <= hot.bytes_max()
@@ -112,7 +111,7 @@ impl Prefetched {
 impl Candidate<'_> {
     /// Keeps the file for those who take no encoding and for browsers, which take all; an index page under
     /// its folder's name too. Whether there was room.
-    fn keep(&self, hot: &HotSet, fs: &dyn Fs, wall: SystemTime) -> io::Result<bool> {
+    fn keep(&self, hot: &HotSet, fs: &dyn Fs, now: Instant) -> io::Result<bool> {
         let folder =
             self.name.strip_suffix(INDEX).filter(|folder| folder.is_empty() || folder.ends_with(b"/"));
         for name in [Some(&*self.name), folder].into_iter().flatten() {
@@ -120,7 +119,7 @@ impl Candidate<'_> {
                 if !hot.has_room(self.bytes) {
                     return Ok(false);
                 }
-                self.keep_as(hot, fs, name, encodings, wall)?;
+                self.keep_as(hot, fs, name, encodings, now)?;
             }
         }
         Ok(true)
@@ -132,16 +131,15 @@ impl Candidate<'_> {
         fs: &dyn Fs,
         name: &[u8],
         encodings: Encodings,
-        wall: SystemTime,
+        now: Instant,
     ) -> io::Result<()> {
         let (root, manner) = (&self.site.root, Manner::Site);
         let Some(edition) = root.edition else { return Ok(()) };
-        let lookup = Lookup { fs, root: &root.folder, manner, encodings, known: None, is_prefetch: true };
+        let lookup = Lookup { fs, root: &root.folder, manner, encodings, is_known: false, is_prefetch: true };
         if let Found::File(found) = lookup.find(name)?
             && matches!(found.source, Source::Bytes { .. })
         {
-            // As of the start of the process: it is looked up once more when it is asked for.
-            let before = Before::at(edition, Instant::default(), wall);
+            let before = Before::at(edition, now);
             hot.keep(&Wanted::new(edition, name, manner, encodings), &before, &found);
         }
         Ok(())
