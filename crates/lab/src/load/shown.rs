@@ -92,7 +92,7 @@ impl Outcome {
         if self.missed > 0 {
             let planned = self.missed + self.requests + self.errors.values().sum::<u64>();
             notes.push(format!(
-                "of {planned} planned starts {} had no answer by the end: latencies would be longer with them",
+                "of {planned} planned starts {} had no answer by the end, and are in no latency",
                 self.missed
             ));
         }

@@ -6,8 +6,8 @@
 //! a table, never while the disk is waited for.
 //!
 //! What must hold: memory and descriptors are bounded by the settings; what is given out was right within
-//! the set's time, and no change of a home that was confirmed is missed ([`Edition`]); files that nobody asks
-//! for are closed, so that one that was removed gives its space back.
+//! the set's time, and no change of a home that was confirmed is missed ([`Edition`]); files that nobody
+//! asks for are closed, so that one that was removed gives its space back.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -197,9 +197,9 @@ impl HotSet {
         }
     }
 
-    /// Files that are to be closed by whoever takes this, on a thread that may wait for a disk: a file that was
-    /// removed meanwhile is cleared away when it is closed, and a large one takes a second. Once it is taken,
-    /// [`HotSet::sweep`] closes none. Too many at once are closed where they are let go.
+    /// Files that are to be closed by whoever takes this, on a thread that may wait for a disk: a file that
+    /// was removed meanwhile is cleared away when it is closed, and a large one takes a second. Once it is
+    /// taken, [`HotSet::sweep`] closes none. Too many at once are closed where they are let go.
     pub fn take_closing(&self) -> Option<Receiver<File>> {
         self.closed.lock().ok()?.take()
     }
