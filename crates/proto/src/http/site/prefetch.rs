@@ -51,10 +51,10 @@ pub struct Candidate<'a> {
     pub bytes: u64,
 }
 
-/// The files of sites, the smallest first: so most of them find room.
+/// The files of sites, the smallest first: so most of them find room. Not of those of which nothing is kept.
 pub fn candidates<'a>(fs: &dyn Fs, sites: &'a [Site]) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for site in sites {
+    for site in sites.iter().filter(|site| site.root.edition.is_some()) {
         let mut ahead = vec![(Vec::new(), 0)];
         while let Some((folder, level)) = ahead.pop() {
             // A folder that cannot be read is for its requests to complain of.
