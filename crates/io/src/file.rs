@@ -14,9 +14,19 @@ use std::time::{Duration, SystemTime};
 
 use crate::limits::NAME_BYTES_MAX;
 
+pub use in_memory::InMemory;
+
+mod in_memory;
+
 /// An open file or folder. Cloning it is cheap; it closes when the last clone is dropped.
 #[derive(Clone, Debug)]
-pub struct File(Arc<Handle>);
+pub struct File(Arc<Opened>);
+
+#[derive(Debug)]
+struct Opened {
+    handle: Handle,
+    in_memory: InMemory,
+}
 
 /// What a [`File`] is to the engine that opened it.
 #[derive(Debug)]
@@ -37,17 +47,22 @@ pub enum Handle {
 impl File {
     /// Wraps what an engine opened.
     pub fn new(handle: Handle) -> File {
-        File(Arc::new(handle))
+        File(Arc::new(Opened { handle, in_memory: InMemory::default() }))
     }
 
     /// The engine's own handle.
     pub fn handle(&self) -> &Handle {
-        &self.0
+        &self.0.handle
+    }
+
+    /// What was last found in memory of it.
+    pub fn in_memory(&self) -> &InMemory {
+        &self.0.in_memory
     }
 
     /// The descriptor, unless the file is simulated.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        match &*self.0 {
+        match self.handle() {
             Handle::Descriptor(fd) => Some(fd.as_fd()),
             Handle::Simulated { .. } => None,
         }

@@ -42,7 +42,7 @@ pub use address::{Address, BadAddress};
 pub use combine::{Either, join, select};
 pub use deadline::{Deadline, Elapsed};
 pub use engine::{Engine, Handler, Job, LocalFuture, Setup, Work};
-pub use file::{Entry, Existing, File, FileKind, Fs, Handle, Space, Stat, check_name};
+pub use file::{Entry, Existing, File, FileKind, Fs, Handle, InMemory, Space, Stat, check_name};
 pub use io::Io;
 pub use lease::{Detached, Lease, POISON, Pool, poison};
 pub use listener::{Accept, Listener};
