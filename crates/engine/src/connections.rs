@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ pub struct Connections {
     by_address: Mutex<HashMap<IpAddr, usize>>,
     ended: Condvar,
     waiting: Mutex<()>,
+    /// Whether anybody waits for the last to end: to wake nobody costs a system call, too.
+    is_awaited: AtomicBool,
 }
 
 /// One connection's place in the count.
@@ -45,6 +47,7 @@ impl Connections {
             by_address: Mutex::default(),
             ended: Condvar::new(),
             waiting: Mutex::new(()),
+            is_awaited: AtomicBool::new(false),
         })
     }
 
@@ -113,8 +116,11 @@ impl Connections {
     /// Waits until none is open, for `time` at most.
     pub(crate) fn wait_until_none(&self, time: Duration) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before the count is looked at: whoever ends the last one looks at this after it.
+        self.is_awaited.store(true, Ordering::SeqCst);
         // How it ended does not matter: either all have gone, or the grace is over.
-        let _ = self.ended.wait_timeout_while(waiting, time, |()| self.open() > 0);
+        let is_any_open = |(): &mut ()| self.open.load(Ordering::SeqCst) > 0;
+        let _ = self.ended.wait_timeout_while(waiting, time, is_any_open);
     }
 }
 
@@ -130,7 +136,8 @@ impl Drop for Admitted {
                 }
             }
         }
-        if connections.open.fetch_sub(1, Ordering::Relaxed) == 1 {
+        let is_last = connections.open.fetch_sub(1, Ordering::SeqCst) == 1;
+        if is_last && connections.is_awaited.load(Ordering::SeqCst) {
             let _waiting = connections.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             connections.ended.notify_all();
         }
