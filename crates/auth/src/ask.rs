@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, Change, Exported, Permissions, Quota};
 use crate::attempts::Source;
+use crate::error::Error;
 use crate::secret::Secret;
 use crate::sessions::{LogIn, SessionId};
 use crate::shares::{Grant, NewShare, Share};
 
 /// What is asked. Names are as a person typed them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Question {
     /// Make an account for whoever asks. Answer: [`Answer::Account`].
     SignUp {
@@ -111,6 +113,7 @@ pub enum Question {
 
 /// What an operator asks of the directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
     /// All accounts by name. Answer: [`Answer::Accounts`].
     Accounts,
@@ -149,6 +152,7 @@ macro_rules! answers {
     ($($(#[$doc:meta])* $name:ident($inner:ty),)*) => {
         /// What is answered.
         #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
         pub enum Answer {
             $($(#[$doc])* $name($inner),)*
         }
@@ -186,10 +190,34 @@ answers! {
     Grant(Grant),
 }
 
+/// What is told to who asked from elsewhere.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told<T> {
+    /// The answer.
+    Answer(T),
+    /// Why there is none.
+    Error(Error),
+}
+
+impl<T> From<Result<T, Error>> for Told<T> {
+    fn from(answered: Result<T, Error>) -> Told<T> {
+        answered.map_or_else(Told::Error, Told::Answer)
+    }
+}
+
+impl<T> From<Told<T>> for Result<T, Error> {
+    fn from(told: Told<T>) -> Result<T, Error> {
+        match told {
+            Told::Answer(answer) => Ok(answer),
+            Told::Error(error) => Err(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
 
     #[test]
     fn a_question_and_its_answer_travel_as_data() {

@@ -19,6 +19,7 @@ use crate::time::{self, Millis, millis};
 
 /// Where a question comes from, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// An address.
     Ip(IpAddr),

@@ -7,21 +7,25 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_io::{Io, Peer};
+use plimsoll_client::http::Resolve;
+use plimsoll_io::{Io, LocalFuture, Peer};
 
 use crate::account::{Account, Change, Exported, Permissions, Quota};
 use crate::ask::{Answer, Order, Question};
 use crate::attempts::{Counts, Source};
-use crate::changes::Stamp;
+use crate::changes::{Changes, Stamp};
+use crate::courier;
 use crate::directory::Directory;
 use crate::error::Error;
+use crate::journal::Journal;
 use crate::keeper::Keeper;
 use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, SEAT_WAIT_FIRST_TIME, SEAT_WAITS_MAX, TRUST_TIME};
 use crate::names::account_name;
 use crate::remembered::{Recall, Remembered, Verified};
+use crate::remote::{Place, Remote};
 use crate::secret::Secret;
 use crate::sessions::{Credential, Identity, LogIn, SessionId};
-use crate::settings::{Attempts, Settings};
+use crate::settings::{Attempts, Settings, SignUp};
 use crate::shares::{Grant, NewShare, Share};
 use crate::table::Key;
 use crate::time::{self, Millis, millis};
@@ -33,13 +37,19 @@ pub struct Auth {
 }
 
 struct Shared {
-    keeper: Keeper,
+    tier: Tier,
     remembered: Remembered,
     /// Wrong passwords by address. Here because what is remembered is asked before the keeper is: nobody may
     /// guess at that for as long as he likes.
     misses: Counts,
     /// When a look for changes made elsewhere was last asked for ahead of its time.
     set_out: AtomicU64,
+}
+
+/// Where questions are answered.
+enum Tier {
+    Here(Keeper),
+    Apart(Arc<Remote>),
 }
 
 /// Something that was shown, and what was known of it before the keeper was asked.
@@ -69,24 +79,44 @@ enum Look {
 impl Auth {
     /// Answers in this process, from `directory`.
     pub fn here(directory: Box<dyn Directory>, settings: Settings) -> Auth {
-        let keeper = Keeper::new(directory, settings);
-        let shared = Shared {
-            keeper,
-            remembered: Remembered::new(),
-            misses: Counts::new(),
-            set_out: AtomicU64::new(0),
-        };
-        Auth { shared: Arc::new(shared) }
+        Auth::of(Tier::Here(Keeper::new(directory, settings)))
+    }
+
+    /// Has an auth server elsewhere answer. Of the settings, those that a front heeds: how long what was
+    /// verified is remembered, whether anybody may sign up here, and the limits on guessing. Somebody has to
+    /// poll [`Auth::courier`].
+    pub fn apart(place: Place, settings: Settings) -> Auth {
+        Auth::of(Tier::Apart(Arc::new(Remote::new(place, settings))))
+    }
+
+    fn of(tier: Tier) -> Auth {
+        let (remembered, misses) = (Remembered::new(), Counts::new());
+        Auth { shared: Arc::new(Shared { tier, remembered, misses, set_out: AtomicU64::new(0) }) }
+    }
+
+    /// What carries questions to an auth server elsewhere, and what has changed back; it never ends. A
+    /// process has one, on whichever thread. None where questions are answered in this process.
+    pub fn courier(&self, io: &Io, resolve: Option<Resolve>) -> Option<LocalFuture> {
+        match &self.shared.tier {
+            Tier::Here(_) => None,
+            Tier::Apart(remote) => Some(Box::pin(courier::carry(Arc::clone(remote), io.clone(), resolve))),
+        }
     }
 
     /// Replaces the settings. What is remembered, and sessions that have begun, stay.
     pub fn set(&self, settings: Settings) {
-        self.shared.keeper.set(settings);
+        match &self.shared.tier {
+            Tier::Here(keeper) => keeper.set(settings),
+            Tier::Apart(remote) => remote.set(settings),
+        }
     }
 
-    /// How many passwords were hashed since the start.
+    /// How many passwords were hashed in this process since the start.
     pub fn hashes(&self) -> u64 {
-        self.shared.keeper.hashes()
+        match &self.shared.tier {
+            Tier::Here(keeper) => keeper.hashes(),
+            Tier::Apart(_) => 0,
+        }
     }
 
     /// Makes an account for whoever asks.
@@ -102,6 +132,10 @@ impl Auth {
         password: &Secret,
         from: &Peer,
     ) -> Result<Account, Error> {
+        // The server that answers may be open to who is beside it; this front decides for who comes to it.
+        if self.settings().sign_up == SignUp::Closed {
+            return Err(Error::SignUpClosed);
+        }
         let (name, password, from) = (name.to_owned(), password.clone(), Source::from(from));
         self.ask(io, Question::SignUp { name, password, from }).await
     }
@@ -143,12 +177,12 @@ impl Auth {
     /// at each request of a connection that shows them once; what it answers is to be asked of next.
     ///
     /// # Errors
-    /// [`Error::NoSession`]: the session or the account has ended, the account is disabled, or it has another
-    /// password.
+    /// [`Error::NoSession`]: the session or the account has ended, the account is disabled, or it has
+    /// another password.
     pub async fn renew(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
-        let (asked, keeper) = (self.moment(io).await?, &self.shared.keeper);
-        let life = keeper.settings().remembered_time;
-        if let Recall::Holds(identity) = who.recall(keeper.changes(), asked.now, life) {
+        let asked = self.moment(io).await?;
+        let recall = who.recall(self.changes(), asked.now, self.settings().remembered_time);
+        if let Recall::Holds(identity) = self.trusted(io, recall) {
             return Ok(identity);
         }
         match who.credential {
@@ -377,11 +411,47 @@ impl Auth {
     }
 
     async fn ask<T: TryFrom<Answer>>(&self, io: &Io, question: Question) -> Result<T, Error> {
-        let answer = self.shared.keeper.answer(io, question).await?;
+        let answer = self.answer(io, question).await?;
         T::try_from(answer).map_err(|_| {
             tracing::error!("the auth tier answered something else than it was asked");
             Error::Unavailable
         })
+    }
+
+    /// The answer to a question, from wherever it is answered.
+    pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
+        match &self.shared.tier {
+            Tier::Here(keeper) => keeper.answer(io, question).await,
+            Tier::Apart(remote) => remote.answer(question).await,
+        }
+    }
+
+    /// The changes that were noted in this process, in order.
+    pub(crate) fn journal(&self) -> &Journal {
+        self.changes().journal()
+    }
+
+    fn changes(&self) -> &Changes {
+        match &self.shared.tier {
+            Tier::Here(keeper) => keeper.changes(),
+            Tier::Apart(remote) => remote.changes(),
+        }
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        match &self.shared.tier {
+            Tier::Here(keeper) => keeper.settings(),
+            Tier::Apart(remote) => remote.settings(),
+        }
+    }
+
+    /// What is believed of what is remembered. Where an auth server elsewhere would tell what has changed
+    /// and was not heard of for too long, it is asked.
+    fn trusted(&self, io: &Io, recall: Recall) -> Recall {
+        match (&self.shared.tier, recall) {
+            (Tier::Apart(remote), Recall::Holds(_)) if !remote.is_trusted(io.now()) => Recall::Held,
+            (_, recall) => recall,
+        }
     }
 
     /// What is remembered of a name with a password; nothing, for an address that has guessed too often.
@@ -405,26 +475,33 @@ impl Auth {
 
     /// The limits on guessing that hold for this address.
     fn guarded(&self, from: Source) -> Option<Attempts> {
-        self.shared.keeper.settings().attempts.filter(|limits| !(limits.exempt_local && from.is_local()))
+        self.settings().attempts.filter(|limits| !(limits.exempt_local && from.is_local()))
     }
 
     /// Now, with changes that were made elsewhere looked for.
     async fn moment(&self, io: &Io) -> Result<Moment, Error> {
-        let keeper = &self.shared.keeper;
-        match self.look(time::now(io)) {
+        self.look_around(io).await?;
+        Ok(Moment { stamp: self.changes().stamp(), now: time::now(io) })
+    }
+
+    /// Looks for changes that another process made to the directory, if it is time.
+    pub(crate) async fn look_around(&self, io: &Io) -> Result<(), Error> {
+        // An auth server elsewhere looks by itself.
+        let Tier::Here(keeper) = &self.shared.tier else { return Ok(()) };
+        match self.look(keeper, time::now(io)) {
             Look::No => {}
             Look::Ahead => keeper.look_ahead(io),
             Look::Now => keeper.look(io).await?,
         }
-        Ok(Moment { stamp: keeper.changes().stamp(), now: time::now(io) })
+        Ok(())
     }
 
     /// What is remembered under `key`, and nobody has changed since.
     async fn recall(&self, io: &Io, key: Key) -> Result<Shown, Error> {
-        let (asked, keeper) = (self.moment(io).await?, &self.shared.keeper);
-        let life = keeper.settings().remembered_time;
-        let recall = self.shared.remembered.recall(&key, keeper.changes(), asked.now, life);
-        Ok(Shown { key, recall, asked })
+        let asked = self.moment(io).await?;
+        let life = self.settings().remembered_time;
+        let recall = self.shared.remembered.recall(&key, self.changes(), asked.now, life);
+        Ok(Shown { key, recall: self.trusted(io, recall), asked })
     }
 
     /// Remembers what the keeper said of what was shown. If that changed meanwhile, it is not believed.
@@ -434,11 +511,11 @@ impl Auth {
     }
 
     /// Whether to look now. Of those who ask at a time, one has the look made early, so that nobody waits.
-    fn look(&self, now: Millis) -> Look {
+    fn look(&self, keeper: &Keeper, now: Millis) -> Look {
         let age = |then: Millis| {
             if then > now + millis(CLOCK_SKEW_MAX) { Millis::MAX } else { now.saturating_sub(then) }
         };
-        let looked = age(self.shared.keeper.looked());
+        let looked = age(keeper.looked());
         if looked >= millis(TRUST_TIME) {
             return Look::Now;
         }

@@ -5,6 +5,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
+use crate::journal::Journal;
 use crate::limits::CHANGE_PLACES;
 use crate::sessions::SessionId;
 
@@ -12,16 +15,22 @@ use crate::sessions::SessionId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp(u64);
 
-/// What a change is about. Two that share a place are forgotten together.
-#[derive(Clone, Copy)]
-pub(crate) enum Topic {
+/// What a change is about. Two accounts, or two sessions, that share a place are forgotten together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    /// Anything may have changed.
+    Everything,
+    /// The account of this number, and whatever opens it.
     Account(i64),
+    /// A session.
     Session(SessionId),
 }
 
 impl Topic {
     fn place(self) -> usize {
         let number = match self {
+            Topic::Everything => 0,
             Topic::Account(id) => id.unsigned_abs(),
             Topic::Session(SessionId(hash)) => {
                 u64::from(u32::from_le_bytes([hash[4], hash[5], hash[6], hash[7]]))
@@ -37,6 +46,7 @@ pub(crate) struct Changes {
     everything: AtomicU64,
     accounts: Box<[AtomicU64]>,
     sessions: Box<[AtomicU64]>,
+    journal: Journal,
 }
 
 impl Changes {
@@ -47,6 +57,7 @@ impl Changes {
             everything: AtomicU64::new(0),
             accounts: places(),
             sessions: places(),
+            journal: Journal::new(),
         }
     }
 
@@ -55,14 +66,15 @@ impl Changes {
         Stamp(self.count.load(Ordering::SeqCst))
     }
 
+    /// What was noted, in order, for fronts elsewhere.
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
     /// Notes a change, after it was made and before anybody is told that it was.
     pub(crate) fn note(&self, topic: Topic) {
         self.latest(topic).fetch_max(self.next(), Ordering::SeqCst);
-    }
-
-    /// Notes that anything may have changed.
-    pub(crate) fn note_everything(&self) {
-        self.everything.fetch_max(self.next(), Ordering::SeqCst);
+        self.journal.add(topic);
     }
 
     /// Whether nothing about `topic` was noted since `stamp`.
@@ -77,6 +89,7 @@ impl Changes {
 
     fn latest(&self, topic: Topic) -> &AtomicU64 {
         match topic {
+            Topic::Everything => &self.everything,
             Topic::Account(_) => &self.accounts[topic.place()],
             Topic::Session(_) => &self.sessions[topic.place()],
         }
@@ -102,7 +115,7 @@ mod tests {
     fn a_change_of_everything_is_one_of_each() {
         let changes = Changes::new();
         let before = changes.stamp();
-        changes.note_everything();
+        changes.note(Topic::Everything);
         assert!(!changes.is_current(Topic::Account(1), before));
         assert!(!changes.is_current(Topic::Session(SessionId([1; 32])), before));
     }

@@ -9,8 +9,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::BUSY_RETRY_TIME;
+
 /// Why there is no answer. Its text is a sentence for the peer: what was wrong, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 pub enum Error {
     /// Another account has the name.
     #[error("This name is taken. Choose another one.")]
@@ -74,6 +77,7 @@ impl Error {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Error::TooManyAttempts { retry_after } | Error::Busy { retry_after } => Some(*retry_after),
+            Error::Unavailable => Some(BUSY_RETRY_TIME),
             _ => None,
         }
     }

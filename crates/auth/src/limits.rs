@@ -1,7 +1,7 @@
 //! Every bound of the auth tier that no operator sets, by name, with its unit last.
 //!
-//! What an operator sets is in `settings.rs`. What must hold: whatever a stranger or an account can make grow
-//! has a number here or there.
+//! What an operator sets is in `settings.rs`. What must hold: whatever a stranger or an account can make
+//! grow has a number here or there.
 
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ pub const ARGON2_LANES_MAX: u32 = 64;
 /// Passwords of one account's name that wait to be hashed or are being hashed; one more is refused at once.
 /// Cores enough are at work on them, and one account leaves the engine's queue to others.
 pub const HASHES_PER_NAME_MAX: usize = 4;
-/// The same for one address (an IPv6 address counts by its first 64 bits). It is a quarter of what the engine
-/// lets wait on two cores, not less: behind a proxy or a NAT, many people have one address.
+/// The same for one address (an IPv6 address counts by its first 64 bits). It is a quarter of what the
+/// engine lets wait on two cores, not less: behind a proxy or a NAT, many people have one address.
 pub const HASHES_PER_ADDRESS_MAX: usize = 32;
 /// How long a request with a password waits the first time that it finds no seat, or the queue full; then it
 /// waits twice as long. Others that show the same password will have had it remembered by then.
@@ -59,3 +59,35 @@ pub const DIRECTORY_BUSY_TIME: Duration = Duration::from_secs(5);
 pub const OPEN_TRIES_MAX: u32 = 100;
 /// Prepared statements that are kept: all that there are, and some.
 pub const STATEMENTS_KEPT: usize = 64;
+/// Changes that are kept in order for fronts elsewhere. Who has missed more takes everything for changed.
+pub const JOURNAL_CHANGES_MAX: usize = 4096;
+/// Fronts that one auth server knows at a time.
+pub const FRONTS_MAX: usize = 256;
+/// Bytes of the name that a front gives itself.
+pub const FRONT_NAME_BYTES_MAX: usize = 64;
+/// How long an auth server waits for a front to say that it has heard of a change: after this time, a front
+/// that is cut off does not trust what it remembers any more.
+pub const FRONT_WAIT_TIME: Duration = Duration::from_secs(2);
+/// How long a front trusts what it remembers after it last asked for changes and was answered. Shorter than
+/// [`FRONT_WAIT_TIME`] by more than two clocks that are read once a turn should differ.
+pub const FRONT_TRUST_TIME: Duration = Duration::from_millis(1500);
+/// How long an auth server lets a front wait for changes before it answers that there are none. The front
+/// asks again at once, so this is how often it is known to be there.
+pub const WATCH_TIME: Duration = Duration::from_millis(500);
+/// How long a front waits before it asks for changes again, after nobody answered.
+pub const WATCH_RETRY_TIME: Duration = Duration::from_millis(100);
+/// How long a front waits for the answer to a question. A password may have to wait for its turn to be
+/// hashed, and an answer to a wrong one is held back on purpose.
+pub const ANSWER_TIME: Duration = Duration::from_secs(15);
+/// How long a front waits for a connection to its auth server.
+pub const CONNECT_TIME: Duration = Duration::from_secs(2);
+/// Questions of one kind (with a password, or without) that wait in a front for a connection; one more is
+/// refused at once.
+pub const QUESTIONS_WAITING_MAX: usize = 1024;
+/// Connections that a front has to its auth server for questions without a password.
+pub const QUICK_CONNECTIONS: usize = 8;
+/// The same for questions with one. They are others, so that a flood of wrong passwords is in nobody's way
+/// who is signed in.
+pub const SLOW_CONNECTIONS: usize = 24;
+/// Bytes of a question, and of an answer: an account's shares are the longest.
+pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use plimsoll_io::Io;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::account::Account;
 use crate::hex;
@@ -19,7 +19,7 @@ const MARK: &str = "pls_";
 const TOKEN_BYTES: usize = 16;
 
 /// A session's number: the BLAKE3 hash of its token.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub(crate) [u8; 32]);
 
 impl SessionId {
@@ -37,6 +37,21 @@ impl SessionId {
 
     fn of(drawn: &[u8; TOKEN_BYTES]) -> SessionId {
         SessionId(*blake3::hash(drawn).as_bytes())
+    }
+}
+
+/// As hexadecimal digits.
+impl Serialize for SessionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        hex::text(&self.0).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SessionId, D::Error> {
+        let bytes = hex::bytes(String::deserialize(deserializer)?.as_bytes());
+        let hash = bytes.and_then(|bytes| bytes.try_into().ok());
+        hash.map(SessionId).ok_or_else(|| serde::de::Error::custom("a session is 64 hexadecimal digits"))
     }
 }
 

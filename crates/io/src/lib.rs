@@ -30,6 +30,7 @@ mod lease;
 pub mod limits;
 mod listener;
 mod offload;
+pub mod oneshot;
 pub mod outbox;
 mod segment;
 pub mod sim;

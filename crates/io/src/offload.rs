@@ -6,11 +6,11 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use crate::engine::Job;
 use crate::file::Fs;
+use crate::oneshot::{Receiver, oneshot};
 
 /// Why blocking work was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,43 +32,6 @@ impl From<NotDone> for io::Error {
     }
 }
 
-/// Where the result is left: shared by the job and its wait.
-struct Slot<T> {
-    result: Option<Result<T, NotDone>>,
-    /// Whether nobody waits any more.
-    unwanted: bool,
-    waker: Option<Waker>,
-}
-
-type Shared<T> = Arc<Mutex<Slot<T>>>;
-
-fn lock<T>(slot: &Shared<T>) -> MutexGuard<'_, Slot<T>> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The job's end of the slot: answers `Lost` if it is dropped before the job has answered.
-struct Answer<T>(Shared<T>);
-
-impl<T> Answer<T> {
-    fn set(&self, result: Result<T, NotDone>) {
-        let mut slot = lock(&self.0);
-        if slot.result.is_none() {
-            slot.result = Some(result);
-        }
-        let waker = slot.waker.take();
-        drop(slot);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-}
-
-impl<T> Drop for Answer<T> {
-    fn drop(&mut self) {
-        self.set(Err(NotDone::Lost));
-    }
-}
-
 /// What becomes of a job that nobody waits for any more when its turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unwanted {
@@ -79,26 +42,13 @@ pub(crate) enum Unwanted {
 }
 
 /// The wait for a job's result.
-pub(crate) struct Wait<T>(Shared<T>);
+pub(crate) struct Wait<T>(Receiver<T>);
 
 impl<T> Future for Wait<T> {
     type Output = Result<T, NotDone>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut slot = lock(&self.0);
-        match slot.result.take() {
-            Some(result) => Poll::Ready(result),
-            None => {
-                slot.waker = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl<T> Drop for Wait<T> {
-    fn drop(&mut self) {
-        lock(&self.0).unwanted = true;
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx).map(|result| result.ok_or(NotDone::Lost))
     }
 }
 
@@ -107,13 +57,11 @@ pub(crate) fn job<T: Send + 'static>(
     unwanted: Unwanted,
     work: impl FnOnce(&dyn Fs) -> T + Send + 'static,
 ) -> (Job, Wait<T>) {
-    let slot: Shared<T> = Arc::new(Mutex::new(Slot { result: None, unwanted: false, waker: None }));
-    let answer = Answer(Arc::clone(&slot));
+    let (sender, receiver) = oneshot();
     let job: Job = Box::new(move |fs| {
-        if unwanted == Unwanted::Done || !lock(&answer.0).unwanted {
-            let result = work(fs);
-            answer.set(Ok(result));
+        if unwanted == Unwanted::Done || sender.is_wanted() {
+            sender.send(work(fs));
         }
     });
-    (job, Wait(slot))
+    (job, Wait(receiver))
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use plimsoll_auth::{Auth, Secret};
 use plimsoll_engine::{Connections, Kind, Plan, serve};
 use plimsoll_io::{Handler, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
@@ -15,9 +16,9 @@ use plimsoll_proto::Current;
 use plimsoll_proto::ftp::{self, Ftp, Hold};
 use plimsoll_proto::http::site::{HotSet, Site};
 use plimsoll_proto::http::{
-    AccessLog, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage,
+    AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage,
 };
-use plimsoll_web::Web;
+use plimsoll_web::{AuthTier, Web};
 
 use crate::config::{Config, Fixed};
 use crate::line_writer::Reopen;
@@ -25,7 +26,7 @@ use crate::listening::Listening;
 use crate::log_file::{Log, Sink};
 use crate::records::Records;
 use crate::sites::{open_sites, site_of_guests};
-use crate::tiers::{Tiers, auth_settings, take_data_folder};
+use crate::tiers::{Tiers, auth_settings, open_auth_here, take_data_folder};
 use crate::{hot, open_files, readiness};
 
 /// A server, ready to serve.
@@ -62,10 +63,19 @@ struct Shared {
     ftp: Arc<ftp::Served>,
 }
 
-/// What people do with accounts and files, and how they ask for it over HTTP.
+/// Who answers for accounts, and what is asked over HTTP.
 struct Accounts {
-    operations: Operations,
-    api: Arc<Web>,
+    auth: Auth,
+    api: Arc<dyn Api>,
+}
+
+/// What a server is made of beside its configuration.
+struct Parts {
+    counters: Arc<Counters>,
+    accounts: Option<Accounts>,
+    operations: Option<Operations>,
+    records: Records,
+    tiers: Option<Tiers>,
 }
 
 /// What of a server that runs can be replaced.
@@ -82,10 +92,26 @@ impl Server {
         let counters = Arc::<Counters>::default();
         // First, because the logs may be in it.
         let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
-        let Records { recorder, logs } = Records::open(fixed, &counters)?;
-        let tiers = folder.map(|lock| Tiers::open(config, lock, &recorder)).transpose()?;
-        let limit = open_files::raise();
+        let records = Records::open(fixed, &counters)?;
+        let tiers = folder.map(|lock| Tiers::open(config, lock, &records.recorder)).transpose()?;
         let operations = tiers.as_ref().map(|tiers| tiers.operations.clone());
+        let accounts = operations.as_ref().map(accounts);
+        Server::made_of(Parts { counters, accounts, operations, records, tiers }, config, sites)
+    }
+
+    /// A server that answers fronts elsewhere for accounts, and does nothing else.
+    pub(crate) fn of_auth(config: &Config, secret: Secret) -> anyhow::Result<Server> {
+        let counters = Arc::<Counters>::default();
+        let records = Records::open(&config.fixed, &counters)?;
+        let auth = open_auth_here(config)?;
+        let accounts = Some(Accounts { auth: auth.clone(), api: AuthTier::new(auth, secret) });
+        let parts = Parts { counters, accounts, operations: None, records, tiers: None };
+        Server::made_of(parts, config, Vec::new())
+    }
+
+    fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
+        let Parts { counters, accounts, operations, records: Records { recorder, logs }, tiers } = parts;
+        let (fixed, limit) = (&config.fixed, open_files::raise());
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine == Kind::Thread { 1 } else { fixed.threads.number() },
@@ -93,7 +119,7 @@ impl Server {
             connections: Connections::new(open_files::connections_max(config, limit)),
             stop: Stop::new(),
             started: Instant::now(),
-            accounts: operations.clone().map(accounts),
+            accounts,
             ftp: Arc::new(over_ftp(fixed, operations, recorder, &counters)),
             counters,
         });
@@ -162,7 +188,7 @@ impl Reloadable {
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.http.replace(self.shared.snapshot(config, sites));
         if let Some(accounts) = &self.shared.accounts {
-            accounts.operations.auth().set(auth_settings(config));
+            accounts.auth.set(auth_settings(config));
         }
         Ok(())
     }
@@ -182,7 +208,7 @@ impl Shared {
     fn routes(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Arc<Routes> {
         let status = self.status_page(config);
         match &self.accounts {
-            Some(accounts) => Routes::with_api(sites, status, Arc::<Web>::clone(&accounts.api)),
+            Some(accounts) => Routes::with_api(sites, status, Arc::clone(&accounts.api)),
             None => Routes::new(sites, status),
         }
     }
@@ -214,9 +240,9 @@ impl Shared {
     }
 }
 
-fn accounts(operations: Operations) -> Accounts {
+fn accounts(operations: &Operations) -> Accounts {
     let api = Web::new(operations.clone(), plimsoll_web::Settings::default());
-    Accounts { operations, api }
+    Accounts { auth: operations.auth().clone(), api }
 }
 
 /// What FTP has to the server's end.

@@ -19,6 +19,7 @@ mod person;
 mod readiness;
 mod records;
 mod reloading;
+mod resolve;
 mod service_manager;
 mod sites;
 mod stopping;

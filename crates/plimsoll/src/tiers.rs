@@ -6,19 +6,21 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use plimsoll_auth::{Argon2Settings, Auth, SqliteDirectory};
-use plimsoll_engine::SystemFs;
+use plimsoll_auth::{Argon2Settings, Auth, Place, Secret, SqliteDirectory};
+use plimsoll_engine::{Kind, SystemFs, block_on};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_store::Store;
 use rustix::fs::FlockOperation;
+use zeroize::Zeroizing;
 
 use crate::cli::WrongUsage;
-use crate::config::{Config, Durability};
+use crate::config::{AuthAt, Config, Durability, Fixed};
 use crate::open_files;
+use crate::resolve::resolve;
 
 /// Auth and store in this process, and what people do with them.
 pub(crate) struct Tiers {
@@ -34,12 +36,79 @@ impl Tiers {
     /// Opens what is in the data folder, which was taken by `lock`, and makes what is not there yet.
     pub(crate) fn open(config: &Config, lock: File, recorder: &Recorder) -> anyhow::Result<Tiers> {
         let fixed = &config.fixed;
-        let directory = open_directory(&fixed.directory)?;
-        let auth = Auth::here(Box::new(directory), auth_settings(config));
+        let auth = open_auth(config)?;
         let store = Store::open(&SystemFs, &fixed.data, store_settings(config))
             .with_context(|| format!("cannot open the data folder {}", fixed.data.display()))?;
         let operations = Operations::new(auth, store, recorder.clone());
         Ok(Tiers { operations, _lock: lock })
+    }
+}
+
+/// Bytes of a secret that can be guessed at.
+const SECRET_BYTES_MIN: usize = 16;
+
+/// The auth tier that the configuration names: in this process, or elsewhere.
+fn open_auth(config: &Config) -> anyhow::Result<Auth> {
+    match &config.fixed.auth {
+        AuthAt::Embedded => open_auth_here(config),
+        AuthAt::Apart(url) => {
+            let place = Place { url: url.clone(), secret: read_secret(&config.fixed)? };
+            let auth = Auth::apart(place, auth_settings(config));
+            carry_questions(auth.clone()).context("cannot start a thread")?;
+            Ok(auth)
+        }
+    }
+}
+
+/// Carries questions to an authentication server as long as the process lives: on a thread of its own,
+/// because those that serve may come and go.
+fn carry_questions(auth: Auth) -> io::Result<()> {
+    let carry = move || {
+        let ended = block_on(Kind::Epoll, |io| async move {
+            if let Some(courier) = auth.courier(&io, Some(resolve(&io))) {
+                courier.await;
+            }
+        });
+        tracing::error!(?ended, "nobody carries questions to the auth server any more");
+    };
+    std::thread::Builder::new().name("courier".to_owned()).spawn(carry).map(drop)
+}
+
+/// The auth tier, answering in this process.
+pub(crate) fn open_auth_here(config: &Config) -> anyhow::Result<Auth> {
+    let directory = open_directory(&config.fixed.directory)?;
+    Ok(Auth::here(Box::new(directory), auth_settings(config)))
+}
+
+/// The secret that the tiers share: the first line of its file.
+pub(crate) fn read_secret(fixed: &Fixed) -> anyhow::Result<Secret> {
+    let make = "head -c 32 /dev/urandom | base64 > FILE && chmod 600 FILE";
+    let Some(file) = &fixed.secret_file else {
+        return Err(WrongUsage(format!(
+            "name the file with the secret that an authentication server and its fronts share: \
+             --secret-file FILE; one is made by: {make}"
+        ))
+        .into());
+    };
+    let told = file.display();
+    let text = std::fs::read(file).with_context(|| format!("cannot read the secret in {told}"))?;
+    let text = Zeroizing::new(text);
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+    if line.len() < SECRET_BYTES_MIN || !line.iter().all(u8::is_ascii_graphic) {
+        anyhow::bail!(
+            "the secret in {told} must be a line of at least {SECRET_BYTES_MIN} letters, digits or signs; \
+             one is made by: {make}"
+        );
+    }
+    warn_of_readers(file);
+    Ok(Secret::from(line))
+}
+
+/// Whoever can read the secret can ask as a front does.
+fn warn_of_readers(file: &Path) {
+    let others = std::fs::metadata(file).is_ok_and(|stat| stat.mode() & 0o077 != 0);
+    if others {
+        tracing::warn!(file = %file.display(), "others can read the secret; mend it with: chmod 600 FILE");
     }
 }
 

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod auth_tier;
 mod body;
 mod conditions;
 mod credentials;
@@ -31,6 +32,7 @@ use plimsoll_proto::http::{Answer, Answering, Api, Called, Request, StatusPage};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
+pub use self::auth_tier::AuthTier;
 use self::refusal::Refusal;
 use self::resource::Resource;
 

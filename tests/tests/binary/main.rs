@@ -39,5 +39,6 @@ mod signals;
 mod soak;
 mod stop_under_load;
 mod ten;
+mod tiers;
 mod traced;
 mod wget;

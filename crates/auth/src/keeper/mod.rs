@@ -16,7 +16,7 @@ use plimsoll_io::{Io, NotDone, Work};
 
 use crate::ask::{Answer, Question};
 use crate::attempts::{Counts, Standing};
-use crate::changes::Changes;
+use crate::changes::{Changes, Topic};
 use crate::directory::{Directory, Trouble};
 use crate::error::Error;
 use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
@@ -150,7 +150,7 @@ impl Shelf {
     fn look(&self, now: Millis) -> Result<(), Trouble> {
         let mut directory = self.directory();
         if directory.changed_elsewhere()? {
-            self.changes.note_everything();
+            self.changes.note(Topic::Everything);
         }
         // One that began later may have been quicker. If it is from far ahead, the clock was set back.
         if !(now..=now + millis(CLOCK_SKEW_MAX)).contains(&self.looked.load(Ordering::SeqCst)) {

@@ -76,7 +76,7 @@ fn of_ftp(config: &Config) -> [(&'static str, String); 2] {
 }
 
 /// A URL as it may be shown.
-fn without_password(url: &str) -> String {
+pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     match rest.rsplit_once('@') {
         Some((who, place)) => {

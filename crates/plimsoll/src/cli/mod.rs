@@ -4,6 +4,7 @@
 //! every error a next step.
 
 mod account;
+mod auth;
 mod check;
 mod completions;
 mod doctor;
@@ -39,6 +40,7 @@ pub(crate) struct Plimsoll {
 #[derive(Subcommand)]
 enum Order {
     Serve(serve::Serve),
+    Auth(auth::AuthServer),
     Account(account::Account),
     Doctor(doctor::Doctor),
     Load(load::Load),
@@ -61,6 +63,7 @@ impl Plimsoll {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.order {
             Order::Serve(serve) => serve.run(),
+            Order::Auth(auth) => auth.run(),
             Order::Account(account) => account.run(),
             Order::Doctor(doctor) => doctor.run(),
             Order::Load(load) => load.run(),

@@ -12,7 +12,7 @@ use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
 use super::units::{DAY, Size, Time, size_within, time_within};
-use super::values::{Durability, LogFormat, Threads};
+use super::values::{AuthAt, Durability, LogFormat, Threads};
 use crate::log_file::Destination;
 
 /// Stands for the data folder in the defaults below it.
@@ -41,6 +41,15 @@ pub(crate) struct Fixed {
     #[arg(long, value_name = "true|false", env = "PLIMSOLL_ACCOUNTS", default_value = "true")]
     #[arg(action = ArgAction::Set, hide_possible_values = true)]
     pub(crate) accounts: bool,
+
+    /// Who answers for accounts: embedded (this server does), or the URL of an authentication
+    /// server: http://HOST:PORT or unix:PATH
+    #[arg(long, value_name = "embedded|URL", env = "PLIMSOLL_AUTH", default_value = "embedded")]
+    pub(crate) auth: AuthAt,
+
+    /// The file with the secret that this server and an authentication server share
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_SECRET_FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
 
     /// Where accounts, sessions and shares are kept
     #[arg(long, value_name = "URL", env = "PLIMSOLL_DIRECTORY", default_value = DIRECTORY)]

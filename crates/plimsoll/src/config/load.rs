@@ -23,6 +23,8 @@ pub(crate) struct Loaded {
     pub(crate) config: Config,
     typed: Vec<OsString>,
     file: Option<PathBuf>,
+    /// What a server of another kind makes of it.
+    adjust: fn(&mut Config),
     /// Each of the fixed settings as it was written, to tell what a reload would change.
     fixed: BTreeMap<String, Vec<OsString>>,
 }
@@ -45,7 +47,7 @@ pub(super) fn load(typed: Vec<OsString>, file: Option<PathBuf>) -> anyhow::Resul
     let matches = command_of(all)?;
     let Configured { settings: mut config, .. } = Configured::from_arg_matches(&matches)?;
     config.fixed.settle();
-    Ok(Loaded { config, typed, file, fixed: fixed_of(&matches) })
+    Ok(Loaded { config, typed, file, adjust: |_| {}, fixed: fixed_of(&matches) })
 }
 
 fn settings(path: &Path) -> anyhow::Result<Vec<file::Setting>> {
@@ -76,9 +78,26 @@ fn fixed_of(matches: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
 }
 
 impl Loaded {
+    /// What `plimsoll serve` makes of these flags, a file and the environment, and `adjust` of that, for a
+    /// server of another kind.
+    pub(crate) fn of(
+        flags: Vec<OsString>,
+        file: Option<PathBuf>,
+        adjust: fn(&mut Config),
+    ) -> anyhow::Result<Loaded> {
+        let typed = ["plimsoll", "serve"].map(OsString::from).into_iter().chain(flags).collect();
+        Ok(load(typed, file)?.adjusted(adjust))
+    }
+
+    fn adjusted(mut self, adjust: fn(&mut Config)) -> Loaded {
+        adjust(&mut self.config);
+        self.adjust = adjust;
+        self
+    }
+
     /// The same again, with what the file has now.
     pub(crate) fn again(&self) -> anyhow::Result<Loaded> {
-        load(self.typed.clone(), self.file.clone())
+        Ok(load(self.typed.clone(), self.file.clone())?.adjusted(self.adjust))
     }
 
     /// The fixed settings that are not the same in `other`, by name.

@@ -6,6 +6,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+use plimsoll_client::http::Url;
+
 use super::units::Size;
 
 /// More loops than any machine has cores for.
@@ -18,6 +20,36 @@ pub(crate) enum Durability {
     Full,
     /// Until the system has it.
     None,
+}
+
+/// Where accounts, sessions and shares are asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum AuthAt {
+    /// In this process.
+    Embedded,
+    /// At an authentication server.
+    Apart(Url),
+}
+
+impl FromStr for AuthAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AuthAt, String> {
+        if text == "embedded" {
+            return Ok(AuthAt::Embedded);
+        }
+        let url = text.parse().map_err(|bad| format!("{bad} Or write embedded."))?;
+        Ok(AuthAt::Apart(url))
+    }
+}
+
+impl fmt::Display for AuthAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuthAt::Embedded => f.write_str("embedded"),
+            AuthAt::Apart(url) => url.fmt(f),
+        }
+    }
 }
 
 /// Who may make an account.

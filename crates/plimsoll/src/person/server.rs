@@ -3,17 +3,15 @@
 //! It does not try again ([`super::patience`] does). What must hold: an answer that says no is a
 //! [`Failure`]; a password is sent to nobody but the server that was named.
 
-use std::io;
-use std::rc::Rc;
-
-use plimsoll_client::http::{Body, Client, Request, Resolve, Response, Times, Url};
-use plimsoll_io::{Io, Work};
+use plimsoll_client::http::{Body, Client, Request, Response, Times, Url};
+use plimsoll_io::Io;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::failure::{Failure, Refusal};
 use super::limits::{ANSWER_TIME_MAX, JSON_BYTES_MAX};
 use super::session::Session;
+use crate::resolve::resolve;
 
 /// A server, and who asks it.
 pub(crate) struct Server {
@@ -98,19 +96,4 @@ pub(crate) fn json<'a>(
     let body =
         serde_json::to_vec(value).map_err(|error| Failure::Here(format!("cannot be sent: {error}")))?;
     Ok(Request::new(method, target).field("Content-Type", "application/json").body(Body::Bytes(body)))
-}
-
-/// Names are looked up by the system, which may wait.
-fn resolve(io: &Io) -> Resolve {
-    let io = io.clone();
-    Rc::new(move |host, port| {
-        let (io, host) = (io.clone(), host.to_owned());
-        Box::pin(async move {
-            let looked_up = io.offload(Work::Directory, move |_| {
-                use std::net::ToSocketAddrs as _;
-                (host.as_str(), port).to_socket_addrs().map(Iterator::collect)
-            });
-            looked_up.await.map_err(io::Error::from)?
-        })
-    })
 }

@@ -1,0 +1,139 @@
+//! Carries a front's questions to an auth server elsewhere, and what has changed there back.
+//!
+//! It decides nothing, and what the messages say is [`crate::ask`]'s and [`crate::desk`]'s. What must hold:
+//! a question is sent once; one that got no answer is `Unavailable`, never a yes; what can be asked of a
+//! server that is away is found out by asking, so that it is back as soon as it is back.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use plimsoll_client::http::{self, Body, Client, Request, Resolve, Times};
+use plimsoll_io::Io;
+use plimsoll_wire::http::status::Status;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
+
+use crate::ask::{Answer, Told};
+use crate::desk::{News, Watch};
+use crate::error::Error;
+use crate::hex;
+use crate::limits::{
+    ANSWER_TIME, CONNECT_TIME, MESSAGE_BYTES_MAX, QUICK_CONNECTIONS, SLOW_CONNECTIONS, WATCH_RETRY_TIME,
+};
+use crate::remote::{Line, Remote};
+
+/// Where questions are sent.
+pub const QUESTIONS: &str = "/api/auth/questions";
+/// Where changes are asked for.
+pub const CHANGES: &str = "/api/auth/changes";
+
+/// Why nothing was answered: a text for the log.
+#[derive(Debug, thiserror::Error)]
+enum Unanswered {
+    #[error("{0}")]
+    Broken(#[from] http::Error),
+    #[error("it does not take the secret; give the same --secret-file to both")]
+    Secret,
+    #[error("it says {0}")]
+    Status(u16),
+}
+
+/// Carries questions and changes for as long as it is polled. A front has one.
+pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>) {
+    let post = || Post::new(&remote, &io, resolve.clone());
+    let mut all: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+    for _ in 0..QUICK_CONNECTIONS {
+        all.push(Box::pin(carry_questions(post(), remote.quick())));
+    }
+    for _ in 0..SLOW_CONNECTIONS {
+        all.push(Box::pin(carry_questions(post(), remote.slow())));
+    }
+    all.push(Box::pin(carry_changes(post(), &remote, &io)));
+    std::future::poll_fn(|cx| {
+        // None of them ends.
+        for each in &mut all {
+            let _ = each.as_mut().poll(cx);
+        }
+        Poll::<()>::Pending
+    })
+    .await;
+}
+
+/// Carries one question after the other, on one connection.
+async fn carry_questions(mut post: Post, line: &Line) {
+    loop {
+        let asked = line.next().await;
+        let told: Result<Told<Answer>, Unanswered> = post.send(QUESTIONS, &asked.question).await;
+        let answer = match told {
+            Ok(told) => told.into(),
+            Err(unanswered) => {
+                tracing::warn!("the auth server did not answer: {unanswered}");
+                Err(Error::Unavailable)
+            }
+        };
+        asked.answer.send(answer);
+    }
+}
+
+/// Asks for changes, one time after the other.
+async fn carry_changes(mut post: Post, remote: &Remote, io: &Io) {
+    let mut drawn = [0; 16];
+    io.entropy(&mut drawn);
+    let front = hex::text(&drawn);
+    loop {
+        watch(&mut post, remote, io, &front).await;
+        io.sleep(WATCH_RETRY_TIME).await;
+    }
+}
+
+/// Asks for changes until that goes wrong.
+async fn watch(post: &mut Post, remote: &Remote, io: &Io, front: &str) {
+    loop {
+        let asked = io.now();
+        let watch = Watch { front: front.to_owned(), known: remote.known() };
+        match post.send::<Told<News>>(CHANGES, &watch).await {
+            Ok(Told::Answer(news)) => remote.hear(news, asked),
+            Ok(Told::Error(error)) => return tracing::warn!("the auth server tells no changes: {error}"),
+            Err(unanswered) => return tracing::warn!("the auth server cannot be reached: {unanswered}"),
+        }
+    }
+}
+
+/// One connection to the auth server.
+struct Post {
+    client: Client,
+    authorization: Zeroizing<String>,
+}
+
+impl Post {
+    fn new(remote: &Remote, io: &Io, resolve: Option<Resolve>) -> Post {
+        let times = Times { connect: CONNECT_TIME, first_byte: ANSWER_TIME, between_bytes: ANSWER_TIME };
+        let client = Client::new(io, remote.place.url.clone()).with_times(times).without_repeats();
+        let client = match resolve {
+            Some(resolve) => client.with_resolve(resolve),
+            None => client,
+        };
+        let secret = String::from_utf8_lossy(remote.place.secret.bytes());
+        Post { client, authorization: Zeroizing::new(format!("Bearer {secret}")) }
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &mut self,
+        to: &str,
+        message: &impl Serialize,
+    ) -> Result<T, Unanswered> {
+        let body = serde_json::to_vec(message).unwrap_or_default();
+        let mut request = Request::new("POST", to)
+            .field("Authorization", self.authorization.as_str())
+            .field("Content-Type", "application/json");
+        request.body = Body::Bytes(body);
+        let mut response = self.client.send(request).await?;
+        match response.status() {
+            Status::OK => Ok(response.json(MESSAGE_BYTES_MAX).await?),
+            Status::UNAUTHORIZED => Err(Unanswered::Secret),
+            status => Err(Unanswered::Status(status.code())),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! An auth server elsewhere, as a front sees it: questions that wait to be carried there, and how long what
+//! is remembered can be trusted.
+//!
+//! It carries nothing ([`crate::courier`] does). What must hold: a question is answered, refused at once, or
+//! given up in a bounded time; nothing that is remembered is believed once a change may have gone unheard;
+//! who shows a token never waits behind who shows a password.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use plimsoll_io::Instant;
+use plimsoll_io::oneshot::{Sender, oneshot};
+
+use crate::ask::{Answer, Question};
+use crate::changes::{Changes, Topic};
+use crate::desk::{Known, News};
+use crate::error::Error;
+use crate::limits::{BUSY_RETRY_TIME, FRONT_TRUST_TIME, QUESTIONS_WAITING_MAX};
+use crate::secret::Secret;
+use crate::settings::Settings;
+
+/// An auth server elsewhere.
+pub(crate) struct Remote {
+    pub(crate) place: Place,
+    settings: RwLock<Arc<Settings>>,
+    changes: Changes,
+    /// Until when what is remembered is trusted, in nanoseconds of the engine's clock.
+    trusted: AtomicU64,
+    known: Mutex<Option<Known>>,
+    quick: Line,
+    slow: Line,
+}
+
+/// Where an auth server is, and what it wants to hear.
+#[derive(Clone)]
+pub struct Place {
+    /// Its URL, as the HTTP client takes it.
+    pub url: plimsoll_client::http::Url,
+    /// What it and its fronts alone know.
+    pub secret: Secret,
+}
+
+/// Questions in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Line(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    questions: VecDeque<Asked>,
+    couriers: Vec<Waker>,
+}
+
+/// A question, and who waits for its answer.
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) answer: Sender<Result<Answer, Error>>,
+}
+
+impl Remote {
+    pub(crate) fn new(place: Place, settings: Settings) -> Remote {
+        Remote {
+            place,
+            settings: RwLock::new(Arc::new(settings)),
+            changes: Changes::new(),
+            trusted: AtomicU64::new(0),
+            known: Mutex::new(None),
+            quick: Line::default(),
+            slow: Line::default(),
+        }
+    }
+
+    pub(crate) fn set(&self, settings: Settings) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// Whether what is remembered, and was not said to have changed, can be believed.
+    pub(crate) fn is_trusted(&self, now: Instant) -> bool {
+        now.since_start() < Duration::from_nanos(self.trusted.load(Ordering::SeqCst))
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) async fn answer(&self, question: Question) -> Result<Answer, Error> {
+        let line = if question.has_password() { &self.slow } else { &self.quick };
+        let (answer, wait) = oneshot();
+        line.add(Asked { question, answer })?;
+        wait.await.unwrap_or(Err(Error::Unavailable))
+    }
+
+    pub(crate) fn quick(&self) -> &Line {
+        &self.quick
+    }
+
+    pub(crate) fn slow(&self) -> &Line {
+        &self.slow
+    }
+
+    /// What was heard of so far.
+    pub(crate) fn known(&self) -> Option<Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes in what has changed, as an answer to what was asked at `asked` has it.
+    pub(crate) fn hear(&self, news: News, asked: Instant) {
+        // First of all: what is believed from here on is believed by what has changed.
+        news.changed.into_iter().for_each(|topic| self.changes.note(topic));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_another = known.as_ref().is_some_and(|known| known.server != news.known.server);
+        *known = Some(news.known);
+        drop(known);
+        if is_another {
+            self.changes.note(Topic::Everything);
+        }
+        let until = (asked + FRONT_TRUST_TIME).since_start();
+        let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
+        self.trusted.fetch_max(until, Ordering::SeqCst);
+    }
+}
+
+impl Line {
+    fn add(&self, asked: Asked) -> Result<(), Error> {
+        let mut waiting = self.waiting();
+        // Who has gone makes room.
+        if waiting.questions.len() >= QUESTIONS_WAITING_MAX {
+            waiting.questions.retain(|asked| asked.answer.is_wanted());
+        }
+        if waiting.questions.len() >= QUESTIONS_WAITING_MAX {
+            return Err(Error::Busy { retry_after: BUSY_RETRY_TIME });
+        }
+        waiting.questions.push_back(asked);
+        // All of them: one may have found something else to do meanwhile.
+        let couriers = std::mem::take(&mut waiting.couriers);
+        drop(waiting);
+        couriers.into_iter().for_each(Waker::wake);
+        Ok(())
+    }
+
+    /// The next question that somebody waits for.
+    pub(crate) async fn next(&self) -> Asked {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&self, cx: &Context<'_>) -> Poll<Asked> {
+        let mut waiting = self.waiting();
+        while let Some(asked) = waiting.questions.pop_front() {
+            if asked.answer.is_wanted() {
+                return Poll::Ready(asked);
+            }
+        }
+        if !waiting.couriers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            waiting.couriers.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Question {
+    /// Whether to answer it takes a password's hash.
+    fn has_password(&self) -> bool {
+        matches!(
+            self,
+            Question::SignUp { .. }
+                | Question::LogIn { .. }
+                | Question::Password { .. }
+                | Question::ChangePassword { .. }
+        )
+    }
+}

@@ -1,0 +1,116 @@
+//! One value from one thread to a task of another.
+//!
+//! It is not a queue. What must hold: a sender that is dropped ends the wait, and the wait for it never
+//! hangs; the sender can tell that nobody waits any more.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// Where the value is left: shared by both ends.
+struct Slot<T> {
+    value: Option<T>,
+    /// Whether nothing more comes.
+    is_over: bool,
+    /// Whether nobody waits any more.
+    is_unwanted: bool,
+    waker: Option<Waker>,
+}
+
+type Shared<T> = Arc<Mutex<Slot<T>>>;
+
+fn lock<T>(slot: &Shared<T>) -> MutexGuard<'_, Slot<T>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The end that sends.
+pub struct Sender<T>(Shared<T>);
+
+/// The end that waits: ready with the value, or with `None` if the sender was dropped without sending.
+pub struct Receiver<T>(Shared<T>);
+
+/// A way for one value.
+#[must_use]
+pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
+    let slot = Slot { value: None, is_over: false, is_unwanted: false, waker: None };
+    let slot = Arc::new(Mutex::new(slot));
+    (Sender(Arc::clone(&slot)), Receiver(slot))
+}
+
+impl<T> Sender<T> {
+    /// Sends the value.
+    pub fn send(self, value: T) {
+        lock(&self.0).value = Some(value);
+        // Dropping it wakes who waits.
+    }
+
+    /// Whether somebody still waits for it.
+    pub fn is_wanted(&self) -> bool {
+        !lock(&self.0).is_unwanted
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        let mut slot = lock(&self.0);
+        slot.is_over = true;
+        let waker = slot.waker.take();
+        drop(slot);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl<T> Future for Receiver<T> {
+    type Output = Option<T>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut slot = lock(&self.0);
+        if slot.is_over {
+            return Poll::Ready(slot.value.take());
+        }
+        slot.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        lock(&self.0).is_unwanted = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+
+    fn poll<T>(receiver: &mut Receiver<T>) -> Poll<Option<T>> {
+        pin!(receiver).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn what_is_sent_arrives_once() {
+        let (sender, mut receiver) = oneshot();
+        assert_eq!(poll(&mut receiver), Poll::Pending);
+        sender.send(7);
+        assert_eq!(poll(&mut receiver), Poll::Ready(Some(7)));
+    }
+
+    #[test]
+    fn a_sender_that_is_dropped_ends_the_wait() {
+        let (sender, mut receiver) = oneshot::<()>();
+        drop(sender);
+        assert_eq!(poll(&mut receiver), Poll::Ready(None));
+    }
+
+    #[test]
+    fn the_sender_knows_that_nobody_waits() {
+        let (sender, receiver) = oneshot::<()>();
+        assert!(sender.is_wanted());
+        drop(receiver);
+        assert!(!sender.is_wanted());
+    }
+}

@@ -1,0 +1,162 @@
+//! `plimsoll auth`: the arguments of an authentication server, and the story of its life.
+//!
+//! It is not the assembly of the parts ([`crate::assemble`]). What must hold: it never starts without a
+//! secret; it answers for accounts and serves nothing else, whatever a file of settings says.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use plimsoll_io::Address;
+
+use crate::assemble::Server;
+use crate::cli::check::without_password;
+use crate::config::{Config, Loaded, SignUp, unknown_variables};
+use crate::listening::{Addresses, Listening};
+use crate::operator_log::{OperatorLog, warn_of_lab};
+use crate::reloading::{self, Reloading};
+use crate::tiers::{make_data_folder, read_secret};
+use crate::{service_manager, stopping};
+
+/// What of `plimsoll serve` an authentication server has not.
+const APART: [&str; 5] =
+    ["--accounts=true", "--access-log=off", "--transfer-log=off", "--xferlog=off", "--hot-bytes=0"];
+
+/// Answer for accounts alone: the authentication server of fronts elsewhere
+#[derive(Args)]
+#[command(after_help = "Examples:
+  head -c 32 /dev/urandom | base64 > secret && chmod 600 secret
+  plimsoll auth --secret-file secret
+  plimsoll serve --auth http://127.0.0.1:8070 --secret-file secret
+  plimsoll auth --listen unix:/run/plimsoll/auth.sock --secret-file secret
+  plimsoll auth --listen 10.0.0.5:8070 --data /srv/accounts --secret-file /etc/plimsoll/secret
+
+Accounts are added where the directory is: plimsoll account add alice --data DIR
+Everything else is set as for plimsoll serve, by the file or the environment; docs/tiers.md has more.")]
+pub(crate) struct AuthServer {
+    /// Where to listen: IP:PORT, :PORT for loopback, or unix:PATH; several may be given
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8070")]
+    listen: Vec<Address>,
+
+    /// The file with the secret that this server and its fronts share
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+
+    /// Where accounts, sessions and shares are kept; else as the settings say, else in the data
+    /// folder
+    #[arg(long, value_name = "URL")]
+    directory: Option<String>,
+
+    /// The folder of a directory that is a file
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// What runs connections, as for plimsoll serve
+    #[arg(long)]
+    engine: Option<String>,
+
+    /// Loops of an engine that has loops
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
+
+    /// A file of settings in TOML, as for plimsoll serve
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// Check the settings, say what would be done, and end
+    #[arg(long)]
+    check: bool,
+}
+
+impl AuthServer {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let loaded = Loaded::of(self.flags(), self.config.clone(), of_auth)?;
+        let config = &loaded.config;
+        let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
+        let log = log.context("cannot start the log")?;
+        plimsoll_engine::check_kernel()?;
+        config.fixed.engine.check()?;
+        let secret = read_secret(&config.fixed)?;
+        if self.check {
+            return say(&what_would_be_done(config));
+        }
+        make_data_folder(&config.fixed.data)?;
+        let listening = Listening::at(config)?;
+        let server = Server::of_auth(config, secret)?;
+        let addresses = listening.addresses();
+        stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
+        let status = format!("answering at {}", addresses.urls().join(", "));
+        let (parts, level) = (server.reloadable(), log.level());
+        let reloading = Reloading { loaded: loaded.clone(), parts, level, status: status.clone() };
+        reloading::watch(reloading, server.stop().clone()).context("cannot watch for signals")?;
+        service_manager::ready(&status);
+        warn(config);
+        say(&greeting(config, &addresses))?;
+        let served = server.serve(listening).context("the server ended early");
+        log.finish();
+        served
+    }
+
+    /// What of `plimsoll serve` comes to the same.
+    fn flags(&self) -> Vec<OsString> {
+        let given = [
+            ("--secret-file=", self.secret_file.clone().map(OsString::from)),
+            ("--directory=", self.directory.clone().map(OsString::from)),
+            ("--data=", self.data.clone().map(OsString::from)),
+            ("--engine=", self.engine.clone().map(OsString::from)),
+            ("--threads=", self.threads.clone().map(OsString::from)),
+        ];
+        let given = given.into_iter().filter_map(|(name, value)| {
+            let mut flag = OsString::from(name);
+            flag.push(value?);
+            Some(flag)
+        });
+        let listen = self.listen.iter().map(|at| format!("--http={at}").into());
+        APART.into_iter().map(OsString::from).chain(listen).chain(given).collect()
+    }
+}
+
+/// What the settings of `plimsoll serve` are to this server.
+fn of_auth(config: &mut Config) {
+    let Config { fixed, live } = config;
+    fixed.ftp.clear();
+    live.site.clear();
+    // Each front says who may sign up there, and nobody else comes here.
+    if live.signup == SignUp::Auto {
+        live.signup = SignUp::Open;
+    }
+}
+
+fn what_would_be_done(config: &Config) -> String {
+    let listen = config.fixed.http.iter().map(|at| format!("would listen  {at}\n"));
+    let directory = without_password(&config.fixed.directory);
+    let engine = config.fixed.engine;
+    listen
+        .chain([format!("would keep    accounts in {directory}\nwould run     engine {engine}\n")])
+        .collect()
+}
+
+fn greeting(config: &Config, addresses: &Addresses) -> String {
+    let (version, engine) = (env!("CARGO_PKG_VERSION"), config.fixed.engine);
+    let (directory, urls) = (without_password(&config.fixed.directory), addresses.urls());
+    let first = urls.first().map_or("", String::as_str);
+    format!(
+        "plimsoll {version} answers for accounts, engine {engine}\n  {:<24} {directory}\n  {}\n\n\
+         A front asks it: plimsoll serve --auth {first} --secret-file FILE\nTo end: SIGTERM.\n",
+        "accounts",
+        urls.join("\n  "),
+    )
+}
+
+fn warn(config: &Config) {
+    warn_of_lab(&config.lab());
+    for variable in unknown_variables() {
+        tracing::warn!(variable, "a variable of the environment is ignored");
+    }
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().lock().write_all(text.as_bytes()).context("cannot write to standard output")
+}

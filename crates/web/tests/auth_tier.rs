@@ -1,0 +1,262 @@
+//! An auth server and its fronts, each on a host of its own, over the simulator.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_auth::{
+    Argon2Settings, Auth, Error, MemoryDirectory, Place, QUESTIONS, Secret, Settings, SignUp,
+};
+use plimsoll_client::http::{Body, Client, Request, Url};
+use plimsoll_io::sim::{Chance, Faults, Host, Sim, seeds};
+use plimsoll_io::{Address, Io, Peer, Setup, select};
+use plimsoll_proto::Current;
+use plimsoll_proto::http::site::HotSet;
+use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage};
+use plimsoll_web::AuthTier;
+
+const SECRET: &str = "only the tiers know";
+const PASSWORD: &str = "correct horse";
+const SECOND: Duration = Duration::from_secs(1);
+/// How often a front finds out whether it is cut off.
+const TICK: Duration = Duration::from_millis(20);
+
+fn settings() -> Settings {
+    Settings {
+        argon2: Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 },
+        sign_up: SignUp::Open,
+        attempts: None,
+        ..Settings::default()
+    }
+}
+
+fn here() -> Peer {
+    Peer::Ip("192.0.2.1".parse().unwrap(), 40_000)
+}
+
+fn status_page() -> StatusPage {
+    let load = Load {
+        connections_open: 0,
+        connections_max: 0,
+        connections_accepted: 0,
+        connections_refused: 0,
+        connections_panicked: 0,
+        draining: false,
+        uptime_seconds: 0,
+    };
+    StatusPage {
+        version: "test",
+        engine: "simulator".to_owned(),
+        threads: 1,
+        load: Box::new(move || load),
+        counters: Arc::default(),
+        hot: HotSet::off(),
+        lab: Vec::new(),
+        readiness: Readiness::new(Vec::new()),
+    }
+}
+
+/// Serves the auth tier on `host`.
+fn auth_server(sim: &Sim, host: &Host) -> Address {
+    let auth = Auth::here(Box::new(MemoryDirectory::new()), settings());
+    let tier = AuthTier::new(auth, Secret::from(SECRET));
+    let service = Routes::with_api(Vec::new(), status_page(), tier);
+    let current = Current::new(Snapshot { limits: Limits::default(), service });
+    let setup: Setup = Arc::new(move |io| {
+        let (current, log) = (Arc::clone(&current), AccessLog::new(None));
+        Rc::new(Http::new(io, current, log, Arc::default(), HotSet::off()))
+    });
+    sim.serve(host, &":7070".parse().unwrap(), &setup).unwrap()
+}
+
+fn url(at: &Address) -> Url {
+    format!("http://{at}").parse().unwrap()
+}
+
+/// A front, and whether it is cut off from its auth server.
+struct Front {
+    io: Io,
+    auth: Auth,
+    is_cut: Rc<Cell<bool>>,
+}
+
+impl Front {
+    fn new(sim: &Sim, name: &str, at: &Address, secret: &str) -> Front {
+        let (host, is_cut) = (sim.host(name), Rc::new(Cell::new(false)));
+        let auth = Auth::apart(Place { url: url(at), secret: Secret::from(secret) }, settings());
+        let (io, ticks, cut) = (host.io(), host.io(), Rc::clone(&is_cut));
+        let mut courier = auth.courier(&io, None).unwrap();
+        let carried = async move {
+            loop {
+                let tick = ticks.sleep(TICK);
+                if cut.get() {
+                    tick.await;
+                } else {
+                    select(courier.as_mut(), tick).await;
+                }
+            }
+        };
+        sim.spawn(&host, Box::pin(carried));
+        Front { io, auth, is_cut }
+    }
+
+    /// Whether a token opens the account; None if that cannot be found out.
+    async fn opens(&self, token: &str) -> Option<bool> {
+        match self.auth.by_token(&self.io, token.as_bytes()).await {
+            Ok(_) => Some(true),
+            Err(Error::NoSession) => Some(false),
+            Err(Error::Unavailable | Error::Busy { .. }) => None,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    async fn log_in(&self, name: &str) -> String {
+        self.auth.log_in(&self.io, name, &Secret::from(PASSWORD), &here()).await.unwrap().token
+    }
+
+    async fn log_out(&self, token: &str) -> Result<(), Error> {
+        let who = self.auth.by_token(&self.io, token.as_bytes()).await?;
+        self.auth.log_out(&self.io, &who).await
+    }
+}
+
+/// Runs `test` with an auth server and two fronts that know it.
+fn run(test: impl AsyncFn([Front; 2], Chance) + Copy + 'static) {
+    for seed in seeds(20) {
+        let sim = Sim::new(seed, Faults::splits());
+        let at = auth_server(&sim, &sim.host("auth"));
+        let fronts = ["left", "right"].map(|name| Front::new(&sim, name, &at, SECRET));
+        let people = sim.host("people");
+        sim.run(&people, async move { test(fronts, Chance::new(seed)).await });
+        assert_eq!(sim.panics(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_one_front_began_another_knows() {
+    run(async |[left, right], _| {
+        left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let token = right.log_in("alice").await;
+        assert_eq!(left.opens(&token).await, Some(true));
+    });
+}
+
+#[test]
+fn a_session_that_one_front_ended_opens_nothing_at_another_at_the_next_request() {
+    run(async |[left, right], _| {
+        left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let token = left.log_in("alice").await;
+        // Remembered by both, and the server knows all fronts that there are.
+        left.io.sleep(3 * SECOND).await;
+        assert_eq!((left.opens(&token).await, right.opens(&token).await), (Some(true), Some(true)));
+        let begun = left.io.now();
+        left.log_out(&token).await.unwrap();
+        assert!(left.io.now() - begun < SECOND, "nobody is waited for who has heard of it");
+        assert_eq!((left.opens(&token).await, right.opens(&token).await), (Some(false), Some(false)));
+    });
+}
+
+#[test]
+fn a_change_is_confirmed_when_a_front_that_is_cut_off_has_stopped_trusting_what_it_remembers() {
+    run(async |[left, right], _| {
+        left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let token = left.log_in("alice").await;
+        left.io.sleep(SECOND).await;
+        assert_eq!(right.opens(&token).await, Some(true));
+        right.is_cut.set(true);
+        assert_eq!(right.opens(&token).await, Some(true), "it trusts what it remembers for a while");
+        left.log_out(&token).await.unwrap();
+        // Asked and not waited for: nobody carries its question.
+        let asked = right.auth.by_token(&right.io, token.as_bytes());
+        let deadline = right.io.deadline();
+        deadline.after(SECOND);
+        assert!(deadline.within(asked).await.is_err(), "it must not say what it remembers");
+    });
+}
+
+#[test]
+fn without_the_secret_nothing_is_answered() {
+    for seed in seeds(5) {
+        let sim = Sim::new(seed, Faults::splits());
+        let at = auth_server(&sim, &sim.host("auth"));
+        let front = Front::new(&sim, "stranger", &at, "a guess");
+        let people = sim.host("people");
+        let io = people.io();
+        sim.run(&people, async move {
+            let signed = front.auth.sign_up(&front.io, "alice", &Secret::from(PASSWORD), &here()).await;
+            assert_eq!(signed.unwrap_err(), Error::Unavailable);
+            let mut client = Client::new(&io, url(&at));
+            let mut request = Request::new("POST", QUESTIONS);
+            request.body = Body::Bytes(b"{\"session\":\"00\"}".to_vec());
+            assert_eq!(client.send(request).await.unwrap().status().code(), 401);
+        });
+    }
+}
+
+#[test]
+fn what_an_operator_asks_is_not_answered_to_a_front() {
+    run(async |[left, _], _| {
+        assert_eq!(left.auth.accounts(&left.io).await.unwrap_err(), Error::NotAllowed);
+    });
+}
+
+/// What people know of a session.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Session {
+    Open,
+    /// It was to be ended, and nobody said that it was.
+    Unknown,
+    Ended,
+}
+
+/// Random log-ins, log-outs, looks and cuts at two fronts, against what people were told.
+#[test]
+fn what_was_confirmed_to_have_ended_opens_nothing_anywhere_whatever_else_goes_on() {
+    run(async |fronts, mut chance| {
+        let here_and_there = [&fronts[0], &fronts[1]];
+        fronts[0].auth.sign_up(&fronts[0].io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let mut sessions: Vec<(String, Session)> = Vec::new();
+        for _ in 0..60 {
+            let at = chance.index(2);
+            let front = here_and_there[at];
+            match chance.below(10) {
+                0 | 1 if !front.is_cut.get() => {
+                    sessions.push((front.log_in("alice").await, Session::Open));
+                }
+                // One of them at a time, and the other one goes on.
+                2 if !here_and_there[1 - at].is_cut.get() => front.is_cut.set(!front.is_cut.get()),
+                3 | 4 if !sessions.is_empty() && !front.is_cut.get() => {
+                    let which = chance.index(sessions.len());
+                    let (token, session) = &mut sessions[which];
+                    *session = match front.log_out(token).await {
+                        Ok(()) | Err(Error::NoSession) => Session::Ended,
+                        Err(_) => Session::Unknown,
+                    };
+                }
+                5 => front.io.sleep(Duration::from_millis(chance.below(3000))).await,
+                _ if !sessions.is_empty() => {
+                    let which = chance.index(sessions.len());
+                    let (token, session) = sessions[which].clone();
+                    look(front, &token, session).await;
+                }
+                _ => {}
+            }
+        }
+    });
+}
+
+/// Looks whether a token opens what it should, and nothing else.
+async fn look(front: &Front, token: &str, session: Session) {
+    let deadline = front.io.deadline();
+    deadline.after(5 * SECOND);
+    let found = deadline.within(front.opens(token)).await.ok().flatten();
+    match session {
+        Session::Open if front.is_cut.get() => assert_ne!(found, Some(false)),
+        Session::Open => assert_eq!(found, Some(true)),
+        Session::Ended => assert_ne!(found, Some(true), "it was confirmed to have ended"),
+        Session::Unknown => {}
+    }
+}

@@ -1,0 +1,155 @@
+//! The authentication server apart from its fronts: the real programs, killed and started again.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use plimsoll_tests::binary::{Kind, Server, command, until};
+use plimsoll_tests::on_each_engine;
+
+const SECRET: &str = "of the tiers, and of nobody else\n";
+const ALICE: &str = "alice:correct horse";
+
+/// A folder for the tiers: data, a socket, and the secret.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        // A secret has no blanks in it.
+        std::fs::write(place.path("secret"), SECRET.replace([' ', ','], "-")).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The authentication server, at a socket that stays the same.
+    fn auth(&self) -> Server {
+        let mut auth = command();
+        auth.args(["auth", "--listen", &self.auth_at(), "--secret-file"]).arg(self.path("secret"));
+        auth.arg("--data").arg(self.path("accounts"));
+        Server::spawn(auth)
+    }
+
+    fn auth_at(&self) -> String {
+        format!("unix:{}", self.path("auth.sock").display())
+    }
+
+    fn front(&self, kind: Kind, name: &str) -> Server {
+        self.front_with(kind, name, &self.path("secret"))
+    }
+
+    fn front_with(&self, kind: Kind, name: &str, secret: &Path) -> Server {
+        let mut serve = command();
+        serve.args(["serve", "--auth", &self.auth_at(), "--secret-file"]).arg(secret);
+        serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--data"]).arg(self.path(name));
+        Server::spawn(serve)
+    }
+}
+
+/// What curl says of a request: the status, and the body.
+fn curl(front: &Server, target: &str, args: &[&str]) -> (u16, String) {
+    let mut curl = std::process::Command::new("curl");
+    curl.args(["--silent", "--show-error", "--max-time", "60", "--write-out", "\n%{http_code}"]);
+    let output = curl.args(args).arg(front.url(target)).stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (body, status) = text.rsplit_once('\n').unwrap();
+    (status.parse().unwrap(), body.to_owned())
+}
+
+fn sign_up(front: &Server) {
+    let account = r#"{"name":"alice","password":"correct horse"}"#;
+    let (status, said) = curl(front, "/api/accounts", &["--data", account]);
+    assert_eq!(status, 201, "{said}");
+}
+
+/// Logs alice in; the field that shows the session.
+fn log_in(front: &Server) -> String {
+    let account = r#"{"name":"alice","password":"correct horse"}"#;
+    let (status, said) = curl(front, "/api/sessions", &["--data", account]);
+    assert_eq!(status, 201, "{said}");
+    let session: serde_json::Value = serde_json::from_str(&said).unwrap();
+    format!("Authorization: Bearer {}", session["token"].as_str().unwrap())
+}
+
+fn who_am_i(front: &Server, session: &str) -> u16 {
+    curl(front, "/api/whoami", &["--header", session]).0
+}
+
+/// Accounts and sessions are those of the authentication server, whichever front is asked.
+fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
+    let place = Place::new();
+    let _auth = place.auth();
+    let fronts =
+        [place.front(kind, "one"), place.front(Kind::Epoll, "two"), place.front(Kind::Thread, "three")];
+    sign_up(&fronts[0]);
+    let session = log_in(&fronts[1]);
+    for front in &fronts {
+        assert_eq!(who_am_i(front, &session), 200);
+        assert_eq!(curl(front, "/api/whoami", &["--user", ALICE]).0, 200);
+        assert_eq!(curl(front, "/api/whoami", &["--user", "alice:a guess"]).0, 401);
+    }
+    let ended = curl(&fronts[2], "/api/sessions/current", &["--request", "DELETE", "--header", &session]);
+    assert_eq!(ended.0, 204, "{}", ended.1);
+    for front in &fronts {
+        assert_eq!(who_am_i(front, &session), 401, "it has ended everywhere");
+    }
+    assert!(!place.path("one/directory.sqlite").exists(), "a front keeps no accounts");
+}
+
+/// Nobody is let in on what cannot be asked for, and nothing has to be done when the server is back.
+fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind: Kind) {
+    let place = Place::new();
+    let auth = place.auth();
+    let front = place.front(kind, "one");
+    sign_up(&front);
+    let session = log_in(&front);
+    assert_eq!(who_am_i(&front, &session), 200);
+    // Killed: it says nothing to anybody any more.
+    auth.signal(rustix::process::Signal::KILL);
+    until("what was remembered is not trusted any more", || who_am_i(&front, &session) == 503);
+    let (status, said) = curl(&front, "/api/whoami", &["--include", "--user", ALICE]);
+    assert!(status == 503 && said.to_lowercase().contains("retry-after:"), "{status} {said}");
+    drop(auth);
+    let _auth = place.auth();
+    until("the front asks the server that is back", || who_am_i(&front, &session) == 200);
+}
+
+/// The peer hears that accounts cannot be looked up, the operator why.
+fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) {
+    let place = Place::new();
+    let _auth = place.auth();
+    std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
+    let front = place.front_with(kind, "one", &place.path("another"));
+    assert_eq!(curl(&front, "/api/whoami", &["--user", ALICE]).0, 503);
+    until("the log says why", || front.stderr().contains("it does not take the secret"));
+}
+
+on_each_engine! {
+    fronts_of_one_authentication_server_are_as_one,
+    while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long,
+    a_front_with_another_secret_is_told_nothing_and_its_log_says_why,
+}
+
+#[test]
+fn an_authentication_server_does_not_start_without_a_secret() {
+    for (args, why) in
+        [(&["auth"][..], "--secret-file"), (&["serve", "--auth", "unix:/nowhere"], "--secret-file")]
+    {
+        let output = command().args(args).current_dir(tempfile::tempdir().unwrap()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_secret_that_can_be_guessed_is_none() {
+    let place = Place::new();
+    std::fs::write(place.path("secret"), "short\n").unwrap();
+    let output =
+        command().args(["auth", "--check", "--secret-file"]).arg(place.path("secret")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("at least 16"), "{said}");
+}
