@@ -31,6 +31,10 @@ impl Handler for Counted {
         })
     }
 
+    fn refuse(&self, stream: Stream) -> LocalFuture {
+        self.inner.refuse(stream)
+    }
+
     fn background(&self) -> LocalFuture {
         self.inner.background()
     }

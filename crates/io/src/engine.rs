@@ -74,6 +74,20 @@ pub trait Engine {
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone>;
     /// Ready once the server is to end; stays so. Every task is woken when it comes.
     fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()>;
+    /// Ready once others wait for the place that this connection has; stays so. It is for a connection of
+    /// which nothing is under way: who is told so must end at once, because no other is told. It never comes
+    /// where connections take turns, because they take no place from each other.
+    fn poll_room_wanted(&self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+    /// Whether others wait for the place of a connection, so that it is not to be kept any longer than for
+    /// what is under way. Who is told so is not the only one.
+    fn is_room_wanted(&self) -> bool {
+        false
+    }
+    /// Says that nothing is left of this connection but to wait for its end: where it has a place that others
+    /// may wait for, they get it.
+    fn leave(&self) {}
     /// Fills `into` with unpredictable bytes (in the simulator, the seed's).
     fn entropy(&self, into: &mut [u8]);
 }
@@ -82,6 +96,12 @@ pub trait Engine {
 pub trait Handler {
     /// Serves one connection from its first byte to its last.
     fn serve(&self, stream: Stream) -> LocalFuture;
+
+    /// Tells a peer that it cannot be served now, in the protocol's own words, and ends the connection. A
+    /// protocol without such words drops it.
+    fn refuse(&self, stream: Stream) -> LocalFuture {
+        Box::pin(async move { drop(stream) })
+    }
 
     /// What goes on beside the connections (a log to be flushed), one per thread that serves; dropped when
     /// that thread ends.

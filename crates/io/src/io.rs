@@ -143,6 +143,23 @@ impl Io {
         self.engine.poll_stopping(cx)
     }
 
+    /// Waits until others want the place of this connection, of which nothing is under way. Level-triggered,
+    /// and binding: who has been told must end at once.
+    pub async fn room_wanted(&self) {
+        poll_fn(|cx| self.engine.poll_room_wanted(cx)).await;
+    }
+
+    /// Whether others want the place of this connection, which is then not to be kept when what is under way
+    /// is done.
+    pub fn is_room_wanted(&self) -> bool {
+        self.engine.is_room_wanted()
+    }
+
+    /// Says that nothing is left of this connection but to wait for its end: its place is for others.
+    pub fn leave(&self) {
+        self.engine.leave();
+    }
+
     /// Fills `into` with unpredictable bytes.
     pub fn entropy(&self, into: &mut [u8]) {
         self.engine.entropy(into);

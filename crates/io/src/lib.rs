@@ -17,6 +17,7 @@
 //! 5. Dropping a stream aborts it, [`Stream::finish`] delivers it.
 //! 6. A panic ends one connection.
 //! 7. [`Io::stopping`] is level-triggered and reaches every idle wait.
+//! 8. [`Io::room_wanted`] is so too, for a connection; it never comes while nobody waits for a place.
 #![forbid(unsafe_code)]
 
 mod address;

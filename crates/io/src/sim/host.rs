@@ -50,6 +50,7 @@ pub(super) struct Machine {
     heads: Rc<Pool>,
     bodies: Rc<Pool>,
     jobs: Cell<usize>,
+    room_wanted: Cell<bool>,
 }
 
 impl Host {
@@ -69,6 +70,7 @@ impl Host {
             heads: Pool::new(HEAD_BLOCK_BYTES),
             bodies: Pool::new(BODY_BLOCK_BYTES),
             jobs: Cell::new(0),
+            room_wanted: Cell::new(false),
         };
         let bell: Arc<dyn Notify> = Arc::<super::world::Bell>::clone(&world.stop_bell);
         machine.stop.tell(&bell);
@@ -99,6 +101,12 @@ impl Host {
     pub fn order_stop(&self) {
         self.machine.world.log(self.machine.number, 0, Happened::Stopping, 0);
         self.machine.stop.order();
+    }
+
+    /// Says whether others want the places of its connections, as an engine does that has few.
+    pub fn want_room(&self, wanted: bool) {
+        self.machine.room_wanted.set(wanted);
+        self.machine.world.stop_bell.notify();
     }
 
     /// Cuts its power: its disk answers no more, and nothing that it sends leaves it. Its tasks go on, to
@@ -185,6 +193,15 @@ impl Engine for SimEngine {
     fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {
         // Nothing is kept of `cx`: the order wakes every task.
         if self.0.stop.is_ordered() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn poll_room_wanted(&self, _: &mut Context<'_>) -> Poll<()> {
+        // As above: what is said wakes every task.
+        if self.0.room_wanted.get() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn is_room_wanted(&self) -> bool {
+        self.0.room_wanted.get()
     }
 
     fn entropy(&self, into: &mut [u8]) {

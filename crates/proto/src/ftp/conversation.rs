@@ -38,10 +38,7 @@ enum Ending {
 
 /// Serves a session from its first byte to its last.
 pub(super) async fn hold(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
-    let peer = stream.peer().clone();
-    let control = Control::new(&shared.io, stream);
-    let mut conversation =
-        Conversation { shared: &shared, control, peer, state: State::new(), nobody_since: None };
+    let mut conversation = Conversation::new(stream, &shared);
     match conversation.run().await {
         Ending::Close => conversation.control.stream.tx.finish(),
         // Apart, because it is rare: room for it in every session's memory would be a waste.
@@ -50,7 +47,21 @@ pub(super) async fn hold(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
     }
 }
 
-impl Conversation<'_> {
+/// Tells who cannot be served now so, and ends: "421 Service not available, closing control connection" is
+/// an answer to coming (RFC 959, section 5.4).
+pub(super) async fn refuse(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
+    let mut conversation = Conversation::new(stream, &shared);
+    conversation.control.say(&Answer::new(421, "All workers are taken; try again shortly."));
+    conversation.linger().await;
+}
+
+impl<'a> Conversation<'a> {
+    fn new(stream: plimsoll_io::Stream, shared: &'a Shared) -> Conversation<'a> {
+        let peer = stream.peer().clone();
+        let control = Control::new(&shared.io, stream);
+        Conversation { shared, control, peer, state: State::new(), nobody_since: None }
+    }
+
     /// Obeys commands until one of them, or what is no command, is the last.
     async fn run(&mut self) -> Ending {
         self.control.say(&Answer::new(220, "plimsoll is ready."));
@@ -129,6 +140,7 @@ impl Conversation<'_> {
     /// Ends a connection on which the peer may still be sending: it is read until it ends, so that it is not
     /// reset before it has read the answer.
     async fn linger(mut self) {
+        self.shared.io.leave();
         let Control { stream, deadline, .. } = &mut self.control;
         loop {
             let before = stream.tx.unsent();

@@ -80,6 +80,10 @@ impl Handler for Ftp {
     fn serve(&self, stream: Stream) -> LocalFuture {
         Box::pin(conversation::hold(stream, self.shared()))
     }
+
+    fn refuse(&self, stream: Stream) -> LocalFuture {
+        Box::pin(conversation::refuse(stream, self.shared()))
+    }
 }
 
 impl Shared {

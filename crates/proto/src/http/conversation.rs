@@ -5,6 +5,7 @@
 //! knows where the next one would begin; at the order to stop, what was begun is finished.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use plimsoll_io::{Deadline, Either, Elapsed, Lease, Stream, Tx, select};
 use plimsoll_wire::http::answer::AnswerHead;
@@ -15,7 +16,7 @@ use super::access_log::Line;
 use super::answer::Answer;
 use super::body::{BodyState, RequestBody};
 use super::inbox::{Inbox, NoHead};
-use super::limits::{REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
+use super::limits::{Limits, REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
 use super::problem::problem;
 use super::request::Request;
 use super::sending::{self, Sent};
@@ -23,16 +24,16 @@ use super::service::{Service, Shared};
 
 /// Serves a connection from its first byte to its last.
 pub(super) async fn hold<S: Service>(stream: Stream, shared: Rc<Shared<S>>) {
-    let peer = stream.peer().clone();
-    let (rx, tx) = stream.split();
-    let deadline = shared.io.deadline();
-    let mut conversation = Conversation { shared: &shared, inbox: Inbox::new(rx), tx, deadline, peer };
-    match conversation.run().await {
-        Ending::Close => conversation.close().await,
-        // Apart, because it is rare: room for it in every connection's memory would be a waste.
-        Ending::Linger => Box::pin(conversation.linger()).await,
-        Ending::Abort => {}
-    }
+    let mut conversation = Conversation::new(stream, &shared);
+    let ending = conversation.run().await;
+    conversation.end(ending).await;
+}
+
+/// Tells who cannot be served now so, and ends.
+pub(super) async fn refuse<S: Service>(stream: Stream, shared: Rc<Shared<S>>) {
+    let mut conversation = Conversation::new(stream, &shared);
+    let ending = conversation.turn_away().await;
+    conversation.end(ending).await;
 }
 
 struct Conversation<'a, S> {
@@ -41,6 +42,8 @@ struct Conversation<'a, S> {
     tx: Tx,
     deadline: Deadline,
     peer: plimsoll_io::Peer,
+    /// Whether it has had an answer, and is kept for another request.
+    kept: bool,
 }
 
 /// How a conversation ends.
@@ -53,7 +56,23 @@ enum Ending {
     Abort,
 }
 
-impl<S: Service> Conversation<'_, S> {
+impl<'a, S: Service> Conversation<'a, S> {
+    fn new(stream: Stream, shared: &'a Shared<S>) -> Conversation<'a, S> {
+        let peer = stream.peer().clone();
+        let (rx, tx) = stream.split();
+        let (inbox, deadline) = (Inbox::new(rx), shared.io.deadline());
+        Conversation { shared, inbox, tx, deadline, peer, kept: false }
+    }
+
+    async fn end(mut self, ending: Ending) {
+        match ending {
+            Ending::Close => self.close().await,
+            // Apart, because it is rare: room for it in every connection's memory would be a waste.
+            Ending::Linger => Box::pin(self.linger()).await,
+            Ending::Abort => {}
+        }
+    }
+
     /// Answers requests until one of them, or what is no request, is the last.
     async fn run(&mut self) -> Ending {
         let mut in_a_row = 0;
@@ -70,6 +89,7 @@ impl<S: Service> Conversation<'_, S> {
                     if let Some(ending) = Box::pin(self.one_request(block, &head)).await {
                         return ending;
                     }
+                    self.kept = true;
                 }
                 Err(NoHead::Ended) => return Ending::Close,
                 // A request may be on its way to us: closing on it would be a reset.
@@ -93,13 +113,25 @@ impl<S: Service> Conversation<'_, S> {
         self.inbox.head(&self.shared.limits().head, &self.deadline).await
     }
 
-    /// Waits for a request's first bytes, for the idle time at most, and no longer than the server runs.
+    /// Waits for a request's first bytes, for the idle time at most, and no longer than the server runs. Who
+    /// is idle makes room for others who wait; who has only just come has the time of a head to begin.
     async fn idle(&mut self) -> Result<(), NoHead> {
-        self.deadline.after(self.shared.limits().idle_time);
-        let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
-        match self.deadline.within(first).await {
+        let Limits { head_time, idle_time, .. } = *self.shared.limits();
+        let undisturbed = if self.kept { Duration::ZERO } else { head_time.min(idle_time) };
+        if !self.kept {
+            self.deadline.after(undisturbed);
+            let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
+            match self.deadline.within(first).await {
+                Ok(Either::Left(received)) => return received,
+                Ok(Either::Right(())) => return Err(NoHead::Unwanted),
+                Err(Elapsed) => {}
+            }
+        }
+        self.deadline.after(idle_time - undisturbed);
+        let unwanted = select(self.shared.io.stopping(), self.shared.io.room_wanted());
+        match self.deadline.within(select(self.inbox.first_bytes(), unwanted)).await {
             Ok(Either::Left(received)) => received,
-            Ok(Either::Right(())) | Err(Elapsed) => Err(NoHead::Unwanted),
+            Ok(Either::Right(_)) | Err(Elapsed) => Err(NoHead::Unwanted),
         }
     }
 
@@ -115,8 +147,12 @@ impl<S: Service> Conversation<'_, S> {
         } else {
             self.ask(&block, head, &mut body).await
         };
-        let keep =
-            head.keeps_alive() && !too_long && body.can_be_discarded() && !self.shared.io.is_stopping();
+        let io = &self.shared.io;
+        let keep = head.keeps_alive()
+            && !too_long
+            && body.can_be_discarded()
+            && !io.is_stopping()
+            && !io.is_room_wanted();
         let sent = self.answer(answer, head, keep).await;
         self.note(&block, Some(head), &sent);
         if sent.broken {
@@ -194,11 +230,40 @@ impl<S: Service> Conversation<'_, S> {
 
     /// Answers what is no request, and ends.
     async fn refuse(&mut self, status: Status, detail: &str) -> Ending {
-        let mut answer = problem(status, detail);
-        self.complete(&mut answer, false, Version::Http11);
-        let sent = sending::send(answer, true, &mut self.tx, &self.deadline, self.shared).await;
-        self.note(&[], None, &sent);
+        self.last_answer(problem(status, detail), &[], None).await
+    }
+
+    async fn last_answer(&mut self, mut answer: Answer, block: &[u8], head: Option<&Head>) -> Ending {
+        self.complete(&mut answer, false, head.map_or(Version::Http11, Head::version));
+        let with_body = head.is_none_or(|head| head.method() != Method::Head);
+        let sent = sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await;
+        self.note(block, head, &sent);
         if sent.broken { Ending::Abort } else { Ending::Linger }
+    }
+
+    /// Answers that this server can serve nobody more just now: "The server MAY send a Retry-After header
+    /// field to suggest an appropriate amount of time for the client to wait before retrying the request"
+    /// (RFC 9110, section 15.6.4). A request is waited for, so that it is this that is answered.
+    async fn turn_away(&mut self) -> Ending {
+        let busy = problem(Status::SERVICE_UNAVAILABLE, "All workers are taken; try again shortly.")
+            .field_display("Retry-After", RETRY_AFTER_SECONDS);
+        match self.head_for_a_moment().await {
+            Ok((block, head)) => self.last_answer(busy, &block, Some(&head)).await,
+            Err(NoHead::Late | NoHead::Unwanted) => self.last_answer(busy, &[], None).await,
+            Err(NoHead::Refused(refusal)) => self.refuse(refusal.status(), refusal.detail()).await,
+            Err(NoHead::Ended) => Ending::Close,
+        }
+    }
+
+    /// The head of a request that will not be served: it is waited for no longer than for an end.
+    async fn head_for_a_moment(&mut self) -> Result<(Lease, Head), NoHead> {
+        self.deadline.after(self.shared.limits().linger_time);
+        let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
+        match self.deadline.within(first).await {
+            Ok(Either::Left(received)) => received?,
+            Ok(Either::Right(())) | Err(Elapsed) => return Err(NoHead::Unwanted),
+        }
+        self.inbox.head(&self.shared.limits().head, &self.deadline).await
     }
 
     /// Counts and logs an answer.
@@ -229,6 +294,7 @@ impl<S: Service> Conversation<'_, S> {
     /// Ends a connection on which the peer may still be sending: it is read until it ends, so that it is not
     /// reset before it has read the answer. Whoever takes too long is cut off; there is nobody to tell.
     async fn linger(self) {
+        self.shared.io.leave();
         let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
         loop {
             let before = stream.tx.unsent();
@@ -252,7 +318,6 @@ fn joined(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use plimsoll_io::sim::{Faults, Sim};
     use plimsoll_io::{Segment, Setup, Want};
@@ -261,7 +326,7 @@ mod tests {
     use crate::Current;
     use crate::http::limits::MADE_BYTES_MAX;
     use crate::http::site::HotSet;
-    use crate::http::{AccessLog, Body, Counters, Http, Limits, Snapshot};
+    use crate::http::{AccessLog, Body, Counters, Http, Snapshot};
 
     /// More than a simulated system takes before its peer reads.
     const LARGE_BYTES: usize = 1 << 20;

@@ -96,6 +96,10 @@ impl<S: Service + 'static> Handler for Http<S> {
         Box::pin(conversation::hold(stream, self.shared()))
     }
 
+    fn refuse(&self, stream: Stream) -> LocalFuture {
+        Box::pin(conversation::refuse(stream, self.shared()))
+    }
+
     fn background(&self) -> LocalFuture {
         let latest = self.latest.borrow();
         let (io, log) = (latest.io.clone(), Rc::clone(&latest.log));

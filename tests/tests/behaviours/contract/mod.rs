@@ -9,6 +9,7 @@ mod ends;
 mod leases;
 mod over_a_transport;
 mod panics;
+mod room;
 mod sending;
 mod stopping;
 mod two_streams;

@@ -1,0 +1,49 @@
+//! The wish that a connection make room: it comes to nobody while nobody waits for a place.
+
+use std::rc::Rc;
+
+use plimsoll_io::{Either, Handler, Io, Segment, Stream, Want, select};
+use plimsoll_tests::service::Each;
+use plimsoll_tests::{Protocol, Scenario, Scene, behaviours};
+
+fn scenario() -> Scenario {
+    Scenario { protocol: Protocol::Of(handler), ..Scenario::default() }
+}
+
+fn handler(io: Io) -> Rc<dyn Handler> {
+    Rc::new(Each(io, echo_until_room_is_wanted))
+}
+
+/// Sends back what comes, as long as there is room.
+async fn echo_until_room_is_wanted(io: Io, mut stream: Stream) {
+    loop {
+        match select(stream.rx.recv(Want::Head), io.room_wanted()).await {
+            Either::Left(Ok(Some(lease))) if !io.is_room_wanted() => stream.tx.push(Segment::Lease(lease)),
+            _ => break,
+        }
+    }
+    // Whoever leaves still ends as any other.
+    io.leave();
+    let _ = stream.finish().await;
+}
+
+async fn nobody_is_to_make_room_while_nobody_waits(scene: Scene) {
+    let mut clients = Vec::new();
+    for _ in 0..10 {
+        clients.push(scene.connect().await);
+    }
+    for round in ["once", "twice"] {
+        for client in &mut clients {
+            client.send(round).await;
+            assert_eq!(client.body(round.len()).await.unwrap(), round.as_bytes());
+        }
+    }
+    for client in &mut clients {
+        client.stream.tx.finish();
+        client.expect_end().await;
+    }
+    drop(clients);
+    scene.until(|| scene.open() == 0).await;
+}
+
+behaviours!(scenario; nobody_is_to_make_room_while_nobody_waits);
