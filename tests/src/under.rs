@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_engine::{Connections, Kind, Plan, SystemFs, bind, block_on, check_ring, serve};
+use plimsoll_engine::{Connections, Kind, Plan, SystemFs, WhenFull, bind, block_on, check_ring, serve};
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Fs, Io, Setup, Stop};
 
@@ -24,12 +24,16 @@ use crate::service::{self, Seen};
 pub enum Engine {
     Epoll,
     Thread,
+    Pool,
     Uring,
     Simulator,
 }
 
 /// Seeds of the simulator on each commit; `PLIMSOLL_SEEDS` says otherwise.
 const SEEDS: u64 = 200;
+
+/// Workers of a pool: more than any behaviour has connections open at a time.
+const WORKERS: usize = 128;
 
 /// No behaviour takes longer than this on a real engine, also on a slow machine.
 const TIME_MAX: Duration = Duration::from_secs(90);
@@ -43,6 +47,7 @@ pub fn under<F: Future<Output = ()> + 'static>(
     match engine {
         Engine::Epoll => for_real(engine, Kind::Epoll, &scenario(), behaviour),
         Engine::Thread => for_real(engine, Kind::Thread, &scenario(), behaviour),
+        Engine::Pool => for_real(engine, Kind::Pool, &scenario(), behaviour),
         Engine::Uring if has_a_ring() => for_real(engine, Kind::Uring, &scenario(), behaviour),
         Engine::Uring => {}
         Engine::Simulator => {
@@ -172,7 +177,8 @@ fn start(kind: Kind, http: Setup, ftp: Option<Setup>, grace: Duration) -> Runnin
     let (stop, connections) = (Stop::new(), Connections::new(10_000));
     let plan = Plan {
         engine: kind,
-        threads: 2,
+        threads: if kind == Kind::Pool { WORKERS } else { 2 },
+        when_full: WhenFull::Block,
         listeners,
         stop: stop.clone(),
         grace,

@@ -79,9 +79,13 @@ impl Connections {
         self.open() >= self.max
     }
 
-    /// How many were refused because their address had half of all places.
+    /// How many were refused: their address had half of all places, or no worker came to them.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many were cut off because the grace was over.
@@ -103,7 +107,7 @@ impl Connections {
             let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
             let count = by_address.entry(address).or_default();
             if *count >= (self.max / 2).max(1) {
-                self.refused.fetch_add(1, Ordering::Relaxed);
+                self.count_refused();
                 return None;
             }
             *count += 1;

@@ -3,7 +3,7 @@
 //! It is not a dispatcher: it runs the tasks it is given. What must hold: after each task's turn, what it
 //! pushed is sent; a thread parks only when nothing is ready; an order to stop wakes every task once.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,6 +21,16 @@ use crate::notifier::Notifier;
 use crate::offload::Offload;
 use crate::sockets::{Sockets, Wait};
 
+/// What a connection has that others may wait for, where a thread serves one at a time.
+pub(crate) trait Place {
+    /// See [`Engine::poll_room_wanted`].
+    fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()>;
+    /// See [`Engine::is_room_wanted`].
+    fn is_room_wanted(&self) -> bool;
+    /// See [`Engine::leave`].
+    fn leave(&self);
+}
+
 /// One thread's engine.
 pub(crate) struct Driver {
     executor: Executor,
@@ -32,6 +42,7 @@ pub(crate) struct Driver {
     stop: Stop,
     stop_seen: Cell<Option<Instant>>,
     connections: Arc<Connections>,
+    place: OnceCell<Rc<dyn Place>>,
 }
 
 impl Driver {
@@ -54,7 +65,14 @@ impl Driver {
             stop: stop.clone(),
             stop_seen: Cell::new(None),
             connections: Arc::clone(connections),
+            place: OnceCell::new(),
         }))
+    }
+
+    /// Has its connections take turns in one place that others wait for.
+    pub(crate) fn have_one_place(&self, place: Rc<dyn Place>) {
+        // A second time changes nothing: a driver serves one worker.
+        let _ = self.place.set(place);
     }
 
     /// Makes this thread the driver's own; without it, every wake goes the long way round.
@@ -181,6 +199,20 @@ impl Engine for Driver {
     fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {
         // No waker is kept: when the order comes, `look_around` wakes every task.
         if self.stop.is_ordered() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.place.get().map_or(Poll::Pending, |place| place.poll_room_wanted(cx))
+    }
+
+    fn is_room_wanted(&self) -> bool {
+        self.place.get().is_some_and(|place| place.is_room_wanted())
+    }
+
+    fn leave(&self) {
+        if let Some(place) = self.place.get() {
+            place.leave();
+        }
     }
 
     fn entropy(&self, into: &mut [u8]) {

@@ -28,4 +28,4 @@ pub use connections::Connections;
 pub use files::{SystemFs, check_kernel};
 pub use ready::{Bound, bind};
 pub use ring::{NoRing, check_ring};
-pub use serve::{Kind, Plan, UnknownEngine, serve};
+pub use serve::{Kind, NoWhenFull, Plan, UnknownEngine, WhenFull, serve};

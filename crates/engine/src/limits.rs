@@ -41,6 +41,23 @@ pub const LISTING_JOBS_MAX: usize = 64;
 pub const CHORE_THREADS: usize = 2;
 /// Such work that waits for a thread; more is refused, which a client sees as 503.
 pub const CHORE_JOBS_MAX: usize = 256;
+/// Workers of the engine `pool` for each core, unless the operator says how many: they wait for slow clients
+/// more than they work.
+pub const WORKERS_PER_CORE: usize = 16;
+/// Connections that wait for a worker, for each worker there is: as many short requests are answered in about
+/// a second. More wait in the kernel, or are refused.
+pub const QUEUE_PER_WORKER_MAX: usize = 64;
+/// How long a connection waits for a worker where those who would have to wait are refused.
+pub const QUEUE_TIME_MAX: Duration = Duration::from_secs(1);
+/// How often those who wait are looked at there.
+pub const QUEUE_LOOK_PAUSE: Duration = Duration::from_millis(100);
+/// Connections that are being told that they are refused; more wait until some have gone.
+pub const REFUSALS_MAX: usize = 256;
+/// How long after the grace those can be told so who no worker came to.
+pub const LAST_WORD_TIME: Duration = Duration::from_secs(1);
+/// Connections of one worker of which nothing is left but to wait for their end, the one served among them:
+/// with so many it takes no other.
+pub const ENDING_PER_WORKER_MAX: usize = 64;
 /// Stack of a thread that serves one connection, in bytes: protocol futures live on the heap.
 pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 /// How often a lookup is tried again when folders are renamed while it runs.

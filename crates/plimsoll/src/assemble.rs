@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, Secret};
-use plimsoll_engine::{Connections, Kind, Plan, serve};
+use plimsoll_engine::{Connections, Kind, Plan, WhenFull, serve};
 use plimsoll_io::{Handler, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::Current;
@@ -53,6 +53,7 @@ struct Currents {
 struct Shared {
     engine: Kind,
     threads: usize,
+    when_full: WhenFull,
     counters: Arc<Counters>,
     hot: Arc<HotSet>,
     connections: Arc<Connections>,
@@ -114,7 +115,8 @@ impl Server {
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let shared = Arc::new(Shared {
             engine: fixed.engine,
-            threads: if fixed.engine == Kind::Thread { 1 } else { fixed.threads.number() },
+            threads: if fixed.engine == Kind::Thread { 1 } else { fixed.threads.number(fixed.engine) },
+            when_full: fixed.queue,
             hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
             connections: Connections::new(open_files::connections_max(config, limit)),
             stop: Stop::new(),
@@ -148,8 +150,9 @@ impl Server {
         let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
         let listeners = http_listeners.chain(ftp_listeners).collect();
         let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
-        let (engine, threads, grace) = (self.shared.engine, self.shared.threads, self.grace);
-        let served = serve(Plan { engine, threads, listeners, stop, grace, connections });
+        let Shared { engine, threads, when_full, .. } = *self.shared;
+        let plan = Plan { engine, threads, when_full, listeners, stop, grace: self.grace, connections };
+        let served = serve(plan);
         drop((http, ftp));
         let cut_off = self.shared.connections.cut_off();
         if cut_off > 0 {

@@ -17,6 +17,14 @@ pub fn threads(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there").count()
 }
 
+/// How many threads of `pid` have a name that begins with `prefix`.
+pub fn threads_named(pid: u32, prefix: &str) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there");
+    // A thread may end between the two looks.
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.starts_with(prefix)).count()
+}
+
 /// The most memory that `pid` has had resident so far, in KiB.
 pub fn peak_kib(pid: u32) -> u64 {
     field(&read(pid, "status"), "VmHWM:")

@@ -31,6 +31,7 @@ mod packaging;
 mod passwords;
 mod person;
 mod pipelines;
+mod pool;
 mod prefetch;
 mod ready;
 mod reload;

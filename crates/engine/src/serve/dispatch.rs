@@ -7,6 +7,7 @@ use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use plimsoll_io::{Either, Io, Peer, select};
 
@@ -23,17 +24,21 @@ pub(super) struct Accepted {
     pub(super) admitted: Admitted,
 }
 
-/// Accepts at `bound` until the order to stop and hands every connection to `serve`.
+/// Accepts at `bound`, as long as there is room, until the order to stop, and hands every connection to
+/// `serve` in the same turn in which there was room for it.
 pub(super) fn accept_all(
     driver: &Rc<Driver>,
     bound: Bound,
     connections: &Arc<Connections>,
+    room: impl Fn(&mut Context<'_>) -> Poll<()> + 'static,
     serve: impl Fn(Accepted) + 'static,
 ) -> impl Future<Output = ()> + 'static {
     let (io, connections) = (driver.io(), Arc::clone(connections));
     let listener = driver.sockets().acceptor(bound);
     async move {
-        while let Either::Left(accepted) = select(next(&listener, &io, &connections), io.stopping()).await {
+        while let Either::Left(accepted) =
+            select(next(&listener, &io, &connections, &room), io.stopping()).await
+        {
             serve(accepted);
         }
         poll_fn(|cx| listener.poll_end(cx)).await;
@@ -47,12 +52,26 @@ pub(super) fn accept_all(
     }
 }
 
-async fn next(listener: &Acceptor, io: &Io, connections: &Arc<Connections>) -> Accepted {
+/// Who is always ready for one more.
+pub(super) fn always(_: &mut Context<'_>) -> Poll<()> {
+    Poll::Ready(())
+}
+
+async fn next(
+    listener: &Acceptor,
+    io: &Io,
+    connections: &Arc<Connections>,
+    room: &impl Fn(&mut Context<'_>) -> Poll<()>,
+) -> Accepted {
     loop {
         while connections.is_full() {
             io.sleep(FULL_PAUSE).await;
         }
-        match poll_fn(|cx| listener.poll_accept(cx)).await {
+        let accepted = poll_fn(|cx| {
+            ready!(room(cx));
+            listener.poll_accept(cx)
+        });
+        match accepted.await {
             Ok((fd, peer)) => {
                 // Who is refused is dropped here: its descriptor closes.
                 if let Some(admitted) = connections.admit(&peer) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use plimsoll_io::{Handler, Setup};
 
 use super::Plan;
-use super::dispatch::{Accepted, accept_all};
+use super::dispatch::{Accepted, accept_all, always};
 use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::offload::Offload;
@@ -72,7 +72,7 @@ fn run_on(
         driver.spawn(handler.background());
         let (spawner, counted) = (Rc::clone(driver), Rc::clone(&open));
         let serve = move |accepted| serve_here(&spawner, &handler, accepted, &counted);
-        let accepts = accept_all(driver, bound, connections, serve);
+        let accepts = accept_all(driver, bound, connections, always, serve);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
     // An accepting task holds `open` too, until it ends at the order to stop.

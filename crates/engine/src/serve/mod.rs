@@ -6,7 +6,10 @@
 
 mod dispatch;
 mod loops;
+mod pool;
+mod queue;
 mod thread;
+mod worker;
 
 use std::fmt;
 use std::io;
@@ -17,7 +20,7 @@ use std::time::Duration;
 use plimsoll_io::{Setup, Stop};
 
 use crate::connections::Connections;
-use crate::limits::DESCRIPTORS_RESERVED;
+use crate::limits::{DESCRIPTORS_RESERVED, WORKERS_PER_CORE};
 use crate::offload::Offload;
 use crate::ready::{Bound, Park};
 use crate::ring::{NoRing, check_ring};
@@ -28,6 +31,8 @@ use crate::sockets::Wait;
 pub enum Kind {
     /// A thread for each connection.
     Thread,
+    /// So many threads, each of which serves one connection at a time; others wait in a queue.
+    Pool,
     /// A loop for each core, in which all connections take turns.
     Epoll,
     /// A loop for each core over a ring of its own, to which the work itself is handed.
@@ -36,23 +41,32 @@ pub enum Kind {
 
 /// A name that is no engine's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no engine {0:?}: write auto, thread, epoll or uring")]
+#[error("there is no engine {0:?}: write auto, thread, pool, epoll or uring")]
 pub struct UnknownEngine(String);
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 3] = [Kind::Thread, Kind::Epoll, Kind::Uring];
+    pub const ALL: [Kind; 4] = [Kind::Thread, Kind::Pool, Kind::Epoll, Kind::Uring];
 
     /// How many connections may be open where `open_files` descriptors may: each takes its socket, and can
     /// have as many as `beside` more for what it does.
     pub fn connections_max(self, open_files: u64, beside: u64) -> usize {
         let own = match self {
             // Its thread has a bell.
-            Kind::Thread => 2,
+            Kind::Thread | Kind::Pool => 2,
             Kind::Epoll | Kind::Uring => 1,
         };
         let (each, left) = (own + beside, open_files.saturating_sub(DESCRIPTORS_RESERVED));
         usize::try_from(left / each).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// How many threads there are for connections on a machine of so many cores, unless the operator says.
+    pub fn threads(self, cores: usize) -> usize {
+        match self {
+            Kind::Thread => 1,
+            Kind::Pool => cores.saturating_mul(WORKERS_PER_CORE),
+            Kind::Epoll | Kind::Uring => cores,
+        }
     }
 
     /// Whether this system has what the engine needs.
@@ -65,7 +79,7 @@ impl Kind {
 
     pub(crate) fn wait(self) -> Wait {
         match self {
-            Kind::Thread => Wait::Ready(Park::Poll),
+            Kind::Thread | Kind::Pool => Wait::Ready(Park::Poll),
             Kind::Epoll => Wait::Ready(Park::Epoll),
             Kind::Uring => Wait::Ring,
         }
@@ -73,7 +87,7 @@ impl Kind {
 
     pub(crate) fn offload(self) -> io::Result<Offload> {
         match self {
-            Kind::Thread => Offload::in_place(),
+            Kind::Thread | Kind::Pool => Offload::in_place(),
             Kind::Epoll | Kind::Uring => Offload::pooled(),
         }
     }
@@ -83,6 +97,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kind::Thread => "thread",
+            Kind::Pool => "pool",
             Kind::Epoll => "epoll",
             Kind::Uring => "uring",
         })
@@ -96,8 +111,45 @@ impl FromStr for Kind {
         match name {
             "auto" | "epoll" => Ok(Kind::Epoll),
             "thread" => Ok(Kind::Thread),
+            "pool" => Ok(Kind::Pool),
             "uring" => Ok(Kind::Uring),
             _ => Err(UnknownEngine(name.to_owned())),
+        }
+    }
+}
+
+/// What becomes of a connection that comes when all workers are taken and their queue is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It is not accepted: it waits in the kernel.
+    #[default]
+    Block,
+    /// It is accepted and told that it cannot be served; so is one that has waited too long in the queue.
+    Refuse,
+}
+
+/// A word that does not say what to do when the queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write one of: block, refuse")]
+pub struct NoWhenFull;
+
+impl fmt::Display for WhenFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WhenFull::Block => "block",
+            WhenFull::Refuse => "refuse",
+        })
+    }
+}
+
+impl FromStr for WhenFull {
+    type Err = NoWhenFull;
+
+    fn from_str(word: &str) -> Result<WhenFull, NoWhenFull> {
+        match word {
+            "block" => Ok(WhenFull::Block),
+            "refuse" => Ok(WhenFull::Refuse),
+            _ => Err(NoWhenFull),
         }
     }
 }
@@ -106,8 +158,10 @@ impl FromStr for Kind {
 pub struct Plan {
     /// The kind of engine.
     pub engine: Kind,
-    /// Loops of an engine that has loops.
+    /// Loops of an engine that has loops, workers of one that has workers.
     pub threads: usize,
+    /// What becomes of those who come when all workers are taken.
+    pub when_full: WhenFull,
     /// Where to listen, and the protocol behind each.
     pub listeners: Vec<(Bound, Setup)>,
     /// The order to end.
@@ -126,6 +180,7 @@ pub fn serve(plan: Plan) -> io::Result<()> {
     plan.engine.check()?;
     match plan.engine {
         Kind::Thread => thread::serve(plan),
+        Kind::Pool => pool::serve(plan),
         Kind::Epoll | Kind::Uring => loops::serve(plan),
     }
 }
@@ -142,9 +197,18 @@ mod tests {
     }
 
     #[test]
+    fn a_pool_has_more_workers_than_there_are_cores() {
+        assert_eq!(Kind::Pool.threads(2), 32);
+        assert_eq!([Kind::Epoll, Kind::Uring].map(|kind| kind.threads(2)), [2, 2]);
+    }
+
+    #[test]
     fn every_engine_is_found_by_its_own_name() {
         for kind in Kind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        for when in [WhenFull::Block, WhenFull::Refuse] {
+            assert_eq!(when.to_string().parse(), Ok(when));
         }
         let unknown = "quick".parse::<Kind>().unwrap_err().to_string();
         assert!(unknown.contains("quick") && unknown.contains("epoll"), "{unknown}");

@@ -1,6 +1,6 @@
 //! A thread for each connection, parked in poll(2).
 //!
-//! It is not bounded by a queue (the pool engine will be), only by the count of connections. What must
+//! It is not bounded by a queue (`pool` is), only by the count of connections. What must
 //! hold: a connection's thread shares nothing with others but counters, and blocks nobody when it blocks.
 
 use std::io;
@@ -11,7 +11,7 @@ use plimsoll_io::{Setup, Stop};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::dispatch::{Accepted, accept_all};
+use super::dispatch::{Accepted, accept_all, always};
 use super::{Kind, Plan};
 use crate::connections::Connections;
 use crate::driver::Driver;
@@ -28,7 +28,7 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
         let (stop, offload, connections_of) = (stop.clone(), offload.clone(), Arc::clone(&connections));
         let own = Own { setup, stop, offload, connections: connections_of, grace };
         let serve = move |accepted| serve_apart(accepted, own.clone());
-        let accepts = accept_all(&driver, bound, &connections, serve);
+        let accepts = accept_all(&driver, bound, &connections, always, serve);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
     driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)));

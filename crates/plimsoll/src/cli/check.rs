@@ -24,7 +24,8 @@ pub(super) fn what_would_be_done(config: &Config) -> String {
     }
     let threads = match fixed.engine {
         Kind::Thread => "a thread per connection".to_owned(),
-        Kind::Epoll | Kind::Uring => format!("loops: {}", fixed.threads.number()),
+        Kind::Pool => format!("workers: {}, queue {}", fixed.threads.number(fixed.engine), fixed.queue),
+        Kind::Epoll | Kind::Uring => format!("loops: {}", fixed.threads.number(fixed.engine)),
     };
     lines.push(("run", format!("engine {}, {threads}, grace {}", fixed.engine, fixed.grace)));
     if fixed.hot_bytes.0 > 0 {

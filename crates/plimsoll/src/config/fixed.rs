@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
-use plimsoll_engine::Kind;
+use plimsoll_engine::{Kind, WhenFull};
 use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
@@ -60,13 +60,19 @@ pub(crate) struct Fixed {
     pub(crate) durability: Durability,
 
     /// What runs connections: auto, epoll (a loop per core), uring (the same
-    /// on io_uring) or thread (a thread per connection)
+    /// on io_uring), thread (a thread per connection) or pool (so many threads, and a queue)
     #[arg(long, env = "PLIMSOLL_ENGINE", default_value = "auto")]
     pub(crate) engine: Kind,
 
-    /// Loops of an engine that has loops; auto is one per core
+    /// Loops of an engine that has loops, auto is one per core; workers of the engine pool, auto is 16
+    /// per core
     #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS", default_value = "auto")]
     pub(crate) threads: Threads,
+
+    /// What the engine pool does with who comes when all workers are taken and the queue is full: block (they
+    /// wait) or refuse (they are told, also after a second in the queue)
+    #[arg(long, value_name = "block|refuse", env = "PLIMSOLL_QUEUE", default_value = "block")]
+    pub(crate) queue: WhenFull,
 
     /// Memory for files that are kept ready to send, such as 64MiB; 0 keeps none
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_HOT_BYTES", default_value = "64MiB")]

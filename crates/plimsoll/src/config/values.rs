@@ -7,10 +7,11 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use plimsoll_client::http::Url;
+use plimsoll_engine::Kind;
 
 use super::units::Size;
 
-/// More loops than any machine has cores for.
+/// More loops than any machine has cores for, and as many workers as a pool may have.
 const THREADS_MAX: usize = 1024;
 
 /// What an upload waits for.
@@ -72,7 +73,7 @@ pub(crate) enum LogFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogLevel(pub(crate) tracing::Level);
 
-/// Loops of an engine that has loops; none is one per core.
+/// Threads that serve connections; none is as many as suit the engine and the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Threads(Option<usize>);
 
@@ -137,8 +138,9 @@ impl SignUp {
 }
 
 impl Threads {
-    pub(crate) fn number(self) -> usize {
-        self.0.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get))
+    pub(crate) fn number(self, engine: Kind) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.0.unwrap_or_else(|| engine.threads(cores()))
     }
 }
 

@@ -1,0 +1,330 @@
+//! The queue of the engine `pool`: connections that wait for a worker, and workers that wait for one.
+//!
+//! It knows no sockets and serves nothing. What must hold: first come, first served; whoever waits (a worker
+//! for a connection, the accepting thread for room, an idle conversation for the wish that it end) is woken
+//! by what it waits for, and nobody who waits here is forgotten.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// Connections that wait for one of a number of workers.
+pub(super) struct Queue<T> {
+    state: Mutex<State<T>>,
+    places: usize,
+}
+
+struct State<T> {
+    waiting: VecDeque<(Instant, T)>,
+    workers: Vec<Worker>,
+    /// Who waits for a change: room, somebody to look at, the end of all waiting.
+    watching: Vec<Waker>,
+    closed: bool,
+}
+
+/// A worker, as the queue sees it.
+#[derive(Default)]
+struct Worker {
+    /// Whether it has no connection. It may be about to ask for one, or to take the one it was woken for.
+    is_free: bool,
+    free: Option<Waker>,
+    /// An idle conversation, which would make room.
+    idle: Option<Waker>,
+    /// Whether its conversation was told to make room, and has not ended yet.
+    is_told: bool,
+}
+
+impl<T> Queue<T> {
+    /// An empty one, with room for `places`.
+    pub(super) fn new(workers: usize, places: usize) -> Queue<T> {
+        // Also before a worker asks for the first time: it is on its way.
+        let free = || Worker { is_free: true, ..Worker::default() };
+        let workers = std::iter::repeat_with(free).take(workers).collect();
+        let state = State { waiting: VecDeque::new(), workers, watching: Vec::new(), closed: false };
+        Queue { state: Mutex::new(state), places }
+    }
+
+    /// Puts a connection at the end, also where there is no room: whoever has one asks for room before.
+    pub(super) fn push(&self, connection: T) {
+        let mut state = self.state();
+        state.waiting.push_back((Instant::now(), connection));
+        let mut woken = std::mem::take(&mut state.watching);
+        match state.workers.iter_mut().find_map(|worker| worker.free.take()) {
+            Some(free) => woken.push(free),
+            // All of them: which ones have work again by now, nobody knows here.
+            None => woken.extend(state.workers.iter_mut().filter_map(|worker| worker.idle.take())),
+        }
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// The next connection, for a worker that has none; `None` when the queue is closed and empty.
+    pub(super) fn poll_take(&self, worker: usize, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut state = self.state();
+        state.workers[worker] = Worker::default();
+        if let Some((_, connection)) = state.waiting.pop_front() {
+            state.wake();
+            return Poll::Ready(Some(connection));
+        }
+        if state.closed {
+            return Poll::Ready(None);
+        }
+        let waker = Some(cx.waker().clone());
+        state.workers[worker] = Worker { is_free: true, free: waker, ..Worker::default() };
+        Poll::Pending
+    }
+
+    /// Ready when an idle conversation is to end, so that its worker can take who waits. It stays so until
+    /// that worker takes its next connection: as many are told as wait, and no more.
+    pub(super) fn poll_room_wanted(&self, worker: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.workers[worker].is_told || state.is_room_wanted() {
+            state.workers[worker].is_told = true;
+            return Poll::Ready(());
+        }
+        state.workers[worker].idle = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Whether somebody waits for whom no worker is free or was told to be.
+    pub(super) fn is_room_wanted(&self) -> bool {
+        self.state().is_room_wanted()
+    }
+
+    /// Ready when there is room.
+    pub(super) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll_until(cx, |state| state.waiting.len() < self.places)
+    }
+
+    /// Ready when somebody waits.
+    pub(super) fn poll_waiting(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll_until(cx, |state| !state.waiting.is_empty())
+    }
+
+    /// Ready when nobody waits.
+    pub(super) fn poll_empty(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll_until(cx, |state| state.waiting.is_empty())
+    }
+
+    /// Whether there is room.
+    pub(super) fn has_room(&self) -> bool {
+        self.state().waiting.len() < self.places
+    }
+
+    /// Takes out those who have waited for `time` and have no worker coming to them, `most` at most. Those
+    /// who are first have the workers that are free or were told to be, however long these take to wake.
+    pub(super) fn take_overdue(&self, time: Duration, most: usize) -> Vec<T> {
+        let mut state = self.state();
+        let coming = state.coming().min(state.waiting.len());
+        let is_due = |(since, _): &&(Instant, T)| since.elapsed() >= time;
+        let count = state.waiting.range(coming..).take_while(is_due).take(most).count();
+        let overdue: Vec<(Instant, T)> = state.waiting.drain(coming..coming + count).collect();
+        if count > 0 {
+            state.wake();
+        }
+        overdue.into_iter().map(|(_, connection)| connection).collect()
+    }
+
+    /// Takes out all who wait.
+    pub(super) fn take_all(&self) -> Vec<T> {
+        let waiting = std::mem::take(&mut self.state().waiting);
+        waiting.into_iter().map(|(_, connection)| connection).collect()
+    }
+
+    /// Says that nobody more will come: workers end when the queue is empty.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        let free: Vec<Waker> = state.workers.iter_mut().filter_map(|worker| worker.free.take()).collect();
+        drop(state);
+        free.into_iter().for_each(Waker::wake);
+    }
+
+    fn poll_until(&self, cx: &mut Context<'_>, reached: impl Fn(&State<T>) -> bool) -> Poll<()> {
+        let mut state = self.state();
+        if reached(&state) {
+            return Poll::Ready(());
+        }
+        if !state.watching.iter().any(|known| known.will_wake(cx.waker())) {
+            state.watching.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> State<T> {
+    /// Workers that will take the next connections, whatever else happens.
+    fn coming(&self) -> usize {
+        self.workers.iter().filter(|worker| worker.is_free || worker.is_told).count()
+    }
+
+    fn is_room_wanted(&self) -> bool {
+        // Mostly nobody waits, and then nobody is counted.
+        !self.waiting.is_empty() && self.waiting.len() > self.coming()
+    }
+
+    /// Wakes those who watch. A waker polls nothing: it may be called under the lock.
+    fn wake(&mut self) {
+        self.watching.drain(..).for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    /// Counts how often it was woken.
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Somebody who waits.
+    #[derive(Default)]
+    struct Waiter(Arc<Woken>);
+
+    impl Waiter {
+        fn asks<T>(&self, ask: impl FnOnce(&mut Context<'_>) -> T) -> T {
+            ask(&mut Context::from_waker(&Waker::from(Arc::clone(&self.0))))
+        }
+
+        fn woken(&self) -> usize {
+            self.0.0.load(Ordering::Relaxed)
+        }
+    }
+
+    /// A queue whose workers all have a connection.
+    fn all_taken(workers: usize) -> Queue<char> {
+        let (queue, worker) = (Queue::new(workers, 9), Waiter::default());
+        for number in 0..workers {
+            queue.push('-');
+            assert!(worker.asks(|cx| queue.poll_take(number, cx)).is_ready());
+        }
+        queue
+    }
+
+    #[test]
+    fn who_comes_first_is_served_first() {
+        let (queue, worker) = (Queue::new(1, 2), Waiter::default());
+        queue.push('a');
+        queue.push('b');
+        assert_eq!(worker.asks(|cx| queue.poll_take(0, cx)), Poll::Ready(Some('a')));
+        assert_eq!(worker.asks(|cx| queue.poll_take(0, cx)), Poll::Ready(Some('b')));
+        assert_eq!(worker.asks(|cx| queue.poll_take(0, cx)), Poll::Pending);
+    }
+
+    #[test]
+    fn each_who_comes_wakes_a_free_worker_of_their_own() {
+        let (queue, workers) = (Queue::new(2, 2), [Waiter::default(), Waiter::default()]);
+        for (number, worker) in workers.iter().enumerate() {
+            assert!(worker.asks(|cx| queue.poll_take(number, cx)).is_pending());
+        }
+        queue.push('a');
+        assert_eq!(workers.each_ref().map(Waiter::woken).iter().sum::<usize>(), 1);
+        queue.push('b');
+        assert_eq!(workers.each_ref().map(Waiter::woken), [1, 1]);
+    }
+
+    #[test]
+    fn a_full_queue_has_room_again_when_one_is_taken() {
+        let (queue, door, worker) = (Queue::new(1, 1), Waiter::default(), Waiter::default());
+        assert!(door.asks(|cx| queue.poll_room(cx)).is_ready());
+        queue.push('a');
+        assert!(!queue.has_room());
+        assert!(door.asks(|cx| queue.poll_room(cx)).is_pending());
+        assert!(worker.asks(|cx| queue.poll_take(0, cx)).is_ready());
+        assert_eq!(door.woken(), 1);
+        assert!(door.asks(|cx| queue.poll_room(cx)).is_ready());
+    }
+
+    #[test]
+    fn as_many_idle_conversations_are_told_to_make_room_as_wait() {
+        let (queue, idle) = (all_taken(3), [Waiter::default(), Waiter::default()]);
+        let told =
+            || [0, 1].map(|number| idle[number].asks(|cx| queue.poll_room_wanted(number, cx)).is_ready());
+        assert_eq!(told(), [false, false]);
+        queue.push('a');
+        assert_eq!(idle.each_ref().map(Waiter::woken), [1, 1]);
+        assert_eq!(told(), [true, false], "one is enough, and stays told");
+        assert_eq!(told(), [true, false]);
+        assert!(!queue.is_room_wanted(), "one is making room");
+        queue.push('b');
+        assert_eq!(idle[1].woken(), 2, "who was not told waits on");
+        assert_eq!(told(), [true, true]);
+    }
+
+    #[test]
+    fn nobody_makes_room_for_whom_a_worker_is_free() {
+        let (queue, free, idle) = (all_taken(2), Waiter::default(), Waiter::default());
+        assert!(free.asks(|cx| queue.poll_take(0, cx)).is_pending());
+        queue.push('a');
+        assert!(!queue.is_room_wanted());
+        assert!(idle.asks(|cx| queue.poll_room_wanted(1, cx)).is_pending());
+        queue.push('b');
+        assert_eq!(idle.woken(), 1);
+        assert!(queue.is_room_wanted());
+    }
+
+    #[test]
+    fn a_worker_that_has_made_room_is_told_again_only_for_others() {
+        let (queue, worker) = (all_taken(1), Waiter::default());
+        queue.push('a');
+        assert!(worker.asks(|cx| queue.poll_room_wanted(0, cx)).is_ready());
+        assert!(worker.asks(|cx| queue.poll_take(0, cx)).is_ready());
+        assert!(worker.asks(|cx| queue.poll_room_wanted(0, cx)).is_pending());
+    }
+
+    #[test]
+    fn who_has_waited_too_long_is_taken_out_unless_a_worker_is_coming() {
+        let (queue, worker) = (Queue::new(1, 9), Waiter::default());
+        assert!(worker.asks(|cx| queue.poll_take(0, cx)).is_pending());
+        "abc".chars().for_each(|connection| queue.push(connection));
+        assert!(queue.take_overdue(Duration::from_secs(3600), 9).is_empty());
+        assert_eq!(queue.take_overdue(Duration::ZERO, 1), ['b']);
+        assert_eq!(queue.take_overdue(Duration::ZERO, 9), ['c']);
+        assert_eq!(worker.asks(|cx| queue.poll_take(0, cx)), Poll::Ready(Some('a')));
+        queue.push('d');
+        assert_eq!(queue.take_overdue(Duration::ZERO, 9), ['d'], "the worker is taken");
+        queue.push('e');
+        assert!(worker.asks(|cx| queue.poll_room_wanted(0, cx)).is_ready());
+        assert!(queue.take_overdue(Duration::ZERO, 9).is_empty(), "it was told to come");
+    }
+
+    #[test]
+    fn a_worker_that_has_not_asked_yet_is_on_its_way() {
+        let queue = Queue::new(1, 9);
+        queue.push('a');
+        assert!(queue.take_overdue(Duration::ZERO, 9).is_empty());
+    }
+
+    #[test]
+    fn a_closed_queue_is_served_to_its_end() {
+        let (queue, worker) = (Queue::new(1, 9), Waiter::default());
+        assert!(worker.asks(|cx| queue.poll_take(0, cx)).is_pending());
+        queue.push('a');
+        queue.close();
+        assert_eq!(worker.asks(|cx| queue.poll_take(0, cx)), Poll::Ready(Some('a')));
+        assert_eq!(worker.asks(|cx| queue.poll_take(0, cx)), Poll::Ready(None));
+    }
+
+    #[test]
+    fn closing_wakes_workers_that_are_free() {
+        let (queue, worker) = (Queue::<char>::new(1, 9), Waiter::default());
+        assert!(worker.asks(|cx| queue.poll_take(0, cx)).is_pending());
+        queue.close();
+        assert_eq!(worker.woken(), 1);
+    }
+}

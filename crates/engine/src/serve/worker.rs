@@ -1,0 +1,256 @@
+//! The workers of the engine `pool`: threads that serve one connection after another.
+//!
+//! They do not accept. What must hold: a worker begins with the next connection when nothing is left of the
+//! last one but to wait for its end; what waits for its end is bounded; a panic ends one connection.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use plimsoll_io::{Handler, Setup, Stop};
+
+use super::Kind;
+use super::dispatch::Accepted;
+use super::pool::Entry;
+use super::queue::Queue;
+use crate::connections::{Admitted, Connections};
+use crate::driver::{Driver, Place};
+use crate::limits::{CONNECTION_STACK_BYTES, ENDING_PER_WORKER_MAX};
+use crate::offload::Offload;
+
+/// What all workers have.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) queue: Arc<Queue<Entry>>,
+    /// A protocol for each listener.
+    pub(super) setups: Arc<[Setup]>,
+    pub(super) offload: Offload,
+    pub(super) stop: Stop,
+    pub(super) connections: Arc<Connections>,
+    pub(super) grace: Duration,
+}
+
+/// All workers of a server.
+pub(super) struct Workers {
+    /// Nothing is sent: it is closed when the last worker has ended.
+    ended: Receiver<()>,
+}
+
+impl Workers {
+    /// Starts `count` workers. Each has all that it needs when this returns.
+    pub(super) fn start(count: usize, common: &Common) -> io::Result<Workers> {
+        let ((alive, ended), (ready, started)) = (channel(), channel());
+        for number in 0..count {
+            let (common, alive, ready) = (common.clone(), alive.clone(), ready.clone());
+            let thread = std::thread::Builder::new().name(format!("worker-{number}"));
+            let spawned = thread.stack_size(CONNECTION_STACK_BYTES).spawn(move || {
+                run(number, common, ready);
+                drop(alive);
+            });
+            spawned.map_err(|error| short_of(count, &error))?;
+        }
+        drop(ready);
+        let all = started.into_iter().collect::<io::Result<()>>();
+        all.map(|()| Workers { ended }).map_err(|error| short_of(count, &error))
+    }
+
+    /// Waits until all have ended, for `time` at most: one may hang in a call to a file system.
+    pub(super) fn wait(self, time: Duration) {
+        // Closed or too late: there is nothing else to be done in either case.
+        let _ = self.ended.recv_timeout(time);
+    }
+}
+
+fn short_of(count: usize, error: &io::Error) -> io::Error {
+    let told = format!("{count} workers cannot be started: {error}; fewer may do (--threads)");
+    io::Error::new(error.kind(), told)
+}
+
+/// One worker, from its first connection to its last.
+fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
+    let Common { queue, setups, offload, stop, connections, grace } = common;
+    let made = Driver::new(Kind::Pool.wait(), offload, &stop, &connections);
+    let (made, result) = made.map_or_else(|error| (None, Err(error)), |driver| (Some(driver), Ok(())));
+    // Whoever started it hears of an error; if that one has gone, there is nothing to serve.
+    let (Ok(()), Some(driver)) = (ready.send(result), made) else { return };
+    drop(ready);
+    let _entered = driver.enter();
+    let handlers: Vec<Rc<dyn Handler>> = setups.iter().map(|setup| setup(driver.io())).collect();
+    for handler in &handlers {
+        driver.spawn(handler.background());
+    }
+    let desk = Rc::new(Desk::new(number, queue));
+    driver.have_one_place(Rc::<Desk>::clone(&desk));
+    let working = driver.spawn(Box::pin(work(Rc::clone(&driver), Rc::clone(&desk), handlers)));
+    driver.run(grace, || !driver.is_live(working));
+    connections.count_cut_off(desk.open.get());
+    driver.clear();
+}
+
+/// Takes one connection after another, until there will be no more.
+async fn work(driver: Rc<Driver>, desk: Rc<Desk>, handlers: Vec<Rc<dyn Handler>>) {
+    while let Some(Entry { listener, accepted }) = poll_fn(|cx| desk.queue.poll_take(desk.number, cx)).await {
+        let Accepted { fd, peer, admitted } = accepted;
+        let stream = driver.sockets().accepted(fd, peer);
+        let (handler, seat) = (Rc::clone(&handlers[listener]), Seat::new(&desk, admitted));
+        driver.spawn(Box::pin(async move {
+            let _seat = seat;
+            // Here, so that a panic in whatever it does is this connection's and not the worker's.
+            handler.serve(stream).await;
+        }));
+        poll_fn(|cx| desk.poll_until(cx, Desk::is_vacant)).await;
+    }
+    poll_fn(|cx| desk.poll_until(cx, |desk| desk.open.get() == 0)).await;
+}
+
+/// A worker's connections: one that it serves, and those that wait for their end.
+struct Desk {
+    number: usize,
+    queue: Arc<Queue<Entry>>,
+    /// How many there have been.
+    begun: Cell<u64>,
+    /// Which of them is served.
+    served: Cell<Option<u64>>,
+    open: Cell<usize>,
+    /// The worker, when it waits for a change of these.
+    waiting: RefCell<Option<Waker>>,
+}
+
+impl Desk {
+    fn new(number: usize, queue: Arc<Queue<Entry>>) -> Desk {
+        let (begun, served, open, waiting) = Default::default();
+        Desk { number, queue, begun, served, open, waiting }
+    }
+
+    /// Whether it can take another.
+    fn is_vacant(&self) -> bool {
+        self.served.get().is_none() && self.open.get() < ENDING_PER_WORKER_MAX
+    }
+
+    fn poll_until(&self, cx: &mut Context<'_>, reached: impl Fn(&Desk) -> bool) -> Poll<()> {
+        if reached(self) {
+            return Poll::Ready(());
+        }
+        *self.waiting.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn changed(&self) {
+        if let Some(worker) = self.waiting.take() {
+            worker.wake();
+        }
+    }
+}
+
+impl Place for Desk {
+    fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.queue.poll_room_wanted(self.number, cx)
+    }
+
+    fn is_room_wanted(&self) -> bool {
+        self.queue.is_room_wanted()
+    }
+
+    fn leave(&self) {
+        self.served.set(None);
+        self.changed();
+    }
+}
+
+/// One connection's seat at a desk, until its task is gone, whichever way it goes.
+struct Seat {
+    desk: Rc<Desk>,
+    number: u64,
+    _admitted: Admitted,
+}
+
+impl Seat {
+    fn new(desk: &Rc<Desk>, admitted: Admitted) -> Seat {
+        let number = desk.begun.get() + 1;
+        desk.begun.set(number);
+        desk.served.set(Some(number));
+        desk.open.set(desk.open.get() + 1);
+        Seat { desk: Rc::clone(desk), number, _admitted: admitted }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let desk = &self.desk;
+        if desk.served.get() == Some(self.number) {
+            desk.served.set(None);
+        }
+        desk.open.set(desk.open.get() - 1);
+        desk.changed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use plimsoll_io::{Io, LocalFuture, Segment, Stream, Want};
+
+    use super::*;
+    use crate::ready::bind;
+    use crate::serve::{Plan, WhenFull, serve};
+
+    /// Longer than anything here takes, also on a busy machine.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Sends back what comes first, in capitals; panics if it is told to.
+    struct Moody;
+
+    impl Handler for Moody {
+        fn serve(&self, mut stream: Stream) -> LocalFuture {
+            Box::pin(async move {
+                let Ok(Some(mut lease)) = stream.rx.recv(Want::Head).await else { return };
+                assert_ne!(lease.first(), Some(&b'!'), "asked to");
+                lease.make_ascii_uppercase();
+                stream.tx.push(Segment::Lease(lease));
+                let _ = stream.finish().await;
+            })
+        }
+    }
+
+    fn answer(at: &str, said: &[u8]) -> Vec<u8> {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(said).unwrap();
+        let mut answer = Vec::new();
+        // Whoever panics resets the connection, which is an end too.
+        let _ = stream.read_to_end(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn a_panic_ends_its_connection_and_the_worker_serves_the_next_one() {
+        let bound = bind(&":0".parse().unwrap()).unwrap();
+        let at = bound.address().to_string();
+        let setup: Setup = Arc::new(|_: Io| Rc::new(Moody));
+        let (stop, connections) = (Stop::new(), Connections::new(100));
+        let plan = Plan {
+            engine: Kind::Pool,
+            threads: 1,
+            when_full: WhenFull::Block,
+            listeners: vec![(bound, setup)],
+            stop: stop.clone(),
+            grace: PATIENCE,
+            connections: Arc::clone(&connections),
+        };
+        let server = std::thread::spawn(move || serve(plan));
+        for _ in 0..3 {
+            assert_eq!(answer(&at, b"!"), b"");
+            assert_eq!(answer(&at, b"hello"), b"HELLO");
+        }
+        stop.order();
+        server.join().unwrap().unwrap();
+        assert_eq!((connections.panicked(), connections.open(), connections.cut_off()), (3, 0, 0));
+    }
+}

@@ -1,0 +1,110 @@
+//! The engine `pool` at the real binary: so many workers and no more, and what becomes of those who come when
+//! all of them are taken.
+//!
+//! It is not the behaviours, which hold under this engine as under any other. What must hold: no test relies
+//! on how fast a worker is; where nothing is to happen, a while passes in which nothing does.
+
+mod ftp;
+mod refusing;
+mod room;
+mod stopping;
+mod stuck;
+mod waiting;
+mod workers;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll_tests::Tree;
+use plimsoll_tests::binary::{Kind, PATIENCE, Server, Visitor};
+use plimsoll_tests::tree::noise;
+
+/// More than sockets hold: who does not read it holds its worker.
+const LARGE_BYTES: usize = 32 << 20;
+const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
+/// Longer than a test takes: who has begun a body keeps its worker for so long.
+const HELD: [&str; 2] = ["--limits-receive-time", "1h"];
+/// Long enough to be served in, had there been a worker.
+const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
+
+/// A server with so many workers, a site, and more settings.
+fn start(folder: &Path, workers: usize, more: &[&str]) -> Server {
+    Tree::new().file("small.txt", "small\n").file("large.bin", noise(3, LARGE_BYTES)).plant(folder);
+    let workers = workers.to_string();
+    Server::start(Kind::Pool, folder, &[&["--threads", &workers], more].concat())
+}
+
+/// A visitor who has a worker for as long as they like, because they have begun a body.
+fn holding(server: &Server) -> Visitor {
+    let mut visitor = server.visit();
+    let fields = "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n";
+    visitor.send(&format!("POST /api/sessions HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).unwrap();
+    // Now it is certain that a worker waits for the body, and has nothing else to look at.
+    assert_eq!(visitor.reply().expect("a worker is free").status, 100);
+    visitor
+}
+
+/// Has it end its request.
+fn let_go(visitor: &mut Visitor) {
+    visitor.send("{}").unwrap();
+    let reply = visitor.reply().expect("an answer");
+    assert!((400..500).contains(&reply.status), "nobody logs in so: {}", reply.head);
+}
+
+fn assert_small(reply: plimsoll_tests::binary::Reply) {
+    assert_eq!((reply.status, reply.body), (200, b"small\n".to_vec()), "{}", reply.head);
+}
+
+/// Asserts that nothing comes for a while, and nothing ends.
+fn assert_waits(stream: &TcpStream) {
+    stream.set_read_timeout(Some(NOT_SERVED_TIME)).unwrap();
+    let waited = stream.peek(&mut [0]);
+    let timed_out = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+    assert!(waited.as_ref().is_err_and(timed_out), "{waited:?} though all workers are taken");
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+}
+
+/// Asserts that the server ends the connection, cleanly and without another byte.
+fn assert_ends(visitor: &mut Visitor) {
+    assert_eq!(visitor.some_body().expect("a clean end"), b"");
+}
+
+/// A session of FTP, line by line.
+struct Session(BufReader<TcpStream>);
+
+impl Session {
+    fn connect(server: &Server) -> Session {
+        let stream = TcpStream::connect(server.ftp_at()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Session(BufReader::new(stream))
+    }
+
+    /// One that has a worker.
+    fn begun(server: &Server) -> Session {
+        let mut session = Session::connect(server);
+        session.expect("220 ");
+        session
+    }
+
+    /// The next line; none at the end.
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("a line, or the end");
+        line
+    }
+
+    #[track_caller]
+    fn expect(&mut self, code: &str) -> String {
+        let line = self.hear();
+        assert!(line.starts_with(code), "{line:?} instead of {code}");
+        line
+    }
+
+    #[track_caller]
+    fn say(&mut self, command: &str, code: &str) -> String {
+        write!(self.0.get_mut(), "{command}\r\n").unwrap();
+        self.expect(code)
+    }
+}

@@ -1,0 +1,86 @@
+//! Who comes when all workers are taken, where those are told.
+
+use plimsoll_tests::binary::{Reply, Visitor, among_others, until};
+
+use super::{HELD, SMALL, assert_ends, holding, let_go, start};
+
+/// More than the queue has places for one worker.
+const MANY: usize = 100;
+
+fn assert_refused(reply: &Reply) {
+    assert_eq!(reply.status, 503, "{}", reply.head);
+    assert!(reply.closes, "{}", reply.head);
+    assert!(reply.field("Retry-After").is_some_and(|seconds| seconds.parse::<u32>().is_ok()));
+    assert_eq!(reply.field("Content-Type"), Some("application/problem+json"));
+    assert_eq!(reply.json()["detail"], "All workers are taken; try again shortly.");
+}
+
+fn settings() -> Vec<&'static str> {
+    [&HELD[..], &["--queue", "refuse"]].concat()
+}
+
+#[test]
+fn who_finds_no_worker_is_told_to_come_back() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 1, &settings());
+    let (mut first, mut second) = (holding(&server), server.visit());
+    assert_refused(&second.get("/small.txt").expect("an answer"));
+    assert_ends(&mut second);
+    // Also who says nothing.
+    assert_refused(&server.visit().reply().expect("an answer"));
+    let_go(&mut first);
+    // Who comes now finds a worker that is free, or idle; on a busy machine it may take a moment.
+    let mut refused = 2;
+    until("somebody is served", || {
+        let reply = server.visit().get("/small.txt").expect("an answer");
+        refused += u64::from(reply.status == 503);
+        reply.status == 200
+    });
+    let mut told = None;
+    until("the status is told", || {
+        let reply = server.visit().get("/api/status").expect("an answer");
+        told = (reply.status == 200).then(|| reply.json()["load"]["connections_refused"].as_u64().unwrap());
+        told.is_some()
+    });
+    assert!(told.is_some_and(|told| told >= refused), "{told:?} of {refused}");
+}
+
+#[test]
+fn a_refusal_of_head_has_no_body() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 1, &settings());
+    let (_first, mut second) = (holding(&server), server.visit());
+    second.send("HEAD /small.txt HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    let (reply, length) = second.head().unwrap();
+    assert_eq!((reply.status, length > 0), (503, true), "{}", reply.head);
+    assert_ends(&mut second);
+}
+
+#[test]
+fn everybody_is_told_though_the_queue_is_full() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 1, &settings());
+    let mut first = holding(&server);
+    let mut others: Vec<Visitor> = (0..MANY).map(|_| server.visit()).collect();
+    others.iter_mut().for_each(|visitor| visitor.send(SMALL).unwrap());
+    for visitor in &mut others {
+        assert_refused(&visitor.reply().expect("an answer"));
+    }
+    let_go(&mut first);
+}
+
+#[test]
+fn refusals_are_in_the_access_log() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let more = [&settings()[..], &["--access-log", log.to_str().unwrap()]].concat();
+    let server = start(&folder.path().join("site"), 1, &more);
+    let _first = holding(&server);
+    assert_refused(&server.visit().get("/small.txt").unwrap());
+    let logged = || std::fs::read_to_string(&log).unwrap_or_default();
+    until("the log has it", || logged().contains("\"GET /small.txt HTTP/1.1\" 503 "));
+}
