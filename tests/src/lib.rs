@@ -44,6 +44,11 @@ macro_rules! behaviours {
             use $crate::{Engine, under};
             $(#[test] fn $name() { under(Engine::Thread, super::$scenario, super::$name); })*
         }
+        #[cfg(feature = "every-engine")]
+        mod pool {
+            use $crate::{Engine, under};
+            $(#[test] fn $name() { under(Engine::Pool, super::$scenario, super::$name); })*
+        }
         mod uring {
             use $crate::{Engine, under};
             $(#[test] fn $name() { under(Engine::Uring, super::$scenario, super::$name); })*

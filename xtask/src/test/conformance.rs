@@ -13,18 +13,22 @@ use super::reading::{Block, Outcome};
 const SUITE: &str = "behaviours";
 /// Every engine that there will be, in the order of the table.
 const ENGINES: [&str; 6] = ["process", "thread", "pool", "epoll", "uring", "simulator"];
-/// Those that there are: the suite must have them.
-const EXISTING: [&str; 4] = ["thread", "epoll", "uring", "simulator"];
+/// Those that there are on each commit: the suite must have them.
+const ON_EACH_COMMIT: [&str; 4] = ["thread", "epoll", "uring", "simulator"];
+/// Those that it must have beside them in a long run.
+const IN_A_LONG_RUN: [&str; 1] = ["pool"];
 
 /// The behaviours seen under each engine, with how each ended.
 #[derive(Default)]
 pub(super) struct Table {
+    is_long: bool,
     engines: BTreeMap<&'static str, BTreeMap<String, Outcome>>,
 }
 
 impl Table {
-    pub(super) fn of(blocks: &[Block]) -> Self {
-        let mut table = Self::default();
+    /// What `blocks` have, of a run that was long or not.
+    pub(super) fn of(blocks: &[Block], is_long: bool) -> Self {
+        let mut table = Self { is_long, ..Self::default() };
         for test in blocks.iter().filter(|block| block.binary == SUITE).flat_map(|block| &block.tests) {
             if let Some((engine, behaviour)) = divide(&test.name) {
                 table.engines.entry(engine).or_default().insert(behaviour, test.outcome);
@@ -39,9 +43,12 @@ impl Table {
             return vec![format!("no test of the conformance suite (`{SUITE}`) ran")];
         }
         let all: BTreeSet<&String> = self.engines.values().flat_map(BTreeMap::keys).collect();
-        let engines =
-            ENGINES.iter().filter(|name| EXISTING.contains(name) || self.engines.contains_key(*name));
+        let engines = ENGINES.iter().filter(|name| self.is_wanted(name) || self.engines.contains_key(*name));
         engines.flat_map(|engine| all.iter().filter_map(|behaviour| self.gap(engine, behaviour))).collect()
+    }
+
+    fn is_wanted(&self, engine: &str) -> bool {
+        ON_EACH_COMMIT.contains(&engine) || self.is_long && IN_A_LONG_RUN.contains(&engine)
     }
 
     fn gap(&self, engine: &str, behaviour: &str) -> Option<String> {
@@ -60,6 +67,9 @@ impl fmt::Display for Table {
             let count = |wanted| behaviours.values().filter(|outcome| **outcome == wanted).count();
             let (passed, failed) = (count(Outcome::Passed), count(Outcome::Failed));
             writeln!(f, "{engine:<10} {:>10} {passed:>7} {failed:>7}", behaviours.len())?;
+        }
+        for engine in IN_A_LONG_RUN.iter().filter(|engine| !self.engines.contains_key(*engine)) {
+            writeln!(f, "{engine:<10}   not in this run: make test-long has it")?;
         }
         writeln!(f)
     }
@@ -83,7 +93,7 @@ mod tests {
     fn table(binary: &str, names: &[&str]) -> Table {
         let test = |name: &&str| Test { name: (*name).to_owned(), outcome: Outcome::Passed };
         let tests = names.iter().map(test).collect();
-        Table::of(&[Block { binary: binary.to_owned(), tests, totals: None }])
+        Table::of(&[Block { binary: binary.to_owned(), tests, totals: None }], false)
     }
 
     #[test]
@@ -102,7 +112,7 @@ mod tests {
 
     #[test]
     fn an_engine_to_come_counts_once_it_is_there() {
-        let names = ["epoll::a", "thread::a", "uring::a", "simulator::a", "pool::b"];
+        let names = ["epoll::a", "thread::a", "uring::a", "simulator::a", "process::b"];
         assert_eq!(table(SUITE, &names).gaps().len(), 5);
         assert!(table(SUITE, &names[..4]).gaps().is_empty());
     }
@@ -112,6 +122,16 @@ mod tests {
         let names = ["epoll::a", "thread::a", "uring::a"];
         assert_eq!(table(SUITE, &names).gaps(), ["`a` is not tested under simulator"]);
         assert_eq!(table("plimsoll_engine", &["serve::epoll::a"]).gaps().len(), 1);
+    }
+
+    #[test]
+    fn a_long_run_has_an_engine_more_and_another_says_that_it_has_not() {
+        let names = ["epoll::a", "thread::a", "uring::a", "simulator::a", "pool::a"];
+        let long = |names| Table { is_long: true, ..table(SUITE, names) };
+        assert_eq!(long(&names[..4]).gaps(), ["`a` is not tested under pool"]);
+        assert!(long(&names[..]).gaps().is_empty());
+        assert!(table(SUITE, &names[..4]).to_string().contains("pool         not in this run"));
+        assert!(!long(&names[..]).to_string().contains("not in this run"));
     }
 
     #[test]

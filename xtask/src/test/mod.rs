@@ -21,6 +21,9 @@ use reading::Reading;
 /// How many seeds the simulator tries in a long run; the tests have their own, smaller number.
 const LONG_SEEDS: &str = "10000";
 
+/// What has the behaviours run under the engines too that a run on each commit leaves out.
+const EVERY_ENGINE: &str = "plimsoll-tests/every-engine";
+
 struct Options<'a> {
     is_long: bool,
     /// Handed on to `cargo test`; they choose a part, so the engines are not compared.
@@ -31,7 +34,7 @@ struct Options<'a> {
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let options = parse(arguments)?;
     let (reading, status) = watch(&options)?;
-    let engines = conformance::Table::of(&reading.blocks);
+    let engines = conformance::Table::of(&reading.blocks, options.is_long);
     print!("{engines}");
     let is_whole = options.extra.is_empty();
     let complaints = verdict::complaints(&reading, &engines, is_whole, status.success());
@@ -62,7 +65,11 @@ fn watch(options: &Options<'_>) -> Result<(Reading, ExitStatus)> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if options.is_long {
         // What is shipped, and a few times faster: without, so many seeds take the better part of a day.
-        command.arg("--release").env("PLIMSOLL_LONG", "1").env("PLIMSOLL_SEEDS", LONG_SEEDS);
+        command
+            .arg("--release")
+            .args(["--features", EVERY_ENGINE])
+            .env("PLIMSOLL_LONG", "1")
+            .env("PLIMSOLL_SEEDS", LONG_SEEDS);
     }
     command.args(options.extra);
     let mut child = command.spawn().context("cannot start cargo")?;

@@ -53,7 +53,7 @@ mod tests {
         let mut reading = Reading::default();
         output.lines().for_each(|line| reading.line(line));
         reading.name_blocks(&["behaviours".to_owned()]);
-        let engines = Table::of(&reading.blocks);
+        let engines = Table::of(&reading.blocks, false);
         complaints(&reading, &engines, is_whole, has_succeeded).len()
     }
 
