@@ -16,6 +16,7 @@ pub mod accounts;
 pub mod binary;
 pub mod client;
 mod counted;
+pub mod database;
 pub mod ftp;
 pub mod scene;
 pub mod service;

@@ -44,6 +44,12 @@ pub use attempts::Source;
 pub use auth::Auth;
 pub use changes::Topic;
 pub use courier::{CHANGES, QUESTIONS};
+#[cfg(feature = "mysql")]
+pub use directory::MysqlDirectory;
+#[cfg(feature = "postgres")]
+pub use directory::PostgresDirectory;
+#[cfg(feature = "redis")]
+pub use directory::RedisDirectory;
 pub use directory::{Directory, MemoryDirectory, SqliteDirectory};
 pub use error::Error;
 pub use remote::Place;

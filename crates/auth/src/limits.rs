@@ -91,3 +91,29 @@ pub const QUICK_CONNECTIONS: usize = 8;
 pub const SLOW_CONNECTIONS: usize = 24;
 /// Bytes of a question, and of an answer: an account's shares are the longest.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long a question to a database may take in all, the way there included; then it has failed.
+pub const DATABASE_TIME: Duration = Duration::from_secs(5);
+/// Of that, how long connecting may take.
+pub const DATABASE_CONNECT_TIME: Duration = Duration::from_secs(3);
+/// After this time, a database server itself gives up a statement: sooner than we do, so that it does not do
+/// what was said to have failed.
+pub const DATABASE_STATEMENT_TIME: Duration = Duration::from_secs(4);
+/// How long it is not tried to reach a database that could not be reached: all who ask meanwhile are told so
+/// at once.
+pub const DATABASE_RETRY_TIME: Duration = Duration::from_secs(1);
+/// How long making or changing the tables may take, when a server starts.
+pub const DATABASE_MIGRATION_TIME: Duration = Duration::from_secs(120);
+/// Bytes of one message of a database: the longest row has two of the longest paths in hexadecimal digits.
+pub const DATABASE_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes that are received from a database at once.
+pub const DATABASE_BLOCK_BYTES: usize = 16 * 1024;
+/// Columns of an answer of MySQL: more than any question has.
+pub const MYSQL_COLUMNS_MAX: usize = 64;
+/// How often MySQL may undo a transaction because two waited for each other; then it has failed.
+pub const MYSQL_DEADLOCKS_MAX: u32 = 10;
+/// Bytes of a line of Redis's protocol; what is long is told by its length.
+pub const REDIS_LINE_BYTES_MAX: usize = 64 * 1024;
+/// Answers within answers of Redis.
+pub const REDIS_DEPTH_MAX: usize = 4;
+/// Connections to a database that a process has open at once.
+pub const DATABASE_CONNECTIONS_MAX: u64 = 1;

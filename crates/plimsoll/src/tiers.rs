@@ -7,10 +7,11 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
-use plimsoll_auth::{Argon2Settings, Auth, Place, Secret, SqliteDirectory};
+use plimsoll_auth::directory::{self, NotOpened};
+use plimsoll_auth::{Argon2Settings, Auth, Directory, Place, Secret};
 use plimsoll_engine::{Kind, SystemFs, block_on};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_store::Store;
@@ -77,7 +78,7 @@ fn carry_questions(auth: Auth) -> io::Result<()> {
 /// The auth tier, answering in this process.
 pub(crate) fn open_auth_here(config: &Config) -> anyhow::Result<Auth> {
     let directory = open_directory(&config.fixed.directory)?;
-    Ok(Auth::here(Box::new(directory), auth_settings(config)))
+    Ok(Auth::here(directory, auth_settings(config)))
 }
 
 /// The secret that the tiers share: the first line of its file.
@@ -162,15 +163,10 @@ pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<File> {
 }
 
 /// Opens the directory of accounts that a URL names.
-pub(crate) fn open_directory(url: &str) -> anyhow::Result<SqliteDirectory> {
-    let path = directory_path(url)?;
-    SqliteDirectory::open(&path).with_context(|| format!("cannot open the directory of accounts {url}"))
-}
-
-/// Where the directory of accounts is that a URL names.
-pub(crate) fn directory_path(url: &str) -> anyhow::Result<PathBuf> {
-    match url.split_once(':') {
-        Some(("sqlite", path)) if !path.is_empty() => Ok(path.into()),
-        _ => Err(WrongUsage(format!("{url:?} is no directory of accounts; write sqlite:PATH")).into()),
-    }
+pub(crate) fn open_directory(url: &str) -> anyhow::Result<Box<dyn Directory>> {
+    directory::open(url).map_err(|not_opened| match not_opened {
+        NotOpened::Url(bad) => WrongUsage(bad.to_string()).into(),
+        NotOpened::Store(trouble) => anyhow::Error::new(trouble)
+            .context(format!("cannot open the directory of accounts {}", directory::without_password(url))),
+    })
 }

@@ -16,6 +16,7 @@ mod command_line;
 mod configuration;
 mod crowd;
 mod curl;
+mod databases;
 mod demo;
 mod descriptors;
 mod doctor;

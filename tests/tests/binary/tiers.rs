@@ -137,7 +137,8 @@ fn an_authentication_server_does_not_start_without_a_secret() {
     for (args, why) in
         [(&["auth"][..], "--secret-file"), (&["serve", "--auth", "unix:/nowhere"], "--secret-file")]
     {
-        let output = command().args(args).current_dir(tempfile::tempdir().unwrap()).output().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let output = command().args(args).current_dir(&folder).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(why), "{said}");

@@ -20,6 +20,10 @@ const PURE: [&str; 8] = [
     "crates/web",
 ];
 
+/// A directory's calls block, and run where the engine lets them; SQLite's library has its own way to its
+/// file and its clock, and this is the way to a server. One file has all of it.
+const EXEMPT: &str = "crates/auth/src/directory/reach/socket.rs";
+
 /// What a pure crate must not name, and where it finds the same thing.
 const IMPURE: [(&str, &str); 5] = [
     ("std::net", "ask the engine for a connection; `core::net` has the addresses"),
@@ -42,7 +46,7 @@ fn advice(source: &Source, named: &Named) -> Option<&'static str> {
         return Some("no tokio in the core: use the executor, or a process of its own");
     }
     let row = IMPURE.iter().find(|(path, _)| names(named, path))?;
-    source.is_under(&PURE).then_some(row.1)
+    (source.is_under(&PURE) && source.path != EXEMPT).then_some(row.1)
 }
 
 /// Whether a path is, or is below, what a row bans. A clock is read through its type, imported or not.
@@ -88,6 +92,14 @@ mod tests {
         ] {
             assert_eq!(findings("crates/wire/src/ftp.rs", text), 0, "{text}");
         }
+    }
+
+    #[test]
+    fn one_file_leads_from_a_directory_to_its_server_and_no_other() {
+        let text = "use std::net::TcpStream; let now = Instant::now();";
+        assert_eq!(findings(EXEMPT, text), 0);
+        assert_eq!(findings("crates/auth/src/directory/reach/mod.rs", text), 2);
+        assert_eq!(findings(EXEMPT, "use tokio::net::TcpStream;"), 1);
     }
 
     #[test]

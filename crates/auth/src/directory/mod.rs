@@ -1,12 +1,23 @@
 //! The directory: accounts, sessions and shares, as they are stored.
 //!
 //! It decides nothing: who may do what is the keeper's. Its calls block, and run where the engine lets them.
-//! What must hold: a call that has answered is done for good, and one that failed has changed nothing; the
-//! same suite of tests passes over each of them.
+//! What must hold: a call that has answered is done for good, and one that failed has changed nothing
+//! (unless it was the answer of a database elsewhere that was lost); the same suite of tests passes over
+//! each of them.
 
 mod around;
 mod memory;
+#[cfg(feature = "mysql")]
+mod mysql;
+mod open;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+mod reach;
+#[cfg(feature = "redis")]
+mod redis;
 mod sqlite;
+mod values;
 
 use crate::account::{Account, Change, Permissions, Quota};
 use crate::sessions::SessionId;
@@ -14,6 +25,13 @@ use crate::shares::{Permission, Share};
 use crate::time::Millis;
 
 pub use memory::MemoryDirectory;
+#[cfg(feature = "mysql")]
+pub use mysql::{MysqlDirectory, MysqlFacts};
+pub use open::{BadUrl, Facts, NotOpened, facts, file_of, open, without_password};
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresDirectory, PostgresFacts};
+#[cfg(feature = "redis")]
+pub use redis::{RedisDirectory, RedisFacts};
 pub use sqlite::SqliteDirectory;
 
 /// Why a directory cannot do as it was told: a text for the log, never for a peer.
@@ -94,7 +112,8 @@ pub enum Given {
 
 /// Where accounts, sessions and shares are kept.
 pub trait Directory: Send {
-    /// Whether somebody else has changed it since this was asked last.
+    /// Whether somebody else has changed or ended anything that was there since this was asked last. What is
+    /// only new (an account, a session) need not be told.
     fn changed_elsewhere(&mut self) -> Result<bool, Trouble>;
     /// Forgets sessions and shares that ended before `now`.
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble>;

@@ -3,21 +3,48 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod accounts;
+#[path = "../../../../tests/src/database.rs"]
+mod database;
 mod file;
+mod servers;
 mod sessions;
 mod shares;
 
+use std::sync::Mutex;
+
+use database::{Database, Fresh};
+use plimsoll_auth::directory::open;
 use plimsoll_auth::directory::{NewAccount, NewSession};
 use plimsoll_auth::{Account, Directory, MemoryDirectory, Permissions, Quota, SessionId, SqliteDirectory};
 
 /// A time of day, in milliseconds since 1970.
 const NOW: u64 = 1_800_000_000_123;
 
+/// The kinds of servers that a directory can be on.
+const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
+
+/// A server of each kind that all tests share; each has databases of its own there.
+static SERVERS: [Mutex<Option<Database>>; KINDS.len()] = [const { Mutex::new(None) }; KINDS.len()];
+
+/// Does something with the server of a kind.
+fn with_server<T>(kind: &str, work: impl FnOnce(&mut Database) -> T) -> T {
+    let at = KINDS.iter().position(|known| *known == kind).unwrap();
+    let mut server = SERVERS[at].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    work(server.get_or_insert_with(|| Database::start(kind)))
+}
+
+fn fresh(kind: &str) -> Fresh {
+    with_server(kind, Database::fresh)
+}
+
 /// Runs `test` over an empty directory of each kind.
 fn each(test: impl Fn(&mut dyn Directory)) {
     test(&mut MemoryDirectory::new());
     let folder = tempfile::tempdir().unwrap();
     test(&mut SqliteDirectory::open(&folder.path().join("directory.sqlite")).unwrap());
+    for kind in KINDS {
+        test(&mut *open(&fresh(kind).url).unwrap());
+    }
 }
 
 fn new_account(name: &str) -> NewAccount {

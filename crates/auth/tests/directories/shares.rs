@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use plimsoll_auth::directory::{Given, GivenShare};
-use plimsoll_auth::limits::NAMES_BELOW_MAX;
+use plimsoll_auth::limits::{NAMES_BELOW_MAX, PATH_BYTES_MAX};
 use plimsoll_auth::{Account, Change, Directory, Permission, Share};
 
 use crate::{NOW, add, each};
@@ -116,6 +116,35 @@ fn sharing_a_path_again_changes_the_share_and_keeps_its_id() {
         assert!(kept.expires.is_some());
         let all = directory.shares(Given::By(alice.id), NOW).unwrap();
         assert_eq!((ids(&all), &all[0]), (vec!["1", "2"], &kept));
+    });
+}
+
+#[test]
+fn paths_of_the_greatest_length_are_told_apart_by_their_last_byte_and_stand_in_order() {
+    each(|directory| {
+        let [alice, bob, _] = three(directory);
+        // Nothing that could be packed into less.
+        let mut hash = blake3::Hasher::new().finalize_xof();
+        let mut path = vec![0; PATH_BYTES_MAX];
+        hash.fill(&mut path);
+        path.iter_mut().filter(|byte| **byte == b'/').for_each(|byte| *byte = b'x');
+        path[0] = b'm';
+        let [mut first, mut last] = [path.clone(), path];
+        (first[PATH_BYTES_MAX - 1], last[PATH_BYTES_MAX - 1]) = (1, 2);
+        for (id, path) in [("2", &last), ("1", &first), ("z", &b"z".to_vec()), ("a", &b"a".to_vec())] {
+            directory.add_share(&given(id, (&alice, &bob), path), 9).unwrap().unwrap();
+        }
+        assert_eq!(ids(&directory.shares(Given::By(alice.id), NOW).unwrap()), ["a", "1", "2", "z"]);
+        let mut around = |path: &[u8]| {
+            let shares = directory.shares_around(alice.id, bob.id, path, NOW).unwrap();
+            ids(&shares).join(" ")
+        };
+        assert_eq!(
+            (around(&first).as_str(), around(&last).as_str(), around(b"").as_str()),
+            ("1", "2", "a 1 2 z")
+        );
+        directory.end_shares(alice.id, &first).unwrap();
+        assert_eq!(ids(&directory.shares(Given::With(bob.id), NOW).unwrap()), ["a", "2", "z"]);
     });
 }
 

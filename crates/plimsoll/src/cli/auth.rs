@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use plimsoll_auth::directory::{file_of, without_password};
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
-use crate::cli::check::without_password;
 use crate::config::{Config, Loaded, SignUp, unknown_variables};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
@@ -82,7 +82,9 @@ impl AuthServer {
         if self.check {
             return say(&what_would_be_done(config));
         }
-        make_data_folder(&config.fixed.data)?;
+        if is_in_data_folder(config) {
+            make_data_folder(&config.fixed.data)?;
+        }
         let listening = Listening::at(config)?;
         let server = Server::of_auth(config, secret)?;
         let addresses = listening.addresses();
@@ -127,6 +129,11 @@ fn of_auth(config: &mut Config) {
     if live.signup == SignUp::Auto {
         live.signup = SignUp::Open;
     }
+}
+
+fn is_in_data_folder(config: &Config) -> bool {
+    let file = file_of(&config.fixed.directory);
+    file.is_some_and(|file| file.parent() == Some(config.fixed.data.as_path()))
 }
 
 fn what_would_be_done(config: &Config) -> String {

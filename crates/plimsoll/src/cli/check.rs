@@ -3,6 +3,7 @@
 //! It checks nothing itself. What must hold: it says what holds after flags, environment, file and defaults
 //! have been weighed.
 
+use plimsoll_auth::directory::without_password;
 use plimsoll_engine::Kind;
 
 use crate::config::{Config, unknown_variables};
@@ -74,27 +75,4 @@ fn of_ftp(config: &Config) -> [(&'static str, String); 2] {
         ),
         ("admit", format!("guests over FTP: {guests}")),
     ]
-}
-
-/// A URL as it may be shown.
-pub(super) fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    match rest.rsplit_once('@') {
-        Some((who, place)) => {
-            format!("{scheme}://{}@{place}", who.split_once(':').map_or(who, |(name, _)| name))
-        }
-        None => url.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_in_a_url_is_not_shown() {
-        assert_eq!(without_password("postgres://me:secret@db/files"), "postgres://me@db/files");
-        assert_eq!(without_password("mysql://me:p@ss@db/files"), "mysql://me@db/files");
-        assert_eq!(without_password("sqlite:./a@b.sqlite"), "sqlite:./a@b.sqlite");
-    }
 }

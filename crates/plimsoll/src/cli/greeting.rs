@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use plimsoll_auth::directory::{file_of, without_password};
 use plimsoll_io::Address;
 
 use crate::config::Config;
@@ -141,11 +142,12 @@ fn folder_to_add(program: &Path, path: Option<&std::ffi::OsStr>) -> Option<Strin
 /// The arguments by which an operator's command finds the directory that this server has.
 fn directory_of(config: &Config) -> String {
     let (data, directory) = (&config.fixed.data, &config.fixed.directory);
-    match directory.split_once(':') {
-        Some((scheme, path)) if Path::new(path).parent() != Some(data.as_path()) => {
-            format!("--directory {}", quoted(&format!("{scheme}:{}", absolute(Path::new(path)))))
+    match file_of(directory) {
+        None => format!("--directory {}", quoted(&without_password(directory))),
+        Some(file) if file.parent() != Some(data.as_path()) => {
+            format!("--directory {}", quoted(&format!("sqlite:{}", absolute(&file))))
         }
-        _ => format!("--data {}", quoted(&absolute(data))),
+        Some(_) => format!("--data {}", quoted(&absolute(data))),
     }
 }
 

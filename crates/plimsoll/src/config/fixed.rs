@@ -51,8 +51,11 @@ pub(crate) struct Fixed {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_SECRET_FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 
-    /// Where accounts, sessions and shares are kept
+    /// Where accounts, sessions and shares are kept: sqlite:PATH,
+    /// postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or redis://HOST/NUMBER
+    // What it is may have a password in it.
     #[arg(long, value_name = "URL", env = "PLIMSOLL_DIRECTORY", default_value = DIRECTORY)]
+    #[arg(hide_env_values = true)]
     pub(crate) directory: String,
 
     /// What an upload waits for: full (until it survives a power cut) or none

@@ -8,6 +8,7 @@ mod clock;
 mod congestion;
 mod data_folder;
 mod data_ports;
+mod directory;
 mod disk;
 mod kernel;
 mod memory;
@@ -71,7 +72,7 @@ impl Finding {
 }
 
 /// Every check, in the order in which it is told.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 13] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 14] = [
     kernel::check,
     open_files::check,
     queue::check,
@@ -81,6 +82,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 13] = [
     data_ports::check,
     announced::check,
     data_folder::check,
+    directory::check,
     disk::check,
     space::check,
     clock::check,

@@ -15,13 +15,14 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::around::around;
+use super::values::{permission_bits, signed, unsigned};
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
 use crate::limits::{DIRECTORY_BUSY_TIME, OPEN_TRIES_MAX, STATEMENTS_KEPT};
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use crate::time::Millis;
-use rows::{RECORD, SHARE, permission_bits};
+use rows::{RECORD, SHARE};
 
 /// One connection to the file.
 pub struct SqliteDirectory {
@@ -33,15 +34,6 @@ pub struct SqliteDirectory {
 #[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 fn failed(error: rusqlite::Error) -> Trouble {
     Trouble(format!("SQLite: {error}"))
-}
-
-/// SQLite has no larger numbers; nobody has so many bytes, nor lives so long.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
 
 impl SqliteDirectory {

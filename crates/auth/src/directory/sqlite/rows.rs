@@ -4,9 +4,9 @@
 
 use rusqlite::{Result, Row};
 
-use super::unsigned;
-use crate::account::{Account, Permissions, Quota};
+use crate::account::{Account, Quota};
 use crate::directory::Record;
+use crate::directory::values::{permissions, unsigned};
 use crate::shares::{Permission, Share};
 use crate::time::time;
 
@@ -43,14 +43,4 @@ pub(super) fn share(row: &Row<'_>) -> Result<Share> {
         created: time(unsigned(row.get(5)?)),
         expires: row.get::<_, Option<i64>>(6)?.map(|end| time(unsigned(end))),
     })
-}
-
-fn permissions(bits: i64) -> Permissions {
-    let may = |bit| bits & bit != 0;
-    Permissions { read: may(1), write: may(2), delete: may(4), share: may(8) }
-}
-
-pub(super) fn permission_bits(permissions: Permissions) -> i64 {
-    let Permissions { read, write, delete, share } = permissions;
-    i64::from(read) | i64::from(write) << 1 | i64::from(delete) << 2 | i64::from(share) << 3
 }

@@ -5,11 +5,12 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{failed, signed};
+use super::failed;
 use crate::directory::Trouble;
+use crate::directory::values::signed;
 
 /// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions` are
-/// the bits of `rows.rs`. A session's id is a hash, a path is bytes.
+/// the bits of `values.rs`. A session's id is a hash, a path is bytes.
 const STEPS: [&str; 1] = ["
     CREATE TABLE accounts (
         id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use plimsoll_auth::directory::file_of;
 use plimsoll_auth::{Auth, Error};
 use plimsoll_engine::{Kind, block_on};
 use plimsoll_io::Io;
 
 use crate::config::{Config, LogLevel};
 use crate::operator_log::OperatorLog;
-use crate::tiers::{auth_settings, directory_path, make_data_folder, open_directory};
+use crate::tiers::{auth_settings, make_data_folder, open_directory};
 
 /// Which directory.
 #[derive(Args)]
@@ -29,7 +30,7 @@ pub(super) struct At {
     data: Option<PathBuf>,
 
     /// Where accounts are kept; else as the settings say, else in the data folder
-    #[arg(long, value_name = "URL", env = "PLIMSOLL_DIRECTORY")]
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_DIRECTORY", hide_env_values = true)]
     directory: Option<String>,
 }
 
@@ -47,8 +48,10 @@ impl At {
         command: impl FnOnce(Opened) -> F,
     ) -> anyhow::Result<T> {
         let config = self.config()?;
-        let path = directory_path(&config.fixed.directory)?;
-        if !path.exists() {
+        // On a server, there is a directory where there is a database: its tables are made when it is opened.
+        if let Some(path) = file_of(&config.fixed.directory)
+            && !path.exists()
+        {
             bail!(
                 "There is no directory of accounts at {}. Name the server's data folder with --data DIR, or \
                  make the first account: plimsoll account add NAME",
@@ -64,7 +67,8 @@ impl At {
         command: impl FnOnce(Opened) -> F,
     ) -> anyhow::Result<T> {
         let config = self.config()?;
-        if directory_path(&config.fixed.directory)?.parent() == Some(config.fixed.data.as_path()) {
+        let file = file_of(&config.fixed.directory);
+        if file.is_some_and(|file| file.parent() == Some(config.fixed.data.as_path())) {
             make_data_folder(&config.fixed.data)?;
         }
         run_on(config, command)
@@ -91,7 +95,7 @@ fn run_on<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     let log = OperatorLog::start(config.fixed.log_format, LogLevel(tracing::Level::WARN));
     let log = log.context("cannot start the log")?;
     let directory = open_directory(&config.fixed.directory)?;
-    let auth = Auth::here(Box::new(directory), auth_settings(&config));
+    let auth = Auth::here(directory, auth_settings(&config));
     let done = block_on(Kind::Epoll, |io| command(Opened { io, auth, config }));
     log.finish();
     done.context("cannot run the command")?

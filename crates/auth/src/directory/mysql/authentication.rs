@@ -1,0 +1,123 @@
+//! Showing MySQL who we are, in the way that it asks for.
+//!
+//! What must hold: a password leaves as it is only through a Unix socket.
+
+use sha1::{Digest as _, Sha1};
+use sha2::Sha256;
+
+use super::packets::{Packets, Reader, broken, strange};
+use super::way::Way;
+use crate::directory::Trouble;
+use crate::directory::reach::socket::Place;
+use crate::secret::Secret;
+
+const NATIVE: &[u8] = b"mysql_native_password";
+const CACHING: &[u8] = b"caching_sha2_password";
+/// The system tells the server who we are, by the Unix socket.
+const BY_SOCKET: [&[u8]; 2] = [b"unix_socket", b"auth_socket"];
+
+/// What we can: `LONG_PASSWORD`, `LONG_FLAG`, `CONNECT_WITH_DB`, `PROTOCOL_41`, `TRANSACTIONS`,
+/// `SECURE_CONNECTION`, `MULTI_STATEMENTS`, `MULTI_RESULTS`, `PLUGIN_AUTH`.
+const CAPABILITIES: u32 =
+    0x0001 | 0x0004 | 0x0008 | 0x0200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000;
+/// All text is bytes.
+const BINARY: u8 = 63;
+const PACKET_BYTES_MAX: u32 = 16 * 1024 * 1024 - 1;
+
+/// What the server says first.
+pub(super) struct Greeting {
+    /// What a password is mixed with, so that what is sent is of no use later.
+    scramble: Vec<u8>,
+    plugin: Vec<u8>,
+}
+
+impl Greeting {
+    pub(super) fn read(packet: &[u8]) -> Result<Greeting, Trouble> {
+        let mut reader = Reader(packet);
+        if reader.take(1)? != [10] {
+            return Err(strange());
+        }
+        reader.word();
+        reader.skip(4)?;
+        let mut scramble = reader.take(8)?.to_vec();
+        // A zero, what it can, its language and state, what else it can, lengths and what is kept for later.
+        reader.skip(1 + 2 + 1 + 2 + 2 + 1 + 10)?;
+        scramble.extend_from_slice(reader.take(12)?);
+        reader.skip(1)?;
+        Ok(Greeting { scramble, plugin: reader.word().to_vec() })
+    }
+}
+
+/// Says who we are, and answers what the server asks for, until it is content.
+pub(super) fn show(packets: &mut Packets, way: &Way, greeting: &Greeting) -> Result<(), Trouble> {
+    let first = proof(&greeting.plugin, way, &greeting.scramble).unwrap_or_default();
+    packets.send(&introduction(way, &greeting.plugin, &first))?;
+    loop {
+        let packet = packets.receive()?;
+        let mut reader = Reader(&packet);
+        match reader.take(1)? {
+            [0] => return Ok(()),
+            [0xfe] => {
+                let plugin = reader.word();
+                let scramble = reader.0.strip_suffix(&[0]).unwrap_or(reader.0);
+                packets.send(&proof(plugin, way, scramble)?)?;
+            }
+            // It has the password at hand, and ours is right.
+            [1] if reader.0 == [3] => {}
+            [1] if reader.0 == [4] => packets.send(&plain(way)?)?,
+            _ => return Err(strange()),
+        }
+    }
+}
+
+fn introduction(way: &Way, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
+    let mut said = CAPABILITIES.to_le_bytes().to_vec();
+    said.extend_from_slice(&PACKET_BYTES_MAX.to_le_bytes());
+    said.push(BINARY);
+    said.extend_from_slice(&[0; 23]);
+    said.extend_from_slice(way.user.as_bytes());
+    // A proof has 20 or 32 bytes.
+    said.extend_from_slice(&[0, u8::try_from(proof.len()).unwrap_or(0)]);
+    said.extend_from_slice(proof);
+    for word in [way.database.as_bytes(), plugin] {
+        said.extend_from_slice(word);
+        said.push(0);
+    }
+    said
+}
+
+/// What shows that we know the password.
+fn proof(plugin: &[u8], way: &Way, scramble: &[u8]) -> Result<Vec<u8>, Trouble> {
+    let password = way.password.as_ref().map_or(&[][..], Secret::bytes);
+    match plugin {
+        _ if BY_SOCKET.contains(&plugin) => Ok(Vec::new()),
+        _ if password.is_empty() => Ok(Vec::new()),
+        NATIVE => {
+            let once = Sha1::digest(password);
+            let mixed = Sha1::new().chain_update(scramble).chain_update(Sha1::digest(once)).finalize();
+            Ok(mix(&once, &mixed))
+        }
+        CACHING => {
+            let once = Sha256::digest(password);
+            let mixed = Sha256::new().chain_update(Sha256::digest(once)).chain_update(scramble).finalize();
+            Ok(mix(&once, &mixed))
+        }
+        _ => Err(broken("it asks for a way to show who we are that we do not know")),
+    }
+}
+
+fn mix(one: &[u8], other: &[u8]) -> Vec<u8> {
+    one.iter().zip(other).map(|(one, other)| one ^ other).collect()
+}
+
+/// The password as it is, for a server that has only its hash.
+fn plain(way: &Way) -> Result<Vec<u8>, Trouble> {
+    let Place::Unix(_) = way.place else {
+        return Err(broken(
+            "it asks for the password as it is, which we send through a Unix socket only; log in by one \
+             once, or use mysql_native_password",
+        ));
+    };
+    let password = way.password.as_ref().map_or(&[][..], Secret::bytes);
+    Ok([password, &[0]].concat())
+}

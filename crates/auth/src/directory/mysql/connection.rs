@@ -1,0 +1,137 @@
+//! A connection to MySQL or MariaDB: who we are, and statements that are run as one.
+//!
+//! It speaks the text protocol and no TLS. What must hold: what somebody else chose stands in a statement as
+//! hexadecimal digits only; after any error the connection is not used again.
+
+use super::authentication::{self, Greeting};
+use super::packets::{Packets, Reader, broken, strange};
+use super::way::Way;
+use crate::directory::Trouble;
+use crate::directory::reach::socket::{Deadline, Socket};
+use crate::limits::{DATABASE_STATEMENT_TIME, MYSQL_COLUMNS_MAX};
+
+/// A row of an answer.
+pub(super) struct Row(Vec<Option<Vec<u8>>>);
+
+/// What a statement answered.
+#[derive(Default)]
+pub(super) struct Answered {
+    pub(super) rows: Vec<Row>,
+    /// Rows that it changed.
+    pub(super) count: u64,
+    /// What it said with `LAST_INSERT_ID`; 0 is nothing.
+    pub(super) number: u64,
+}
+
+/// The connection.
+pub(super) struct Connection {
+    packets: Packets,
+}
+
+/// That another answer follows this one (`SERVER_MORE_RESULTS_EXISTS`).
+const MORE: u16 = 0x0008;
+const COM_QUERY: u8 = 0x03;
+
+impl Row {
+    pub(super) fn bytes(&self, at: usize) -> Result<&[u8], Trouble> {
+        self.0.get(at).and_then(Option::as_deref).ok_or_else(strange)
+    }
+
+    pub(super) fn text(&self, at: usize) -> Result<&str, Trouble> {
+        std::str::from_utf8(self.bytes(at)?).map_err(|_| strange())
+    }
+
+    pub(super) fn int(&self, at: usize) -> Result<i64, Trouble> {
+        self.text(at)?.parse().map_err(|_| strange())
+    }
+
+    pub(super) fn maybe_int(&self, at: usize) -> Result<Option<i64>, Trouble> {
+        if self.0.get(at).is_some_and(Option::is_some) { self.int(at).map(Some) } else { Ok(None) }
+    }
+}
+
+impl Connection {
+    /// Connects, shows who we are, and has the server give up what takes too long.
+    pub(super) fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+        let socket =
+            Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
+        let mut packets = Packets::new(socket);
+        let greeting = Greeting::read(&packets.receive()?)?;
+        authentication::show(&mut packets, way, &greeting)?;
+        let mut connection = Connection { packets };
+        // MariaDB reads what stands in such a comment, MySQL has no such bound.
+        let time = DATABASE_STATEMENT_TIME.as_secs();
+        connection.run(&[
+            format!(
+                "SET SESSION innodb_lock_wait_timeout = {time} /*M!100101 , max_statement_time = {time} */"
+            ),
+            "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned(),
+        ])?;
+        Ok(connection)
+    }
+
+    pub(super) fn socket(&mut self) -> &mut Socket {
+        self.packets.socket()
+    }
+
+    /// Runs the statements in one transaction: what each answered.
+    pub(super) fn transaction(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
+        let mut all = vec!["START TRANSACTION".to_owned()];
+        all.extend_from_slice(batch);
+        all.push("COMMIT".to_owned());
+        let mut answers = self.run(&all)?;
+        answers.pop();
+        answers.remove(0);
+        Ok(answers)
+    }
+
+    /// Runs the statements one after the other, until one fails: what each answered.
+    pub(super) fn run(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
+        let sql = batch.join("; ");
+        self.packets.begin();
+        self.packets.send(&[&[COM_QUERY], sql.as_bytes()].concat())?;
+        let mut answers = Vec::with_capacity(batch.len());
+        loop {
+            let (answered, status) = self.answer()?;
+            answers.push(answered);
+            if status & MORE == 0 {
+                return if answers.len() == batch.len() { Ok(answers) } else { Err(strange()) };
+            }
+        }
+    }
+
+    fn answer(&mut self) -> Result<(Answered, u16), Trouble> {
+        let packet = self.packets.receive()?;
+        let mut reader = Reader(&packet);
+        if packet.first() == Some(&0) {
+            reader.skip(1)?;
+            let (count, number) = (reader.number()?, reader.number()?);
+            return Ok((Answered { rows: Vec::new(), count, number }, reader.u16()?));
+        }
+        let columns = usize::try_from(reader.number()?).ok().filter(|count| *count <= MYSQL_COLUMNS_MAX);
+        let columns = columns.ok_or_else(strange)?;
+        // What the columns are is known to whoever asks; an end stands behind them.
+        for _ in 0..=columns {
+            self.packets.receive()?;
+        }
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.packets.receive()?;
+            if let Some(status) = end(&packet) {
+                return Ok((Answered { rows, count: 0, number: 0 }, status));
+            }
+            let mut reader = Reader(&packet);
+            let cells = (0..columns).map(|_| reader.cell()).collect::<Result<_, _>>()?;
+            rows.push(Row(cells));
+        }
+    }
+}
+
+/// The status behind the last row, if this is what stands there.
+fn end(packet: &[u8]) -> Option<u16> {
+    match packet {
+        [0xfe, _, _, low, high] => Some(u16::from_le_bytes([*low, *high])),
+        _ => None,
+    }
+}

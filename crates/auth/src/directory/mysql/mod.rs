@@ -1,0 +1,353 @@
+//! A directory in a database of MySQL or MariaDB.
+//!
+//! Other processes may use it, too. Each call is one exchange and one transaction. A transaction that
+//! concerns an account locks its row first, so that the statements after it see what others have done to it;
+//! one that the server undoes because two waited for each other is begun again. What must hold: what has
+//! answered is committed; a call that failed has changed nothing, unless it was the answer to the commit
+//! that was lost.
+
+mod authentication;
+mod connection;
+mod facts;
+mod packets;
+mod rows;
+mod schema;
+mod way;
+
+use super::around::around;
+use super::open::NotOpened;
+use super::reach::seen::Seen;
+use super::reach::socket::{Deadline, Socket};
+use super::reach::{Line, Reach};
+use super::values::{permission_bits, signed, unsigned};
+use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use crate::account::{Account, Change};
+use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX};
+use crate::sessions::SessionId;
+use crate::shares::{Permission, Share};
+use crate::time::Millis;
+use connection::{Answered, Connection, Row};
+use rows::{RECORD, SHARE, literal, maybe};
+use way::Way;
+
+pub use facts::MysqlFacts;
+
+/// A database, and a connection to it.
+pub struct MysqlDirectory {
+    reach: Reach<Connection>,
+    seen: Seen,
+}
+
+impl Line for Connection {
+    type Way = Way;
+
+    fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+        let mut connection = Connection::open(way, by)?;
+        schema::check(&mut connection)?;
+        Ok(connection)
+    }
+
+    fn socket(&mut self) -> &mut Socket {
+        self.socket()
+    }
+}
+
+/// Raises the count of changes if the statement before it changed a row, and says it.
+const RAISE: &str = "UPDATE plimsoll_state SET changes = LAST_INSERT_ID(changes + 1) WHERE ROW_COUNT() > 0";
+
+/// Locks accounts' rows, and has the statements behind it see what was done to them by then.
+fn lock(which: &str) -> String {
+    format!("SELECT id FROM plimsoll_accounts WHERE {which} ORDER BY id FOR UPDATE")
+}
+
+fn records_where(what: &str) -> String {
+    format!("SELECT {RECORD} FROM plimsoll_accounts a WHERE {what}")
+}
+
+fn shares_where(now: Millis, what: &str) -> String {
+    format!(
+        "SELECT {SHARE} FROM plimsoll_shares s
+        JOIN plimsoll_accounts o ON o.id = s.owner JOIN plimsoll_accounts h ON h.id = s.holder
+        WHERE (s.expires IS NULL OR s.expires > {}) AND {what}",
+        signed(now)
+    )
+}
+
+/// What an answer has, or the first of several, as a value.
+fn first<T>(rows: &[Row], read: impl FnOnce(&Row) -> Result<T, Trouble>) -> Result<Option<T>, Trouble> {
+    rows.first().map(read).transpose()
+}
+
+impl MysqlDirectory {
+    /// Opens the database that `url` names, and makes its tables where there are none:
+    /// `mysql://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://USER@/DATABASE?socket=/PATH`. This blocks.
+    ///
+    /// # Errors
+    /// What is wrong with the URL, what MySQL says, and if a newer plimsoll has made the tables.
+    pub fn open(url: &str) -> Result<MysqlDirectory, NotOpened> {
+        let way = Way::parse(url)?;
+        let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
+        connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
+        schema::bring_up_to_date(&mut connection)?;
+        connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
+        let count = changes(&mut connection)?;
+        Ok(MysqlDirectory { reach: Reach::new(way, connection), seen: Seen::new(count) })
+    }
+
+    /// The rows of one statement that changes nothing.
+    fn rows(&mut self, sql: String) -> Result<Vec<Row>, Trouble> {
+        let mut answers = self.reach.call(|connection| connection.run(&[sql]))?;
+        Ok(answers.pop().unwrap_or_default().rows)
+    }
+
+    /// Runs statements in one transaction, and notes each count of changes that they raised.
+    fn change_by(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
+        let mut tries = 0;
+        let answers = loop {
+            tries += 1;
+            match self.reach.call(|connection| connection.transaction(batch)) {
+                Err(trouble) if packets::is_deadlock(&trouble) && tries < MYSQL_DEADLOCKS_MAX => {}
+                done => break done?,
+            }
+        };
+        for (sql, answered) in batch.iter().zip(&answers) {
+            if sql.starts_with("UPDATE plimsoll_state") && answered.number > 0 {
+                self.seen.raised_to(signed(answered.number));
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The same where the last but one says how many it changed, and [`RAISE`] stands behind it: whether it
+    /// did.
+    fn change_counted(&mut self, mut batch: Vec<String>) -> Result<bool, Trouble> {
+        let at = batch.len().saturating_sub(1);
+        batch.push(RAISE.to_owned());
+        let answers = self.change_by(&batch)?;
+        Ok(answers.get(at).is_some_and(|answered| answered.count > 0))
+    }
+}
+
+fn changes(connection: &mut Connection) -> Result<i64, Trouble> {
+    let answers = connection.run(&["SELECT changes FROM plimsoll_state".to_owned()])?;
+    first(&answers[0].rows, |row| row.int(0)).map(Option::unwrap_or_default)
+}
+
+impl Directory for MysqlDirectory {
+    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+        let count = self.reach.call(changes)?;
+        let is_news = self.seen.is_news(count);
+        Ok(self.reach.was_lost() || is_news)
+    }
+
+    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        let now = signed(now);
+        let sweep = |table: &str| format!("DELETE FROM {table} WHERE expires <= {now}");
+        self.change_by(&[sweep("plimsoll_sessions"), sweep("plimsoll_shares")]).map(drop)
+    }
+
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+        let insert = format!(
+            "INSERT INTO plimsoll_accounts
+            (name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
+            VALUES ({}, {}, 1, {}, {}, {}, {}, {}) ON DUPLICATE KEY UPDATE created = created",
+            literal(&new.name),
+            literal(&new.hash),
+            maybe(new.quota.bytes),
+            maybe(new.quota.files),
+            permission_bits(new.permissions),
+            new.enabled,
+            signed(new.created),
+        );
+        let read = records_where(&format!("a.name = {}", literal(&new.name)));
+        let answers = self.change_by(&[insert, read])?;
+        if answers[0].count == 0 { Ok(None) } else { first(&answers[1].rows, rows::account) }
+    }
+
+    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+        self.rows(records_where("TRUE ORDER BY a.name"))?.iter().map(rows::record).collect()
+    }
+
+    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+        first(&self.rows(records_where(&format!("a.name = {}", literal(name))))?, rows::record)
+    }
+
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+        first(&self.rows(records_where(&format!("a.id = {id}")))?, rows::record)
+    }
+
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+        let set = match change {
+            Change::Quota(quota) => {
+                format!("quota_bytes = {}, quota_files = {}", maybe(quota.bytes), maybe(quota.files))
+            }
+            Change::Permissions(permissions) => format!("permissions = {}", permission_bits(permissions)),
+            Change::Enabled(enabled) => format!("enabled = {enabled}"),
+        };
+        let answers = self.change_by(&[
+            lock(&format!("id = {id}")),
+            format!("UPDATE plimsoll_accounts SET {set} WHERE id = {id}"),
+            format!(
+                "DELETE FROM plimsoll_sessions WHERE account = {id}
+                AND EXISTS (SELECT * FROM plimsoll_accounts WHERE id = {id} AND NOT enabled)"
+            ),
+            // Also where it was so before: whoever asks for it wants it known.
+            format!(
+                "UPDATE plimsoll_state SET changes = LAST_INSERT_ID(changes + 1)
+                WHERE EXISTS (SELECT * FROM plimsoll_accounts WHERE id = {id})"
+            ),
+            records_where(&format!("a.id = {id}")),
+        ])?;
+        first(&answers[4].rows, rows::account)
+    }
+
+    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+        self.change_counted(vec![
+            lock(&format!("id = {id}")),
+            format!("DELETE FROM plimsoll_sessions WHERE account = {id}"),
+            format!("DELETE FROM plimsoll_shares WHERE owner = {id} OR holder = {id}"),
+            format!("DELETE FROM plimsoll_accounts WHERE id = {id}"),
+        ])
+    }
+
+    fn set_password(
+        &mut self,
+        id: i64,
+        version: i64,
+        hash: &str,
+        but: Option<SessionId>,
+    ) -> Result<bool, Trouble> {
+        let but = but.map(|session| format!("AND id <> {}", literal(session.0))).unwrap_or_default();
+        self.change_counted(vec![
+            lock(&format!("id = {id}")),
+            format!(
+                "DELETE FROM plimsoll_sessions WHERE account = (
+                    SELECT id FROM plimsoll_accounts WHERE id = {id} AND version = {version}
+                ) {but}"
+            ),
+            format!(
+                "UPDATE plimsoll_accounts SET hash = {}, version = version + 1
+                WHERE id = {id} AND version = {version}",
+                literal(hash)
+            ),
+        ])
+    }
+
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+        let hash = literal(hash);
+        let sql =
+            format!("UPDATE plimsoll_accounts SET hash = {hash} WHERE id = {id} AND version = {version}");
+        self.change_by(&[sql]).map(drop)
+    }
+
+    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+        let (account, version) = (new.account, new.version);
+        let beyond = format!(
+            "SELECT id FROM plimsoll_sessions WHERE account = {account}
+            ORDER BY created DESC, id DESC LIMIT {} OFFSET {max}",
+            i64::MAX
+        );
+        let answers = self.change_by(&[
+            lock(&format!("id = {account}")),
+            format!(
+                "INSERT INTO plimsoll_sessions (id, account, created, expires) SELECT {}, id, {}, {}
+                FROM plimsoll_accounts WHERE id = {account} AND version = {version} AND enabled",
+                literal(new.id.0),
+                signed(new.created),
+                signed(new.expires)
+            ),
+            beyond.clone(),
+            format!("DELETE FROM plimsoll_sessions WHERE id IN (SELECT id FROM ({beyond}) AS beyond)"),
+            RAISE.to_owned(),
+        ])?;
+        let ended = answers[2].rows.iter().map(rows::session_id).collect::<Result<_, _>>()?;
+        Ok((answers[1].count > 0).then_some(ended))
+    }
+
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+        let found = self.rows(format!(
+            "SELECT {RECORD}, s.expires FROM plimsoll_sessions s JOIN plimsoll_accounts a ON a.id = s.account
+            WHERE s.id = {} AND s.expires > {} AND a.enabled",
+            literal(id.0),
+            signed(now)
+        ))?;
+        first(&found, |row| Ok((rows::account(row)?, unsigned(row.int(9)?))))
+    }
+
+    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+        self.change_counted(vec![format!("DELETE FROM plimsoll_sessions WHERE id = {}", literal(id.0))])
+    }
+
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+        let (owner, holder, path) = (new.owner, new.with, literal(&new.path));
+        let (created, writes) = (signed(new.created), new.permission == Permission::Write);
+        let others = format!(
+            "SELECT COUNT(*) FROM plimsoll_shares
+            WHERE owner = {owner} AND NOT (holder = {holder} AND path = {path})"
+        );
+        let answers = self.change_by(&[
+            lock(&format!("id = {owner} OR id = {holder}")),
+            format!("DELETE FROM plimsoll_shares WHERE owner = {owner} AND expires <= {created}"),
+            others.clone(),
+            format!(
+                "INSERT INTO plimsoll_shares
+                (id, owner, holder, path, path_hash, writes, created, expires)
+                SELECT {}, o.id, h.id, {path}, UNHEX(SHA2({path}, 256)), {writes}, {created}, {}
+                FROM plimsoll_accounts o, plimsoll_accounts h
+                WHERE o.id = {owner} AND h.id = {holder} AND {max} > ({others})
+                ON DUPLICATE KEY UPDATE writes = VALUES(writes), expires = VALUES(expires)",
+                literal(&new.id),
+                maybe(new.expires)
+            ),
+            RAISE.to_owned(),
+            shares_where(
+                new.created,
+                &format!("s.owner = {owner} AND s.holder = {holder} AND s.path = {path}"),
+            ),
+        ])?;
+        let others = first(&answers[2].rows, |row| row.int(0))?.unwrap_or(0);
+        if others >= signed(max as u64) { Ok(None) } else { first(&answers[5].rows, rows::share) }
+    }
+
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+        let what = match given {
+            Given::By(owner) => format!("s.owner = {owner}"),
+            Given::With(holder) => format!("s.holder = {holder} AND o.enabled"),
+        };
+        let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(now, &what));
+        self.rows(sql)?.iter().map(rows::share).collect()
+    }
+
+    fn shares_around(
+        &mut self,
+        owner: i64,
+        with: i64,
+        path: &[u8],
+        now: Millis,
+    ) -> Result<Vec<Share>, Trouble> {
+        self.reach.call(|connection| {
+            around(path, |from| {
+                let from = literal(from);
+                let what = format!("s.owner = {owner} AND s.holder = {with} AND s.path >= {from}");
+                let sql = format!("{} ORDER BY s.path LIMIT 1", shares_where(now, &what));
+                first(&connection.run(&[sql])?[0].rows, rows::share)
+            })
+        })
+    }
+
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+        let id = literal(id);
+        self.change_counted(vec![format!("DELETE FROM plimsoll_shares WHERE owner = {owner} AND id = {id}")])
+    }
+
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+        let below = [path, b"/"].concat();
+        let which = if path.is_empty() {
+            String::new()
+        } else {
+            format!("AND (path = {} OR LEFT(path, {}) = {})", literal(path), below.len(), literal(&below))
+        };
+        let sql = format!("DELETE FROM plimsoll_shares WHERE owner = {owner} {which}");
+        self.change_counted(vec![sql]).map(drop)
+    }
+}

@@ -1,0 +1,167 @@
+//! MySQL's packets: three bytes of length, a number that counts them, and what is said.
+//!
+//! It knows no question. What must hold: a packet is received whole, and in its order; an error that the
+//! server sends is an error here.
+
+use crate::directory::Trouble;
+use crate::directory::reach::socket::Socket;
+use crate::limits::{DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX};
+
+/// The socket, and what was received by it.
+pub(super) struct Packets {
+    socket: Socket,
+    received: Vec<u8>,
+    /// What of it was read.
+    read: usize,
+    /// The number of the next packet of this exchange.
+    next: u8,
+}
+
+/// The code of a deadlock: the server has undone the transaction, and says to try again.
+const DEADLOCK: u16 = 1213;
+/// What stands before an error that it may help to try again after.
+const AGAIN: &str = "MySQL (try again): ";
+
+pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
+    Trouble(format!("MySQL: {error}"))
+}
+
+pub(super) fn strange() -> Trouble {
+    broken("it said something else than was asked")
+}
+
+/// Whether the server has undone the transaction for another's sake, and would do it now.
+pub(super) fn is_deadlock(trouble: &Trouble) -> bool {
+    trouble.0.starts_with(AGAIN)
+}
+
+impl Packets {
+    pub(super) fn new(socket: Socket) -> Packets {
+        Packets { socket, received: Vec::new(), read: 0, next: 0 }
+    }
+
+    pub(super) fn socket(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+
+    /// A new exchange begins.
+    pub(super) fn begin(&mut self) {
+        self.next = 0;
+    }
+
+    pub(super) fn send(&mut self, said: &[u8]) -> Result<(), Trouble> {
+        let length = u32::try_from(said.len()).ok().filter(|_| said.len() <= DATABASE_MESSAGE_BYTES_MAX);
+        let [low, middle, high, _] = length.ok_or_else(|| broken("too long a question"))?.to_le_bytes();
+        let packet = [&[low, middle, high, self.next], said].concat();
+        self.next = self.next.wrapping_add(1);
+        self.socket.send(&packet).map_err(broken)
+    }
+
+    /// What the next packet says, if it is no error.
+    pub(super) fn receive(&mut self) -> Result<Vec<u8>, Trouble> {
+        let head = self.take(4)?;
+        let length = usize::from(head[0]) | usize::from(head[1]) << 8 | usize::from(head[2]) << 16;
+        if length > DATABASE_MESSAGE_BYTES_MAX || head[3] != self.next {
+            return Err(strange());
+        }
+        self.next = self.next.wrapping_add(1);
+        let said = self.take(length)?;
+        if said.first() == Some(&0xff) { Err(refusal(&said)) } else { Ok(said) }
+    }
+
+    fn take(&mut self, length: usize) -> Result<Vec<u8>, Trouble> {
+        while self.received.len() - self.read < length {
+            self.received.drain(..self.read);
+            self.read = 0;
+            let mut block = [0; DATABASE_BLOCK_BYTES];
+            let received = self.socket.receive(&mut block).map_err(broken)?;
+            self.received.extend_from_slice(&block[..received]);
+        }
+        let taken = self.received[self.read..self.read + length].to_vec();
+        self.read += length;
+        Ok(taken)
+    }
+}
+
+/// An error: its code, a state that says less, and its text.
+fn refusal(said: &[u8]) -> Trouble {
+    let mut reader = Reader(said);
+    let code = reader.skip(1).and_then(|()| reader.u16()).unwrap_or_default();
+    let text = String::from_utf8_lossy(reader.0);
+    let text = if text.starts_with('#') { text.get(6..).unwrap_or_default() } else { &text };
+    if code == DEADLOCK { Trouble(format!("{AGAIN}{text}")) } else { broken(format!("{text} ({code})")) }
+}
+
+/// What is left to read of a packet.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], Trouble> {
+        let (taken, left) = self.0.split_at_checked(length).ok_or_else(strange)?;
+        self.0 = left;
+        Ok(taken)
+    }
+
+    pub(super) fn skip(&mut self, length: usize) -> Result<(), Trouble> {
+        self.take(length).map(drop)
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, Trouble> {
+        let taken = self.take(2)?;
+        Ok(u16::from_le_bytes([taken[0], taken[1]]))
+    }
+
+    /// A number of one byte, or of as many as its first byte says.
+    pub(super) fn number(&mut self) -> Result<u64, Trouble> {
+        let length = match self.take(1)?[0] {
+            small @ 0..=0xfa => return Ok(u64::from(small)),
+            0xfc => 2,
+            0xfd => 3,
+            0xfe => 8,
+            _ => return Err(strange()),
+        };
+        let mut bytes = [0; 8];
+        bytes[..length].copy_from_slice(self.take(length)?);
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// A value of a row; nothing has a byte of its own.
+    pub(super) fn cell(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
+        if self.0.first() == Some(&0xfb) {
+            return self.skip(1).map(|()| None);
+        }
+        let length = usize::try_from(self.number()?).map_err(|_| strange())?;
+        self.take(length).map(|taken| Some(taken.to_vec()))
+    }
+
+    /// Bytes that end with a zero, which may be missing at the end of a packet.
+    pub(super) fn word(&mut self) -> &'a [u8] {
+        let end = self.0.iter().position(|byte| *byte == 0);
+        let word = &self.0[..end.unwrap_or(self.0.len())];
+        self.0 = self.0.get(word.len() + 1..).unwrap_or_default();
+        word
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_values_are_read_in_each_length() {
+        let mut reader =
+            Reader(&[7, 0xfc, 1, 2, 0xfd, 1, 0, 1, 0xfe, 1, 0, 0, 0, 0, 0, 0, 0, 0xfb, 2, b'o', b'k']);
+        let numbers = [7, 0x0201, 0x0001_0001, 1];
+        assert_eq!(numbers.map(|_| reader.number().unwrap()), numbers);
+        assert_eq!(reader.cell().unwrap(), None);
+        assert_eq!(reader.cell().unwrap().unwrap(), b"ok");
+        assert!(reader.cell().is_err());
+    }
+
+    #[test]
+    fn an_error_has_its_text_and_a_deadlock_is_told_apart() {
+        let told = refusal(b"\xff\x15\x04#28000Access denied");
+        assert_eq!((told.to_string().as_str(), is_deadlock(&told)), ("MySQL: Access denied (1045)", false));
+        assert!(is_deadlock(&refusal(b"\xff\xbd\x04#40001Deadlock found")));
+    }
+}

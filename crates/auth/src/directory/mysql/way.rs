@@ -1,0 +1,58 @@
+//! The way to a database of MySQL or MariaDB, as a URL says it.
+//!
+//! It connects to nothing. What must hold: what a URL asks for is done, or it is refused.
+
+use std::path::PathBuf;
+
+use crate::directory::open::BadUrl;
+use crate::directory::reach::socket::Place;
+use crate::directory::reach::url::Url;
+use crate::secret::Secret;
+
+const PORT: u16 = 3306;
+
+/// Where, as whom, and in which database.
+pub(super) struct Way {
+    pub(super) place: Place,
+    pub(super) user: String,
+    pub(super) password: Option<Secret>,
+    pub(super) database: String,
+}
+
+impl Way {
+    /// Of `mysql://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://USER@/DATABASE?socket=/PATH`.
+    pub(super) fn parse(url: &str) -> Result<Way, BadUrl> {
+        let url = Url::parse(url, &["socket"])?;
+        let user = url.user.clone().ok_or_else(|| url.bad("say as whom: mysql://USER@HOST/DATABASE"))?;
+        if url.path.is_empty() {
+            return Err(url.bad("say in which database: mysql://USER@HOST/DATABASE"));
+        }
+        let place = match url.value("socket") {
+            Some(path) => Place::Unix(PathBuf::from(path)),
+            None => url.place(PORT),
+        };
+        Ok(Way { place, user, database: url.path.clone(), password: url.password })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_leads_to_a_port_or_to_a_unix_socket() {
+        let way = Way::parse("mysql://me:secret@db/files").unwrap();
+        assert_eq!(way.place, Place::Tcp("db".to_owned(), 3306));
+        assert_eq!((way.user.as_str(), way.database.as_str()), ("me", "files"));
+        let way = Way::parse("mysql://me@/files?socket=/run/mysqld/mysqld.sock").unwrap();
+        assert_eq!(way.place, Place::Unix("/run/mysqld/mysqld.sock".into()));
+    }
+
+    #[test]
+    fn who_and_where_must_be_said() {
+        for bad in ["mysql://:secret@db/files", "mysql://me:secret@db"] {
+            let told = Way::parse(bad).err().unwrap().to_string();
+            assert!(told.contains("mysql://USER@HOST/DATABASE") && !told.contains("secret"), "{told}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! From a URL to a directory.
+//!
+//! It knows the names of the stores, and nothing else of them. What must hold: a store that this program was
+//! built without is told apart from one that there is not.
+
+use std::path::{Path, PathBuf};
+
+use super::{Directory, SqliteDirectory, Trouble};
+
+/// What is wrong with a URL, and what to write instead: a text for whoever wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadUrl(pub String);
+
+/// A URL as it may be shown: without its password.
+pub fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((who, place)) => {
+            format!("{scheme}://{}@{place}", who.split_once(':').map_or(who, |(name, _)| name))
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// Why a directory was not opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotOpened {
+    /// The URL names none.
+    #[error(transparent)]
+    Url(#[from] BadUrl),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] Trouble),
+}
+
+/// The file of the directory that `url` names, if that is one in a file.
+pub fn file_of(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("sqlite:").filter(|path| !path.is_empty())?;
+    Some(path.into())
+}
+
+/// Opens the directory that `url` names, and makes its tables where there are none. This blocks.
+///
+/// # Errors
+/// What is wrong with the URL, or what the store says.
+pub fn open(url: &str) -> Result<Box<dyn Directory>, NotOpened> {
+    if let Some(path) = file_of(url) {
+        return Ok(Box::new(SqliteDirectory::open(Path::new(&path))?));
+    }
+    match url.split_once("://").map(|(scheme, _)| scheme) {
+        #[cfg(feature = "postgres")]
+        Some("postgres" | "postgresql") => Ok(Box::new(super::PostgresDirectory::open(url)?)),
+        #[cfg(not(feature = "postgres"))]
+        Some("postgres" | "postgresql") => Err(left_out("PostgreSQL", "postgres")),
+        #[cfg(feature = "mysql")]
+        Some("mysql" | "mariadb") => Ok(Box::new(super::MysqlDirectory::open(url)?)),
+        #[cfg(not(feature = "mysql"))]
+        Some("mysql" | "mariadb") => Err(left_out("MySQL", "mysql")),
+        #[cfg(feature = "redis")]
+        Some("redis" | "redis+unix") => Ok(Box::new(super::RedisDirectory::open(url)?)),
+        #[cfg(not(feature = "redis"))]
+        Some("redis" | "redis+unix") => Err(left_out("Redis", "redis")),
+        _ => Err(unknown(url)),
+    }
+}
+
+/// What a server is set to that keeps a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Facts {
+    /// Of PostgreSQL.
+    #[cfg(feature = "postgres")]
+    Postgres(super::PostgresFacts),
+    /// Of MySQL or MariaDB.
+    #[cfg(feature = "mysql")]
+    Mysql(super::MysqlFacts),
+    /// Of Redis.
+    #[cfg(feature = "redis")]
+    Redis(super::RedisFacts),
+}
+
+/// Asks the server that `url` names what it is set to; `None` if the directory is on none. This makes
+/// nothing, and blocks.
+///
+/// # Errors
+/// What is wrong with the URL, or what the server says.
+pub fn facts(url: &str) -> Result<Option<Facts>, NotOpened> {
+    match url.split_once("://").map(|(scheme, _)| scheme) {
+        #[cfg(feature = "postgres")]
+        Some("postgres" | "postgresql") => super::PostgresFacts::of(url).map(Facts::Postgres).map(Some),
+        #[cfg(feature = "mysql")]
+        Some("mysql" | "mariadb") => super::MysqlFacts::of(url).map(Facts::Mysql).map(Some),
+        #[cfg(feature = "redis")]
+        Some("redis" | "redis+unix") => super::RedisFacts::of(url).map(Facts::Redis).map(Some),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(not(all(feature = "mysql", feature = "postgres", feature = "redis")))]
+fn left_out(store: &str, feature: &str) -> NotOpened {
+    let told = format!("this program was built without {store}; build it with --features {feature}");
+    NotOpened::Url(BadUrl(told))
+}
+
+/// What may hold a password is not told back.
+fn unknown(url: &str) -> NotOpened {
+    let shown = without_password(url);
+    let told = format!(
+        "{shown:?} is no directory of accounts; write sqlite:PATH, postgres://USER@HOST/DATABASE, \
+         mysql://USER@HOST/DATABASE or redis://HOST/NUMBER"
+    );
+    NotOpened::Url(BadUrl(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_not_shown() {
+        assert_eq!(without_password("postgres://me:secret@db/files"), "postgres://me@db/files");
+        assert_eq!(without_password("mysql://me:p@ss@db/files"), "mysql://me@db/files");
+        assert_eq!(without_password("redis://:secret@db/0"), "redis://@db/0");
+        assert_eq!(without_password("sqlite:./a@b.sqlite"), "sqlite:./a@b.sqlite");
+    }
+
+    #[test]
+    fn what_names_no_store_is_told_without_its_password() {
+        for bad in ["oracle://me:secret@db/files", "sqlite:", "postgres:files"] {
+            let told = open(bad).err().unwrap().to_string();
+            assert!(told.contains("write sqlite:PATH") && !told.contains("secret"), "{told}");
+        }
+    }
+}

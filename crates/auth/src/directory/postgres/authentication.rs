@@ -1,0 +1,74 @@
+//! Showing PostgreSQL who we are, in the way that it asks for.
+//!
+//! What must hold: a password leaves only as the server asks, and SCRAM is taken for done only when the
+//! server has proved that it knows the password, too.
+
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator as _;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::backend::{AuthenticationSaslBody, Message};
+use postgres_protocol::message::frontend;
+
+use super::connection::{Connection, broken, refusal};
+use super::way::Way;
+use crate::directory::Trouble;
+
+/// Answers what the server asks for, until it is content.
+pub(super) fn show(connection: &mut Connection, way: &Way) -> Result<(), Trouble> {
+    match connection.receive()? {
+        Message::AuthenticationOk => return Ok(()),
+        Message::AuthenticationCleartextPassword => send_password(connection, password(way)?)?,
+        Message::AuthenticationMd5Password(asked) => {
+            let hash = md5_hash(way.user.as_bytes(), password(way)?, asked.salt());
+            send_password(connection, hash.as_bytes())?;
+        }
+        Message::AuthenticationSasl(asked) => exchange(connection, &asked, password(way)?)?,
+        Message::ErrorResponse(body) => return Err(refusal(&body)),
+        _ => return Err(broken("it asks for a way to show who we are that we do not know")),
+    }
+    match connection.receive()? {
+        Message::AuthenticationOk => Ok(()),
+        Message::ErrorResponse(body) => Err(refusal(&body)),
+        _ => Err(broken("it does not say whether the password is right")),
+    }
+}
+
+fn password(way: &Way) -> Result<&[u8], Trouble> {
+    let password = way.password.as_ref().map(crate::secret::Secret::bytes);
+    password.ok_or_else(|| broken("it asks for a password, and the URL has none"))
+}
+
+fn send_password(connection: &mut Connection, password: &[u8]) -> Result<(), Trouble> {
+    let mut message = BytesMut::new();
+    frontend::password_message(password, &mut message).map_err(broken)?;
+    connection.send(&message)
+}
+
+/// SCRAM-SHA-256 (RFC 5802, RFC 7677).
+fn exchange(
+    connection: &mut Connection,
+    asked: &AuthenticationSaslBody,
+    password: &[u8],
+) -> Result<(), Trouble> {
+    if !asked.mechanisms().any(|name| Ok(name == SCRAM_SHA_256)).map_err(broken)? {
+        return Err(broken("it asks for a way to show who we are that we do not know"));
+    }
+    let mut scram = ScramSha256::new(password, ChannelBinding::unsupported());
+    let mut message = BytesMut::new();
+    frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), &mut message).map_err(broken)?;
+    connection.send(&message)?;
+    match connection.receive()? {
+        Message::AuthenticationSaslContinue(body) => scram.update(body.data()).map_err(broken)?,
+        Message::ErrorResponse(body) => return Err(refusal(&body)),
+        _ => return Err(broken("it ended the exchange of proofs")),
+    }
+    message.clear();
+    frontend::sasl_response(scram.message(), &mut message).map_err(broken)?;
+    connection.send(&message)?;
+    match connection.receive()? {
+        Message::AuthenticationSaslFinal(body) => scram.finish(body.data()).map_err(broken),
+        Message::ErrorResponse(body) => Err(refusal(&body)),
+        _ => Err(broken("it ended the exchange of proofs")),
+    }
+}

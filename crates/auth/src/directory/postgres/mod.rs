@@ -1,0 +1,373 @@
+//! A directory in a database of PostgreSQL.
+//!
+//! Other processes may use it, too. Each call is one batch: one exchange, and one transaction. A batch that
+//! concerns an account locks its row first, so that the statements after it see what others have done to it;
+//! locks are taken in the order accounts, sessions, shares, state, so that no two wait for each other. What
+//! must hold: what has answered is committed; a call that failed has changed nothing, unless it was the
+//! answer to the commit that was lost.
+
+mod authentication;
+mod connection;
+mod facts;
+mod rows;
+mod schema;
+mod way;
+
+use super::around::around;
+use super::open::NotOpened;
+use super::reach::seen::Seen;
+use super::reach::socket::{Deadline, Socket};
+use super::reach::{Line, Reach};
+use super::values::{permission_bits, signed, unsigned};
+use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use crate::account::{Account, Change};
+use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME};
+use crate::sessions::SessionId;
+use crate::shares::{Permission, Share};
+use crate::time::Millis;
+use connection::Value::{Bool, Bytes, Int, Text};
+use connection::{Answered, Connection, Statement, Value};
+use rows::{RECORD, SHARE};
+use way::Way;
+
+pub use facts::PostgresFacts;
+
+/// A database, and a connection to it.
+pub struct PostgresDirectory {
+    reach: Reach<Connection>,
+    seen: Seen,
+}
+
+impl Line for Connection {
+    type Way = Way;
+
+    fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+        let mut connection = Connection::open(way, by)?;
+        schema::check(&mut connection)?;
+        Ok(connection)
+    }
+
+    fn socket(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+}
+
+fn number(value: i64) -> Value<'static> {
+    Int(Some(value))
+}
+
+fn time(millis: Millis) -> Value<'static> {
+    number(signed(millis))
+}
+
+fn bytes(value: &[u8]) -> Value<'_> {
+    Bytes(Some(value))
+}
+
+/// Locks an account's row, and has the statements behind it see what was done to it by then.
+const LOCK: &str = "SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
+
+/// A change that raises the count of changes if there was anything to change. A row for each thing changed
+/// comes back: what `RETURNING` says, and the count behind it.
+fn counted(change: &str) -> String {
+    format!(
+        "WITH done AS ({change}), raised AS (
+            UPDATE state SET changes = changes + 1 WHERE EXISTS (SELECT FROM done) RETURNING changes
+        ) SELECT done.*, raised.changes FROM done CROSS JOIN raised"
+    )
+}
+
+fn records_where(what: &str) -> String {
+    format!("SELECT {RECORD} FROM accounts a WHERE {what}")
+}
+
+fn shares_where(what: &str) -> String {
+    format!(
+        "SELECT {SHARE} FROM shares s JOIN accounts o ON o.id = s.owner JOIN accounts h ON h.id = s.holder
+        WHERE (s.expires IS NULL OR s.expires > $1) AND {what}"
+    )
+}
+
+/// Shares that go, in an order in which whoever else takes some away takes them, too.
+fn end_shares_where(what: &str) -> String {
+    format!("DELETE FROM shares WHERE id IN (SELECT id FROM shares WHERE {what} ORDER BY id FOR UPDATE)")
+}
+
+/// What goes by itself: nobody waits for it, or for us.
+fn forget_ended(table: &str) -> String {
+    format!(
+        "DELETE FROM {table} WHERE id IN (
+            SELECT id FROM {table} WHERE expires <= $1 FOR UPDATE SKIP LOCKED
+        )"
+    )
+}
+
+/// The first share of an owner (`$2`) and a holder (`$3`) at or after a path (`$4`): one step in the index.
+fn first_share() -> String {
+    let order = "substring(s.path from 1 for 1024)";
+    shares_where(&format!(
+        "s.owner = $2 AND s.holder = $3 AND {order} >= substring($4 from 1 for 1024) AND s.path >= $4
+        ORDER BY {order}, s.path LIMIT 1"
+    ))
+}
+
+impl PostgresDirectory {
+    /// Opens the database that `url` names, and makes its tables where there are none:
+    /// `postgres://USER@HOST/DB` or `postgres://USER@/DB?host=/FOLDER`. This blocks.
+    ///
+    /// # Errors
+    /// What is wrong with the URL, what PostgreSQL says, and if a newer plimsoll has made the tables.
+    pub fn open(url: &str) -> Result<PostgresDirectory, NotOpened> {
+        let way = Way::parse(url)?;
+        let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
+        connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
+        schema::bring_up_to_date(&mut connection)?;
+        connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
+        let count = changes(&mut connection)?;
+        Ok(PostgresDirectory { reach: Reach::new(way, connection), seen: Seen::new(count) })
+    }
+
+    fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, Trouble> {
+        self.reach.call(|connection| connection.run(batch))
+    }
+
+    /// Runs a batch of which the last statement answers: its rows.
+    fn last(&mut self, batch: &[Statement<'_>]) -> Result<Answered, Trouble> {
+        Ok(self.run(batch)?.pop().unwrap_or_default())
+    }
+
+    /// Runs a batch of which the last statement is [`counted`]: the rows that it changed.
+    fn change_counted(&mut self, batch: &[Statement<'_>]) -> Result<Answered, Trouble> {
+        let answered = self.last(batch)?;
+        if let Some(row) = answered.rows.first() {
+            self.seen.raised_to(row.last_int()?);
+        }
+        Ok(answered)
+    }
+
+    fn record_where(&mut self, what: &str, value: Value<'_>) -> Result<Option<Record>, Trouble> {
+        let answered = self.last(&[(&records_where(what), &[value])])?;
+        answered.rows.first().map(rows::record).transpose()
+    }
+}
+
+fn changes(connection: &mut Connection) -> Result<i64, Trouble> {
+    let answered = connection.run(&[("SELECT changes FROM state", &[])])?;
+    answered[0].rows.first().map_or(Ok(0), |row| row.int(0))
+}
+
+impl Directory for PostgresDirectory {
+    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+        let count = self.reach.call(changes)?;
+        let is_news = self.seen.is_news(count);
+        Ok(self.reach.was_lost() || is_news)
+    }
+
+    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        let (sessions, shares) = (forget_ended("sessions"), forget_ended("shares"));
+        self.run(&[(&sessions, &[time(now)]), (&shares, &[time(now)])]).map(drop)
+    }
+
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+        let sql = format!(
+            "INSERT INTO accounts AS a
+            (name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
+            VALUES ($1, $2, 1, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING RETURNING {RECORD}"
+        );
+        let values = [
+            Text(&new.name),
+            Text(&new.hash),
+            Int(new.quota.bytes.map(signed)),
+            Int(new.quota.files.map(signed)),
+            number(permission_bits(new.permissions)),
+            Bool(new.enabled),
+            time(new.created),
+        ];
+        self.last(&[(&sql, &values)])?.rows.first().map(rows::account).transpose()
+    }
+
+    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+        let answered = self.last(&[(&records_where("true ORDER BY a.name"), &[])])?;
+        answered.rows.iter().map(rows::record).collect()
+    }
+
+    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+        self.record_where("a.name = $1", Text(name))
+    }
+
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+        self.record_where("a.id = $1", number(id))
+    }
+
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+        let (set, values) = match change {
+            Change::Quota(quota) => (
+                "quota_bytes = $2, quota_files = $3",
+                vec![number(id), Int(quota.bytes.map(signed)), Int(quota.files.map(signed))],
+            ),
+            Change::Permissions(permissions) => {
+                ("permissions = $2", vec![number(id), number(permission_bits(permissions))])
+            }
+            Change::Enabled(enabled) => ("enabled = $2", vec![number(id), Bool(enabled)]),
+        };
+        let sql = counted(&format!("UPDATE accounts a SET {set} WHERE a.id = $1 RETURNING {RECORD}"));
+        let is_off = matches!(change, Change::Enabled(false));
+        let batch: [Statement<'_>; 3] = [
+            (LOCK, &[number(id)]),
+            ("DELETE FROM sessions WHERE account = $1 AND $2", &[number(id), Bool(is_off)]),
+            (&sql, &values),
+        ];
+        self.change_counted(&batch)?.rows.first().map(rows::account).transpose()
+    }
+
+    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+        let id = [number(id)];
+        let shares = end_shares_where("owner = $1 OR holder = $1");
+        let batch: [Statement<'_>; 4] = [
+            ("SELECT FROM accounts WHERE id = $1 FOR UPDATE", &id),
+            ("DELETE FROM sessions WHERE account = $1", &id),
+            (&shares, &id),
+            (&counted("DELETE FROM accounts WHERE id = $1 RETURNING id"), &id),
+        ];
+        Ok(self.change_counted(&batch)?.count > 0)
+    }
+
+    fn set_password(
+        &mut self,
+        id: i64,
+        version: i64,
+        hash: &str,
+        but: Option<SessionId>,
+    ) -> Result<bool, Trouble> {
+        let (id, version) = (number(id), number(version));
+        let but = Bytes(but.as_ref().map(|session| session.0.as_slice()));
+        let set = counted(
+            "UPDATE accounts SET hash = $3, version = version + 1
+            WHERE id = $1 AND version = $2 RETURNING id",
+        );
+        let batch: [Statement<'_>; 3] = [
+            (LOCK, &[id]),
+            (
+                "DELETE FROM sessions WHERE id IS DISTINCT FROM $3
+                AND account = (SELECT id FROM accounts WHERE id = $1 AND version = $2)",
+                &[id, version, but],
+            ),
+            (&set, &[id, version, Text(hash)]),
+        ];
+        Ok(self.change_counted(&batch)?.count > 0)
+    }
+
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+        let sql = "UPDATE accounts SET hash = $3 WHERE id = $1 AND version = $2";
+        self.run(&[(sql, &[number(id), number(version), Text(hash)])]).map(drop)
+    }
+
+    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+        let account = number(new.account);
+        let beyond = counted(
+            "DELETE FROM sessions WHERE id IN (
+                SELECT id FROM sessions WHERE account = $1 ORDER BY created DESC, id DESC OFFSET $2
+            ) RETURNING id",
+        );
+        let batch: [Statement<'_>; 3] = [
+            (LOCK, &[account]),
+            (
+                "INSERT INTO sessions (id, account, created, expires)
+                SELECT $1, id, $4, $5 FROM accounts WHERE id = $2 AND version = $3 AND enabled",
+                &[bytes(&new.id.0), account, number(new.version), time(new.created), time(new.expires)],
+            ),
+            (&beyond, &[account, number(signed(max as u64))]),
+        ];
+        let mut answered = self.run(&batch)?;
+        let ended = answered.pop().unwrap_or_default().rows;
+        if let Some(row) = ended.first() {
+            self.seen.raised_to(row.last_int()?);
+        }
+        let ended = ended.iter().map(|row| Ok(SessionId(session_number(row.bytes(0)?)?)));
+        let ended = ended.collect::<Result<_, Trouble>>()?;
+        Ok(answered.pop().is_some_and(|added| added.count > 0).then_some(ended))
+    }
+
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+        let sql = format!(
+            "SELECT {RECORD}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
+            WHERE s.id = $1 AND s.expires > $2 AND a.enabled"
+        );
+        let answered = self.last(&[(&sql, &[bytes(&id.0), time(now)])])?;
+        let read = |row| Ok((rows::account(row)?, unsigned(row.last_int()?)));
+        answered.rows.first().map(read).transpose()
+    }
+
+    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+        let sql = counted("DELETE FROM sessions WHERE id = $1 RETURNING account");
+        Ok(self.change_counted(&[(&sql, &[bytes(&id.0)])])?.count > 0)
+    }
+
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+        let (owner, holder, path) = (number(new.owner), number(new.with), bytes(&new.path));
+        let kept = counted(
+            "INSERT INTO shares (id, owner, holder, path, writes, created, expires)
+            SELECT $1, o.id, h.id, $4, $5, $6, $7 FROM accounts o, accounts h
+            WHERE o.id = $2 AND h.id = $3 AND $8 > (
+                SELECT count(*) FROM shares WHERE owner = $2 AND NOT (holder = $3 AND path = $4)
+            )
+            ON CONFLICT (owner, holder, sha256(path))
+            DO UPDATE SET writes = excluded.writes, expires = excluded.expires RETURNING id",
+        );
+        let (created, expires) = (time(new.created), Int(new.expires.map(signed)));
+        let writes = Bool(new.permission == Permission::Write);
+        let max = number(signed(max as u64));
+        let batch: [Statement<'_>; 3] = [
+            ("SELECT FROM accounts WHERE id = $1 OR id = $2 ORDER BY id FOR NO KEY UPDATE", &[owner, holder]),
+            (&end_shares_where("owner = $1 AND expires <= $2"), &[owner, created]),
+            (&kept, &[Text(&new.id), owner, holder, path, writes, created, expires, max]),
+        ];
+        let answered = self.change_counted(&batch)?;
+        let Some(id) = answered.rows.first().map(|row| row.text(0)).transpose()? else { return Ok(None) };
+        let sql = shares_where("s.id = $2");
+        self.last(&[(&sql, &[created, Text(id)])])?.rows.first().map(rows::share).transpose()
+    }
+
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+        let (what, id) = match given {
+            Given::By(owner) => ("s.owner = $2", owner),
+            Given::With(holder) => ("s.holder = $2 AND o.enabled", holder),
+        };
+        let sql = format!("{} ORDER BY o.name, s.path, h.name", shares_where(what));
+        self.last(&[(&sql, &[time(now), number(id)])])?.rows.iter().map(rows::share).collect()
+    }
+
+    fn shares_around(
+        &mut self,
+        owner: i64,
+        with: i64,
+        path: &[u8],
+        now: Millis,
+    ) -> Result<Vec<Share>, Trouble> {
+        let sql = first_share();
+        self.reach.call(|connection| {
+            around(path, |from| {
+                let values = [time(now), number(owner), number(with), bytes(from)];
+                let answered = connection.run(&[(&sql, &values)])?;
+                answered[0].rows.first().map(rows::share).transpose()
+            })
+        })
+    }
+
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+        let sql = counted("DELETE FROM shares WHERE owner = $1 AND id = $2 RETURNING id");
+        Ok(self.change_counted(&[(&sql, &[number(owner), Text(id)])])?.count > 0)
+    }
+
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+        let below = [path, b"/"].concat();
+        let which =
+            "owner = $1 AND (length($2) = 0 OR path = $2 OR substring(path from 1 for length($3)) = $3)";
+        let sql = counted(&format!("{} RETURNING id", end_shares_where(which)));
+        self.change_counted(&[(&sql, &[number(owner), bytes(path), bytes(&below)])]).map(drop)
+    }
+}
+
+fn session_number(bytes: Vec<u8>) -> Result<[u8; 32], Trouble> {
+    bytes.try_into().map_err(|_| connection::broken("it holds a session that is none"))
+}

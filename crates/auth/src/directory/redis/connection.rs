@@ -1,0 +1,183 @@
+//! A connection to Redis: who we are, and one script that is asked all questions.
+//!
+//! The protocol is RESP 2, of which a client needs one form to ask and five to be answered. It speaks no TLS.
+//! What must hold: after any error the connection is not used again.
+
+use super::way::Way;
+use crate::directory::Trouble;
+use crate::directory::reach::socket::{Deadline, Socket};
+use crate::limits::{
+    DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, REDIS_DEPTH_MAX, REDIS_LINE_BYTES_MAX,
+};
+
+/// What Redis runs.
+const SCRIPT: &str = include_str!("directory.lua");
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Nothing,
+    Int(i64),
+    Bytes(Vec<u8>),
+    Many(Vec<Reply>),
+}
+
+/// The connection.
+pub(super) struct Connection {
+    pub(super) socket: Socket,
+    /// What was received; what stands before `read` was read.
+    received: Vec<u8>,
+    read: usize,
+    /// By what it knows the script.
+    script: Vec<u8>,
+}
+
+pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
+    Trouble(format!("Redis: {error}"))
+}
+
+pub(super) fn strange() -> Trouble {
+    broken("it said something else than was asked")
+}
+
+impl Reply {
+    pub(super) fn bytes(&self) -> Result<&[u8], Trouble> {
+        if let Reply::Bytes(bytes) = self { Ok(bytes) } else { Err(strange()) }
+    }
+
+    pub(super) fn text(&self) -> Result<&str, Trouble> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| strange())
+    }
+
+    pub(super) fn int(&self) -> Result<i64, Trouble> {
+        if let Reply::Int(number) = self { Ok(*number) } else { self.text()?.parse().map_err(|_| strange()) }
+    }
+
+    /// `None` for a text that is empty.
+    pub(super) fn maybe_int(&self) -> Result<Option<i64>, Trouble> {
+        if self.bytes()?.is_empty() { Ok(None) } else { self.int().map(Some) }
+    }
+
+    pub(super) fn many(&self) -> Result<&[Reply], Trouble> {
+        if let Reply::Many(replies) = self { Ok(replies) } else { Err(strange()) }
+    }
+
+    /// The one of several at this place.
+    pub(super) fn at(&self, at: usize) -> Result<&Reply, Trouble> {
+        self.many()?.get(at).ok_or_else(strange)
+    }
+}
+
+impl Connection {
+    /// Connects, shows who we are, and chooses the database.
+    pub(super) fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+        let socket =
+            Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
+        let mut connection = Connection { socket, received: Vec::new(), read: 0, script: Vec::new() };
+        if let Some(password) = &way.password {
+            let mut words: Vec<&[u8]> = vec![b"AUTH"];
+            words.extend(way.user.as_deref().map(str::as_bytes));
+            words.push(password.bytes());
+            connection.command(&words)?;
+        }
+        if way.database != 0 {
+            connection.command(&[b"SELECT", way.database.to_string().as_bytes()])?;
+        }
+        Ok(connection)
+    }
+
+    /// Has the script answer a question.
+    pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, Trouble> {
+        if self.script.is_empty() {
+            let loaded = self.command(&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()])?;
+            loaded.bytes()?.clone_into(&mut self.script);
+        }
+        let script = self.script.clone();
+        let all: Vec<&[u8]> =
+            [b"EVALSHA".as_slice(), &script, b"0"].into_iter().chain(words.iter().copied()).collect();
+        self.command(&all)
+    }
+
+    /// One command and its answer.
+    pub(super) fn command(&mut self, words: &[&[u8]]) -> Result<Reply, Trouble> {
+        let mut message = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            message.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+            message.extend_from_slice(word);
+            message.extend_from_slice(b"\r\n");
+        }
+        self.socket.send(&message).map_err(broken)?;
+        let reply = self.reply(0);
+        self.received.clear();
+        self.read = 0;
+        reply
+    }
+
+    fn reply(&mut self, depth: usize) -> Result<Reply, Trouble> {
+        if depth > REDIS_DEPTH_MAX {
+            return Err(strange());
+        }
+        let line = self.line()?;
+        let (form, rest) = line.split_first().ok_or_else(strange)?;
+        let number = || std::str::from_utf8(rest).ok().and_then(|text| text.parse().ok()).ok_or_else(strange);
+        match form {
+            b'+' => Ok(Reply::Bytes(rest.to_vec())),
+            b'-' => Err(refusal(&String::from_utf8_lossy(rest))),
+            b':' => Ok(Reply::Int(number()?)),
+            b'$' | b'*' if rest == b"-1" => Ok(Reply::Nothing),
+            b'$' => {
+                let length = usize::try_from(number()?).map_err(|_| strange())?;
+                let mut bytes = self.take(length.saturating_add(2), DATABASE_MESSAGE_BYTES_MAX)?;
+                bytes.truncate(length);
+                Ok(Reply::Bytes(bytes))
+            }
+            b'*' => (0..number()?).map(|_| self.reply(depth + 1)).collect::<Result<_, _>>().map(Reply::Many),
+            _ => Err(strange()),
+        }
+    }
+
+    /// What comes before the next end of a line.
+    fn line(&mut self) -> Result<Vec<u8>, Trouble> {
+        let mut seen = 0;
+        loop {
+            let unread = &self.received[self.read..];
+            if let Some(end) = unread[seen..].windows(2).position(|pair| pair == b"\r\n") {
+                let line = unread[..seen + end].to_vec();
+                self.read += line.len() + 2;
+                return Ok(line);
+            }
+            if unread.len() > REDIS_LINE_BYTES_MAX {
+                return Err(strange());
+            }
+            seen = unread.len().saturating_sub(1);
+            self.receive()?;
+        }
+    }
+
+    fn take(&mut self, length: usize, max: usize) -> Result<Vec<u8>, Trouble> {
+        if length > max {
+            return Err(strange());
+        }
+        while self.received.len() - self.read < length {
+            self.receive()?;
+        }
+        let taken = self.received[self.read..self.read + length].to_vec();
+        self.read += length;
+        Ok(taken)
+    }
+
+    fn receive(&mut self) -> Result<(), Trouble> {
+        // What was read goes, before more comes.
+        self.received.drain(..self.read);
+        self.read = 0;
+        let mut block = [0; DATABASE_BLOCK_BYTES];
+        let received = self.socket.receive(&mut block).map_err(broken)?;
+        self.received.extend_from_slice(&block[..received]);
+        Ok(())
+    }
+}
+
+/// What the script says, or Redis itself.
+fn refusal(text: &str) -> Trouble {
+    broken(text.strip_prefix("PLIMSOLL ").unwrap_or(text))
+}

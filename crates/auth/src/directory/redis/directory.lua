@@ -1,0 +1,261 @@
+-- The directory's questions as Redis runs them: a script is one transaction, and nobody comes between.
+--
+-- The first argument names the question, the others are what it is given. What must hold: nothing is written
+-- before all that could refuse was looked at; what takes something from somebody raises `changes`, and its
+-- answer begins with the new count (0 if it was not raised).
+--
+--   plimsoll:state              hash: version of this layout, changes, last_id
+--   plimsoll:names              hash: name -> id
+--   plimsoll:account:ID         hash: id, name, hash, version, quota_bytes, quota_files ('' is none),
+--                               permissions, enabled, created
+--   plimsoll:session:NUMBER     hash: account, created, expires
+--   plimsoll:sessions:ID        sorted set: the numbers of an account's sessions by `created`
+--   plimsoll:session-ends       sorted set: the numbers of all sessions by `expires`
+--   plimsoll:share:ID           hash: id, owner, path, holder, writes, created, expires ('' is never)
+--   plimsoll:given:ID, held:ID  sorted sets: the ids of shares that an account gives, or has, by `expires`
+--   plimsoll:share-ends         sorted set: the ids of all shares by `expires`
+--   plimsoll:between:ID:ID      sorted set: the paths that one shares with another, in the order of bytes
+--   plimsoll:paths:ID:ID        hash: path -> the id of its share
+
+local VERSION = 1
+-- What one sweep takes, so that it holds up nobody for long.
+local SWEPT_MAX = 1000
+-- Shares that are looked at at once for one that has not ended.
+local LOOKED_AT = 100
+
+local ask = {}
+
+local function key(...) return 'plimsoll:' .. table.concat({...}, ':') end
+local function refuse(why) return redis.error_reply('PLIMSOLL ' .. why) end
+
+local STATE, NAMES = key('state'), key('names')
+local SESSION_ENDS, SHARE_ENDS = key('session-ends'), key('share-ends')
+
+local function raise() return redis.call('HINCRBY', STATE, 'changes', 1) end
+
+local function record(id)
+  if not id then return false end
+  local fields = redis.call('HMGET', key('account', id), 'id', 'name', 'quota_bytes', 'quota_files',
+    'permissions', 'enabled', 'created', 'hash', 'version')
+  return fields[1] and fields
+end
+
+local function name_of(id) return redis.call('HGET', key('account', id), 'name') end
+
+local function is_enabled(id) return redis.call('HGET', key('account', id), 'enabled') == '1' end
+
+local function end_session(number, account)
+  redis.call('DEL', key('session', number))
+  redis.call('ZREM', key('sessions', account), number)
+  redis.call('ZREM', SESSION_ENDS, number)
+end
+
+local function end_sessions(account, but)
+  for _, number in ipairs(redis.call('ZRANGE', key('sessions', account), 0, -1)) do
+    if number ~= but then end_session(number, account) end
+  end
+end
+
+local function end_share(id)
+  local found = redis.call('HMGET', key('share', id), 'owner', 'holder', 'path')
+  local owner, holder, path = found[1], found[2], found[3]
+  redis.call('DEL', key('share', id))
+  redis.call('ZREM', key('given', owner), id)
+  redis.call('ZREM', key('held', holder), id)
+  redis.call('ZREM', SHARE_ENDS, id)
+  redis.call('ZREM', key('between', owner, holder), path)
+  redis.call('HDEL', key('paths', owner, holder), path)
+end
+
+local function set_end(share, expires)
+  local at = expires == '' and '+inf' or expires
+  redis.call('ZADD', key('given', share.owner), at, share.id)
+  redis.call('ZADD', key('held', share.holder), at, share.id)
+  redis.call('ZADD', SHARE_ENDS, at, share.id)
+end
+
+local function share(id)
+  local fields = redis.call('HMGET', key('share', id), 'id', 'owner', 'path', 'holder', 'writes', 'created',
+    'expires')
+  fields[2], fields[4] = name_of(fields[2]), name_of(fields[4])
+  return fields
+end
+
+local function holds(expires, now) return expires == '' or tonumber(expires) > tonumber(now) end
+
+-- Makes the layout where there is nothing; says its version and the count of changes.
+function ask.open()
+  redis.call('HSETNX', STATE, 'version', VERSION)
+  redis.call('HSETNX', STATE, 'changes', 0)
+  return redis.call('HMGET', STATE, 'version', 'changes')
+end
+
+function ask.changes() return redis.call('HGET', STATE, 'changes') end
+
+-- How many it took; it is asked again until that is none.
+function ask.sweep(now)
+  local sessions = redis.call('ZRANGEBYSCORE', SESSION_ENDS, '-inf', now, 'LIMIT', 0, SWEPT_MAX)
+  for _, number in ipairs(sessions) do
+    end_session(number, redis.call('HGET', key('session', number), 'account') or '')
+  end
+  local shares = redis.call('ZRANGEBYSCORE', SHARE_ENDS, '-inf', now, 'LIMIT', 0, SWEPT_MAX)
+  for _, id in ipairs(shares) do end_share(id) end
+  return #sessions + #shares
+end
+
+-- A number grows with time, so that none is given again of an account that Redis has lost.
+function ask.add_account(name, hash, quota_bytes, quota_files, permissions, enabled, created)
+  if redis.call('HEXISTS', NAMES, name) == 1 then return false end
+  local last = tonumber(redis.call('HGET', STATE, 'last_id') or 0)
+  local id = string.format('%.0f', math.max(last + 1, tonumber(created)))
+  redis.call('HSET', STATE, 'last_id', id)
+  redis.call('HSET', NAMES, name, id)
+  redis.call('HSET', key('account', id), 'id', id, 'name', name, 'hash', hash, 'version', 1,
+    'quota_bytes', quota_bytes, 'quota_files', quota_files, 'permissions', permissions, 'enabled', enabled, 'created', created)
+  return record(id)
+end
+
+function ask.accounts()
+  local found = {}
+  for _, id in ipairs(redis.call('HVALS', NAMES)) do found[#found + 1] = record(id) end
+  return found
+end
+
+function ask.account(name) return record(redis.call('HGET', NAMES, name)) end
+
+function ask.account_of(id) return record(id) end
+
+function ask.change(id, ...)
+  if not record(id) then return false end
+  redis.call('HSET', key('account', id), ...)
+  if not is_enabled(id) then end_sessions(id) end
+  return {raise(), record(id)}
+end
+
+function ask.remove_account(id)
+  local name = name_of(id)
+  if not name then return false end
+  end_sessions(id)
+  for _, side in ipairs({'given', 'held'}) do
+    for _, share_id in ipairs(redis.call('ZRANGE', key(side, id), 0, -1)) do end_share(share_id) end
+  end
+  redis.call('DEL', key('account', id))
+  redis.call('HDEL', NAMES, name)
+  return {raise()}
+end
+
+function ask.set_password(id, version, hash, but)
+  if redis.call('HGET', key('account', id), 'version') ~= version then return false end
+  redis.call('HSET', key('account', id), 'hash', hash)
+  redis.call('HINCRBY', key('account', id), 'version', 1)
+  end_sessions(id, but)
+  return {raise()}
+end
+
+function ask.set_hash(id, version, hash)
+  if redis.call('HGET', key('account', id), 'version') == version then
+    redis.call('HSET', key('account', id), 'hash', hash)
+  end
+  return false
+end
+
+function ask.add_session(number, account, version, created, expires, max)
+  if redis.call('HGET', key('account', account), 'version') ~= version then return false end
+  if not is_enabled(account) then return false end
+  redis.call('HSET', key('session', number), 'account', account, 'created', created, 'expires', expires)
+  redis.call('ZADD', key('sessions', account), created, number)
+  redis.call('ZADD', SESSION_ENDS, expires, number)
+  local over = redis.call('ZCARD', key('sessions', account)) - tonumber(max)
+  if over <= 0 then return {0, {}} end
+  local ended = redis.call('ZRANGE', key('sessions', account), 0, over - 1)
+  for _, old in ipairs(ended) do end_session(old, account) end
+  return {raise(), ended}
+end
+
+function ask.session(number, now)
+  local found = redis.call('HMGET', key('session', number), 'account', 'expires')
+  if not found[1] or not holds(found[2], now) or not is_enabled(found[1]) then return false end
+  local fields = record(found[1])
+  fields[#fields + 1] = found[2]
+  return fields
+end
+
+function ask.end_session(number)
+  local account = redis.call('HGET', key('session', number), 'account')
+  if not account then return false end
+  end_session(number, account)
+  return {raise()}
+end
+
+function ask.add_share(id, owner, holder, path, writes, created, expires, max)
+  if not name_of(owner) or not name_of(holder) then return false end
+  local given = key('given', owner)
+  for _, ended in ipairs(redis.call('ZRANGEBYSCORE', given, '-inf', created)) do end_share(ended) end
+  local known = redis.call('HGET', key('paths', owner, holder), path)
+  if redis.call('ZCARD', given) - (known and 1 or 0) >= tonumber(max) then return false end
+  if known then
+    redis.call('HSET', key('share', known), 'writes', writes, 'expires', expires)
+  else
+    redis.call('HSET', key('share', id), 'id', id, 'owner', owner, 'path', path, 'holder', holder,
+      'writes', writes, 'created', created, 'expires', expires)
+    redis.call('ZADD', key('between', owner, holder), 0, path)
+    redis.call('HSET', key('paths', owner, holder), path, id)
+  end
+  set_end({id = known or id, owner = owner, holder = holder}, expires)
+  return {raise(), share(known or id)}
+end
+
+-- `side` is given or held; of those that are held, only what an enabled account gives.
+function ask.shares(side, account, now)
+  local found = {}
+  for _, id in ipairs(redis.call('ZRANGE', key(side, account), 0, -1)) do
+    local ends = redis.call('HMGET', key('share', id), 'expires', 'owner')
+    if holds(ends[1], now) and (side == 'given' or is_enabled(ends[2])) then found[#found + 1] = share(id) end
+  end
+  return found
+end
+
+-- The first share at or after a path.
+function ask.first_share(owner, holder, from, now)
+  local between, paths, at = key('between', owner, holder), key('paths', owner, holder), 0
+  while true do
+    local found = redis.call('ZRANGEBYLEX', between, '[' .. from, '+', 'LIMIT', at, LOOKED_AT)
+    if #found == 0 then return false end
+    for _, path in ipairs(found) do
+      local id = redis.call('HGET', paths, path)
+      if holds(redis.call('HGET', key('share', id), 'expires'), now) then return share(id) end
+    end
+    at = at + #found
+  end
+end
+
+function ask.end_share(owner, id)
+  if redis.call('HGET', key('share', id), 'owner') ~= owner then return false end
+  end_share(id)
+  return {raise()}
+end
+
+function ask.end_shares(owner, path)
+  local below, is_any = path .. '/', false
+  for _, id in ipairs(redis.call('ZRANGE', key('given', owner), 0, -1)) do
+    local at = redis.call('HGET', key('share', id), 'path')
+    if path == '' or at == path or string.sub(at, 1, #below) == below then
+      end_share(id)
+      is_any = true
+    end
+  end
+  return is_any and {raise()}
+end
+
+local question = table.remove(ARGV, 1)
+local version = redis.call('HGET', STATE, 'version')
+if question == 'open' then
+  if version and tonumber(version) > VERSION then
+    return refuse('a newer plimsoll made the directory (version ' .. version .. ', this one knows ' .. VERSION
+      .. '): start that one')
+  end
+elseif version ~= tostring(VERSION) then
+  return refuse('the directory is gone, or another one: Redis may have lost what it had; see to its data, '
+    .. 'and start the server again')
+end
+return ask[question](unpack(ARGV))

@@ -1,0 +1,263 @@
+//! A directory in a database of Redis.
+//!
+//! Other processes may use it, too. Each call is one run of a script (`directory.lua`), which Redis runs as
+//! one transaction. It is as lasting as Redis is set to be: docs/databases.md says what each setting can
+//! lose. What must hold: what a script changes, it changes whole; a Redis that has lost everything is not
+//! taken for an empty one while a server runs.
+
+mod connection;
+mod facts;
+mod rows;
+mod way;
+
+use super::around::around;
+use super::open::NotOpened;
+use super::reach::seen::Seen;
+use super::reach::socket::{Deadline, Socket};
+use super::reach::{Line, Reach};
+use super::values::{permission_bits, signed};
+use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use crate::account::{Account, Change};
+use crate::hex;
+use crate::limits::DATABASE_CONNECT_TIME;
+use crate::sessions::SessionId;
+use crate::shares::{Permission, Share};
+use crate::time::Millis;
+use connection::{Connection, Reply, strange};
+use way::Way;
+
+pub use facts::RedisFacts;
+
+/// A database, and a connection to it.
+pub struct RedisDirectory {
+    reach: Reach<Connection>,
+    seen: Seen,
+}
+
+impl Line for Connection {
+    type Way = Way;
+
+    fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+        let mut connection = Connection::open(way, by)?;
+        // The script refuses what is not the directory that we know.
+        connection.ask(&[b"changes"])?;
+        Ok(connection)
+    }
+
+    fn socket(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+}
+
+fn text(number: i64) -> String {
+    number.to_string()
+}
+
+fn time(millis: Millis) -> String {
+    text(signed(millis))
+}
+
+/// Nothing is an empty text.
+fn maybe(number: Option<u64>) -> String {
+    number.map(|number| text(signed(number))).unwrap_or_default()
+}
+
+fn flag(is_so: bool) -> &'static str {
+    if is_so { "1" } else { "0" }
+}
+
+impl RedisDirectory {
+    /// Opens the database that `url` names, and makes what it needs there:
+    /// `redis://USER:PASSWORD@HOST:PORT/NUMBER` or `redis+unix:///PATH?db=NUMBER`. This blocks.
+    ///
+    /// # Errors
+    /// What is wrong with the URL, what Redis says, and if a newer plimsoll has made the directory.
+    pub fn open(url: &str) -> Result<RedisDirectory, NotOpened> {
+        let way = Way::parse(url)?;
+        let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
+        let count = connection.ask(&[b"open"])?.at(1)?.int()?;
+        Ok(RedisDirectory { reach: Reach::new(way, connection), seen: Seen::new(count) })
+    }
+
+    /// Has the script answer a question about `words`; `None` if it says nothing.
+    fn ask<W: AsRef<[u8]>>(&mut self, question: &str, words: &[W]) -> Result<Option<Reply>, Trouble> {
+        let words = [question.as_bytes()].into_iter().chain(words.iter().map(AsRef::as_ref));
+        let words: Vec<&[u8]> = words.collect();
+        let reply = self.reach.call(|connection| connection.ask(&words))?;
+        Ok(Some(reply).filter(|reply| *reply != Reply::Nothing))
+    }
+
+    /// The same for a question whose answer begins with the count of changes.
+    fn change_counted<W: AsRef<[u8]>>(
+        &mut self,
+        question: &str,
+        words: &[W],
+    ) -> Result<Option<Reply>, Trouble> {
+        let reply = self.ask(question, words)?;
+        if let Some(reply) = &reply
+            && let count @ 1.. = reply.at(0)?.int()?
+        {
+            self.seen.raised_to(count);
+        }
+        Ok(reply)
+    }
+}
+
+impl Directory for RedisDirectory {
+    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+        let count = self.reach.call(|connection| connection.ask(&[b"changes"])?.int())?;
+        let is_news = self.seen.is_news(count);
+        Ok(self.reach.was_lost() || is_news)
+    }
+
+    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        let now = time(now);
+        self.reach.call(|connection| {
+            while connection.ask(&[b"sweep", now.as_bytes()])?.int()? > 0 {}
+            Ok(())
+        })
+    }
+
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+        let words = [
+            new.name.clone(),
+            new.hash.clone(),
+            maybe(new.quota.bytes),
+            maybe(new.quota.files),
+            text(permission_bits(new.permissions)),
+            flag(new.enabled).to_owned(),
+            time(new.created),
+        ];
+        self.ask("add_account", &words)?.as_ref().map(rows::account).transpose()
+    }
+
+    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+        let reply = self.ask::<&str>("accounts", &[])?.ok_or_else(strange)?;
+        let mut records = reply.many()?.iter().map(rows::record).collect::<Result<Vec<_>, _>>()?;
+        records.sort_by(|one, other| one.account.name.cmp(&other.account.name));
+        Ok(records)
+    }
+
+    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+        self.ask("account", &[name])?.as_ref().map(rows::record).transpose()
+    }
+
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+        self.ask("account_of", &[text(id)])?.as_ref().map(rows::record).transpose()
+    }
+
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+        let mut words = vec![text(id)];
+        let mut set = |field: &str, value: String| words.extend([field.to_owned(), value]);
+        match change {
+            Change::Quota(quota) => {
+                set("quota_bytes", maybe(quota.bytes));
+                set("quota_files", maybe(quota.files));
+            }
+            Change::Permissions(permissions) => set("permissions", text(permission_bits(permissions))),
+            Change::Enabled(enabled) => set("enabled", flag(enabled).to_owned()),
+        }
+        let changed = self.change_counted("change", &words)?;
+        changed.map(|reply| rows::account(reply.at(1)?)).transpose()
+    }
+
+    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+        Ok(self.change_counted("remove_account", &[text(id)])?.is_some())
+    }
+
+    fn set_password(
+        &mut self,
+        id: i64,
+        version: i64,
+        hash: &str,
+        but: Option<SessionId>,
+    ) -> Result<bool, Trouble> {
+        let but = but.map(|session| hex::text(&session.0)).unwrap_or_default();
+        let words = [text(id), text(version), hash.to_owned(), but];
+        Ok(self.change_counted("set_password", &words)?.is_some())
+    }
+
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+        self.ask("set_hash", &[&text(id), &text(version), hash]).map(drop)
+    }
+
+    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+        let words = [
+            hex::text(&new.id.0),
+            text(new.account),
+            text(new.version),
+            time(new.created),
+            time(new.expires),
+            max.to_string(),
+        ];
+        let Some(reply) = self.change_counted("add_session", &words)? else { return Ok(None) };
+        reply.at(1)?.many()?.iter().map(rows::session_id).collect::<Result<_, _>>().map(Some)
+    }
+
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+        let reply = self.ask("session", &[hex::text(&id.0), time(now)])?;
+        reply.map(|reply| Ok((rows::account(&reply)?, rows::expires_of_session(&reply)?))).transpose()
+    }
+
+    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+        Ok(self.change_counted("end_session", &[hex::text(&id.0)])?.is_some())
+    }
+
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+        let (owner, holder) = (text(new.owner), text(new.with));
+        let (created, expires) = (time(new.created), maybe(new.expires));
+        let (writes, max) = (flag(new.permission == Permission::Write), max.to_string());
+        let words: [&[u8]; 8] = [
+            new.id.as_bytes(),
+            owner.as_bytes(),
+            holder.as_bytes(),
+            &new.path,
+            writes.as_bytes(),
+            created.as_bytes(),
+            expires.as_bytes(),
+            max.as_bytes(),
+        ];
+        let kept = self.change_counted("add_share", &words)?;
+        kept.map(|reply| rows::share(reply.at(1)?)).transpose()
+    }
+
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+        let (side, id) = match given {
+            Given::By(owner) => ("given", owner),
+            Given::With(holder) => ("held", holder),
+        };
+        let reply = self.ask("shares", &[side, &text(id), &time(now)])?.ok_or_else(strange)?;
+        let mut shares = reply.many()?.iter().map(rows::share).collect::<Result<Vec<_>, _>>()?;
+        shares.sort_by(|one, other| {
+            (&one.owner, &one.path, &one.with).cmp(&(&other.owner, &other.path, &other.with))
+        });
+        Ok(shares)
+    }
+
+    fn shares_around(
+        &mut self,
+        owner: i64,
+        with: i64,
+        path: &[u8],
+        now: Millis,
+    ) -> Result<Vec<Share>, Trouble> {
+        let (owner, with, now) = (text(owner), text(with), time(now));
+        self.reach.call(|connection| {
+            around(path, |from| {
+                let words = [b"first_share", owner.as_bytes(), with.as_bytes(), from, now.as_bytes()];
+                match connection.ask(&words)? {
+                    Reply::Nothing => Ok(None),
+                    reply => rows::share(&reply).map(Some),
+                }
+            })
+        })
+    }
+
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+        Ok(self.change_counted("end_share", &[&text(owner), id])?.is_some())
+    }
+
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+        self.change_counted("end_shares", &[text(owner).as_bytes(), path]).map(drop)
+    }
+}

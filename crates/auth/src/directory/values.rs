@@ -1,0 +1,25 @@
+//! Numbers and rights as every store keeps them.
+//!
+//! It asks nothing. What must hold: what a store gives back is what it was given, and one that only another
+//! program can have written does no harm.
+
+use crate::account::Permissions;
+
+/// No store has larger numbers than this type; nobody has so many bytes, nor lives so long.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+pub(super) fn permissions(bits: i64) -> Permissions {
+    let may = |bit| bits & bit != 0;
+    Permissions { read: may(1), write: may(2), delete: may(4), share: may(8) }
+}
+
+pub(super) fn permission_bits(permissions: Permissions) -> i64 {
+    let Permissions { read, write, delete, share } = permissions;
+    i64::from(read) | i64::from(write) << 1 | i64::from(delete) << 2 | i64::from(share) << 3
+}

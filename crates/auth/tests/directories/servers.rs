@@ -1,0 +1,339 @@
+//! What only a directory on a server can show: others who use it, its going away, its coming back.
+
+use std::process::Command;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use plimsoll_auth::directory::{GivenShare, NewAccount, Trouble, open};
+use plimsoll_auth::{Account, Change, Directory, Permission, Permissions, Quota};
+
+use crate::database::{Database, Fresh};
+use crate::{KINDS, NOW, add, fresh, new_account, session, session_id, with_server};
+
+/// Longer than any server takes to be found again, also on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked for.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+type Boxed = Box<dyn Directory>;
+
+fn two(at: &Fresh) -> [Boxed; 2] {
+    [(); 2].map(|()| open(&at.url).unwrap())
+}
+
+/// Runs `test` on an empty database of each kind of server.
+fn each_server(test: impl Fn(&Fresh)) {
+    for kind in KINDS {
+        test(&fresh(kind));
+    }
+}
+
+/// Runs `test` on each kind of server at once: it waits more than it does.
+fn beside_each_other(test: impl Fn(&str) + Sync) {
+    std::thread::scope(|scope| {
+        for kind in KINDS {
+            let test = &test;
+            scope.spawn(move || test(kind));
+        }
+    });
+}
+
+/// What a server answers that is back; it is not tried again before its time.
+fn once_found<T>(mut ask: impl FnMut() -> Result<T, Trouble>) -> T {
+    let start = Instant::now();
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(trouble) => assert!(start.elapsed() < PATIENCE, "it is still away: {trouble}"),
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Does `work` in eight threads at once, each with a connection of its own: what each says.
+fn at_once<T: Send>(at: &Fresh, work: impl Fn(&mut dyn Directory, u8) -> T + Sync) -> Vec<T> {
+    let start = Barrier::new(8);
+    let one = |number| {
+        start.wait();
+        work(&mut *open(&at.url).unwrap(), number)
+    };
+    std::thread::scope(|scope| {
+        let one = &one;
+        let all: Vec<_> = (1..=8).map(|number| scope.spawn(move || one(number))).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn given(id: &str, (owner, with): (&Account, &Account), path: &[u8]) -> GivenShare {
+    GivenShare {
+        id: id.to_owned(),
+        owner: owner.id,
+        with: with.id,
+        path: path.to_vec(),
+        permission: Permission::Read,
+        created: NOW,
+        expires: None,
+    }
+}
+
+#[test]
+fn what_was_stored_is_there_for_whoever_connects_next() {
+    each_server(|at| {
+        let mut directory = open(&at.url).unwrap();
+        let alice = add(&mut *directory, "alice");
+        directory.add_session(&session(1, &alice, 0), 9).unwrap().unwrap();
+        drop(directory);
+        let mut directory = open(&at.url).unwrap();
+        assert_eq!(directory.account("alice").unwrap().unwrap().account, alice);
+        assert!(directory.session(session_id(1), NOW).unwrap().is_some());
+    });
+}
+
+#[test]
+fn what_takes_something_away_is_news_once_to_every_other_connection_and_not_to_its_own() {
+    type Work = fn(&mut dyn Directory, &Account, &Account);
+    let changes: [Work; 7] = [
+        |one, alice, _| drop(one.change(alice.id, Change::Enabled(true)).unwrap().unwrap()),
+        |one, _, _| assert!(one.end_session(session_id(1)).unwrap()),
+        |one, alice, _| assert!(one.set_password(alice.id, 1, "second", None).unwrap()),
+        |one, _, bob| drop(one.add_session(&session(9, bob, 9), 1).unwrap().unwrap()),
+        |one, alice, _| assert!(one.end_share(alice.id, "1").unwrap()),
+        |one, alice, _| one.end_shares(alice.id, b"b").unwrap(),
+        |one, alice, _| assert!(one.remove_account(alice.id).unwrap()),
+    ];
+    each_server(|at| {
+        let [mut one, mut other] = two(at);
+        let (alice, bob) = (add(&mut *one, "alice"), add(&mut *one, "bob"));
+        one.add_session(&session(1, &alice, 0), 9).unwrap().unwrap();
+        one.add_session(&session(2, &bob, 0), 9).unwrap().unwrap();
+        one.add_share(&given("1", (&alice, &bob), b"a"), 9).unwrap().unwrap();
+        one.add_share(&given("2", (&alice, &bob), b"b"), 9).unwrap().unwrap();
+        other.changed_elsewhere().unwrap();
+        for (number, change) in changes.iter().enumerate() {
+            change(&mut *one, &alice, &bob);
+            assert!(!one.changed_elsewhere().unwrap(), "{number}");
+            assert!(other.changed_elsewhere().unwrap(), "{number}");
+            assert!(!other.changed_elsewhere().unwrap(), "{number}");
+        }
+        other.remove_account(bob.id).unwrap();
+        assert!(one.changed_elsewhere().unwrap());
+    });
+}
+
+#[test]
+fn to_open_a_database_that_is_set_up_changes_nothing() {
+    each_server(|at| {
+        let mut one = open(&at.url).unwrap();
+        drop(open(&at.url).unwrap());
+        assert!(!one.changed_elsewhere().unwrap());
+    });
+}
+
+#[test]
+fn many_that_open_a_new_database_at_once_all_can_and_no_name_is_given_twice() {
+    each_server(|at| {
+        let made =
+            at_once(at, |directory, _| directory.add_account(&new_account("alice")).unwrap().is_some());
+        assert_eq!(made.into_iter().filter(|made| *made).count(), 1);
+    });
+}
+
+#[test]
+fn of_many_who_replace_a_password_at_once_one_does_and_no_session_of_the_old_one_is_left() {
+    each_server(|at| {
+        let alice = add(&mut *open(&at.url).unwrap(), "alice");
+        let done = at_once(at, |directory, number| {
+            // Half of them log in with the old password meanwhile.
+            if number % 2 == 0 {
+                directory.add_session(&session(number, &alice, 0), 9).unwrap();
+                false
+            } else {
+                directory.set_password(alice.id, 1, &format!("of {number}"), None).unwrap()
+            }
+        });
+        assert_eq!(done.into_iter().filter(|done| *done).count(), 1);
+        let mut directory = open(&at.url).unwrap();
+        assert_eq!(directory.account("alice").unwrap().unwrap().version, 2);
+        for number in 1..=8 {
+            assert_eq!(directory.session(session_id(number), NOW).unwrap(), None, "{number}");
+        }
+    });
+}
+
+#[test]
+fn limits_hold_exactly_whoever_comes_at_the_same_time() {
+    each_server(|at| {
+        let mut directory = open(&at.url).unwrap();
+        let (alice, bob) = (add(&mut *directory, "alice"), add(&mut *directory, "bob"));
+        let told = at_once(at, |directory, number| {
+            let id = number.to_string();
+            let ended = directory.add_session(&session(number, &alice, 0), 3).unwrap().unwrap();
+            let share = given(&id, (&alice, &bob), id.as_bytes());
+            let back = given(&format!("back {id}"), (&bob, &alice), id.as_bytes());
+            let is_kept = directory.add_share(&share, 3).unwrap().is_some();
+            directory.add_share(&back, 9).unwrap().unwrap();
+            (ended.len(), is_kept)
+        });
+        let is_known = |number: &u8| directory.session(session_id(*number), NOW).unwrap().is_some();
+        assert_eq!((1..=8).filter(is_known).count(), 3);
+        assert_eq!(told.iter().map(|(ended, _)| ended).sum::<usize>(), 5);
+        assert_eq!(told.iter().filter(|(_, is_kept)| *is_kept).count(), 3);
+    });
+}
+
+#[test]
+fn two_who_change_one_account_at_once_lose_neither_change() {
+    each_server(|at| {
+        let alice = add(&mut *open(&at.url).unwrap(), "alice");
+        let may = Permissions { write: false, ..Permissions::default() };
+        at_once(at, |directory, number| match number % 3 {
+            0 => directory.change(alice.id, Change::Permissions(may)).unwrap().is_some(),
+            1 => directory.change(alice.id, Change::Enabled(false)).unwrap().is_some(),
+            _ => {
+                let quota = Quota { bytes: Some(7), files: Some(9) };
+                directory.change(alice.id, Change::Quota(quota)).unwrap().is_some()
+            }
+        });
+        let account = open(&at.url).unwrap().account("alice").unwrap().unwrap().account;
+        assert_eq!((account.permissions, account.enabled, account.quota.files), (may, false, Some(9)));
+    });
+}
+
+#[test]
+fn a_server_that_was_killed_is_found_again_and_has_what_it_confirmed() {
+    beside_each_other(|kind| {
+        let mut server = Database::start(kind);
+        let at = server.fresh();
+        let mut directory = open(&at.url).unwrap();
+        let alice = add(&mut *directory, "alice");
+        server.kill();
+        directory.account("alice").unwrap_err();
+        assert!(directory.add_account(&new_account("bob")).is_err());
+        server.start_again();
+        let found = once_found(|| directory.account("alice"));
+        assert_eq!(found.unwrap().account, alice);
+        assert_eq!(directory.account("bob").unwrap(), None);
+        assert!(directory.changed_elsewhere().unwrap(), "who knows what was done meanwhile");
+        assert!(!directory.changed_elsewhere().unwrap());
+        // One that was killed and started while nobody asked is not even missed.
+        server.kill();
+        server.start_again();
+        assert!(directory.account("alice").unwrap().is_some());
+        assert!(directory.changed_elsewhere().unwrap());
+    });
+}
+
+#[test]
+fn a_server_that_hangs_is_an_error_and_never_a_yes() {
+    beside_each_other(|kind| {
+        let mut server = Database::start(kind);
+        let at = server.fresh();
+        let mut directory = open(&at.url).unwrap();
+        let alice = add(&mut *directory, "alice");
+        directory.add_session(&session(1, &alice, 0), 9).unwrap().unwrap();
+        server.stop();
+        // Each waits as long as it may at most: for the answer, for a connection, for nothing.
+        directory.session(session_id(1), NOW).unwrap_err();
+        directory.changed_elsewhere().unwrap_err();
+        directory.end_session(session_id(1)).unwrap_err();
+        assert!(open(&at.url).is_err());
+        server.go_on();
+        assert!(once_found(|| directory.session(session_id(1), NOW)).is_some());
+    });
+}
+
+#[test]
+fn where_no_server_listens_the_place_is_told_and_no_password() {
+    for url in [
+        "postgres://me:secret@127.0.0.1:1/files",
+        "postgres://me:secret@/files?host=/nowhere",
+        "redis://me:secret@127.0.0.1:1",
+        "mysql://me:secret@127.0.0.1:1/files",
+        "mysql://me:secret@/files?socket=/nowhere/mysql",
+        "redis+unix://me:secret@/nowhere/redis",
+    ] {
+        let told = open(url).err().unwrap().to_string();
+        assert!(told.contains("127.0.0.1:1") || told.contains("/nowhere/"), "{told}");
+        assert!(!told.contains("secret"), "{told}");
+    }
+}
+
+#[test]
+fn tables_of_a_newer_version_are_left_alone() {
+    let newer = [
+        ("mysql", "UPDATE plimsoll_state SET version = 1000"),
+        ("postgres", "UPDATE plimsoll.state SET version = 1000"),
+        ("redis", "HSET plimsoll:state version 1000"),
+    ];
+    for (kind, newer) in newer {
+        let at = fresh(kind);
+        drop(open(&at.url).unwrap());
+        with_server(kind, |server| server.run(&at, newer));
+        for _ in 0..2 {
+            let refused = open(&at.url).err().unwrap().to_string();
+            assert!(refused.contains("newer plimsoll"), "{refused}");
+            assert!(refused.contains("version 1000"), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn a_redis_that_lost_everything_is_not_taken_for_an_empty_one() {
+    let at = fresh("redis");
+    let mut directory = open(&at.url).unwrap();
+    let alice = add(&mut *directory, "alice");
+    with_server("redis", |server| server.run(&at, "FLUSHDB"));
+    for _ in 0..2 {
+        let told = directory.add_account(&new_account("alice")).unwrap_err().to_string();
+        assert!(told.contains("may have lost what it had"), "{told}");
+    }
+    // Whoever starts the server again has seen to it. No number of an account is given again.
+    let mut directory = open(&at.url).unwrap();
+    assert_eq!(directory.account("alice").unwrap(), None);
+    let later = NewAccount { created: NOW + 1, ..new_account("mallory") };
+    assert!(directory.add_account(&later).unwrap().unwrap().id > alice.id);
+}
+
+#[test]
+fn redis_is_shown_the_password_of_a_user_of_its_own() {
+    let at = fresh("redis");
+    with_server("redis", |server| server.run(&at, "ACL SETUSER files on >p@ss ~plimsoll:* +@all"));
+    let mut directory = open(&at.url.replace(":secret", "files:p%40ss")).unwrap();
+    add(&mut *directory, "alice");
+    let wrong = open(&at.url.replace(":secret", "files:nonsense")).err().unwrap().to_string();
+    assert!(wrong.contains("WRONGPASS") && !wrong.contains("nonsense"), "{wrong}");
+}
+
+#[test]
+fn mysql_is_shown_a_password_or_nothing_where_the_system_says_who_we_are() {
+    let at = fresh("mysql");
+    drop(open(&at.url).unwrap());
+    let we = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout).unwrap();
+    let we = format!("'{}'@localhost", we.trim());
+    let us = format!("CREATE USER IF NOT EXISTS {we}; ALTER USER {we} IDENTIFIED VIA unix_socket");
+    with_server("mysql", |server| server.run(&at, &format!("{us}; GRANT ALL ON *.* TO {we}")));
+    let we = we.split('\'').nth(1).unwrap();
+    drop(open(&at.url.replace("plimsoll:secret", we)).unwrap());
+    let wrong = open(&at.url.replace("secret", "nonsense")).err().unwrap().to_string();
+    assert!(wrong.contains("Access denied") && !wrong.contains("nonsense"), "{wrong}");
+    let nobody = open(&at.url.replace("plimsoll:secret", "nobody")).err().unwrap().to_string();
+    assert!(nobody.contains("Access denied"), "{nobody}");
+}
+
+#[test]
+fn postgres_is_shown_a_password_in_each_way_that_it_may_ask_for() {
+    let at = fresh("postgres");
+    for (user, method) in [("md5", "md5"), ("plain", "scram-sha-256"), ("proof", "scram-sha-256")] {
+        let role = format!("SET password_encryption = '{method}'; CREATE ROLE {user} LOGIN PASSWORD 'p@ss'");
+        with_server("postgres", |server| {
+            server.run(&at, &format!("{role}; GRANT CREATE ON DATABASE d{} TO {user}", at.number()));
+        });
+        let url = at.url.replace("plimsoll:secret", &format!("{user}:p%40ss"));
+        let wrong = open(&at.url.replace("plimsoll:secret", &format!("{user}:nonsense"))).err().unwrap();
+        assert!(wrong.to_string().contains("password authentication failed"), "{wrong}");
+        assert!(!wrong.to_string().contains("nonsense"), "{wrong}");
+        // It gets as far as the tables, which are another's, or makes them.
+        let opened = open(&url).err().map_or(String::new(), |error| error.to_string());
+        assert!(!opened.contains("password"), "{opened}");
+    }
+}

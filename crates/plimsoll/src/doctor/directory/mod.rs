@@ -1,0 +1,63 @@
+//! The directory of accounts, where it is on a server: whether it can be reached, keeps what it confirms,
+//! and has room for us.
+//!
+//! It makes no tables. What must hold: a directory in a file is the disk's and the data folder's business.
+
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
+
+use plimsoll_auth::directory::{Facts, facts, without_password};
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+use plimsoll_auth::limits::DATABASE_CONNECTIONS_MAX;
+
+use super::Finding;
+use crate::config::Config;
+
+const CHECK: &str = "directory";
+/// What we may have open at once: what a server opens, and a command of an operator beside it.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+const CONNECTIONS: u64 = DATABASE_CONNECTIONS_MAX + 1;
+
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    let url = &config.fixed.directory;
+    if !config.fixed.accounts {
+        return Vec::new();
+    }
+    match facts(url) {
+        Ok(None) => Vec::new(),
+        Ok(Some(facts)) => judge(&facts),
+        Err(error) => {
+            vec![Finding::fail(CHECK, format!("{} does not answer: {error}", without_password(url))).mend(
+                "start it, and see that the address, the name and the password are right",
+                "docs/databases.md has the commands",
+            )]
+        }
+    }
+}
+
+fn judge(facts: &Facts) -> Vec<Finding> {
+    match facts {
+        #[cfg(feature = "mysql")]
+        Facts::Mysql(facts) => mysql::judge(facts),
+        #[cfg(feature = "postgres")]
+        Facts::Postgres(facts) => postgres::judge(facts),
+        #[cfg(feature = "redis")]
+        Facts::Redis(facts) => redis::judge(facts),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether there is room for our connections beside those of others; the error is a finding, too.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+fn room(max: u64, taken: u64) -> Result<Finding, Finding> {
+    let seen = format!("it takes {max} connections, others have {taken}, and we open up to {CONNECTIONS}");
+    if taken.saturating_add(CONNECTIONS) <= max {
+        Ok(Finding::ok(CHECK, seen))
+    } else {
+        Err(Finding::warn(CHECK, seen))
+    }
+}

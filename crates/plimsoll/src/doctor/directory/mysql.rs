@@ -1,0 +1,56 @@
+//! MySQL and MariaDB: whether they keep what they confirm, and have room for us.
+//!
+//! It asks nothing. What must hold: what would lose accounts is no less than a warning.
+
+use plimsoll_auth::directory::MysqlFacts;
+
+use super::{CHECK, room};
+use crate::doctor::Finding;
+
+pub(super) fn judge(facts: &MysqlFacts) -> Vec<Finding> {
+    vec![durability(facts), connections(facts)]
+}
+
+fn durability(facts: &MysqlFacts) -> Finding {
+    let MysqlFacts { version, flush, .. } = facts;
+    let loses = match flush {
+        1 => return Finding::ok(CHECK, format!("MySQL {version} keeps what it confirms")),
+        2 => "a power cut takes the accounts of the last second",
+        _ => "its end takes the accounts of the last second",
+    };
+    let seen = format!(
+        "MySQL {version} syncs later than it confirms (innodb_flush_log_at_trx_commit is {flush}): {loses}"
+    );
+    Finding::warn(CHECK, seen).mend(set("innodb_flush_log_at_trx_commit = 1"), KEEP)
+}
+
+const KEEP: &str = "the same line under [mysqld] in a file of /etc/mysql/conf.d";
+
+fn connections(facts: &MysqlFacts) -> Finding {
+    room(facts.connections_max, facts.connections_taken)
+        .unwrap_or_else(|full| full.mend(set("max_connections = 500"), KEEP))
+}
+
+fn set(setting: &str) -> String {
+    format!("sudo mysql -e \"SET GLOBAL {setting}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn a_server_that_loses_what_it_confirms_or_has_no_room_is_told() {
+        let facts = |flush, taken| MysqlFacts {
+            version: "10.11.6-MariaDB".to_owned(),
+            flush,
+            connections_max: 10,
+            connections_taken: taken,
+        };
+        let verdicts = |facts: &MysqlFacts| [durability(facts).verdict, connections(facts).verdict];
+        assert_eq!(verdicts(&facts(1, 8)), [Verdict::Ok, Verdict::Ok]);
+        assert_eq!(verdicts(&facts(2, 8)), [Verdict::Warn, Verdict::Ok]);
+        assert_eq!(verdicts(&facts(0, 9)), [Verdict::Warn, Verdict::Warn]);
+    }
+}

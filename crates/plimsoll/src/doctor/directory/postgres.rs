@@ -1,0 +1,72 @@
+//! PostgreSQL: whether it keeps what it confirms, and has room for us.
+//!
+//! It asks nothing. What must hold: what would lose accounts is no less than a warning.
+
+use plimsoll_auth::directory::PostgresFacts;
+
+use super::{CHECK, room};
+use crate::doctor::Finding;
+
+pub(super) fn judge(facts: &PostgresFacts) -> Vec<Finding> {
+    vec![durability(facts), connections(facts)]
+}
+
+fn durability(facts: &PostgresFacts) -> Finding {
+    let PostgresFacts { version, syncs, synchronous_commit, .. } = facts;
+    if !syncs {
+        let seen = format!("PostgreSQL {version} syncs nothing (fsync is off): a power cut takes it all");
+        return Finding::fail(CHECK, seen).mend(set("fsync", "on"), "the same: it stays");
+    }
+    if synchronous_commit == "off" {
+        let seen = format!(
+            "PostgreSQL {version} confirms what is not on the disk yet (synchronous_commit is off): it can \
+             lose the accounts of the last second"
+        );
+        return Finding::warn(CHECK, seen).mend(set("synchronous_commit", "on"), "the same: it stays");
+    }
+    Finding::ok(CHECK, format!("PostgreSQL {version} keeps what it confirms"))
+}
+
+fn connections(facts: &PostgresFacts) -> Finding {
+    let mend =
+        format!("{}, and restart it; see also CONNECTION LIMIT of the user", set("max_connections", "200"));
+    let who = "end programs that hold connections to it: SELECT * FROM pg_stat_activity";
+    room(facts.connections_max, facts.connections_taken).unwrap_or_else(|full| full.mend(who, mend))
+}
+
+fn set(setting: &str, value: &str) -> String {
+    format!(
+        "sudo -u postgres psql -c \"ALTER SYSTEM SET {setting} = {value}\" -c \"SELECT pg_reload_conf()\""
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    fn facts() -> PostgresFacts {
+        PostgresFacts {
+            version: "15.3".to_owned(),
+            syncs: true,
+            synchronous_commit: "on".to_owned(),
+            connections_max: 10,
+            connections_taken: 8,
+        }
+    }
+
+    fn verdicts(facts: &PostgresFacts) -> Vec<Verdict> {
+        judge(facts).into_iter().map(|finding| finding.verdict).collect()
+    }
+
+    #[test]
+    fn a_server_that_loses_what_it_confirms_or_has_no_room_is_told() {
+        assert_eq!(verdicts(&facts()), [Verdict::Ok, Verdict::Ok]);
+        let off = "off".to_owned();
+        let late = PostgresFacts { synchronous_commit: off, ..facts() };
+        assert_eq!(verdicts(&late), [Verdict::Warn, Verdict::Ok]);
+        assert_eq!(verdicts(&PostgresFacts { syncs: false, ..late }), [Verdict::Fail, Verdict::Ok]);
+        let full = PostgresFacts { connections_taken: 9, ..facts() };
+        assert_eq!(verdicts(&full), [Verdict::Ok, Verdict::Warn]);
+    }
+}

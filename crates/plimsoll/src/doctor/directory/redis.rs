@@ -1,0 +1,100 @@
+//! Redis: whether it keeps what it confirms, throws nothing away, and has room for us.
+//!
+//! It asks nothing. What must hold: what would lose accounts is no less than a warning; what cannot be found
+//! out is not said to be well.
+
+use plimsoll_auth::directory::RedisFacts;
+
+use super::{CHECK, room};
+use crate::doctor::Finding;
+
+pub(super) fn judge(facts: &RedisFacts) -> Vec<Finding> {
+    vec![durability(facts), eviction(facts), connections(facts)]
+}
+
+fn durability(facts: &RedisFacts) -> Finding {
+    let RedisFacts { version, appendonly, appendfsync, .. } = facts;
+    if appendonly != "yes" {
+        let seen = format!(
+            "Redis {version} writes down nothing but now and then (appendonly is no): its end takes all that \
+             came since"
+        );
+        return Finding::fail(CHECK, seen).mend(set("appendonly yes"), KEEP);
+    }
+    let loses = match appendfsync.as_str() {
+        "always" => return Finding::ok(CHECK, format!("Redis {version} keeps what it confirms")),
+        "everysec" => "the accounts of the last second or two",
+        "no" => "the accounts of the last half minute",
+        _ => {
+            let seen = format!("Redis {version} does not say when it syncs (appendfsync)");
+            return Finding::warn(CHECK, seen).mend("ask whoever runs it", "appendfsync always");
+        }
+    };
+    let seen =
+        format!("Redis {version} syncs later than it confirms ({appendfsync}): a power cut takes {loses}");
+    Finding::warn(CHECK, seen).mend(set("appendfsync always"), KEEP)
+}
+
+const KEEP: &str = "redis-cli CONFIG REWRITE, or the same line in /etc/redis/redis.conf";
+
+fn eviction(facts: &RedisFacts) -> Finding {
+    let policy = &facts.eviction;
+    if policy.starts_with("allkeys-") {
+        let seen = format!("it throws accounts away when its memory is full (maxmemory-policy is {policy})");
+        return Finding::fail(CHECK, seen).mend(set("maxmemory-policy noeviction"), KEEP);
+    }
+    Finding::ok(CHECK, format!("it throws no account away when its memory is full ({policy})"))
+}
+
+fn connections(facts: &RedisFacts) -> Finding {
+    let (who, mend) =
+        ("end programs that hold connections to it: redis-cli CLIENT LIST", set("maxclients 10000"));
+    room(facts.connections_max, facts.connections_taken).unwrap_or_else(|full| full.mend(who, mend))
+}
+
+fn set(setting: &str) -> String {
+    format!("redis-cli CONFIG SET {setting}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    fn facts(appendonly: &str, appendfsync: &str) -> RedisFacts {
+        RedisFacts {
+            version: "7.0.15".to_owned(),
+            appendonly: appendonly.to_owned(),
+            appendfsync: appendfsync.to_owned(),
+            eviction: "noeviction".to_owned(),
+            connections_max: 10,
+            connections_taken: 8,
+        }
+    }
+
+    #[test]
+    fn what_each_setting_can_lose_is_told() {
+        for (appendonly, appendfsync, verdict, said) in [
+            ("yes", "always", Verdict::Ok, "keeps what it confirms"),
+            ("yes", "everysec", Verdict::Warn, "last second"),
+            ("yes", "no", Verdict::Warn, "half minute"),
+            ("yes", "", Verdict::Warn, "does not say"),
+            ("no", "always", Verdict::Fail, "all that came since"),
+        ] {
+            let found = durability(&facts(appendonly, appendfsync));
+            assert_eq!(found.verdict, verdict, "{appendonly} {appendfsync}");
+            assert!(found.seen.contains(said), "{}", found.seen);
+        }
+    }
+
+    #[test]
+    fn what_throws_keys_away_and_what_has_no_room_is_told() {
+        let verdicts = |facts: &RedisFacts| [eviction(facts).verdict, connections(facts).verdict];
+        assert_eq!(verdicts(&facts("yes", "always")), [Verdict::Ok, Verdict::Ok]);
+        let lru = "allkeys-lru".to_owned();
+        let full = RedisFacts { eviction: lru, connections_taken: 9, ..facts("yes", "always") };
+        assert_eq!(verdicts(&full), [Verdict::Fail, Verdict::Warn]);
+        let ttl = "volatile-ttl".to_owned();
+        assert_eq!(verdicts(&RedisFacts { eviction: ttl, ..full }), [Verdict::Ok, Verdict::Warn]);
+    }
+}

@@ -1,0 +1,106 @@
+//! A database server of a test's own, by the script `tests/database`.
+//!
+//! It knows no database's language. What must hold: no server outlives whoever started it, not even one that
+//! was killed; the script ends it when its standard input ends.
+
+#![allow(
+    unreachable_pub,
+    clippy::expect_used,
+    missing_docs,
+    reason = "more than one crate's tests have this file"
+)]
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A server that runs until it is dropped.
+pub struct Database {
+    script: Child,
+    orders: Option<ChildStdin>,
+    said: BufReader<ChildStdout>,
+    made: usize,
+}
+
+/// An empty database in it.
+#[derive(Clone, Debug)]
+pub struct Fresh {
+    /// Where it is, and as whom.
+    pub url: String,
+    number: usize,
+}
+
+impl Fresh {
+    /// How many were made before it, and one.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+}
+
+impl Database {
+    /// Starts a server of this kind: `mysql` (it is MariaDB), `postgres` or `redis`.
+    pub fn start(kind: &str) -> Database {
+        let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let script = folders.map(|folder| folder.join("tests/database")).find(|script| script.is_file());
+        let mut command = Command::new(script.expect("the script is in the checkout"));
+        command.arg(kind).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut script = command.spawn().expect("bash is there");
+        let orders = script.stdin.take();
+        let said = BufReader::new(script.stdout.take().expect("a pipe"));
+        let mut database = Database { script, orders, said, made: 0 };
+        let ready = database.line();
+        assert_eq!(ready, "ready", "{kind} did not start");
+        database
+    }
+
+    /// A database that nobody else has.
+    pub fn fresh(&mut self) -> Fresh {
+        self.made += 1;
+        Fresh { url: self.obey("fresh"), number: self.made }
+    }
+
+    /// Runs a command of the server's own language in a database.
+    pub fn run(&mut self, at: &Fresh, command: &str) {
+        assert_eq!(self.obey(&format!("do {} {command}", at.number)), "done", "{command}");
+    }
+
+    /// Kills it; what it has stored stays.
+    pub fn kill(&mut self) {
+        assert_eq!(self.obey("kill"), "done");
+    }
+
+    /// Starts it where it was killed; returns when it answers.
+    pub fn start_again(&mut self) {
+        assert_eq!(self.obey("start"), "done");
+    }
+
+    /// Has it hang: it takes connections, and says nothing.
+    pub fn stop(&mut self) {
+        assert_eq!(self.obey("stop"), "done");
+    }
+
+    /// Has it go on after [`Database::stop`].
+    pub fn go_on(&mut self) {
+        assert_eq!(self.obey("go"), "done");
+    }
+
+    fn obey(&mut self, order: &str) -> String {
+        let orders = self.orders.as_mut().expect("it runs");
+        writeln!(orders, "{order}").and_then(|()| orders.flush()).expect("the script runs");
+        self.line()
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("the script runs");
+        line.trim_end().to_owned()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        // What is left to see of it is its end.
+        let _ = self.script.wait();
+    }
+}

@@ -1,0 +1,164 @@
+//! Accounts on a database server: over a restart of either, beside an operator, and from one store to
+//! another.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use plimsoll_tests::binary::{Done, Kind, Member, Server, among_others, command, tool, until};
+use plimsoll_tests::database::Database;
+use plimsoll_tests::on_each_engine;
+use serde_json::Value;
+
+const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
+
+/// Servers of which each test has databases of its own.
+static SHARED: [Mutex<Option<Database>>; KINDS.len()] = [const { Mutex::new(None) }; KINDS.len()];
+
+fn fresh(kind: &str) -> String {
+    let at = KINDS.iter().position(|known| *known == kind).unwrap();
+    let mut shared = SHARED[at].lock().unwrap_or_else(PoisonError::into_inner);
+    shared.get_or_insert_with(|| Database::start(kind)).fresh().url
+}
+
+fn serve(kind: Kind, data: &Path, url: &str) -> Server {
+    Server::on_data(kind, data, &["--directory", url])
+}
+
+fn account(url: &str, args: &[&str]) -> Command {
+    let mut account = command();
+    account.arg("account").args(args).args(["--directory", url]);
+    account.env("PLIMSOLL_PASSWORD", "correct horse").env("PLIMSOLL_LAB_FAST_PASSWORDS", "true");
+    account
+}
+
+fn well(url: &str, args: &[&str]) -> Done {
+    tool::run(&mut account(url, args)).well()
+}
+
+fn who_is(person: &mut Member) -> u16 {
+    person.ask("GET", "/api/whoami", "", b"").status
+}
+
+fn an_account_and_its_session_outlive_the_server(engine: Kind) {
+    for kind in KINDS {
+        let (data, url) = (tempfile::tempdir().unwrap(), fresh(kind));
+        let server = serve(engine, data.path(), &url);
+        let alice = Member::new(&server, "alice");
+        drop(server);
+        let server = serve(engine, data.path(), &url);
+        assert_eq!(who_is(&mut alice.again(&server)), 200);
+        assert!(!data.path().join("directory.sqlite").exists());
+    }
+}
+
+fn what_an_operator_does_holds_at_a_server_that_runs(engine: Kind) {
+    for kind in KINDS {
+        let (data, url) = (tempfile::tempdir().unwrap(), fresh(kind));
+        let server = serve(engine, data.path(), &url);
+        let mut alice = Member::new(&server, "alice");
+        assert_eq!(who_is(&mut alice), 200);
+        well(&url, &["disable", "alice"]);
+        until("the server knows that the account is disabled", || who_is(&mut alice) == 401);
+    }
+}
+
+fn a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it(engine: Kind) {
+    for kind in KINDS {
+        let mut database = Database::start(kind);
+        let (data, url) = (tempfile::tempdir().unwrap(), database.fresh().url);
+        let server = serve(engine, data.path(), &url);
+        let mut alice = Member::new(&server, "alice");
+        database.kill();
+        until("the database is missed", || who_is(&mut alice) == 503);
+        database.start_again();
+        until("the database is found", || who_is(&mut alice) == 200);
+    }
+}
+
+on_each_engine!(
+    an_account_and_its_session_outlive_the_server,
+    what_an_operator_does_holds_at_a_server_that_runs,
+    a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it,
+);
+
+#[test]
+fn accounts_move_between_any_two_stores_and_nothing_is_lost() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| format!("sqlite:{}", folder.path().join(name).display());
+    let first = file("first.sqlite");
+    well(&first, &["add", "alice", "--quota-bytes", "7GiB"]);
+    well(&first, &["add", "bob"]);
+    well(&first, &["permit", "bob", "read"]);
+    well(&first, &["disable", "bob"]);
+    let exported = well(&first, &["export"]).text();
+    let mut stores: Vec<String> = KINDS.iter().map(|kind| fresh(kind)).collect();
+    stores.push(file("last.sqlite"));
+    let mut from = first;
+    for to in stores {
+        let moved = folder.path().join("moved");
+        std::fs::write(&moved, well(&from, &["export"]).stdout).unwrap();
+        well(&to, &["import", moved.to_str().unwrap()]);
+        assert_eq!(well(&to, &["export"]).text(), exported, "{to}");
+        from = to;
+    }
+}
+
+#[test]
+fn a_password_in_a_url_is_shown_by_nothing() {
+    let _turn = among_others();
+    let data = tempfile::tempdir().unwrap();
+    for kind in KINDS {
+        let url = fresh(kind);
+        let server = serve(Kind::Epoll, data.path(), &url);
+        let folder = data.path().to_str().unwrap();
+        let check =
+            tool::run(command().args(["serve", "--check", "--data", folder, "--directory", &url])).well();
+        let doctor = tool::run(command().args(["doctor", "--data", folder, "--directory", &url]));
+        let help = tool::run(command().args(["serve", "--help"]).env("PLIMSOLL_DIRECTORY", &url)).well();
+        let wrong = url.replace("secret", "secretly").replace("plimsoll:", "nobody:");
+        let refused = tool::run(&mut account(&wrong, &["list"]));
+        assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);
+        let told =
+            [server.stdout(), server.stderr(), check.text(), doctor.text(), help.text(), refused.stderr];
+        for text in told {
+            assert!(!text.contains("secret"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_url_of_no_store_is_wrong_usage() {
+    let _turn = among_others();
+    for bad in ["oracle://me:secret@db/files", "postgres://me:secret@db:port/files", "files.sqlite"] {
+        let refused = tool::run(&mut account(bad, &["list"]));
+        assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("is no directory of accounts"), "{}", refused.stderr);
+        assert!(!refused.stderr.contains("secret"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn the_doctor_tells_a_database_that_can_lose_accounts_from_one_that_does_not_answer() {
+    let _turn = among_others();
+    let findings = |url: &str| {
+        let done = tool::run(command().args(["doctor", "--json", "--directory", url]));
+        let findings: Vec<Value> = serde_json::from_slice(&done.stdout).expect("JSON");
+        let seen = findings.iter().filter(|finding| finding["check"] == "directory");
+        let seen = seen.map(|finding| format!("{} {}", finding["verdict"], finding["seen"]));
+        seen.collect::<Vec<_>>().join("\n")
+    };
+    let seen = findings(&fresh("postgres"));
+    assert!(seen.contains("\"fail\" \"PostgreSQL") && seen.contains("fsync is off"), "{seen}");
+    assert!(seen.contains("\"ok\" \"it takes 47 connections"), "{seen}");
+    let seen = findings(&fresh("mysql"));
+    assert!(seen.contains("\"warn\" \"MySQL") && seen.contains("the last second"), "{seen}");
+    assert!(seen.contains("\"ok\" \"it takes 50 connections"), "{seen}");
+    let seen = findings(&fresh("redis"));
+    assert!(seen.contains("\"warn\" \"Redis") && seen.contains("half minute"), "{seen}");
+    assert!(seen.contains("(noeviction)") && seen.contains("\"ok\" \"it takes 10000 connections"), "{seen}");
+    let seen = findings("postgres://nobody@/none?host=/nowhere");
+    assert!(seen.contains("\"fail\"") && seen.contains("does not answer"), "{seen}");
+    assert_eq!(findings("sqlite:accounts.sqlite"), "");
+}
