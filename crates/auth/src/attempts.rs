@@ -1,8 +1,8 @@
 //! Wrong passwords and sign-ups, counted by name and by address: first slowed, then refused for a while.
 //!
-//! It is not asked about what is remembered or about tokens: who has a session is never locked out by others.
-//! What must hold: the table has a bounded size; an attempt whose end nobody waited for has failed; attempts
-//! side by side do not get past the count, once one has failed.
+//! It is not asked about what is remembered or about tokens: who has a session is never locked out by
+//! others. What must hold: the table has a bounded size; an attempt whose end nobody waited for has failed;
+//! attempts side by side do not get past the count, once one has failed.
 
 use core::net::IpAddr;
 use std::sync::OnceLock;

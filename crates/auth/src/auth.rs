@@ -180,9 +180,9 @@ impl Auth {
     /// [`Error::NoSession`]: the session or the account has ended, the account is disabled, or it has
     /// another password.
     pub async fn renew(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
-        let asked = self.moment(io).await?;
+        let (asked, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
         let recall = who.recall(self.changes(), asked.now, self.settings().remembered_time);
-        if let Recall::Holds(identity) = self.trusted(io, recall) {
+        if let (Recall::Holds(identity), true) = (recall, is_trusted) {
             return Ok(identity);
         }
         match who.credential {
@@ -226,9 +226,15 @@ impl Auth {
         from: Source,
     ) -> Result<Identity, Error> {
         let shown = self.shown(io, &name, &password, from).await?;
-        let is_known = match shown.recall {
-            Recall::Holds(identity) => return Ok(identity),
-            Recall::Held => true,
+        let is_known = match &shown.recall {
+            Recall::Holds(identity) => return Ok(identity.clone()),
+            // Elsewhere, it is not hashed again, so that nobody who was right waits behind guesses: if the
+            // account still has the password of this version, it is this one.
+            Recall::Held(identity) if self.is_apart() => {
+                let renewed = self.renew(io, identity).await.map_err(wrong_if_ended)?;
+                return Ok(self.remember(&shown, renewed));
+            }
+            Recall::Held(_) => true,
             Recall::Nothing => false,
         };
         let found = self.ask(io, Question::Password { name, password, from, is_known }).await;
@@ -422,7 +428,7 @@ impl Auth {
     pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         match &self.shared.tier {
             Tier::Here(keeper) => keeper.answer(io, question).await,
-            Tier::Apart(remote) => remote.answer(question).await,
+            Tier::Apart(remote) => remote.answer(io, question).await,
         }
     }
 
@@ -445,12 +451,17 @@ impl Auth {
         }
     }
 
-    /// What is believed of what is remembered. Where an auth server elsewhere would tell what has changed
-    /// and was not heard of for too long, it is asked.
-    fn trusted(&self, io: &Io, recall: Recall) -> Recall {
-        match (&self.shared.tier, recall) {
-            (Tier::Apart(remote), Recall::Holds(_)) if !remote.is_trusted(io.now()) => Recall::Held,
-            (_, recall) => recall,
+    fn is_apart(&self) -> bool {
+        matches!(self.shared.tier, Tier::Apart(_))
+    }
+
+    /// Whether what is remembered can be believed: not if an auth server elsewhere would tell what has
+    /// changed and was not heard of for too long. To be asked before what is remembered is looked at,
+    /// because it is what was heard first that makes it so.
+    fn is_trusted(&self, io: &Io) -> bool {
+        match &self.shared.tier {
+            Tier::Here(_) => true,
+            Tier::Apart(remote) => remote.is_trusted(io.now()),
         }
     }
 
@@ -498,10 +509,13 @@ impl Auth {
 
     /// What is remembered under `key`, and nobody has changed since.
     async fn recall(&self, io: &Io, key: Key) -> Result<Shown, Error> {
-        let asked = self.moment(io).await?;
+        let (asked, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
         let life = self.settings().remembered_time;
-        let recall = self.shared.remembered.recall(&key, self.changes(), asked.now, life);
-        Ok(Shown { key, recall: self.trusted(io, recall), asked })
+        let recall = match self.shared.remembered.recall(&key, self.changes(), asked.now, life) {
+            Recall::Holds(identity) if !is_trusted => Recall::Held(identity),
+            recall => recall,
+        };
+        Ok(Shown { key, recall, asked })
     }
 
     /// Remembers what the keeper said of what was shown. If that changed meanwhile, it is not believed.
@@ -543,6 +557,11 @@ impl Moment {
         let verified = Verified { stamp: self.stamp, since: self.now, until };
         Identity { account: Arc::new(account), credential, verified }
     }
+}
+
+/// What is shown with each request has no session that could have ended.
+fn wrong_if_ended(error: Error) -> Error {
+    if error == Error::NoSession { Error::WrongCredentials } else { error }
 }
 
 #[cfg(test)]

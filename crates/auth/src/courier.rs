@@ -7,6 +7,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use plimsoll_client::http::{self, Body, Client, Request, Resolve, Times};
 use plimsoll_io::Io;
@@ -20,7 +21,8 @@ use crate::desk::{News, Watch};
 use crate::error::Error;
 use crate::hex;
 use crate::limits::{
-    ANSWER_TIME, CONNECT_TIME, MESSAGE_BYTES_MAX, QUICK_CONNECTIONS, SLOW_CONNECTIONS, WATCH_RETRY_TIME,
+    CONNECT_TIME, MESSAGE_BYTES_MAX, QUICK_ANSWER_TIME, QUICK_CONNECTIONS, SLOW_ANSWER_TIME,
+    SLOW_CONNECTIONS, WATCH_ANSWER_TIME, WATCH_RETRY_TIME,
 };
 use crate::remote::{Line, Remote};
 
@@ -42,15 +44,15 @@ enum Unanswered {
 
 /// Carries questions and changes for as long as it is polled. A front has one.
 pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>) {
-    let post = || Post::new(&remote, &io, resolve.clone());
+    let post = |patience| Post::new(&remote, &io, resolve.clone(), patience);
     let mut all: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for _ in 0..QUICK_CONNECTIONS {
-        all.push(Box::pin(carry_questions(post(), remote.quick())));
+        all.push(Box::pin(carry_questions(post(QUICK_ANSWER_TIME), remote.quick())));
     }
     for _ in 0..SLOW_CONNECTIONS {
-        all.push(Box::pin(carry_questions(post(), remote.slow())));
+        all.push(Box::pin(carry_questions(post(SLOW_ANSWER_TIME), remote.slow())));
     }
-    all.push(Box::pin(carry_changes(post(), &remote, &io)));
+    all.push(Box::pin(carry_changes(post(WATCH_ANSWER_TIME), &remote, &io)));
     std::future::poll_fn(|cx| {
         // None of them ends.
         for each in &mut all {
@@ -108,8 +110,8 @@ struct Post {
 }
 
 impl Post {
-    fn new(remote: &Remote, io: &Io, resolve: Option<Resolve>) -> Post {
-        let times = Times { connect: CONNECT_TIME, first_byte: ANSWER_TIME, between_bytes: ANSWER_TIME };
+    fn new(remote: &Remote, io: &Io, resolve: Option<Resolve>, patience: Duration) -> Post {
+        let times = Times { connect: CONNECT_TIME, first_byte: patience, between_bytes: patience };
         let client = Client::new(io, remote.place.url.clone()).with_times(times).without_repeats();
         let client = match resolve {
             Some(resolve) => client.with_resolve(resolve),

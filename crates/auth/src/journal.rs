@@ -1,7 +1,7 @@
 //! The latest changes in their order, for fronts elsewhere to be told of.
 //!
-//! It does not know the fronts. What must hold: who asks from a number on misses nothing that was noted after
-//! it, or is told that it may have missed anything; its size is bounded.
+//! It does not know the fronts. What must hold: who asks from a number on misses nothing that was noted
+//! after it, or is told that it may have missed anything; its size is bounded.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

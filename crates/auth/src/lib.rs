@@ -1,8 +1,8 @@
 //! The auth tier: accounts, sessions, rights, and the limits on guessing.
 //!
 //! [`Auth`] is the handle that protocols hold. Behind it, what is asked is data ([`ask`]), the keeper
-//! answers, and a [`directory`] stores. It is not a protocol and not an engine: it knows no request, and what
-//! blocks goes through [`plimsoll_io::Io`].
+//! answers, and a [`directory`] stores. It is not a protocol and not an engine: it knows no request, and
+//! what blocks goes through [`plimsoll_io::Io`].
 //!
 //! What must hold:
 //!

@@ -76,11 +76,16 @@ pub const FRONT_TRUST_TIME: Duration = Duration::from_millis(1500);
 pub const WATCH_TIME: Duration = Duration::from_millis(500);
 /// How long a front waits before it asks for changes again, after nobody answered.
 pub const WATCH_RETRY_TIME: Duration = Duration::from_millis(100);
-/// How long a front waits for the answer to a question. A password may have to wait for its turn to be
-/// hashed, and an answer to a wrong one is held back on purpose.
-pub const ANSWER_TIME: Duration = Duration::from_secs(15);
+/// How long a front waits for the answer to a question without a password, its turn to be asked included.
+/// Longer than an end may take to be heard of by all fronts.
+pub const QUICK_ANSWER_TIME: Duration = Duration::from_secs(5);
+/// The same with a password: it may have to wait for its turn to be hashed, and an answer to a wrong one is
+/// held back on purpose.
+pub const SLOW_ANSWER_TIME: Duration = Duration::from_secs(15);
+/// The same for changes. Longer than [`WATCH_TIME`].
+pub const WATCH_ANSWER_TIME: Duration = Duration::from_secs(2);
 /// How long a front waits for a connection to its auth server.
-pub const CONNECT_TIME: Duration = Duration::from_secs(2);
+pub const CONNECT_TIME: Duration = Duration::from_secs(1);
 /// Questions of one kind (with a password, or without) that wait in a front for a connection; one more is
 /// refused at once.
 pub const QUESTIONS_WAITING_MAX: usize = 1024;

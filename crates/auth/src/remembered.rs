@@ -32,7 +32,7 @@ pub(crate) enum Recall {
     /// It holds.
     Holds(Identity),
     /// It did hold, and nothing that would end it was noted since; ask again.
-    Held,
+    Held(Identity),
     /// Nothing.
     Nothing,
 }
@@ -53,8 +53,8 @@ impl Remembered {
         session.0
     }
 
-    /// Where a name with a password is found. The place that it comes from is part of it: a guesser elsewhere
-    /// must not learn from quick answers what the owner has shown here.
+    /// Where a name with a password is found. The place that it comes from is part of it: a guesser
+    /// elsewhere must not learn from quick answers what the owner has shown here.
     pub(crate) fn password_key(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Key {
         let mut hasher = blake3::Hasher::new_keyed(self.key.get_or_init(|| draw_key(io)));
         let place = from.place();
@@ -86,7 +86,7 @@ impl Identity {
         }
         // A clock that was set back makes what is remembered come from the future: then it is asked again.
         let is_young = since <= now + millis(CLOCK_SKEW_MAX) && now < since.saturating_add(millis(life));
-        if is_young && now < until { Recall::Holds(self.clone()) } else { Recall::Held }
+        if is_young && now < until { Recall::Holds(self.clone()) } else { Recall::Held(self.clone()) }
     }
 }
 

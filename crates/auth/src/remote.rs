@@ -12,14 +12,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use plimsoll_io::Instant;
 use plimsoll_io::oneshot::{Sender, oneshot};
+use plimsoll_io::{Instant, Io};
 
 use crate::ask::{Answer, Question};
 use crate::changes::{Changes, Topic};
 use crate::desk::{Known, News};
 use crate::error::Error;
-use crate::limits::{BUSY_RETRY_TIME, FRONT_TRUST_TIME, QUESTIONS_WAITING_MAX};
+use crate::limits::{
+    BUSY_RETRY_TIME, FRONT_TRUST_TIME, QUESTIONS_WAITING_MAX, QUICK_ANSWER_TIME, SLOW_ANSWER_TIME,
+};
 use crate::secret::Secret;
 use crate::settings::Settings;
 
@@ -91,11 +93,18 @@ impl Remote {
     }
 
     /// Asks, and waits for the answer.
-    pub(crate) async fn answer(&self, question: Question) -> Result<Answer, Error> {
-        let line = if question.has_password() { &self.slow } else { &self.quick };
+    pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
+        let (line, time) = match question.has_password() {
+            true => (&self.slow, SLOW_ANSWER_TIME),
+            false => (&self.quick, QUICK_ANSWER_TIME),
+        };
         let (answer, wait) = oneshot();
         line.add(Asked { question, answer })?;
-        wait.await.unwrap_or(Err(Error::Unavailable))
+        let deadline = io.deadline();
+        deadline.after(time);
+        // Whoever carries it finds that nobody waits any more.
+        let answered = deadline.within(wait).await.ok().flatten();
+        answered.unwrap_or(Err(Error::Unavailable))
     }
 
     pub(crate) fn quick(&self) -> &Line {

@@ -1,7 +1,7 @@
 //! Seats before the password hashing: how many one account's name and one address take at a time.
 //!
-//! It counts no failures (`attempts.rs` does): a right password costs as much as a wrong one. What must hold:
-//! a seat is kept until its hash is made or given up, also when nobody waits for it any more.
+//! It counts no failures (`attempts.rs` does): a right password costs as much as a wrong one. What must
+//! hold: a seat is kept until its hash is made or given up, also when nobody waits for it any more.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Shares: the right that one account gives another to a path.
 //!
-//! It is not the path's file: whether that exists is for whoever asks to know. What must hold: a path has one
-//! form, and a share of `a` covers `a/b` but not `ab`.
+//! It is not the path's file: whether that exists is for whoever asks to know. What must hold: a path has
+//! one form, and a share of `a` covers `a/b` but not `ab`.
 
 use std::borrow::Cow;
 use std::time::SystemTime;

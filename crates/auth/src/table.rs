@@ -1,4 +1,5 @@
-//! A table of bounded size that all threads share: keys are hashes, and the least worth goes when it is full.
+//! A table of bounded size that all threads share: keys are hashes, and the least worth goes when it is
+//! full.
 //!
 //! It is not a map: what was put in may be gone. What must hold: no key can be aimed at another's set,
 //! because whoever chooses what is hashed does not know the key of the hash; no lock is held over a wait.

@@ -1,4 +1,5 @@
-//! Times as the tier keeps them: whole milliseconds since 1970, the same for all threads and after a restart.
+//! Times as the tier keeps them: whole milliseconds since 1970, the same for all threads and after a
+//! restart.
 //!
 //! It is no clock: the engine's time of day is. What must hold: what is read back is what was stored.
 

@@ -193,7 +193,11 @@ impl Engine for Driver {
     }
 
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {
-        self.offload.submit(work, job)
+        let submitted = self.offload.submit(work, job);
+        // It may have been done in place, and have taken long: who goes on must not go on at the time
+        // before.
+        self.clock.tick();
+        submitted
     }
 
     fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {

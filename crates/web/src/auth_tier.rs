@@ -69,4 +69,8 @@ impl Api for AuthTier {
             answered.unwrap_or_else(|refusal| refusal.answer(request))
         })
     }
+
+    fn is_private(&self) -> bool {
+        true
+    }
 }

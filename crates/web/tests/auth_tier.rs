@@ -61,7 +61,10 @@ fn status_page() -> StatusPage {
 
 /// Serves the auth tier on `host`.
 fn auth_server(sim: &Sim, host: &Host) -> Address {
-    let auth = Auth::here(Box::new(MemoryDirectory::new()), settings());
+    serve(sim, host, Auth::here(Box::new(MemoryDirectory::new()), settings()))
+}
+
+fn serve(sim: &Sim, host: &Host, auth: Auth) -> Address {
     let tier = AuthTier::new(auth, Secret::from(SECRET));
     let service = Routes::with_api(Vec::new(), status_page(), tier);
     let current = Current::new(Snapshot { limits: Limits::default(), service });
@@ -111,6 +114,13 @@ impl Front {
             Err(Error::Unavailable | Error::Busy { .. }) => None,
             Err(error) => panic!("{error:?}"),
         }
+    }
+
+    /// As [`Front::opens`], of who does not wait for an answer of the auth server.
+    async fn opens_now(&self, token: &str) -> Option<bool> {
+        let deadline = self.io.deadline();
+        deadline.after(SECOND);
+        deadline.within(self.opens(token)).await.ok().flatten()
     }
 
     async fn log_in(&self, name: &str) -> String {
@@ -192,8 +202,75 @@ fn without_the_secret_nothing_is_answered() {
             let mut request = Request::new("POST", QUESTIONS);
             request.body = Body::Bytes(b"{\"session\":\"00\"}".to_vec());
             assert_eq!(client.send(request).await.unwrap().status().code(), 401);
+            let status = client.send(Request::new("GET", "/api/status")).await.unwrap().status();
+            assert_eq!(status.code(), 401, "also what the server does");
         });
     }
+}
+
+#[test]
+fn a_password_that_was_right_is_not_hashed_again_because_the_front_was_cut_off() {
+    for seed in seeds(20) {
+        let sim = Sim::new(seed, Faults::splits());
+        let answering = Auth::here(Box::new(MemoryDirectory::new()), settings());
+        let at = serve(&sim, &sim.host("auth"), answering.clone());
+        let (front, people) = (Front::new(&sim, "front", &at, SECRET), sim.host("people"));
+        sim.run(&people, async move {
+            let password = Secret::from(PASSWORD);
+            front.auth.sign_up(&front.io, "alice", &password, &here()).await.unwrap();
+            // Until it has heard of the server's changes once, it takes everything for changed.
+            front.io.sleep(3 * SECOND).await;
+            front.auth.by_password(&front.io, b"alice", &password, &here()).await.unwrap();
+            let hashed = answering.hashes();
+            front.is_cut.set(true);
+            front.io.sleep(3 * SECOND).await;
+            front.is_cut.set(false);
+            front.auth.by_password(&front.io, b"alice", &password, &here()).await.unwrap();
+            assert_eq!(answering.hashes(), hashed);
+            let wrong = Secret::from("a guess");
+            let told = front.auth.by_password(&front.io, b"alice", &wrong, &here()).await;
+            assert_eq!(told.unwrap_err(), Error::WrongCredentials);
+        });
+        assert_eq!(sim.panics(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_in_a_bounded_time() {
+    for seed in seeds(5) {
+        let sim = Sim::new(seed, Faults::splits());
+        let silent = sim.host("silent");
+        let listener = silent.io().listen(&":7070".parse().unwrap()).unwrap();
+        let at = listener.address().clone();
+        let front = Front::new(&sim, "front", &at, SECRET);
+        let people = sim.host("people");
+        sim.run(&people, async move {
+            let begun = front.io.now();
+            assert_eq!(front.opens("pls_0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a").await, None);
+            assert!(front.io.now() - begun < 6 * SECOND);
+            drop(listener);
+        });
+    }
+}
+
+#[test]
+fn who_repeats_a_log_out_is_answered_no_sooner_than_the_fronts_have_heard_of_it() {
+    run(async |[left, right], _| {
+        left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let token = left.log_in("alice").await;
+        left.io.sleep(3 * SECOND).await;
+        assert_eq!(right.opens(&token).await, Some(true));
+        right.is_cut.set(true);
+        let who = left.auth.by_token(&left.io, token.as_bytes()).await.unwrap();
+        let deadline = left.io.deadline();
+        deadline.after(SECOND / 10);
+        // Given up before it is confirmed.
+        assert!(deadline.within(left.auth.log_out(&left.io, &who)).await.is_err());
+        // It had not come to the server yet, or it had.
+        let again = left.auth.log_out(&left.io, &who).await;
+        assert!(matches!(again, Ok(()) | Err(Error::NoSession)), "{again:?}");
+        assert_eq!(right.opens_now(&token).await, None);
+    });
 }
 
 #[test]

@@ -10,9 +10,11 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use plimsoll_auth::directory::{file_of, without_password};
+use plimsoll_engine::Kind;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
+use crate::cli::WrongUsage;
 use crate::config::{Config, Loaded, SignUp, unknown_variables};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
@@ -23,6 +25,10 @@ use crate::{service_manager, stopping};
 /// What of `plimsoll serve` an authentication server has not.
 const APART: [&str; 5] =
     ["--accounts=true", "--access-log=off", "--transfer-log=off", "--xferlog=off", "--hot-bytes=0"];
+
+/// Each front has 33 connections that stay, and its workers would be all taken.
+const NO_POOL: &str = "a pool of workers is soon taken by the connections that fronts keep; choose --engine epoll, \
+                       uring or thread";
 
 /// Answer for accounts alone: the authentication server of fronts elsewhere
 #[derive(Args)]
@@ -78,6 +84,9 @@ impl AuthServer {
         let log = log.context("cannot start the log")?;
         plimsoll_engine::check_kernel()?;
         config.fixed.engine.check()?;
+        if config.fixed.engine == Kind::Pool {
+            return Err(WrongUsage(NO_POOL.to_owned()).into());
+        }
         let secret = read_secret(&config.fixed)?;
         if self.check {
             return say(&what_would_be_done(config));

@@ -41,4 +41,9 @@ pub trait Api: Send + Sync {
         called: Called<'a>,
         status: &'a StatusPage,
     ) -> Answering<'a>;
+
+    /// Whether what the server does is nobody's to know: then `/api/status` is the API's to answer, too.
+    fn is_private(&self) -> bool {
+        false
+    }
 }

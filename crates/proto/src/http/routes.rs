@@ -22,7 +22,8 @@ const RESERVED: [&[u8]; 7] =
     [b"/api", b"/files", b"/shared", b"/uploads", b"/healthz", b"/readyz", b"/metrics"];
 
 /// Pages under those prefixes that are there also without accounts.
-const OWN_PAGES: [&[u8]; 3] = [b"/healthz", b"/readyz", b"/api/status"];
+const OWN_PAGES: [&[u8]; 3] = [b"/healthz", b"/readyz", STATUS];
+const STATUS: &[u8] = b"/api/status";
 
 /// Methods that every resource here answers; all others are the API's.
 const READS: &str = "GET, HEAD, OPTIONS";
@@ -83,8 +84,9 @@ impl Routes {
 
     /// What answers a path, if that is the API's.
     fn api_of(&self, path: &[u8]) -> Option<&dyn Api> {
-        let is_ours = OWN_PAGES.contains(&path);
-        self.api.as_deref().filter(|_| !is_ours && is_below_any(path, &RESERVED))
+        let api = self.api.as_deref().filter(|_| is_below_any(path, &RESERVED))?;
+        let is_own = OWN_PAGES.contains(&path) && !(path == STATUS && api.is_private());
+        (!is_own).then_some(api)
     }
 }
 
