@@ -81,24 +81,24 @@ pub(crate) fn open_auth_here(config: &Config) -> anyhow::Result<Auth> {
     Ok(Auth::here(directory, auth_settings(config)))
 }
 
+/// How a secret is made.
+const MAKE_SECRET: &str = "head -c 32 /dev/urandom | base64 > FILE && chmod 600 FILE";
+
 /// The secret that the tiers share: the first line of its file.
 pub(crate) fn read_secret(fixed: &Fixed) -> anyhow::Result<Secret> {
-    let make = "head -c 32 /dev/urandom | base64 > FILE && chmod 600 FILE";
-    let Some(file) = &fixed.secret_file else {
-        return Err(WrongUsage(format!(
-            "name the file with the secret that an authentication server and its fronts share: \
-             --secret-file FILE; one is made by: {make}"
+    let (file, told) = (&fixed.secret_file, fixed.secret_file.display());
+    let text = std::fs::read(file).map(Zeroizing::new);
+    let text = text.map_err(|error| {
+        WrongUsage(format!(
+            "cannot read the secret that an authentication server and its fronts share, {told}: {error}; name its \
+             file with --secret-file FILE; one is made by: {MAKE_SECRET}"
         ))
-        .into());
-    };
-    let told = file.display();
-    let text = std::fs::read(file).with_context(|| format!("cannot read the secret in {told}"))?;
-    let text = Zeroizing::new(text);
+    })?;
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
     if line.len() < SECRET_BYTES_MIN || !line.iter().all(u8::is_ascii_graphic) {
         anyhow::bail!(
             "the secret in {told} must be a line of at least {SECRET_BYTES_MIN} letters, digits or signs; \
-             one is made by: {make}"
+             one is made by: {MAKE_SECRET}"
         );
     }
     warn_of_readers(file);

@@ -1,6 +1,6 @@
 //! An auth server and its fronts, each on a host of its own, over the simulator.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -46,7 +46,7 @@ pub(crate) struct AuthServer {
     #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8070")]
     listen: Vec<Address>,
 
-    /// The file with the secret that this server and its fronts share
+    /// The file with the secret that this server and its fronts share; else DATA/secret
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 

@@ -19,6 +19,7 @@ use crate::log_file::Destination;
 const DATA: &str = "DATA";
 const DIRECTORY: &str = "sqlite:DATA/directory.sqlite";
 const TRANSFER_LOG: &str = "DATA/transfers.jsonl";
+const SECRET: &str = "DATA/secret";
 
 /// What holds until the server ends.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -48,8 +49,8 @@ pub(crate) struct Fixed {
     pub(crate) auth: AuthAt,
 
     /// The file with the secret that this server and an authentication server share
-    #[arg(long, value_name = "FILE", env = "PLIMSOLL_SECRET_FILE")]
-    pub(crate) secret_file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_SECRET_FILE", default_value = SECRET)]
+    pub(crate) secret_file: PathBuf,
 
     /// Where accounts, sessions and shares are kept: sqlite:PATH,
     /// postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or redis://HOST/NUMBER
@@ -133,6 +134,9 @@ impl Fixed {
     pub(super) fn settle(&mut self) {
         if self.directory == DIRECTORY {
             self.directory = DIRECTORY.replace(DATA, &self.data.to_string_lossy());
+        }
+        if self.secret_file == Path::new(SECRET) {
+            self.secret_file = self.data.join("secret");
         }
         if self.transfer_log == Destination::File(TRANSFER_LOG.into()) {
             let name = Path::new(TRANSFER_LOG).file_name().unwrap_or_default();
