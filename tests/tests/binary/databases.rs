@@ -117,13 +117,13 @@ fn a_password_in_a_url_is_shown_by_nothing() {
             tool::run(command().args(["serve", "--check", "--data", folder, "--directory", &url])).well();
         let doctor = tool::run(command().args(["doctor", "--data", folder, "--directory", &url]));
         let help = tool::run(command().args(["serve", "--help"]).env("PLIMSOLL_DIRECTORY", &url)).well();
-        let wrong = url.replace("secret", "secretly").replace("plimsoll:", "nobody:");
+        let wrong = url.replace("sesame", "sesamely").replace("plimsoll:", "nobody:");
         let refused = tool::run(&mut account(&wrong, &["list"]));
         assert_eq!(refused.status.code(), Some(1), "{}", refused.stderr);
         let told =
             [server.stdout(), server.stderr(), check.text(), doctor.text(), help.text(), refused.stderr];
         for text in told {
-            assert!(!text.contains("secret"), "{text}");
+            assert!(!text.contains("sesame"), "{text}");
         }
     }
 }
@@ -131,11 +131,11 @@ fn a_password_in_a_url_is_shown_by_nothing() {
 #[test]
 fn a_url_of_no_store_is_wrong_usage() {
     let _turn = among_others();
-    for bad in ["oracle://me:secret@db/files", "postgres://me:secret@db:port/files", "files.sqlite"] {
+    for bad in ["oracle://me:sesame@db/files", "postgres://me:sesame@db:port/files", "files.sqlite"] {
         let refused = tool::run(&mut account(bad, &["list"]));
         assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
         assert!(refused.stderr.contains("is no directory of accounts"), "{}", refused.stderr);
-        assert!(!refused.stderr.contains("secret"), "{}", refused.stderr);
+        assert!(!refused.stderr.contains("sesame"), "{}", refused.stderr);
     }
 }
 

@@ -245,16 +245,16 @@ fn a_server_that_hangs_is_an_error_and_never_a_yes() {
 #[test]
 fn where_no_server_listens_the_place_is_told_and_no_password() {
     for url in [
-        "postgres://me:secret@127.0.0.1:1/files",
-        "postgres://me:secret@/files?host=/nowhere",
-        "redis://me:secret@127.0.0.1:1",
-        "mysql://me:secret@127.0.0.1:1/files",
-        "mysql://me:secret@/files?socket=/nowhere/mysql",
-        "redis+unix://me:secret@/nowhere/redis",
+        "postgres://me:sesame@127.0.0.1:1/files",
+        "postgres://me:sesame@/files?host=/nowhere",
+        "redis://me:sesame@127.0.0.1:1",
+        "mysql://me:sesame@127.0.0.1:1/files",
+        "mysql://me:sesame@/files?socket=/nowhere/mysql",
+        "redis+unix://me:sesame@/nowhere/redis",
     ] {
         let told = open(url).err().unwrap().to_string();
         assert!(told.contains("127.0.0.1:1") || told.contains("/nowhere/"), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+        assert!(!told.contains("sesame"), "{told}");
     }
 }
 
@@ -298,9 +298,9 @@ fn a_redis_that_lost_everything_is_not_taken_for_an_empty_one() {
 fn redis_is_shown_the_password_of_a_user_of_its_own() {
     let at = fresh("redis");
     with_server("redis", |server| server.run(&at, "ACL SETUSER files on >p@ss ~plimsoll:* +@all"));
-    let mut directory = open(&at.url.replace(":secret", "files:p%40ss")).unwrap();
+    let mut directory = open(&at.url.replace(":sesame", "files:p%40ss")).unwrap();
     add(&mut *directory, "alice");
-    let wrong = open(&at.url.replace(":secret", "files:nonsense")).err().unwrap().to_string();
+    let wrong = open(&at.url.replace(":sesame", "files:nonsense")).err().unwrap().to_string();
     assert!(wrong.contains("WRONGPASS") && !wrong.contains("nonsense"), "{wrong}");
 }
 
@@ -313,10 +313,10 @@ fn mysql_is_shown_a_password_or_nothing_where_the_system_says_who_we_are() {
     let us = format!("CREATE USER IF NOT EXISTS {we}; ALTER USER {we} IDENTIFIED VIA unix_socket");
     with_server("mysql", |server| server.run(&at, &format!("{us}; GRANT ALL ON *.* TO {we}")));
     let we = we.split('\'').nth(1).unwrap();
-    drop(open(&at.url.replace("plimsoll:secret", we)).unwrap());
-    let wrong = open(&at.url.replace("secret", "nonsense")).err().unwrap().to_string();
+    drop(open(&at.url.replace("plimsoll:sesame", we)).unwrap());
+    let wrong = open(&at.url.replace("sesame", "nonsense")).err().unwrap().to_string();
     assert!(wrong.contains("Access denied") && !wrong.contains("nonsense"), "{wrong}");
-    let nobody = open(&at.url.replace("plimsoll:secret", "nobody")).err().unwrap().to_string();
+    let nobody = open(&at.url.replace("plimsoll:sesame", "nobody")).err().unwrap().to_string();
     assert!(nobody.contains("Access denied"), "{nobody}");
 }
 
@@ -328,8 +328,8 @@ fn postgres_is_shown_a_password_in_each_way_that_it_may_ask_for() {
         with_server("postgres", |server| {
             server.run(&at, &format!("{role}; GRANT CREATE ON DATABASE d{} TO {user}", at.number()));
         });
-        let url = at.url.replace("plimsoll:secret", &format!("{user}:p%40ss"));
-        let wrong = open(&at.url.replace("plimsoll:secret", &format!("{user}:nonsense"))).err().unwrap();
+        let url = at.url.replace("plimsoll:sesame", &format!("{user}:p%40ss"));
+        let wrong = open(&at.url.replace("plimsoll:sesame", &format!("{user}:nonsense"))).err().unwrap();
         assert!(wrong.to_string().contains("password authentication failed"), "{wrong}");
         assert!(!wrong.to_string().contains("nonsense"), "{wrong}");
         // It gets as far as the tables, which are another's, or makes them.
