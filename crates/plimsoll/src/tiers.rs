@@ -90,8 +90,8 @@ pub(crate) fn read_secret(fixed: &Fixed) -> anyhow::Result<Secret> {
     let text = std::fs::read(file).map(Zeroizing::new);
     let text = text.map_err(|error| {
         WrongUsage(format!(
-            "cannot read the secret that an authentication server and its fronts share, {told}: {error}; name its \
-             file with --secret-file FILE; one is made by: {MAKE_SECRET}"
+            "cannot read the secret that an authentication server and its fronts share, {told}: {error}; \
+             name its file with --secret-file FILE; one is made by: {MAKE_SECRET}"
         ))
     })?;
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();

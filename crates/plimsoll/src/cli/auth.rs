@@ -27,8 +27,8 @@ const APART: [&str; 5] =
     ["--accounts=true", "--access-log=off", "--transfer-log=off", "--xferlog=off", "--hot-bytes=0"];
 
 /// Each front has 33 connections that stay, and its workers would be all taken.
-const NO_POOL: &str = "a pool of workers is soon taken by the connections that fronts keep; choose --engine epoll, \
-                       uring or thread";
+const NO_POOL: &str = "a pool of workers is soon taken by the connections that fronts keep; choose \
+                       --engine epoll, uring or thread";
 
 /// Answer for accounts alone: the authentication server of fronts elsewhere
 #[derive(Args)]
