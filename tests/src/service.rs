@@ -13,7 +13,7 @@ use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings, Site};
 use plimsoll_proto::http::{
     AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
-    Service, Snapshot, StatusPage, problem,
+    Service, Snapshot, StatusPage, Tiers, Whereabouts, problem,
 };
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
@@ -121,6 +121,7 @@ pub(crate) fn http(
         version: "0",
         engine: "test".to_owned(),
         threads: 1,
+        tiers: Tiers { front: Some(Whereabouts::Here), ..Tiers::default() },
         load: Box::new(load),
         counters: Arc::clone(&counters),
         hot: Arc::clone(&hot),

@@ -111,6 +111,19 @@ impl Auth {
         }
     }
 
+    /// Whether questions are answered now: the directory can be looked at, or the auth server elsewhere was
+    /// heard of a moment ago.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Unavailable`].
+    pub async fn check(&self, io: &Io) -> Result<(), Error> {
+        match &self.shared.tier {
+            Tier::Here(keeper) => keeper.look(io).await,
+            Tier::Apart(remote) if remote.is_trusted(io.now()) => Ok(()),
+            Tier::Apart(_) => Err(Error::Unavailable),
+        }
+    }
+
     /// How many passwords were hashed in this process since the start.
     pub fn hashes(&self) -> u64 {
         match &self.shared.tier {
@@ -230,10 +243,12 @@ impl Auth {
             Recall::Holds(identity) => return Ok(identity.clone()),
             // Elsewhere, it is not hashed again, so that nobody who was right waits behind guesses: if the
             // account still has the password of this version, it is this one.
-            Recall::Held(identity) if self.is_apart() => {
-                let renewed = self.renew(io, identity).await.map_err(wrong_if_ended)?;
-                return Ok(self.remember(&shown, renewed));
-            }
+            Recall::Held(identity) if self.is_apart() => match self.renew(io, identity).await {
+                Ok(renewed) => return Ok(self.remember(&shown, renewed)),
+                // It has another, which may be the same again.
+                Err(Error::NoSession) => false,
+                Err(error) => return Err(error),
+            },
             Recall::Held(_) => true,
             Recall::Nothing => false,
         };
@@ -557,11 +572,6 @@ impl Moment {
         let verified = Verified { stamp: self.stamp, since: self.now, until };
         Identity { account: Arc::new(account), credential, verified }
     }
-}
-
-/// What is shown with each request has no session that could have ended.
-fn wrong_if_ended(error: Error) -> Error {
-    if error == Error::NoSession { Error::WrongCredentials } else { error }
 }
 
 #[cfg(test)]

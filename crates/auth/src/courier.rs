@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
-use crate::ask::{Answer, Told};
+use crate::ask::{Answer, Question, Told};
 use crate::desk::{News, Watch};
 use crate::error::Error;
 use crate::hex;
@@ -24,7 +24,8 @@ use crate::limits::{
     CONNECT_TIME, MESSAGE_BYTES_MAX, QUICK_ANSWER_TIME, QUICK_CONNECTIONS, SLOW_ANSWER_TIME,
     SLOW_CONNECTIONS, WATCH_ANSWER_TIME, WATCH_RETRY_TIME,
 };
-use crate::remote::{Line, Remote};
+use crate::remote::{Line, Place, Remote};
+use crate::sessions::SessionId;
 
 /// Where questions are sent.
 pub const QUESTIONS: &str = "/api/auth/questions";
@@ -44,7 +45,7 @@ enum Unanswered {
 
 /// Carries questions and changes for as long as it is polled. A front has one.
 pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>) {
-    let post = |patience| Post::new(&remote, &io, resolve.clone(), patience);
+    let post = |patience| Post::new(&remote.place, &io, resolve.clone(), patience);
     let mut all: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for _ in 0..QUICK_CONNECTIONS {
         all.push(Box::pin(carry_questions(post(QUICK_ANSWER_TIME), remote.quick())));
@@ -63,6 +64,24 @@ pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>)
     .await;
 }
 
+/// Asks the auth server at `place` something once, to see whether it answers.
+///
+/// # Errors
+/// What is wrong, for an operator.
+pub async fn try_out(place: &Place, io: &Io, resolve: Option<Resolve>) -> Result<(), String> {
+    let mut number = [0; 32];
+    io.entropy(&mut number);
+    let nobody = Question::Session(SessionId(number));
+    let told: Result<Told<Answer>, _> =
+        Post::new(place, io, resolve, QUICK_ANSWER_TIME).send(QUESTIONS, &nobody).await;
+    match told.map_err(|unanswered| unanswered.to_string())? {
+        // That there is no such session is known by whoever can look.
+        Told::Error(Error::NoSession) => Ok(()),
+        Told::Error(error) => Err(error.to_string()),
+        Told::Answer(_) => Err("it knows a session that nobody began".to_owned()),
+    }
+}
+
 /// Carries one question after the other, on one connection.
 async fn carry_questions(mut post: Post, line: &Line) {
     loop {
@@ -71,7 +90,8 @@ async fn carry_questions(mut post: Post, line: &Line) {
         let answer = match told {
             Ok(told) => told.into(),
             Err(unanswered) => {
-                tracing::warn!("the auth server did not answer: {unanswered}");
+                // That it is away is said once, by whoever asks for changes.
+                tracing::debug!("the auth server did not answer: {unanswered}");
                 Err(Error::Unavailable)
             }
         };
@@ -84,23 +104,35 @@ async fn carry_changes(mut post: Post, remote: &Remote, io: &Io) {
     let mut drawn = [0; 16];
     io.entropy(&mut drawn);
     let front = hex::text(&drawn);
+    let mut trouble = None;
     loop {
-        watch(&mut post, remote, io, &front).await;
-        io.sleep(WATCH_RETRY_TIME).await;
+        let asked = io.now();
+        let watch = Watch { front: front.clone(), known: remote.known() };
+        let wrong = match post.send::<Told<News>>(CHANGES, &watch).await {
+            Ok(Told::Answer(news)) => {
+                remote.hear(news, asked);
+                None
+            }
+            Ok(Told::Error(error)) => Some(format!("it tells no changes: {error}")),
+            Err(unanswered) => Some(unanswered.to_string()),
+        };
+        note(&mut trouble, wrong);
+        if trouble.is_some() {
+            io.sleep(WATCH_RETRY_TIME).await;
+        }
     }
 }
 
-/// Asks for changes until that goes wrong.
-async fn watch(post: &mut Post, remote: &Remote, io: &Io, front: &str) {
-    loop {
-        let asked = io.now();
-        let watch = Watch { front: front.to_owned(), known: remote.known() };
-        match post.send::<Told<News>>(CHANGES, &watch).await {
-            Ok(Told::Answer(news)) => remote.hear(news, asked),
-            Ok(Told::Error(error)) => return tracing::warn!("the auth server tells no changes: {error}"),
-            Err(unanswered) => return tracing::warn!("the auth server cannot be reached: {unanswered}"),
+/// Logs what is wrong when it is something else than before, and when it is over.
+fn note(before: &mut Option<String>, now: Option<String>) {
+    match &now {
+        Some(trouble) if before.as_ref() != Some(trouble) => {
+            tracing::warn!("the auth server does not answer: {trouble}");
         }
+        None if before.is_some() => tracing::info!("the auth server is back"),
+        _ => {}
     }
+    *before = now;
 }
 
 /// One connection to the auth server.
@@ -110,14 +142,14 @@ struct Post {
 }
 
 impl Post {
-    fn new(remote: &Remote, io: &Io, resolve: Option<Resolve>, patience: Duration) -> Post {
+    fn new(place: &Place, io: &Io, resolve: Option<Resolve>, patience: Duration) -> Post {
         let times = Times { connect: CONNECT_TIME, first_byte: patience, between_bytes: patience };
-        let client = Client::new(io, remote.place.url.clone()).with_times(times).without_repeats();
+        let client = Client::new(io, place.url.clone()).with_times(times).without_repeats();
         let client = match resolve {
             Some(resolve) => client.with_resolve(resolve),
             None => client,
         };
-        let secret = String::from_utf8_lossy(remote.place.secret.bytes());
+        let secret = String::from_utf8_lossy(place.secret.bytes());
         Post { client, authorization: Zeroizing::new(format!("Bearer {secret}")) }
     }
 

@@ -43,7 +43,7 @@ pub use account::{Account, Change, Exported, Permissions, Quota};
 pub use attempts::Source;
 pub use auth::Auth;
 pub use changes::Topic;
-pub use courier::{CHANGES, QUESTIONS};
+pub use courier::{CHANGES, QUESTIONS, try_out};
 #[cfg(feature = "mysql")]
 pub use directory::MysqlDirectory;
 #[cfg(feature = "postgres")]

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use plimsoll_io::oneshot::{Sender, oneshot};
 use plimsoll_io::{Instant, Io};
 
 use crate::ask::{Answer, Question};
-use crate::changes::{Changes, Topic};
+use crate::changes::Changes;
 use crate::desk::{Known, News};
 use crate::error::Error;
 use crate::limits::{
     BUSY_RETRY_TIME, FRONT_TRUST_TIME, QUESTIONS_WAITING_MAX, QUICK_ANSWER_TIME, SLOW_ANSWER_TIME,
 };
 use crate::secret::Secret;
-use crate::settings::Settings;
+use crate::settings::{InForce, Settings};
 
 /// An auth server elsewhere.
 pub(crate) struct Remote {
     pub(crate) place: Place,
-    settings: RwLock<Arc<Settings>>,
+    settings: InForce,
     changes: Changes,
     /// Until when what is remembered is trusted, in nanoseconds of the engine's clock.
     trusted: AtomicU64,
@@ -66,7 +66,7 @@ impl Remote {
     pub(crate) fn new(place: Place, settings: Settings) -> Remote {
         Remote {
             place,
-            settings: RwLock::new(Arc::new(settings)),
+            settings: InForce::new(settings),
             changes: Changes::new(),
             trusted: AtomicU64::new(0),
             known: Mutex::new(None),
@@ -76,11 +76,11 @@ impl Remote {
     }
 
     pub(crate) fn set(&self, settings: Settings) {
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        self.settings.set(settings);
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+        self.settings.get()
     }
 
     pub(crate) fn changes(&self) -> &Changes {
@@ -124,13 +124,7 @@ impl Remote {
     pub(crate) fn hear(&self, news: News, asked: Instant) {
         // First of all: what is believed from here on is believed by what has changed.
         news.changed.into_iter().for_each(|topic| self.changes.note(topic));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_another = known.as_ref().is_some_and(|known| known.server != news.known.server);
-        *known = Some(news.known);
-        drop(known);
-        if is_another {
-            self.changes.note(Topic::Everything);
-        }
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(news.known);
         let until = (asked + FRONT_TRUST_TIME).since_start();
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         self.trusted.fetch_max(until, Ordering::SeqCst);

@@ -3,6 +3,7 @@
 //! It is not read from a file here; a reload hands over a new one. What must hold: the default is what a
 //! server on the open network should have.
 
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::account::Quota;
@@ -26,6 +27,23 @@ pub struct Settings {
     pub attempts: Option<Attempts>,
     /// Bytes that a new password must have.
     pub password_bytes_min: usize,
+}
+
+/// The settings that hold at present, for all threads.
+pub(crate) struct InForce(RwLock<Arc<Settings>>);
+
+impl InForce {
+    pub(crate) fn new(settings: Settings) -> InForce {
+        InForce(RwLock::new(Arc::new(settings)))
+    }
+
+    pub(crate) fn set(&self, settings: Settings) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    pub(crate) fn get(&self) -> Arc<Settings> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Default for Settings {

@@ -16,17 +16,18 @@ use plimsoll_proto::Current;
 use plimsoll_proto::ftp::{self, Ftp, Hold};
 use plimsoll_proto::http::site::{HotSet, Site};
 use plimsoll_proto::http::{
-    AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage,
+    AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage, Tiers,
+    Whereabouts,
 };
 use plimsoll_web::{AuthTier, Web};
 
-use crate::config::{Config, Fixed};
+use crate::config::{AuthAt, Config, Fixed};
 use crate::line_writer::Reopen;
 use crate::listening::Listening;
 use crate::log_file::{Log, Sink};
 use crate::records::Records;
 use crate::sites::{open_sites, site_of_guests};
-use crate::tiers::{Tiers, auth_settings, open_auth_here, take_data_folder};
+use crate::tiers::{Opened, auth_settings, open_auth_here, take_data_folder};
 use crate::{hot, open_files, readiness};
 
 /// A server, ready to serve.
@@ -39,7 +40,7 @@ pub(crate) struct Server {
     /// The logs of what people do.
     logs: Vec<Log>,
     /// Held as long as it serves.
-    _tiers: Option<Tiers>,
+    _tiers: Option<Opened>,
 }
 
 /// What new connections are served by.
@@ -53,6 +54,7 @@ struct Currents {
 struct Shared {
     engine: Kind,
     threads: usize,
+    tiers: Tiers,
     when_full: WhenFull,
     counters: Arc<Counters>,
     hot: Arc<HotSet>,
@@ -76,7 +78,7 @@ struct Parts {
     accounts: Option<Accounts>,
     operations: Option<Operations>,
     records: Records,
-    tiers: Option<Tiers>,
+    opened: Option<Opened>,
 }
 
 /// What of a server that runs can be replaced.
@@ -94,10 +96,10 @@ impl Server {
         // First, because the logs may be in it.
         let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
         let records = Records::open(fixed, &counters)?;
-        let tiers = folder.map(|lock| Tiers::open(config, lock, &records.recorder)).transpose()?;
-        let operations = tiers.as_ref().map(|tiers| tiers.operations.clone());
+        let opened = folder.map(|lock| Opened::open(config, lock, &records.recorder)).transpose()?;
+        let operations = opened.as_ref().map(|opened| opened.operations.clone());
         let accounts = operations.as_ref().map(accounts);
-        Server::made_of(Parts { counters, accounts, operations, records, tiers }, config, sites)
+        Server::made_of(Parts { counters, accounts, operations, records, opened }, config, sites)
     }
 
     /// A server that answers fronts elsewhere for accounts, and does nothing else.
@@ -106,16 +108,17 @@ impl Server {
         let records = Records::open(&config.fixed, &counters)?;
         let auth = open_auth_here(config)?;
         let accounts = Some(Accounts { auth: auth.clone(), api: AuthTier::new(auth, secret) });
-        let parts = Parts { counters, accounts, operations: None, records, tiers: None };
+        let parts = Parts { counters, accounts, operations: None, records, opened: None };
         Server::made_of(parts, config, Vec::new())
     }
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
-        let Parts { counters, accounts, operations, records: Records { recorder, logs }, tiers } = parts;
+        let Parts { counters, accounts, operations, records: Records { recorder, logs }, opened } = parts;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine == Kind::Thread { 1 } else { fixed.threads.number(fixed.engine) },
+            tiers: tiers_of(fixed, accounts.is_some(), opened.is_some()),
             when_full: fixed.queue,
             hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
             connections: Connections::new(open_files::connections_max(config, limit)),
@@ -130,7 +133,7 @@ impl Server {
             ftp: Current::new(ftp_settings(config, &sites)),
             http: Current::new(shared.snapshot(config, sites)),
         };
-        Ok(Server { grace: fixed.grace.0, shared, current, access_log, logs, _tiers: tiers })
+        Ok(Server { grace: fixed.grace.0, shared, current, access_log, logs, _tiers: opened })
     }
 
     pub(crate) fn stop(&self) -> &Stop {
@@ -222,12 +225,20 @@ impl Shared {
             version: env!("CARGO_PKG_VERSION"),
             engine: self.engine.to_string(),
             threads: self.threads,
+            tiers: self.tiers,
             load: Box::new(move || shared.load()),
             counters: Arc::clone(&self.counters),
             hot: Arc::clone(&self.hot),
             lab: config.lab(),
-            readiness: Readiness::new(checks(&config.fixed)),
+            readiness: Readiness::new(self.checks(&config.fixed)),
         }
+    }
+
+    /// What must be well before the server takes work. Whoever keeps no files has no folder for them.
+    fn checks(&self, fixed: &Fixed) -> Vec<Check> {
+        let data = self.tiers.store.map(|_| readiness::data_folder(&fixed.data));
+        let accounts = self.accounts.as_ref().map(|accounts| readiness::accounts(accounts.auth.clone()));
+        data.into_iter().chain(accounts).collect()
     }
 
     fn load(&self) -> Load {
@@ -270,8 +281,14 @@ fn ftp_settings(config: &Config, sites: &[Site]) -> ftp::Settings {
     }
 }
 
-/// What must be well before the server takes work.
-fn checks(fixed: &Fixed) -> Vec<Check> {
-    // Whoever serves nothing but sites has no such folder.
-    fixed.accounts.then(|| readiness::data_folder(&fixed.data)).into_iter().collect()
+/// Which tiers a server has, and where they are.
+fn tiers_of(fixed: &Fixed, has_accounts: bool, has_store: bool) -> Tiers {
+    let here = Some(Whereabouts::Here);
+    let auth = match fixed.auth {
+        AuthAt::Apart(_) if has_store => Some(Whereabouts::Elsewhere),
+        _ => here.filter(|_| has_accounts),
+    };
+    // Whoever answers for accounts and keeps no files is no front.
+    let is_front = has_store || !has_accounts;
+    Tiers { front: here.filter(|_| is_front), auth, store: here.filter(|_| has_store) }
 }

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use plimsoll_auth::Auth;
 use plimsoll_io::{Fs, Io, Work};
 use plimsoll_proto::http::{Asked, Check};
 
@@ -16,6 +17,17 @@ const PROBE: &[u8] = b".plimsoll-ready";
 pub(crate) fn data_folder(folder: &Path) -> Check {
     let folder = folder.to_owned();
     Check::new("the data folder", move |io| ask(io, folder.clone()))
+}
+
+/// Whether it can be asked who somebody is.
+pub(crate) fn accounts(auth: Auth) -> Check {
+    Check::new("accounts", move |io| {
+        let (auth, io) = (auth.clone(), io.clone());
+        Box::pin(async move {
+            let checked = auth.check(&io).await;
+            checked.map_err(|_| "The server cannot ask who somebody is; its log says why.")
+        })
+    })
 }
 
 fn ask(io: &Io, folder: PathBuf) -> Asked {

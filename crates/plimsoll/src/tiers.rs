@@ -12,6 +12,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use plimsoll_auth::directory::{self, NotOpened};
 use plimsoll_auth::{Argon2Settings, Auth, Directory, Place, Secret};
+use plimsoll_client::http::Url;
 use plimsoll_engine::{Kind, SystemFs, block_on};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_store::Store;
@@ -24,7 +25,7 @@ use crate::open_files;
 use crate::resolve::resolve;
 
 /// Auth and store in this process, and what people do with them.
-pub(crate) struct Tiers {
+pub(crate) struct Opened {
     pub(crate) operations: Operations,
     /// Held as long as the server runs.
     _lock: File,
@@ -33,15 +34,15 @@ pub(crate) struct Tiers {
 /// What the lab's fast passwords cost: next to nothing, and so they protect nobody.
 const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
 
-impl Tiers {
+impl Opened {
     /// Opens what is in the data folder, which was taken by `lock`, and makes what is not there yet.
-    pub(crate) fn open(config: &Config, lock: File, recorder: &Recorder) -> anyhow::Result<Tiers> {
+    pub(crate) fn open(config: &Config, lock: File, recorder: &Recorder) -> anyhow::Result<Opened> {
         let fixed = &config.fixed;
         let auth = open_auth(config)?;
         let store = Store::open(&SystemFs, &fixed.data, store_settings(config))
             .with_context(|| format!("cannot open the data folder {}", fixed.data.display()))?;
         let operations = Operations::new(auth, store, recorder.clone());
-        Ok(Tiers { operations, _lock: lock })
+        Ok(Opened { operations, _lock: lock })
     }
 }
 
@@ -53,12 +54,16 @@ fn open_auth(config: &Config) -> anyhow::Result<Auth> {
     match &config.fixed.auth {
         AuthAt::Embedded => open_auth_here(config),
         AuthAt::Apart(url) => {
-            let place = Place { url: url.clone(), secret: read_secret(&config.fixed)? };
-            let auth = Auth::apart(place, auth_settings(config));
+            let auth = Auth::apart(place(&config.fixed, url)?, auth_settings(config));
             carry_questions(auth.clone()).context("cannot start a thread")?;
             Ok(auth)
         }
     }
+}
+
+/// The authentication server at `url`, with the secret that it shares with us.
+pub(crate) fn place(fixed: &Fixed, url: &Url) -> anyhow::Result<Place> {
+    Ok(Place { url: url.clone(), secret: read_secret(fixed)? })
 }
 
 /// Carries questions to an authentication server as long as the process lives: on a thread of its own,

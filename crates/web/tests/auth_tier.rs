@@ -15,7 +15,7 @@ use plimsoll_io::sim::{Chance, Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Io, Peer, Setup, select};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::HotSet;
-use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage};
+use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
 use plimsoll_web::AuthTier;
 
 const SECRET: &str = "only the tiers know";
@@ -51,6 +51,7 @@ fn status_page() -> StatusPage {
         version: "test",
         engine: "simulator".to_owned(),
         threads: 1,
+        tiers: Tiers::default(),
         load: Box::new(move || load),
         counters: Arc::default(),
         hot: HotSet::off(),
@@ -233,6 +234,29 @@ fn a_password_that_was_right_is_not_hashed_again_because_the_front_was_cut_off()
         });
         assert_eq!(sim.panics(), Vec::<String>::new());
     }
+}
+
+#[test]
+fn a_password_that_was_changed_and_changed_back_is_right_at_a_front_that_was_cut_off_meanwhile() {
+    run(async |[left, right], _| {
+        let (password, other) = (Secret::from(PASSWORD), Secret::from("battery staple"));
+        left.auth.sign_up(&left.io, "alice", &password, &here()).await.unwrap();
+        left.io.sleep(3 * SECOND).await;
+        right.auth.by_password(&right.io, b"alice", &password, &here()).await.unwrap();
+        right.is_cut.set(true);
+        right.io.sleep(3 * SECOND).await;
+        for (old, new) in [(&password, &other), (&other, &password)] {
+            let who = left.auth.by_password(&left.io, b"alice", old, &here()).await.unwrap();
+            left.auth.change_password(&left.io, &who, old, new, &here()).await.unwrap();
+        }
+        let from = here();
+        let again = right.auth.by_password(&right.io, b"alice", &password, &from);
+        let (mut again, deadline) = (std::pin::pin!(again), right.io.deadline());
+        deadline.after(SECOND);
+        assert!(deadline.within(again.as_mut()).await.is_err(), "nobody carries the question");
+        right.is_cut.set(false);
+        again.await.unwrap();
+    });
 }
 
 #[test]

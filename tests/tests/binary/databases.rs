@@ -76,10 +76,30 @@ fn a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it(eng
     }
 }
 
+/// It has no data folder, and needs none.
+fn an_authentication_server_on_a_database_is_ready_as_long_as_that_answers(engine: Kind) {
+    for kind in KINDS {
+        let mut database = Database::start(kind);
+        let (folder, url) = (tempfile::tempdir().unwrap(), database.fresh().url);
+        std::fs::write(folder.path().join("secret"), "of-the-tiers-and-nobody-else\n").unwrap();
+        let mut auth = command();
+        auth.args(["auth", "--listen", "127.0.0.1:0", "--engine", &engine.to_string(), "--directory", &url]);
+        auth.arg("--secret-file").arg(folder.path().join("secret")).current_dir(folder.path());
+        let server = Server::spawn(auth);
+        let is_ready = || server.visit().get("/readyz").unwrap().status == 200;
+        until("it is ready", is_ready);
+        database.kill();
+        until("the database is missed", || !is_ready());
+        database.start_again();
+        until("it is ready again", is_ready);
+    }
+}
+
 on_each_engine!(
     an_account_and_its_session_outlive_the_server,
     what_an_operator_does_holds_at_a_server_that_runs,
     a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it,
+    an_authentication_server_on_a_database_is_ready_as_long_as_that_answers,
 );
 
 #[test]

@@ -106,14 +106,19 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
     sign_up(&front);
     let session = log_in(&front);
     assert_eq!(who_am_i(&front, &session), 200);
+    until("it can be given work", || curl(&front, "/readyz", &[]).0 == 200);
     // Killed: it says nothing to anybody any more.
     auth.signal(rustix::process::Signal::KILL);
     until("what was remembered is not trusted any more", || who_am_i(&front, &session) == 503);
     let (status, said) = curl(&front, "/api/whoami", &["--include", "--user", ALICE]);
     assert!(status == 503 && said.to_lowercase().contains("retry-after:"), "{status} {said}");
+    until("it is to be given no work", || curl(&front, "/readyz", &[]).0 == 503);
     drop(auth);
     let _auth = place.auth();
     until("the front asks the server that is back", || who_am_i(&front, &session) == 200);
+    until("it can be given work again", || curl(&front, "/readyz", &[]).0 == 200);
+    let told = front.stderr().matches("the auth server does not answer").count();
+    assert!((1..10).contains(&told), "{told} lines say so");
 }
 
 /// The peer hears that accounts cannot be looked up, the operator why.
@@ -124,6 +129,27 @@ fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) 
     let front = place.front_with(kind, "one", &place.path("another"));
     assert_eq!(curl(&front, "/api/whoami", &["--user", ALICE]).0, 503);
     until("the log says why", || front.stderr().contains("it does not take the secret"));
+}
+
+/// What the doctor says of the authentication server, and whether all is well.
+fn doctor(place: &Place) -> (bool, String) {
+    let mut doctor = command();
+    doctor.args(["doctor", "--http", "127.0.0.1:0", "--auth", &place.auth_at(), "--secret-file"]);
+    doctor.arg(place.path("secret")).arg("--data").arg(place.path("one"));
+    let said = String::from_utf8(doctor.output().unwrap().stdout).unwrap();
+    let line = said.lines().find(|line| line.contains("auth server")).unwrap_or(&said).to_owned();
+    (line.starts_with("ok "), line)
+}
+
+#[test]
+fn the_doctor_of_a_front_asks_its_authentication_server() {
+    let place = Place::new();
+    let auth = place.auth();
+    let (is_well, said) = doctor(&place);
+    assert!(is_well && said.contains("takes the secret"), "{said}");
+    drop(auth);
+    let (is_well, said) = doctor(&place);
+    assert!(!is_well && said.contains("does not answer us"), "{said}");
 }
 
 on_each_engine! {

@@ -18,8 +18,8 @@ use anyhow::{Context as _, Result, bail};
 use crate::house;
 use reading::Reading;
 
-/// How many seeds the simulator tries in a long run; the tests have their own, smaller number. So many that all of
-/// it takes an hour on two idle cores: four times as many took longer than anybody waited.
+/// How many seeds the simulator tries in a long run; the tests have their own, smaller number. So many that
+/// all of it takes an hour on two idle cores: four times as many took longer than anybody waited.
 const LONG_SEEDS: &str = "2500";
 
 /// What has the behaviours run under the engines too that a run on each commit leaves out.

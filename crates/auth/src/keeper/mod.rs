@@ -10,7 +10,7 @@ mod rights;
 mod verify;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_io::{Io, NotDone, Work};
 
@@ -21,7 +21,7 @@ use crate::directory::{Directory, Trouble};
 use crate::error::Error;
 use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
 use crate::seats::Seats;
-use crate::settings::Settings;
+use crate::settings::{InForce, Settings};
 use crate::time::{self, Millis, millis};
 
 /// What is in trouble, for the log.
@@ -30,7 +30,7 @@ const DIRECTORY: &str = "the directory";
 /// What answers.
 pub(crate) struct Keeper {
     shelf: Arc<Shelf>,
-    settings: RwLock<Arc<Settings>>,
+    settings: InForce,
     counts: Counts,
     seats: Arc<Seats>,
 }
@@ -58,18 +58,18 @@ impl Keeper {
         };
         Keeper {
             shelf: Arc::new(shelf),
-            settings: RwLock::new(Arc::new(settings)),
+            settings: InForce::new(settings),
             counts: Counts::new(),
             seats: Arc::default(),
         }
     }
 
     pub(crate) fn set(&self, settings: Settings) {
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        self.settings.set(settings);
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+        self.settings.get()
     }
 
     pub(crate) fn changes(&self) -> &Changes {

@@ -84,32 +84,34 @@ fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
     for handler in &handlers {
         driver.spawn(handler.background());
     }
-    let desk = Rc::new(Desk::new(number, queue));
-    driver.have_one_place(Rc::<Desk>::clone(&desk));
-    let working = driver.spawn(Box::pin(work(Rc::clone(&driver), Rc::clone(&desk), handlers)));
+    let station = Rc::new(Station::new(number, queue));
+    driver.have_one_place(Rc::<Station>::clone(&station));
+    let working = driver.spawn(Box::pin(work(Rc::clone(&driver), Rc::clone(&station), handlers)));
     driver.run(grace, || !driver.is_live(working));
-    connections.count_cut_off(desk.open.get());
+    connections.count_cut_off(station.open.get());
     driver.clear();
 }
 
 /// Takes one connection after another, until there will be no more.
-async fn work(driver: Rc<Driver>, desk: Rc<Desk>, handlers: Vec<Rc<dyn Handler>>) {
-    while let Some(Entry { listener, accepted }) = poll_fn(|cx| desk.queue.poll_take(desk.number, cx)).await {
+async fn work(driver: Rc<Driver>, station: Rc<Station>, handlers: Vec<Rc<dyn Handler>>) {
+    while let Some(Entry { listener, accepted }) =
+        poll_fn(|cx| station.queue.poll_take(station.number, cx)).await
+    {
         let Accepted { fd, peer, admitted } = accepted;
         let stream = driver.sockets().accepted(fd, peer);
-        let (handler, seat) = (Rc::clone(&handlers[listener]), Seat::new(&desk, admitted));
+        let (handler, seat) = (Rc::clone(&handlers[listener]), Seat::new(&station, admitted));
         driver.spawn(Box::pin(async move {
             let _seat = seat;
             // Here, so that a panic in whatever it does is this connection's and not the worker's.
             handler.serve(stream).await;
         }));
-        poll_fn(|cx| desk.poll_until(cx, Desk::is_vacant)).await;
+        poll_fn(|cx| station.poll_until(cx, Station::is_vacant)).await;
     }
-    poll_fn(|cx| desk.poll_until(cx, |desk| desk.open.get() == 0)).await;
+    poll_fn(|cx| station.poll_until(cx, |station| station.open.get() == 0)).await;
 }
 
 /// A worker's connections: one that it serves, and those that wait for their end.
-struct Desk {
+struct Station {
     number: usize,
     queue: Arc<Queue<Entry>>,
     /// How many there have been.
@@ -121,10 +123,10 @@ struct Desk {
     waiting: RefCell<Option<Waker>>,
 }
 
-impl Desk {
-    fn new(number: usize, queue: Arc<Queue<Entry>>) -> Desk {
+impl Station {
+    fn new(number: usize, queue: Arc<Queue<Entry>>) -> Station {
         let (begun, served, open, waiting) = Default::default();
-        Desk { number, queue, begun, served, open, waiting }
+        Station { number, queue, begun, served, open, waiting }
     }
 
     /// Whether it can take another.
@@ -132,7 +134,7 @@ impl Desk {
         self.served.get().is_none() && self.open.get() < ENDING_PER_WORKER_MAX
     }
 
-    fn poll_until(&self, cx: &mut Context<'_>, reached: impl Fn(&Desk) -> bool) -> Poll<()> {
+    fn poll_until(&self, cx: &mut Context<'_>, reached: impl Fn(&Station) -> bool) -> Poll<()> {
         if reached(self) {
             return Poll::Ready(());
         }
@@ -147,7 +149,7 @@ impl Desk {
     }
 }
 
-impl Place for Desk {
+impl Place for Station {
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.queue.poll_room_wanted(self.number, cx)
     }
@@ -162,31 +164,31 @@ impl Place for Desk {
     }
 }
 
-/// One connection's seat at a desk, until its task is gone, whichever way it goes.
+/// One connection's seat at a station, until its task is gone, whichever way it goes.
 struct Seat {
-    desk: Rc<Desk>,
+    station: Rc<Station>,
     number: u64,
     _admitted: Admitted,
 }
 
 impl Seat {
-    fn new(desk: &Rc<Desk>, admitted: Admitted) -> Seat {
-        let number = desk.begun.get() + 1;
-        desk.begun.set(number);
-        desk.served.set(Some(number));
-        desk.open.set(desk.open.get() + 1);
-        Seat { desk: Rc::clone(desk), number, _admitted: admitted }
+    fn new(station: &Rc<Station>, admitted: Admitted) -> Seat {
+        let number = station.begun.get() + 1;
+        station.begun.set(number);
+        station.served.set(Some(number));
+        station.open.set(station.open.get() + 1);
+        Seat { station: Rc::clone(station), number, _admitted: admitted }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let desk = &self.desk;
-        if desk.served.get() == Some(self.number) {
-            desk.served.set(None);
+        let station = &self.station;
+        if station.served.get() == Some(self.number) {
+            station.served.set(None);
         }
-        desk.open.set(desk.open.get() - 1);
-        desk.changed();
+        station.open.set(station.open.get() - 1);
+        station.changed();
     }
 }
 

@@ -6,7 +6,7 @@
 use plimsoll_auth::directory::without_password;
 use plimsoll_engine::Kind;
 
-use crate::config::{Config, unknown_variables};
+use crate::config::{AuthAt, Config, unknown_variables};
 use crate::listening::Addresses;
 
 /// The lines, aligned.
@@ -56,10 +56,13 @@ fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
         if config.sign_up_is_open() { "anyone" } else { "nobody; accounts are the operator's to add" };
     [
         ("keep", format!("files in {}, durability {}", fixed.data.display(), fixed.durability)),
-        (
-            "keep",
-            format!("accounts in {}, sessions for {}", without_password(&fixed.directory), live.session_time),
-        ),
+        match &fixed.auth {
+            AuthAt::Embedded => {
+                let (directory, time) = (without_password(&fixed.directory), live.session_time);
+                ("keep", format!("accounts in {directory}, sessions for {time}"))
+            }
+            AuthAt::Apart(url) => ("ask", format!("the authentication server {url} for accounts")),
+        },
         ("admit", admitted.to_owned()),
     ]
 }

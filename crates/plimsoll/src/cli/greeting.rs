@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_auth::directory::{file_of, without_password};
 use plimsoll_io::Address;
 
-use crate::config::Config;
+use crate::config::{AuthAt, Config};
 use crate::listening::Addresses;
 
 /// A line to be typed, and what it does.
@@ -27,7 +27,14 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
         add(&mut text, format_args!("  {:<24} {}", site.prefix, site.folder.display()));
     }
     if config.fixed.accounts {
-        add(&mut text, format_args!("  {:<24} {}", "accounts and files", config.fixed.data.display()));
+        let data = config.fixed.data.display();
+        match &config.fixed.auth {
+            AuthAt::Embedded => add(&mut text, format_args!("  {:<24} {data}", "accounts and files")),
+            AuthAt::Apart(url) => {
+                add(&mut text, format_args!("  {:<24} {url}", "accounts are asked of"));
+                add(&mut text, format_args!("  {:<24} {data}", "files"));
+            }
+        }
         add(&mut text, format_args!("  {:<24} {}", "sign-up", sign_up(config)));
     }
     if config.live.ftp.ftp_guests && !config.fixed.ftp.is_empty() {
@@ -42,9 +49,12 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
 }
 
 fn sign_up(config: &Config) -> &'static str {
-    match config.sign_up_is_open() {
-        true => "open: whoever reaches the server can make an account",
-        false => "closed: accounts are added by plimsoll account add",
+    match (config.sign_up_is_open(), &config.fixed.auth) {
+        (true, _) => "open: whoever reaches the server can make an account",
+        (false, AuthAt::Embedded) => "closed: accounts are added by plimsoll account add",
+        (false, AuthAt::Apart(_)) => {
+            "closed: accounts are added by plimsoll account add, at the authentication server"
+        }
     }
 }
 
@@ -92,20 +102,24 @@ fn with_an_account(config: &Config, address: &Address) -> Vec<Step> {
         }
         None => format!("export PLIMSOLL_SERVER={}", quoted(&server)),
     };
-    let account = |name: &str| match config.sign_up_is_open() {
-        true => format!("plimsoll signup {name}"),
-        false => format!("plimsoll account add {name} {}", directory_of(config)),
+    let account = |name: &str| match (config.sign_up_is_open(), &config.fixed.auth) {
+        (true, _) => Some(format!("plimsoll signup {name}")),
+        (false, AuthAt::Embedded) => Some(format!("plimsoll account add {name} {}", directory_of(config))),
+        // That is typed at another machine, perhaps.
+        (false, AuthAt::Apart(_)) => None,
     };
-    vec![
-        (set_up, "so that the rest is short"),
+    let typed = |line: &str| Some(line.to_owned());
+    let steps = [
+        (Some(set_up), "so that the rest is short"),
         (account("alice"), "make an account"),
-        ("plimsoll login alice".to_owned(), "begin a session"),
-        ("echo 'Hello, sea.' | plimsoll put - hello.txt".to_owned(), "upload; or: plimsoll put FILE..."),
-        ("plimsoll ls".to_owned(), "list"),
+        (typed("plimsoll login alice"), "begin a session"),
+        (typed("echo 'Hello, sea.' | plimsoll put - hello.txt"), "upload; or: plimsoll put FILE..."),
+        (typed("plimsoll ls"), "list"),
         (account("bob"), "make another account"),
-        ("plimsoll share hello.txt bob".to_owned(), "bob may get it now"),
-        (format!("{curl} -u alice {base}/files/hello.txt"), "the same by any client of HTTP"),
-    ]
+        (typed("plimsoll share hello.txt bob"), "bob may get it now"),
+        (Some(format!("{curl} -u alice {base}/files/hello.txt")), "the same by any client of HTTP"),
+    ];
+    steps.into_iter().filter_map(|(line, comment)| Some((line?, comment))).collect()
 }
 
 /// The same files by a client of FTP.
@@ -224,6 +238,15 @@ mod tests {
         assert!(!text.contains("plimsoll signup"), "{text}");
         let text = greeted(":80", &["--signup", "closed", "--directory", "sqlite:/db/a.sqlite"]);
         assert!(text.contains("plimsoll account add alice --directory sqlite:/db/a.sqlite "), "{text}");
+    }
+
+    #[test]
+    fn a_front_names_the_server_that_it_asks_and_nothing_to_type_that_is_typed_there() {
+        let text = greeted(":80", &["--auth", "http://10.0.0.5:8070", "--signup", "closed"]);
+        assert!(text.contains("\n  accounts are asked of    http://10.0.0.5:8070\n"), "{text}");
+        assert!(text.contains("plimsoll login alice ") && !text.contains("account add alice"), "{text}");
+        let text = greeted(":80", &["--auth", "http://10.0.0.5:8070", "--signup", "open"]);
+        assert!(text.contains("plimsoll signup alice "), "{text}");
     }
 
     #[test]

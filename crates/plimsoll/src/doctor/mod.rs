@@ -4,6 +4,7 @@
 //! that makes it last; what it cannot find out is not said to be well.
 
 mod announced;
+mod auth_server;
 mod clock;
 mod congestion;
 mod data_folder;
@@ -72,7 +73,7 @@ impl Finding {
 }
 
 /// Every check, in the order in which it is told.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 14] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 15] = [
     kernel::check,
     open_files::check,
     queue::check,
@@ -83,6 +84,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 14] = [
     announced::check,
     data_folder::check,
     directory::check,
+    auth_server::check,
     disk::check,
     space::check,
     clock::check,

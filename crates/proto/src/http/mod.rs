@@ -36,4 +36,4 @@ pub use readiness::{Asked, Check, Readiness};
 pub use request::Request;
 pub use routes::{Routes, is_reserved};
 pub use service::{Http, Service, Snapshot};
-pub use status_page::{Load, StatusPage};
+pub use status_page::{Load, StatusPage, Tiers, Whereabouts};

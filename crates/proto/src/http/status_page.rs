@@ -31,6 +31,30 @@ pub struct Load {
     pub uptime_seconds: u64,
 }
 
+/// Where each tier is that this server has to do with: no address, for strangers read it.
+#[derive(Clone, Copy, Default, Serialize)]
+pub struct Tiers {
+    /// Who speaks with people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub front: Option<Whereabouts>,
+    /// Who answers for accounts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Whereabouts>,
+    /// Who keeps the files of accounts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<Whereabouts>,
+}
+
+/// Where a tier is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Whereabouts {
+    /// In this process.
+    Here,
+    /// At another server.
+    Elsewhere,
+}
+
 /// What a server tells about itself.
 pub struct StatusPage {
     /// The version of the program.
@@ -39,6 +63,8 @@ pub struct StatusPage {
     pub engine: String,
     /// Loops or workers of the engine.
     pub threads: usize,
+    /// Where the tiers are.
+    pub tiers: Tiers,
     /// Asks for the present load.
     pub load: Box<dyn Fn() -> Load + Send + Sync>,
     /// The counts of answers.
@@ -65,12 +91,6 @@ struct Written<'a> {
     lab: &'a [&'static str],
 }
 
-/// Where each tier is; so far there is a front alone.
-#[derive(Serialize)]
-struct Tiers {
-    front: &'static str,
-}
-
 #[derive(Serialize)]
 struct Answers {
     #[serde(rename = "2xx")]
@@ -90,7 +110,7 @@ impl StatusPage {
             version: self.version,
             engine: &self.engine,
             threads: self.threads,
-            tiers: Tiers { front: "here" },
+            tiers: self.tiers,
             load: (self.load)(),
             answers: Answers {
                 succeeded: count(2),

@@ -15,7 +15,7 @@ use plimsoll_auth::directory::{Facts, facts, without_password};
 use plimsoll_auth::limits::DATABASE_CONNECTIONS_MAX;
 
 use super::Finding;
-use crate::config::Config;
+use crate::config::{AuthAt, Config};
 
 const CHECK: &str = "directory";
 /// What we may have open at once: what a server opens, and a command of an operator beside it.
@@ -24,7 +24,7 @@ const CONNECTIONS: u64 = DATABASE_CONNECTIONS_MAX + 1;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     let url = &config.fixed.directory;
-    if !config.fixed.accounts {
+    if !config.fixed.accounts || config.fixed.auth != AuthAt::Embedded {
         return Vec::new();
     }
     match facts(url) {

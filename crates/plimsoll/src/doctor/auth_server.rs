@@ -1,0 +1,33 @@
+//! The authentication server of a front: whether it answers, and takes our secret.
+//!
+//! What must hold: it signs nobody in or up; where accounts are answered for here, there is nothing to say.
+
+use plimsoll_auth::try_out;
+use plimsoll_engine::{Kind, block_on};
+
+use super::Finding;
+use crate::config::{AuthAt, Config};
+use crate::resolve::resolve;
+use crate::tiers::place;
+
+const CHECK: &str = "auth server";
+
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    let AuthAt::Apart(url) = &config.fixed.auth else { return Vec::new() };
+    if !config.fixed.accounts {
+        return Vec::new();
+    }
+    let place = match place(&config.fixed, url) {
+        Ok(place) => place,
+        Err(error) => return vec![Finding::fail(CHECK, format!("{error:#}"))],
+    };
+    let tried = block_on(Kind::Epoll, |io| async move { try_out(&place, &io, Some(resolve(&io))).await });
+    let tried = tried.unwrap_or_else(|error| Err(error.to_string()));
+    vec![match tried {
+        Ok(()) => Finding::ok(CHECK, format!("{url} answers, and takes the secret")),
+        Err(reason) => Finding::fail(CHECK, format!("{url} does not answer us: {reason}")).mend(
+            "start it with plimsoll auth, and see that the address is right and the secret the same",
+            "docs/tiers.md has the commands",
+        ),
+    }]
+}
