@@ -7,7 +7,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-/// An account as every part of the server knows it.
+/// An account as every part of the server knows it. A program of somebody else's that answers fronts may leave
+/// out what has a default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Its number, which outlives a change of anything else.
@@ -15,12 +16,16 @@ pub struct Account {
     /// Its name, in the one form of [`crate::names`].
     pub name: String,
     /// What it may store.
+    #[serde(default)]
     pub quota: Quota,
     /// What it may do.
+    #[serde(default)]
     pub permissions: Permissions,
     /// Whether it may log in, and whether its shares hold.
+    #[serde(default = "enabled")]
     pub enabled: bool,
     /// When it was made, in whole milliseconds.
+    #[serde(default = "long_ago")]
     pub created: SystemTime,
 }
 
@@ -83,4 +88,8 @@ pub struct Exported {
 
 fn enabled() -> bool {
     true
+}
+
+fn long_ago() -> SystemTime {
+    SystemTime::UNIX_EPOCH
 }

@@ -131,6 +131,47 @@ fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) 
     until("the log says why", || front.stderr().contains("it does not take the secret"));
 }
 
+/// The program of the documents' that knows who people are, and how it is reached.
+fn hook(place: &Place) -> (Running, String) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/auth_hook.py");
+    let mut hook = std::process::Command::new("python3");
+    hook.arg(script).arg(port.to_string()).arg(place.path("secret"));
+    let hook = hook.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("it listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    (Running(hook), format!("http://127.0.0.1:{port}"))
+}
+
+/// Ends with its owner.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// As docs/tiers.md has it.
+fn a_program_of_somebody_elses_can_say_who_people_are(kind: Kind) {
+    let place = Place::new();
+    let (_hook, url) = hook(&place);
+    let mut serve = command();
+    serve.args(["serve", "--auth", &url, "--secret-file"]).arg(place.path("secret"));
+    serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--ftp", "127.0.0.1:0", "--data"]);
+    serve.arg(place.path("one"));
+    let front = Server::spawn(serve);
+    let put = ["--user", ALICE, "--request", "PUT", "--data-binary", "Hello, sea."];
+    assert_eq!(curl(&front, "/files/hello.txt", &put).0, 201);
+    assert_eq!(curl(&front, "/files/hello.txt", &["--user", ALICE]), (200, "Hello, sea.".to_owned()));
+    assert_eq!(curl(&front, "/files/hello.txt", &["--user", "alice:a guess"]).0, 401);
+    assert_eq!(curl(&front, "/files/hello.txt", &["--user", "bob:battery staple"]).0, 404);
+    let delete = ["--user", ALICE, "--request", "DELETE"];
+    assert_eq!(curl(&front, "/files/hello.txt", &delete).0, 204);
+    let shared = curl(&front, "/api/shares", &["--user", ALICE]);
+    assert_eq!(shared.0, 200, "{}", shared.1);
+}
+
 /// What the doctor says of the authentication server, and whether all is well.
 fn doctor(place: &Place) -> (bool, String) {
     let mut doctor = command();
@@ -156,6 +197,7 @@ on_each_engine! {
     fronts_of_one_authentication_server_are_as_one,
     while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long,
     a_front_with_another_secret_is_told_nothing_and_its_log_says_why,
+    a_program_of_somebody_elses_can_say_who_people_are,
 }
 
 #[test]
