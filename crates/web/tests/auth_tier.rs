@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::cell::Cell;
+use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_auth::{
-    Argon2Settings, Auth, Error, MemoryDirectory, Place, QUESTIONS, Secret, Settings, SignUp,
+    Argon2Settings, Attempts, Auth, Error, MemoryDirectory, Place, QUESTIONS, Secret, Settings, SignUp,
 };
 use plimsoll_client::http::{Body, Client, Request, Url};
 use plimsoll_io::sim::{Chance, Faults, Host, Sim, seeds};
@@ -257,6 +258,70 @@ fn a_password_that_was_changed_and_changed_back_is_right_at_a_front_that_was_cut
         right.is_cut.set(false);
         again.await.unwrap();
     });
+}
+
+/// What the auth server's own settings say counts for all who ask it; these fronts hold nobody back.
+#[test]
+fn guesses_count_at_all_fronts_together() {
+    for seed in seeds(10) {
+        let sim = Sim::new(seed, Faults::splits());
+        let guarded = Settings { attempts: Some(Attempts::default()), ..settings() };
+        let auth = Auth::here(Box::new(MemoryDirectory::new()), guarded);
+        let at = serve(&sim, &sim.host("auth"), auth);
+        let fronts = ["left", "right"].map(|name| Front::new(&sim, name, &at, SECRET));
+        let people = sim.host("people");
+        sim.run(&people, async move {
+            let [left, right] = &fronts;
+            left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+            let budget = Attempts::default().per_name_from_address.count;
+            for guess in 0..budget {
+                let front = &fronts[guess as usize % 2];
+                let told =
+                    front.auth.by_password(&front.io, b"alice", &Secret::from("a guess"), &here()).await;
+                assert_eq!(told.unwrap_err(), Error::WrongCredentials, "{guess}");
+            }
+            for front in [left, right] {
+                let told =
+                    front.auth.by_password(&front.io, b"alice", &Secret::from(PASSWORD), &here()).await;
+                assert!(matches!(told, Err(Error::TooManyAttempts { .. })), "{told:?}");
+            }
+        });
+    }
+}
+
+/// Whoever is signed in asks on a line of its own: here, of one that nothing is remembered of.
+#[test]
+fn guesses_that_wait_are_in_nobodys_way_who_shows_a_token() {
+    for seed in seeds(5) {
+        let sim = Sim::new(seed, Faults::splits());
+        let guarded = Settings { attempts: Some(Attempts::default()), ..settings() };
+        let at = serve(&sim, &sim.host("auth"), Auth::here(Box::new(MemoryDirectory::new()), guarded));
+        let (front, people) = (Rc::new(Front::new(&sim, "front", &at, SECRET)), sim.host("people"));
+        let waiting = Rc::new(Cell::new(0));
+        for number in 0..500 {
+            let (front, waiting) = (Rc::clone(&front), Rc::clone(&waiting));
+            let guess = async move {
+                front.io.sleep(10 * SECOND).await;
+                waiting.set(waiting.get() + 1);
+                let from = Peer::Ip(Ipv4Addr::from_bits(0x0a00_0000 + number).into(), 40_000);
+                // The answer to a wrong password is held back for a while, on one of so many connections.
+                let _ = front.auth.by_password(&front.io, b"alice", &Secret::from("a guess"), &from).await;
+                waiting.set(waiting.get() - 1);
+            };
+            sim.spawn(&people, Box::pin(guess));
+        }
+        sim.run(&people, async move {
+            front.auth.sign_up(&front.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+            let tokens = [front.log_in("alice").await, front.log_in("alice").await];
+            front.io.sleep((10 * SECOND + SECOND / 20).saturating_sub(front.io.now().since_start())).await;
+            for token in tokens {
+                assert!(waiting.get() > 100, "{}", waiting.get());
+                let begun = front.io.now();
+                assert_eq!(front.opens(&token).await, Some(true));
+                assert!(front.io.now() - begun < SECOND, "it waited behind the guesses");
+            }
+        });
+    }
 }
 
 #[test]
