@@ -17,7 +17,8 @@ pub const TURN_RECEIVE_BYTES_MAX: usize = 256 * 1024;
 pub const TURN_RECEIVES_MAX: u32 = 16;
 /// Bytes that one call throws away, where the system drops them without a copy.
 pub const DISCARD_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes that one connection may send in one turn before others have theirs. A file's chunk.
+/// Bytes after which a connection sends no more in a turn, until others have had theirs; and of a file in one
+/// call, so it may be twice as many. A file's chunk.
 pub const TURN_SEND_BYTES_MAX: u64 = 1024 * 1024;
 /// Memory segments that one system call sends together.
 pub const GATHER_SEGMENTS_MAX: usize = 16;

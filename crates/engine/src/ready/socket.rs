@@ -188,11 +188,12 @@ impl Socket {
 
     /// One system call's worth of the outbox's front.
     fn send_once(&self, state: &mut State) -> Result<u64, Errno> {
-        let asked = TURN_SEND_BYTES_MAX - state.share.sent;
         match state.outbox.front() {
             Some(Front::File(file, range)) => {
                 let Some(source) = file.descriptor() else { return Err(Errno::BADF) };
-                let (mut offset, count) = (range.start, asked.min(range.end - range.start));
+                // Not less for what was sent before in this turn: a part of a file goes in one call, and not
+                // in one that leaves a few bytes, as many as the head had, to another.
+                let (mut offset, count) = (range.start, TURN_SEND_BYTES_MAX.min(range.end - range.start));
                 let count = usize::try_from(count).unwrap_or(usize::MAX);
                 let sent = rustix::fs::sendfile(&self.fd, source, Some(&mut offset), count)?;
                 // The file is shorter than it was when its length was told.

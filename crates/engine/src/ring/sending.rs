@@ -81,9 +81,9 @@ impl Connection {
 
     /// Sends some of the file at the front, or waits for room.
     fn send_file(self: &Rc<Self>, state: &mut State) {
-        let asked = TURN_SEND_BYTES_MAX - state.share.1;
         let Some(Front::File(file, range)) = state.outbox.front() else { return };
-        let (mut offset, count) = (range.start, asked.min(range.end - range.start));
+        // Not less for what was sent before in this turn: a part of a file goes in one call.
+        let (mut offset, count) = (range.start, TURN_SEND_BYTES_MAX.min(range.end - range.start));
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let source = file.descriptor().ok_or(Errno::BADF);
         let sent = source
