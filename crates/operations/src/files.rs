@@ -2,7 +2,6 @@
 //!
 //! Uploads are [`crate::uploads`]'s. What must hold: a share of what goes away ends before that goes.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_auth::Permissions;
@@ -116,7 +115,7 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
     pub async fn remove_file(&self, caller: &Caller, place: &Place) -> Result<Removed, Error> {
-        self.remove_what(caller, place, What::File, Arc::new(|_| true)).await
+        self.remove_what(caller, place, What::File, Condition::none()).await
     }
 
     /// Removes a folder that nothing is in.
@@ -124,7 +123,7 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
     pub async fn remove_folder(&self, caller: &Caller, place: &Place) -> Result<Removed, Error> {
-        self.remove_what(caller, place, What::EmptyFolder, Arc::new(|_| true)).await
+        self.remove_what(caller, place, What::EmptyFolder, Condition::none()).await
     }
 
     async fn remove_what(

@@ -4,8 +4,6 @@
 //! operations: each part of it is one. What must hold: an upload that is broken off has its line, with the
 //! bytes that came.
 
-use std::sync::Arc;
-
 use plimsoll_io::Detached;
 use plimsoll_store::{
     Algorithm, Begin, Committed, Condition, Expected, KeptUpload, NewUpload, Path, Terms, Upload, UploadId,
@@ -88,7 +86,7 @@ impl Operations {
             is_free(caller.io(), &at).await?;
         }
         let keep = place.is_own(&caller.identity.account.name);
-        let terms = terms(caller, &at, Arc::new(|_| true));
+        let terms = terms(caller, &at, Condition::none());
         Ok(at.home.upload_from(caller.io(), terms, from, keep).await?)
     }
 
@@ -200,11 +198,8 @@ impl Operations {
 
 /// Who may not delete may add, and not replace.
 fn terms(caller: &Caller, at: &Permitted, condition: Condition) -> Terms {
-    let condition = if caller.identity.account.permissions.delete {
-        condition
-    } else {
-        Arc::new(move |now: Option<&_>| now.is_none() && condition(now))
-    };
+    let may_replace = caller.identity.account.permissions.delete;
+    let condition = if may_replace { condition } else { condition.and_new() };
     Terms { to: at.path.clone(), condition, quota: at.quota }
 }
 

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod change;
+mod condition;
 mod durability;
 mod edition;
 mod error;
@@ -24,6 +25,7 @@ mod usage;
 mod write;
 
 pub use change::{Copied, Depth, End, Moved, Removed, What};
+pub use condition::{Condition, Said};
 pub use durability::Durability;
 pub use edition::Edition;
 pub use error::Error;
@@ -32,6 +34,5 @@ pub use path::{BadPath, Path};
 pub use store::{Settings, Store};
 pub use usage::{Quota, Usage};
 pub use write::{
-    Algorithm, Begin, Committed, Condition, Expected, FileDigest, KeptUpload, NewUpload, Terms, Upload,
-    UploadId,
+    Algorithm, Begin, Committed, Expected, FileDigest, KeptUpload, NewUpload, Terms, Upload, UploadId,
 };

@@ -2,9 +2,7 @@
 //!
 //! How they are read is the wire's. What must hold: the tags are those that a GET shows.
 
-use std::sync::Arc;
-
-use plimsoll_io::{FileKind, Stat};
+use plimsoll_io::Stat;
 use plimsoll_operations::{Error, Kept};
 use plimsoll_proto::http::{Request, site};
 use plimsoll_store::{Condition, Error as StoreError};
@@ -23,13 +21,24 @@ pub(crate) fn has_any(request: &Request<'_>) -> bool {
 
 /// The conditions of a request; one for a folder's name is not about a file.
 pub(crate) fn of(request: &Request<'_>, is_folder: bool) -> Condition {
-    let is_kind =
-        move |now: Option<&Stat>| !is_folder || now.is_none_or(|stat| stat.kind == FileKind::Folder);
-    if !has_any(request) {
-        return Arc::new(is_kind);
+    let condition = if has_any(request) {
+        let (head, block) = (*request.head, request.block[..request.head.len()].to_vec());
+        Condition::new(lines(request), move |now| holds(&head, &block, now))
+    } else {
+        Condition::none()
+    };
+    if is_folder { condition.and_folder() } else { condition }
+}
+
+/// The lines of the conditions' fields.
+fn lines(request: &Request<'_>) -> String {
+    let mut lines = String::new();
+    for (field, name) in FIELDS.into_iter().zip(NAMES) {
+        for value in request.head.all(request.block, field) {
+            lines += &format!("{name}: {}\r\n", String::from_utf8_lossy(value));
+        }
     }
-    let (head, block) = (*request.head, request.block[..request.head.len()].to_vec());
-    Arc::new(move |now| is_kind(now) && holds(&head, &block, now))
+    lines
 }
 
 fn holds(head: &Head, block: &[u8], now: Option<&Stat>) -> bool {
@@ -40,25 +49,19 @@ fn holds(head: &Head, block: &[u8], now: Option<&Stat>) -> bool {
 
 /// The conditions of a request, to be kept for another: the lines of their fields.
 pub(crate) fn kept(request: &Request<'_>) -> Kept {
-    let mut words = String::new();
-    for (field, name) in FIELDS.into_iter().zip(NAMES) {
-        for value in request.head.all(request.block, field) {
-            words += &format!("{name}: {}\r\n", String::from_utf8_lossy(value));
-        }
-    }
-    Kept { condition: of(request, false), words }
+    Kept { condition: of(request, false), words: lines(request) }
 }
 
 /// The conditions of [`kept`]'s lines.
 pub(crate) fn again(words: &str) -> Condition {
     if words.is_empty() {
-        return Arc::new(|_| true);
+        return Condition::none();
     }
     let block = format!("PATCH / HTTP/1.1\r\nHost: kept\r\n{words}\r\n").into_bytes();
     match parse_head(&block, &HeadLimits::default()) {
-        Ok(Some(head)) => Arc::new(move |now| holds(&head, &block, now)),
+        Ok(Some(head)) => Condition::new(words, move |now| holds(&head, &block, now)),
         // They came in a head that was read: if they cannot be again, nothing is replaced.
-        _ => Arc::new(|_| false),
+        _ => Condition::new(words, |_| false),
     }
 }
 

@@ -23,7 +23,7 @@ use plimsoll_io::{Fs as _, Io, Lease, Peer};
 use plimsoll_operations::{
     Arriving, Caller, Error, LineSink, Meter, Operations, Place, Protocol, Recorder, Visitor,
 };
-use plimsoll_store::{Expected, Path, Store};
+use plimsoll_store::{Condition, Expected, Path, Store};
 
 const PASSWORD: &str = "correct horse";
 
@@ -97,8 +97,8 @@ impl Scene {
     }
 
     async fn put(&self, caller: &Caller, place: &Place, bytes: &[u8]) -> Result<(), Error> {
-        let free = Arc::new(|_: Option<&_>| true);
-        let mut arriving = self.operations.upload(caller, place, free, Expected::default()).await?;
+        let any = Condition::none();
+        let mut arriving = self.operations.upload(caller, place, any, Expected::default()).await?;
         send(&mut arriving, bytes).await?;
         arriving.commit().await.map(drop)
     }

@@ -3,16 +3,16 @@
 //! What must hold: a folder goes as a whole: it is moved out of the home at once and cleared away after.
 
 use std::io;
-use std::sync::Arc;
 
 use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 
+use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::home::{Home, Place, weight};
 use crate::path::Path;
 use crate::sweep::tree_name;
 use crate::usage::{self, Usage};
-use crate::write::{Condition, UploadId};
+use crate::write::UploadId;
 
 /// What was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Home {
     /// [`Error::NotFolder`] and [`Error::NotEmpty`] if it is another thing.
     pub async fn remove(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<Removed> {
         self.usage(io).await?;
-        let (home, asked, when) = (self.clone(), path.clone(), Arc::clone(&condition));
+        let (home, asked, when) = (self.clone(), path.clone(), condition.clone());
         let removed = io.offload(Work::Writes, move |fs| home.remove_now(fs, &asked, what, &when)).await??;
         if let Some(usage) = removed {
             return Ok(Removed { usage });
@@ -81,7 +81,11 @@ impl Home {
         })?;
         let stat = place.stat(fs)?.ok_or(Error::NotFound)?;
         what.check(fs, &place, &stat)?;
-        if condition(self.seen(fs, path)?.as_ref()) { Ok((place, stat)) } else { Err(Error::Precondition) }
+        if condition.holds(self.seen(fs, path)?.as_ref()) {
+            Ok((place, stat))
+        } else {
+            Err(Error::Precondition)
+        }
     }
 
     /// Removes what goes at once; none if it is a folder that may have something in it, which then stays.

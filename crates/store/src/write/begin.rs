@@ -183,12 +183,11 @@ impl Home {
 
 /// The terms, if the path still stands for the same file then.
 fn unchanged(terms: Terms, file: Stat) -> Terms {
-    let condition = Arc::clone(&terms.condition);
     let is_same = move |now: &Stat| {
         let told = |stat: &Stat| (stat.device, stat.inode, stat.size, stat.changed);
         told(now) == told(&file)
     };
-    Terms { condition: Arc::new(move |now| now.is_some_and(&is_same) && condition(now)), ..terms }
+    Terms { condition: terms.condition.and(move |now| now.is_some_and(is_same)), ..terms }
 }
 
 /// When an upload is begun that is to replace what is there: to the microsecond, and later than that was

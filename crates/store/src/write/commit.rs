@@ -3,19 +3,14 @@
 //! Not here: how its bytes came. What must hold: condition, quota and rename are one step for everybody else;
 //! before it the file is synced, after it the folder, and only then is it confirmed.
 
-use std::sync::Arc;
-
 use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
 
 use super::id::UploadId;
+use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::home::{Home, Place, State, weight};
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
-
-/// What must be true of what is there: given what a reader of the path finds, or none. It is asked before the
-/// bytes come, to spare them, and again with the change.
-pub type Condition = Arc<dyn Fn(Option<&Stat>) -> bool + Send + Sync>;
 
 /// Where an upload goes, and under which terms.
 #[derive(Clone)]
@@ -49,7 +44,7 @@ pub(crate) struct Whole<'a> {
 impl Terms {
     /// Puts it at `to`, whatever is there.
     pub fn any(to: Path, quota: Quota) -> Terms {
-        Terms { to, condition: Arc::new(|_| true), quota }
+        Terms { to, condition: Condition::none(), quota }
     }
 }
 
@@ -93,6 +88,6 @@ impl Home {
             Some(stat) if stat.kind == FileKind::Other => self.seen(fs, &terms.to)?,
             other => other,
         };
-        if (terms.condition)(seen.as_ref()) { Ok((place, before)) } else { Err(Error::Precondition) }
+        if terms.condition.holds(seen.as_ref()) { Ok((place, before)) } else { Err(Error::Precondition) }
     }
 }

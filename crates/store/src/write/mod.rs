@@ -21,7 +21,7 @@ mod upload;
 pub(crate) mod written;
 
 pub use begin::Begin;
-pub use commit::{Committed, Condition, Terms};
+pub use commit::{Committed, Terms};
 pub use digest::{Algorithm, Expected, FileDigest};
 pub use id::UploadId;
 pub use kept::{KeptUpload, NewUpload};

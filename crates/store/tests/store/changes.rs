@@ -1,14 +1,12 @@
 //! Folders made, and names removed, moved and copied.
 
-use std::sync::Arc;
-
 use plimsoll_io::Existing;
 use plimsoll_store::{Condition, Depth, End, Error, Quota, What};
 
 use super::{Scene, any, path, put, with_home};
 
 fn always() -> Condition {
-    Arc::new(|_| true)
+    Condition::none()
 }
 
 async fn make_folder(scene: &Scene, at: &str) -> Result<(), Error> {
@@ -79,7 +77,7 @@ fn what_is_removed_must_be_there_and_be_what_is_meant() {
         assert!(matches!(remove("none", always()).await, Err(Error::NotFound)));
         assert!(matches!(remove("none/a", always()).await, Err(Error::NotFound)));
         assert!(matches!(remove("", always()).await, Err(Error::Home)));
-        let never: Condition = Arc::new(|_| false);
+        let never: Condition = Condition::new("never", |_| false);
         assert!(matches!(remove("top/a", never).await, Err(Error::Precondition)));
         assert_eq!(remove("top/a", always()).await.unwrap(), 1);
         assert!(matches!(remove("top/a", always()).await, Err(Error::NotFound)));

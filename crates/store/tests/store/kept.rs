@@ -1,8 +1,6 @@
 //! Uploads that are gone on with.
 
-use std::sync::Arc;
-
-use plimsoll_store::{Algorithm, Error, KeptUpload, NewUpload, Quota, Terms, UploadId, What};
+use plimsoll_store::{Algorithm, Condition, Error, KeptUpload, NewUpload, Quota, Terms, UploadId, What};
 use sha2::Digest as _;
 
 use super::{KEPT, Scene, any, path, send, with_home};
@@ -73,7 +71,7 @@ fn one_whose_commit_failed_is_not_told_to_be_whole_and_can_be_completed() {
         let refused = last_part(&scene, kept.id, 4, b"456789").await;
         assert!(matches!(refused, Err(Error::IsFolder)), "{refused:?}");
         scene.settle().await;
-        scene.home.remove(&scene.io, path("a"), What::Any, Arc::new(|_| true)).await.unwrap();
+        scene.home.remove(&scene.io, path("a"), What::Any, Condition::none()).await.unwrap();
         let told = scene.home.kept(&scene.io, kept.id).await.unwrap().offset;
         assert_eq!(told, 9);
         last_part(&scene, kept.id, told, b"9").await.unwrap();
@@ -251,7 +249,7 @@ fn the_condition_is_kept_with_the_upload() {
         let again = scene.started_again().await;
         let only_new = |to, words: &str| {
             assert_eq!(words, "only a new one");
-            Terms { condition: Arc::new(|now: Option<&_>| now.is_none()), ..terms(to, words) }
+            Terms { condition: Condition::none().and_new(), ..terms(to, words) }
         };
         let mut upload = again.home.go_on(&again.io, kept.id, 0, Vec::new(), only_new).await.unwrap();
         send(&mut upload, b"abc", 3).await.unwrap();

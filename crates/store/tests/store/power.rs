@@ -491,7 +491,7 @@ fn a_delete() {
     cut_everywhere(&Change {
         before: old_file,
         change: |scene| {
-            let always: Condition = std::sync::Arc::new(|_| true);
+            let always: Condition = Condition::none();
             doing(async move { scene.home.remove(&scene.io, path("a"), What::Any, always).await.map(drop) })
         },
         after: |scene, confirmed| {
@@ -508,7 +508,7 @@ fn a_delete_of_an_empty_folder() {
             doing(async move { scene.home.make_folder(&scene.io, path("f"), Quota::default()).await })
         },
         change: |scene| {
-            let always: Condition = std::sync::Arc::new(|_| true);
+            let always: Condition = Condition::none();
             let removed =
                 async move { scene.home.remove(&scene.io, path("f"), What::EmptyFolder, always).await };
             doing(async move { removed.await.map(drop) })
@@ -528,7 +528,7 @@ fn a_delete_of_a_folder() {
     cut_everywhere(&Change {
         before: folder,
         change: |scene| {
-            let always: Condition = std::sync::Arc::new(|_| true);
+            let always: Condition = Condition::none();
             doing(async move { scene.home.remove(&scene.io, path("f"), What::Any, always).await.map(drop) })
         },
         after: |scene, confirmed| {

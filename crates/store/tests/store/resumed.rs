@@ -1,13 +1,12 @@
 //! Uploads that are known by their path alone: broken off, kept, and gone on with.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use plimsoll_io::sim::Call;
 use plimsoll_store::limits::{COPIED_AT_ONCE_BYTES_MAX, KEPT_FROM_BYTES};
-use plimsoll_store::{Begin, Error, NewUpload, Quota, Terms, Upload, What};
+use plimsoll_store::{Begin, Condition, Error, NewUpload, Quota, Terms, Upload, What};
 
 use super::{KEPT, Scene, any, path, put, send, with_home};
 
@@ -79,7 +78,7 @@ fn what_is_broken_off_is_kept_and_gone_on_with() {
             assert_eq!(whole(&scene, "a", from, &sent[part..]).await.unwrap(), part as u64);
             assert_eq!(scene.contents("a"), Some(sent));
             assert_eq!((pending(&scene, "a").await, scene.pending().len()), (None, 0));
-            scene.home.remove(&scene.io, path("a"), What::File, Arc::new(|_| true)).await.unwrap();
+            scene.home.remove(&scene.io, path("a"), What::File, Condition::none()).await.unwrap();
             scene.assert_counted().await;
         }
     });
@@ -238,7 +237,7 @@ fn what_began_with_a_file_replaces_only_that_file() {
             let mut upload = begin(&scene, "a", Begin::Offset(1)).await.unwrap();
             send(&mut upload, b"x", 1).await.unwrap();
             if change == "removed" {
-                scene.home.remove(&scene.io, path("a"), What::File, Arc::new(|_| true)).await.unwrap();
+                scene.home.remove(&scene.io, path("a"), What::File, Condition::none()).await.unwrap();
             } else {
                 scene.home.set_modified(&scene.io, path("a"), Duration::from_secs(1)).await.unwrap();
             }
@@ -421,7 +420,7 @@ fn what_is_refused_is_not_kept() {
         scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
         let mut upload = begin(&scene, "f/a", Begin::Start).await.unwrap();
         send(&mut upload, &bytes(1, LARGE), 200_000).await.unwrap();
-        scene.home.remove(&scene.io, path("f"), What::EmptyFolder, Arc::new(|_| true)).await.unwrap();
+        scene.home.remove(&scene.io, path("f"), What::EmptyFolder, Condition::none()).await.unwrap();
         assert!(matches!(upload.commit().await, Err(Error::NoFolder)));
         scene.settle().await;
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
@@ -551,8 +550,8 @@ fn only_what_is_meant_is_removed() {
         put(&scene.io, &scene.home, any("f/a"), b"text").await.unwrap();
         scene.host.disk().symlink("/data/accounts/alice/files/link", "f").unwrap();
         let remove = async |at: &str, what| {
-            let checked = scene.home.check_removal(&scene.io, path(at), what, Arc::new(|_| true)).await;
-            let removed = scene.home.remove(&scene.io, path(at), what, Arc::new(|_| true)).await;
+            let checked = scene.home.check_removal(&scene.io, path(at), what, Condition::none()).await;
+            let removed = scene.home.remove(&scene.io, path(at), what, Condition::none()).await;
             assert_eq!(checked.is_ok(), removed.is_ok());
             removed.map(|removed| (removed.usage.files, removed.usage.folders))
         };

@@ -1,9 +1,7 @@
 //! Uploads that come in one go.
 
-use std::sync::Arc;
-
 use plimsoll_io::sim::Call;
-use plimsoll_store::{Algorithm, Error, Expected, Quota, Terms};
+use plimsoll_store::{Algorithm, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
 use super::{any, path, put, send, with_home};
@@ -100,7 +98,7 @@ fn bytes_are_as_many_as_were_announced() {
 #[test]
 fn a_condition_is_weighed_with_the_change() {
     with_home(|scene| async move {
-        let new_only = || Terms { condition: Arc::new(|now: Option<&_>| now.is_none()), ..any("a") };
+        let new_only = || Terms { condition: Condition::none().and_new(), ..any("a") };
         // Both are let in; the first to end wins.
         let expected = Expected::default;
         let mut one = scene.home.upload(&scene.io, new_only(), expected()).await.unwrap();
