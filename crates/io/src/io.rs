@@ -17,6 +17,7 @@ use crate::file::Fs;
 use crate::limits::FILES_TIME_MAX;
 use crate::listener::Listener;
 use crate::offload::{self, NotDone, Unwanted};
+use crate::shelf::Shelf;
 use crate::stream::Stream;
 use crate::time::Instant;
 
@@ -24,12 +25,18 @@ use crate::time::Instant;
 #[derive(Clone)]
 pub struct Io {
     engine: Rc<dyn Engine>,
+    shelf: Rc<Shelf>,
 }
 
 impl Io {
     /// Wraps an engine.
     pub fn new(engine: Rc<dyn Engine>) -> Io {
-        Io { engine }
+        Io { engine, shelf: Rc::default() }
+    }
+
+    /// What is kept on this thread for whoever needs it next: one shelf for all clones.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     /// The clock as of this turn.

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use plimsoll_io::{Address, Deadline, Either, Elapsed, Io, select};
 use plimsoll_wire::http::response::ResponseHead;
@@ -18,7 +19,7 @@ use super::error::{Error, When};
 use super::limits::{LAST_WORDS_TIME_MAX, Times};
 use super::outgoing::{Leave, Outgoing};
 use super::request::Request;
-use super::response::Response;
+use super::response::{Owner, Response};
 use super::url::{Place, Url};
 
 /// The addresses of a name, being looked up.
@@ -41,6 +42,17 @@ pub struct Client {
     pub(super) kept: Option<Connection>,
     /// Whether a request may be repeated on a fresh connection.
     repeats: bool,
+    /// How long leave to send a streamed body is waited for, where none is sent without.
+    leave_time: Option<Duration>,
+}
+
+/// A connection that a client has kept, for another client of the same server.
+pub struct Kept(Option<Connection>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(Connection::close);
+    }
 }
 
 impl Client {
@@ -57,6 +69,7 @@ impl Client {
             sending,
             kept: None,
             repeats: true,
+            leave_time: None,
         }
     }
 
@@ -72,6 +85,27 @@ impl Client {
     pub fn without_repeats(mut self) -> Client {
         self.repeats = false;
         self
+    }
+
+    /// Sends no streamed body before the server has given leave for it, which is waited for as long as `time`.
+    /// So the first piece is asked for when the server has said that it takes the body.
+    #[must_use]
+    pub fn with_leave(mut self, time: Duration) -> Client {
+        self.leave_time = Some(time);
+        self
+    }
+
+    /// Begins with a connection that another client of the same server has kept.
+    #[must_use]
+    pub fn with_kept(mut self, mut kept: Kept) -> Client {
+        self.kept = kept.0.take();
+        self
+    }
+
+    /// The connection that it has kept, for another client.
+    #[must_use]
+    pub fn into_kept(mut self) -> Option<Kept> {
+        self.kept.take().map(|kept| Kept(Some(kept)))
     }
 
     /// Looks names up by `resolve`; without, a server's URL has an IP address or `localhost`.
@@ -94,10 +128,26 @@ impl Client {
     /// # Errors
     /// There is no answer, or what came is none.
     pub async fn send(&mut self, request: Request<'_>) -> Result<Response<'_>, Error> {
-        let mut outgoing = Outgoing::new(&self.base, request)?;
+        let (connection, head, keeps) = self.ask(request).await?;
+        Ok(Response::new(Owner::Lent(self), connection, head, keeps))
+    }
+
+    /// As [`Client::send`], where the answer takes the client along: [`Response::into_kept`] gives back what
+    /// it has kept.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send_along(mut self, request: Request<'_>) -> Result<Response<'static>, Error> {
+        let (connection, head, keeps) = self.ask(request).await?;
+        Ok(Response::new(Owner::Taken(Box::new(self)), connection, head, keeps))
+    }
+
+    /// One request and the head of its answer; and whether the connection can go on.
+    async fn ask(&mut self, request: Request<'_>) -> Result<(Connection, ResponseHead, bool), Error> {
+        let mut outgoing = Outgoing::new(&self.base, request, self.leave_time)?;
         let (connection, head) = self.exchange(&mut outgoing).await?;
         let keeps = head.keeps_alive() && outgoing.is_gone(&connection.tx);
-        Ok(Response::new(self, connection, head, keeps))
+        Ok((connection, head, keeps))
     }
 
     /// One request and the head of its answer, on the kept connection if there is one.

@@ -12,7 +12,7 @@ mod request;
 mod response;
 mod url;
 
-pub use client::{Client, Resolve, Resolving};
+pub use client::{Client, Kept, Resolve, Resolving};
 pub use error::{Error, When};
 pub use limits::Times;
 pub use request::{Body, Request};

@@ -42,7 +42,12 @@ pub(super) struct Outgoing<'a> {
 enum Payload<'a> {
     None,
     Bytes(Arc<[u8]>),
-    Stream { length: Option<u64>, source: &'a mut dyn Source, expects_continue: bool },
+    Stream {
+        length: Option<u64>,
+        source: &'a mut dyn Source,
+        expects_continue: bool,
+        leave_time: Option<Duration>,
+    },
 }
 
 /// What the sending side is told by the receiving one, and how long it waits.
@@ -55,15 +60,21 @@ pub(super) struct Leave<'a> {
 
 impl<'a> Outgoing<'a> {
     /// Writes the head of a request to the server at `base`.
-    pub(super) fn new(base: &Url, request: Request<'a>) -> Result<Outgoing<'a>, Error> {
+    /// The server at `base` is to give leave for a streamed body within `leave_time`, if that is said.
+    pub(super) fn new(
+        base: &Url,
+        request: Request<'a>,
+        leave_time: Option<Duration>,
+    ) -> Result<Outgoing<'a>, Error> {
         check(&request)?;
         let method = Method::from_token(request.method.as_bytes());
         let payload = match request.body {
             Body::Empty => Payload::None,
             Body::Bytes(bytes) => Payload::Bytes(bytes.into()),
             Body::Stream { length, source } => {
-                let expects_continue = length.is_none_or(|bytes| bytes >= EXPECT_BYTES_MIN);
-                Payload::Stream { length, source, expects_continue }
+                let is_long = length.is_none_or(|bytes| bytes >= EXPECT_BYTES_MIN);
+                let expects_continue = is_long || leave_time.is_some();
+                Payload::Stream { length, source, expects_continue, leave_time }
             }
         };
         // The same lines as those of an answer follow the request line.
@@ -106,9 +117,9 @@ impl<'a> Outgoing<'a> {
         match &mut self.payload {
             Payload::None => {}
             Payload::Bytes(bytes) => tx.push(Segment::Shared(Arc::clone(bytes))),
-            Payload::Stream { length, source, expects_continue } => {
+            Payload::Stream { length, source, expects_continue, leave_time } => {
                 if *expects_continue {
-                    leave.wait().await;
+                    leave.wait(*leave_time).await?;
                 }
                 self.begun = true;
                 stream(*length, &mut **source, tx, leave).await?;
@@ -157,12 +168,16 @@ fn framed<'b>(head: AnswerHead<'b>, method: Method, payload: &Payload<'_>) -> An
 }
 
 impl Leave<'_> {
-    /// Waits for leave to send the body, for a while: a server that knows no expectations will not give it.
-    async fn wait(&self) {
-        self.deadline.after(CONTINUE_TIME_MAX);
+    /// Waits for leave to send the body; where it can be done without, for a while: a server that knows no
+    /// expectations will not give it.
+    async fn wait(&self, needed_within: Option<Duration>) -> Result<(), Error> {
+        self.deadline.after(needed_within.unwrap_or(CONTINUE_TIME_MAX));
         // The receiving side is polled in the same turn, before this one: nobody need wake us.
         let given = poll_fn(|_| if self.given.get() { Poll::Ready(()) } else { Poll::Pending });
-        let (Ok(()) | Err(Elapsed)) = self.deadline.within(given).await;
+        match self.deadline.within(given).await {
+            Err(Elapsed) if needed_within.is_some() => Err(Error::Late(When::Waiting)),
+            Ok(()) | Err(Elapsed) => Ok(()),
+        }
     }
 }
 

@@ -12,13 +12,13 @@ use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead};
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
 
-use super::client::Client;
+use super::client::{Client, Kept};
 use super::connection::Connection;
 use super::error::{Error, When};
 
 /// An answer, as far as it was not read.
 pub struct Response<'a> {
-    client: &'a mut Client,
+    client: Owner<'a>,
     /// None once the body has ended or broken off.
     connection: Option<Connection>,
     head: ResponseHead,
@@ -26,6 +26,23 @@ pub struct Response<'a> {
     progress: Progress,
     /// Whether the connection can carry another request when the body has ended.
     keeps: bool,
+}
+
+/// Whose the client is that asked.
+pub(super) enum Owner<'a> {
+    /// Who asked has it back when the answer is dropped.
+    Lent(&'a mut Client),
+    /// The answer has it.
+    Taken(Box<Client>),
+}
+
+impl Owner<'_> {
+    fn client(&mut self) -> &mut Client {
+        match self {
+            Owner::Lent(client) => client,
+            Owner::Taken(client) => client,
+        }
+    }
 }
 
 enum Progress {
@@ -39,7 +56,7 @@ enum Progress {
 impl<'a> Response<'a> {
     /// The answer whose head is the first that the connection holds.
     pub(super) fn new(
-        client: &'a mut Client,
+        client: Owner<'a>,
         mut connection: Connection,
         head: ResponseHead,
         keeps: bool,
@@ -82,6 +99,15 @@ impl<'a> Response<'a> {
             Framing::None => Some(0),
             Framing::Length(bytes) => Some(bytes),
             Framing::Chunked | Framing::UntilClose => None,
+        }
+    }
+
+    /// The connection, for another client, if all of the answer was received and it can go on.
+    #[must_use]
+    pub fn into_kept(self) -> Option<Kept> {
+        match self.client {
+            Owner::Taken(client) => client.into_kept(),
+            Owner::Lent(_) => None,
         }
     }
 
@@ -140,8 +166,9 @@ impl<'a> Response<'a> {
                 };
             };
             if connection.inbox.held.is_empty() {
-                self.client.deadline.after(self.client.times.between_bytes);
-                match self.client.deadline.within(connection.inbox.rx.recv(Want::Body)).await {
+                let client = self.client.client();
+                client.deadline.after(client.times.between_bytes);
+                match client.deadline.within(connection.inbox.rx.recv(Want::Body)).await {
                     Ok(Ok(Some(lease))) => connection.inbox.held = lease,
                     Ok(Ok(None)) if matches!(self.progress, Progress::UntilClose) => {
                         self.progress = Progress::Ended;
@@ -167,7 +194,7 @@ impl<'a> Response<'a> {
         }
         match self.connection.take() {
             Some(connection) if self.keeps && connection.inbox.held.is_empty() => {
-                self.client.kept = Some(connection);
+                self.client.client().kept = Some(connection);
             }
             Some(connection) => connection.close(),
             None => {}

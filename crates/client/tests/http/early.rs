@@ -71,6 +71,34 @@ fn leave_to_send_is_waited_for() {
 }
 
 #[test]
+fn where_leave_is_needed_nothing_is_sent_without_and_it_is_waited_for_as_long_as_was_said() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            let head = peer.head().await;
+            assert!(head.contains("\r\nExpect: 100-continue\r\n"), "however short the body is: {head}");
+            server.io.sleep(2 * SECOND).await;
+            assert!(peer.received.is_empty());
+            peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+            assert_eq!(peer.read_to("hello").await, "hello");
+            peer.end(OK).await;
+            server.accept().await.ended().await;
+        },
+        async |client, _| {
+            let mut client = client.with_leave(5 * SECOND);
+            for expected in [1, 0] {
+                let mut source = Pieces::of(&[b"hello"]);
+                let taken = Rc::clone(&source.taken);
+                let body = Body::Stream { length: Some(5), source: &mut source };
+                let answered = told(client.send(put(body)).await).await;
+                assert_eq!((answered.is_ok(), taken.get()), (expected == 1, expected));
+            }
+        },
+    );
+}
+
+#[test]
 fn leave_that_never_comes_is_waited_for_a_second() {
     run(
         calm(),

@@ -1,6 +1,6 @@
 //! The connection that is kept: used again, and opened again where that does no harm.
 
-use plimsoll_client::http::{Body, Error, Request, When};
+use plimsoll_client::http::{Body, Client, Error, Request, When};
 
 use crate::{Pieces, SECOND, calm, get, run, told};
 
@@ -27,6 +27,30 @@ fn one_connection_carries_many_requests_and_is_ended_cleanly() {
             for _ in 0..10 {
                 assert_eq!(told(client.send(get("/")).await).await.unwrap(), ok());
             }
+        },
+    );
+}
+
+#[test]
+fn an_answer_takes_its_client_along_and_gives_the_connection_to_another() {
+    run(
+        calm(),
+        async |mut server| {
+            let mut peer = server.accept().await;
+            for _ in 0..2 {
+                peer.head().await;
+                peer.say(OK);
+            }
+            let end = peer.stream.rx.recv(plimsoll_io::Want::Head).await;
+            assert!(end.unwrap().is_none(), "an end, and no reset");
+        },
+        async |client, io| {
+            let mut first = client.send_along(get("/")).await.unwrap();
+            assert_eq!(first.text(10).await.unwrap(), "ok");
+            let another = Client::new(&io, "http://127.0.0.1/".parse().unwrap());
+            let another = another.with_kept(first.into_kept().expect("all of it was received"));
+            let unread = another.send_along(get("/")).await.unwrap();
+            assert!(unread.into_kept().is_none(), "something is still to come");
         },
     );
 }
