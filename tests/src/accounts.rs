@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_auth::{Argon2Settings, Auth, MemoryDirectory, Permissions, Quota, Secret, Settings, SignUp};
-use plimsoll_io::{FileKind, Fs};
+use plimsoll_io::{Address, FileKind, Fs, Setup};
 use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
-use plimsoll_proto::http::Api;
+use plimsoll_proto::Current;
+use plimsoll_proto::http::site::HotSet;
+use plimsoll_proto::http::{AccessLog, Api, Http, Limits, Routes, Snapshot};
 use plimsoll_store::Store;
-use plimsoll_web::Web;
+use plimsoll_web::{StoreTier, Web};
+use plimsoll_wire::http::head::HeadLimits;
 
 use crate::client::{Answer, Client};
 use crate::scene::{Disk, Scene};
-use crate::service::LogLines;
+use crate::service::{LogLines, status_page};
 
 /// Settings whose passwords cost next to nothing, with sign-up open and nobody held back.
 pub fn settings() -> Settings {
@@ -44,11 +48,9 @@ impl LineSink for LogLines {
 }
 
 impl Accounts {
-    /// Accounts in memory, and their files in the folder `data`, which is there.
-    pub(crate) fn open(fs: &dyn Fs, data: &Path, settings: Settings) -> Accounts {
+    /// Accounts in memory, and their files in `store`, which has them in the folder `data`.
+    pub(crate) fn open(store: Store, data: &Path, settings: Settings) -> Accounts {
         let auth = Auth::here(Box::new(MemoryDirectory::new()), settings);
-        let kept = plimsoll_store::Settings { upload_kept_time: UPLOAD_KEPT_TIME, ..Default::default() };
-        let store = Store::open(fs, data, kept).expect("the folder is there");
         let (meter, transfers) = (Arc::new(Meter::default()), Arc::new(LogLines::default()));
         let sink = Some(Arc::clone(&transfers) as Arc<dyn LineSink>);
         let xferlog = Arc::<LogLines>::default();
@@ -65,6 +67,37 @@ impl Accounts {
     pub fn lines(&self) -> Vec<serde_json::Value> {
         self.transfers.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
+}
+
+/// The secret of a store apart and its front.
+const SECRET: &str = "only the tiers know";
+
+/// Homes in the folder `data`, which is there.
+pub(crate) fn open_store(fs: &dyn Fs, data: &Path) -> Store {
+    let kept = plimsoll_store::Settings { upload_kept_time: UPLOAD_KEPT_TIME, ..Default::default() };
+    Store::open(fs, data, kept).expect("the folder is there")
+}
+
+/// What serves a store to its fronts, with the hot set that the scene looks at. It waits longer for them than
+/// they wait for their clients.
+pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
+    let time = Duration::from_secs(600);
+    let head = HeadLimits { bytes_max: 64 << 10, ..HeadLimits::default() };
+    let limits = Limits { head, receive_time: time, send_time: time, ..Limits::default() };
+    let tier = StoreTier::new(store, Secret::from(SECRET));
+    let service = Routes::with_api(Vec::new(), status_page(), tier);
+    let current = Current::new(Snapshot { limits, service });
+    let hot = Arc::clone(hot);
+    Arc::new(move |io| {
+        let log = AccessLog::new(None);
+        Rc::new(Http::new(io, Arc::clone(&current), log, Arc::default(), Arc::clone(&hot)))
+    })
+}
+
+/// The store that is served at an address.
+pub(crate) fn store_at(at: &Address) -> Store {
+    let url = format!("http://{at}").parse().expect("an address is a URL's");
+    Store::apart(plimsoll_store::apart::Place { url, secret: SECRET.to_owned().into(), resolve: None })
 }
 
 /// What a folder holds: files with their bytes, folders with none.

@@ -33,9 +33,16 @@ pub use tree::Tree;
 pub use under::{Engine, under};
 
 /// Makes a test of each behaviour under every engine: `behaviours!(scenario; one, two);`, where `scenario`
-/// is a function that makes the [`Scenario`] and each behaviour an `async fn(Scene)`.
+/// is a function that makes the [`Scenario`] and each behaviour an `async fn(Scene)`. With
+/// `behaviours!(scenario and apart; one, two);` also of a front whose accounts' files are at a store apart.
 #[macro_export]
 macro_rules! behaviours {
+    ($scenario:ident and apart; $($name:ident),* $(,)?) => {
+        $crate::behaviours!($scenario; $($name),*);
+        mod apart {
+            $(#[test] fn $name() { $crate::under::apart(super::$scenario, super::$name); })*
+        }
+    };
     ($scenario:ident; $($name:ident),* $(,)?) => {
         mod epoll {
             use $crate::{Engine, under};

@@ -29,6 +29,8 @@ pub struct Scenario {
     pub ftp: Option<Ftp>,
     /// With these, there are accounts; without, sites alone.
     pub accounts: Option<plimsoll_auth::Settings>,
+    /// Whether the accounts' files are at a store apart.
+    pub apart: bool,
     /// How long connections may go on after the order to stop.
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
@@ -63,6 +65,7 @@ impl Default for Scenario {
             protocol: Protocol::Http,
             ftp: None,
             accounts: None,
+            apart: false,
             grace: Duration::from_secs(20),
             panics: false,
         }

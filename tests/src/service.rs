@@ -12,8 +12,8 @@ use plimsoll_io::{Fs, Handler, Io, LocalFuture, Setup, Stream};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings, Site};
 use plimsoll_proto::http::{
-    AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
-    Service, Snapshot, StatusPage, Tiers, Whereabouts, problem,
+    AccessLog, Answer, Body, BodyError, Http, Limits, Load, LogSink, Readiness, Request, Routes, Service,
+    Snapshot, StatusPage, Tiers, Whereabouts, problem,
 };
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
@@ -98,16 +98,8 @@ impl Seen {
     }
 }
 
-/// What serves `root` of `fs` under every engine.
-pub(crate) fn http(
-    fs: &dyn Fs,
-    root: &Path,
-    limits: Limits,
-    seen: &Seen,
-    accounts: Option<&Accounts>,
-) -> Setup {
-    let hot = Arc::clone(&seen.hot);
-    let counters = Arc::new(Counters::default());
+/// What a server says of itself.
+pub(crate) fn status_page() -> StatusPage {
     let load = || Load {
         connections_open: 1,
         connections_max: 2,
@@ -117,17 +109,30 @@ pub(crate) fn http(
         draining: false,
         uptime_seconds: 4,
     };
-    let status = StatusPage {
+    StatusPage {
         version: "0",
         engine: "test".to_owned(),
         threads: 1,
         tiers: Tiers { front: Some(Whereabouts::Here), ..Tiers::default() },
         load: Box::new(load),
-        counters: Arc::clone(&counters),
-        hot: Arc::clone(&hot),
+        counters: Arc::default(),
+        hot: HotSet::off(),
         lab: Vec::new(),
         readiness: Readiness::default(),
-    };
+    }
+}
+
+/// What serves `root` of `fs` under every engine.
+pub(crate) fn http(
+    fs: &dyn Fs,
+    root: &Path,
+    limits: Limits,
+    seen: &Seen,
+    accounts: Option<&Accounts>,
+) -> Setup {
+    let hot = Arc::clone(&seen.hot);
+    let status = StatusPage { hot: Arc::clone(&hot), ..status_page() };
+    let counters = Arc::clone(&status.counters);
     let site = Site::open(fs, "/", root).expect("the folder is there");
     let aside = Site::open(fs, "/aside", &root.join("aside")).ok();
     let sites = std::iter::once(site).chain(aside).collect();

@@ -12,7 +12,7 @@ use plimsoll_engine::{Connections, Kind, Plan, SystemFs, WhenFull, bind, block_o
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Fs, Io, Setup, Stop};
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, open_store, store_at, store_server};
 use crate::binary::skipped;
 use crate::counted::counted;
 use crate::ftp::ftp;
@@ -31,6 +31,9 @@ pub enum Engine {
 
 /// Seeds of the simulator on each commit; `PLIMSOLL_SEEDS` says otherwise.
 const SEEDS: u64 = 200;
+
+/// Of so many seeds, one is for a store apart, too.
+const APART_EVERY: usize = 10;
 
 /// Workers of a pool: more than any behaviour has connections open at a time.
 const WORKERS: usize = 128;
@@ -55,6 +58,18 @@ pub fn under<F: Future<Output = ()> + 'static>(
                 simulated(seed, Faults::splits(), &scenario(), behaviour);
             }
         }
+    }
+}
+
+/// Runs `behaviour` against `scenario` where the accounts' files are at a store apart: in the simulator with
+/// fewer seeds, and in a long run for real, too.
+pub fn apart<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
+    let scenario = Scenario { apart: true, ..scenario() };
+    for seed in every_seed().step_by(APART_EVERY) {
+        simulated(seed, Faults::splits(), &scenario, behaviour);
+    }
+    if cfg!(feature = "every-engine") {
+        for_real(Engine::Epoll, Kind::Epoll, &scenario, behaviour);
     }
 }
 
@@ -110,7 +125,15 @@ impl Simulation {
         let open = Arc::<AtomicUsize>::default();
         scenario.tree.plant_in(server.disk(), root);
         server.disk().mkdir(SIMULATED_DATA).expect("an empty disk");
-        let accounts = accounts_of(scenario, &**server.disk(), Path::new(SIMULATED_DATA));
+        let accounts = scenario.accounts.clone().map(|settings| {
+            let data = Path::new(SIMULATED_DATA);
+            let mut store = open_store(&**server.disk(), data);
+            if scenario.apart {
+                let (at, setup) = (Address::Ip((server.ip(), 7071).into()), store_server(store, &seen.hot));
+                store = store_at(&sim.serve(&server, &at, &setup).expect("the address is free"));
+            }
+            Accounts::open(store, data, settings)
+        });
         let setup = setup_of(scenario, &**server.disk(), root, &seen, accounts.as_ref());
         let serve = |port, setup| {
             let at = Address::Ip((server.ip(), port).into());
@@ -134,11 +157,6 @@ impl Simulation {
         };
         Simulation { sim, server, client, scene }
     }
-}
-
-fn accounts_of(scenario: &Scenario, fs: &dyn Fs, data: &Path) -> Option<Accounts> {
-    let settings = scenario.accounts.clone()?;
-    Some(Accounts::open(fs, data, settings))
 }
 
 fn setup_of(
@@ -197,11 +215,16 @@ fn for_real<F: Future<Output = ()> + 'static>(
     scenario.tree.plant(folder.path());
     let seen = Seen::new(scenario.hot);
     let data = tempfile::tempdir().expect("a temporary folder");
-    let accounts = accounts_of(scenario, &SystemFs, data.path());
+    let store = scenario.accounts.is_some().then(|| open_store(&SystemFs, data.path()));
+    let apart = store.clone().filter(|_| scenario.apart);
+    let apart = apart.map(|store| start(kind, store_server(store, &seen.hot), None, scenario.grace));
+    let store = apart.as_ref().map(|running| store_at(&running.at)).or(store);
+    let settings = scenario.accounts.clone().zip(store);
+    let accounts = settings.map(|(settings, store)| Accounts::open(store, data.path(), settings));
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
     let ftp = ftp_of(scenario, &SystemFs, folder.path(), accounts.as_ref());
     let running = start(kind, setup, ftp, scenario.grace);
-    let (at, ftp_at) = (running.at, running.ftp_at);
+    let (at, ftp_at) = (running.at.clone(), running.ftp_at.clone());
     let (stop, connections) = (running.stop.clone(), Arc::clone(&running.connections));
     let root = folder.path().to_owned();
     let passed = block_on(kind, move |io| {
@@ -223,8 +246,12 @@ fn for_real<F: Future<Output = ()> + 'static>(
         };
         within_time(io, behaviour(scene))
     });
-    running.stop.order();
-    running.thread.join().expect("the server's thread does not panic").expect("the server ends well");
+    for running in std::iter::once(&running).chain(&apart) {
+        running.stop.order();
+    }
+    for thread in std::iter::once(running.thread).chain(apart.map(|apart| apart.thread)) {
+        thread.join().expect("the server's thread does not panic").expect("the server ends well");
+    }
     assert_eq!(running.connections.panicked() > 0, scenario.panics, "connections that panicked");
     passed.expect("the behaviour (its message is above)");
 }

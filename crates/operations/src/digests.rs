@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plimsoll_io::{File, Work};
-use plimsoll_store::{Algorithm, Error as StoreError, FileDigest};
+use plimsoll_io::{File, Stat, Work};
+use plimsoll_store::apart::Elsewhere;
+use plimsoll_store::{Algorithm, Error as StoreError, FileDigest, Path};
 
 use crate::Operations;
 use crate::caller::Caller;
@@ -23,7 +24,7 @@ impl Operations {
     /// cannot be read.
     pub async fn digest(&self, caller: &Caller, file: File, algorithm: Algorithm) -> Result<Vec<u8>, Error> {
         // Held until the digest is made or given up.
-        let _turn = self.0.digests.begin(caller.identity.account.id).ok_or(StoreError::Busy)?;
+        let _turn = self.digest_turn(caller)?;
         let mut going = FileDigest::new(algorithm, file);
         loop {
             // One turn at a time, so that others' digests are made in between.
@@ -36,12 +37,37 @@ impl Operations {
     }
 }
 
+impl Operations {
+    /// As [`Operations::digest`], of a file at a store elsewhere; and what is known of that very file.
+    ///
+    /// # Errors
+    /// As [`Operations::digest`], and as [`Elsewhere::digest`].
+    pub async fn digest_elsewhere(
+        &self,
+        caller: &Caller,
+        home: &Elsewhere,
+        path: &Path,
+        algorithm: Algorithm,
+    ) -> Result<(Stat, Vec<u8>), Error> {
+        let _turn = self.digest_turn(caller)?;
+        Ok(home.digest(caller.io(), path, algorithm).await?)
+    }
+
+    /// The right to have a digest made for the caller, wherever that is done; it ends when it is dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`].
+    pub fn digest_turn(&self, caller: &Caller) -> Result<DigestTurn<'_>, Error> {
+        Ok(self.0.digests.begin(caller.identity.account.id).ok_or(StoreError::Busy)?)
+    }
+}
+
 /// How many digests each account has under way.
 #[derive(Default)]
 pub(crate) struct UnderWay(Mutex<HashMap<i64, usize>>);
 
 /// The right to have one under way; it ends when it is dropped.
-struct Turn<'a> {
+pub struct DigestTurn<'a> {
     under_way: &'a UnderWay,
     account: i64,
 }
@@ -52,7 +78,7 @@ impl UnderWay {
     }
 
     /// Another one of an account; `None` if it, or all together, have as many as may be.
-    fn begin(&self, account: i64) -> Option<Turn<'_>> {
+    fn begin(&self, account: i64) -> Option<DigestTurn<'_>> {
         let mut counts = self.counts();
         if counts.values().sum::<usize>() >= DIGESTS_MAX {
             return None;
@@ -60,12 +86,12 @@ impl UnderWay {
         let count = counts.entry(account).or_default();
         (*count < DIGESTS_PER_ACCOUNT_MAX).then(|| {
             *count += 1;
-            Turn { under_way: self, account }
+            DigestTurn { under_way: self, account }
         })
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for DigestTurn<'_> {
     fn drop(&mut self) {
         let mut counts = self.under_way.counts();
         if let Some(count) = counts.get_mut(&self.account) {

@@ -68,7 +68,8 @@ fn store_word(error: &store::Error) -> &'static str {
         store::Error::Quota => "quota",
         store::Error::Full => "disk full",
         store::Error::TooManyUploads => "too many uploads",
+        store::Error::TooManyEntries => "too many entries",
         store::Error::InUse | store::Error::Busy => "busy",
-        store::Error::Denied(_) | store::Error::Failed(_) => "failed",
+        store::Error::Denied(_) | store::Error::Failed(_) | store::Error::Away => "failed",
     }
 }

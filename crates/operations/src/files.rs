@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use plimsoll_auth::Permissions;
-use plimsoll_io::{Existing, File};
-use plimsoll_store::{Condition, Copied, Depth, Edition, Moved, Path, Removed, What};
+use plimsoll_io::Existing;
+use plimsoll_store::{Condition, Copied, Depth, Files, Moved, Path, Removed, What};
 
 use crate::Operations;
 use crate::caller::Caller;
@@ -19,10 +19,8 @@ use crate::sharing::{is_free, is_there};
 
 /// What may be read, to be opened beneath its root.
 pub struct Reading {
-    /// The folder that the path begins at.
-    pub root: File,
-    /// The edition that the folder was in when this was asked.
-    pub edition: Edition,
+    /// Where the path begins, as it was when this was asked.
+    pub files: Files,
     /// The path.
     pub path: Path,
     /// What of a folder is shown.
@@ -35,10 +33,8 @@ pub struct Reading {
 
 /// As [`Reading`], where nothing is recorded.
 pub struct Looked {
-    /// The folder that the path begins at.
-    pub root: File,
-    /// The edition that the folder was in when this was asked.
-    pub edition: Edition,
+    /// Where the path begins, as it was when this was asked.
+    pub files: Files,
     /// The path.
     pub path: Path,
     /// What of a folder is shown.
@@ -64,9 +60,7 @@ impl Operations {
     pub async fn read(&self, caller: &Caller, place: &Place, operation: Operation) -> Result<Reading, Error> {
         let transfer = self.begin_at(caller, operation, place);
         match self.look(caller, place).await {
-            Ok(Looked { root, edition, path, shown, may }) => {
-                Ok(Reading { root, edition, path, shown, may, transfer })
-            }
+            Ok(Looked { files, path, shown, may }) => Ok(Reading { files, path, shown, may, transfer }),
             Err(error) => transfer.end(Err(error)),
         }
     }
@@ -78,9 +72,8 @@ impl Operations {
     pub async fn look(&self, caller: &Caller, place: &Place) -> Result<Looked, Error> {
         let permitted = self.permit(caller, place, &[Right::Read]).await?;
         let shown = permitted.only.map_or(Shown::All, Shown::Only);
-        let (root, edition) = (permitted.home.files().clone(), permitted.home.edition());
-        let (path, may) = (permitted.path, permitted.may);
-        Ok(Looked { root, edition, path, shown, may })
+        let (files, path, may) = (permitted.home.files(), permitted.path, permitted.may);
+        Ok(Looked { files, path, shown, may })
     }
 
     /// Makes a folder.

@@ -30,6 +30,7 @@ use plimsoll_store::Store;
 
 pub use accounts::WhoAmI;
 pub use caller::{Caller, Protocol, Visitor};
+pub use digests::DigestTurn;
 pub use error::Error;
 pub use files::{Looked, Reading, Shown};
 pub use meter::Meter;
@@ -59,6 +60,11 @@ impl Operations {
     /// The auth tier, for what is no operation: settings and readiness.
     pub fn auth(&self) -> &Auth {
         &self.0.auth
+    }
+
+    /// The store, for what is no operation: readiness.
+    pub fn store(&self) -> &Store {
+        &self.0.store
     }
 
     /// Where operations are recorded.

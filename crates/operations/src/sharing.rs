@@ -117,7 +117,6 @@ pub(crate) async fn is_free(io: &Io, at: &Permitted) -> Result<(), Error> {
 
 /// Whether there is anything at a place.
 pub(crate) async fn is_there(io: &Io, at: &Permitted) -> Result<(), Error> {
-    let (files, path) = (at.home.files().clone(), at.path.clone());
-    let opened = io.files(move |fs| fs.open_beneath(&files, path.as_bytes()).map(drop)).await;
-    opened.map_err(|error| plimsoll_store::Error::from(error).into())
+    at.home.stat(io, &at.path).await?;
+    Ok(())
 }

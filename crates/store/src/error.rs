@@ -70,6 +70,12 @@ pub enum Error {
     /// The server may not: the operator's rights on the disk forbid it.
     #[error("the system refuses it: {0}")]
     Denied(io::Error),
+    /// The folder has more in it than is listed.
+    #[error("more entries than are listed")]
+    TooManyEntries,
+    /// The store is another server, and it did not answer. Whether it was done is not known.
+    #[error("the store did not answer")]
+    Away,
     /// Too much is waiting; nothing was begun.
     #[error("too much is waiting")]
     Busy,

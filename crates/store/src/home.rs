@@ -25,7 +25,7 @@ use crate::write::written::Written;
 
 /// The files of one account. Clones are the same home.
 #[derive(Clone)]
-pub struct Home(Arc<Inner>);
+pub(crate) struct Home(Arc<Inner>);
 
 struct Inner {
     name: String,
@@ -145,17 +145,17 @@ impl Home {
     }
 
     /// The account's name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.0.name
     }
 
     /// The folder that its paths begin at, to open files for reading beneath.
-    pub fn files(&self) -> &File {
+    pub(crate) fn files(&self) -> &File {
         &self.0.files
     }
 
     /// The edition that its files are in.
-    pub fn edition(&self) -> Edition {
+    pub(crate) fn edition(&self) -> Edition {
         self.0.edition.get()
     }
 
@@ -198,11 +198,17 @@ impl Home {
         self.0.syncs.sync(fs, files).map_err(Error::Failed)
     }
 
+    /// What is known of what a reader finds at `path`.
+    pub(crate) async fn look_up(&self, io: &Io, path: &Path) -> Result<Stat> {
+        let (files, path) = (self.0.files.clone(), path.clone());
+        Ok(io.files(move |fs| fs.stat(&fs.open_beneath(&files, path.as_bytes())?)).await?)
+    }
+
     /// What it holds.
     ///
     /// # Errors
     /// What keeps it from being counted.
-    pub async fn usage(&self, io: &Io) -> Result<Usage> {
+    pub(crate) async fn usage(&self, io: &Io) -> Result<Usage> {
         if let Some(usage) = self.known_usage() {
             return Ok(usage);
         }

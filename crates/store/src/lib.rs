@@ -11,6 +11,7 @@
 //! 4. A path becomes a file in `home.rs` and nowhere else, beneath the home and never outside.
 #![forbid(unsafe_code)]
 
+pub mod apart;
 mod change;
 mod condition;
 mod durability;
@@ -21,18 +22,17 @@ pub mod limits;
 mod path;
 mod store;
 mod sweep;
+mod tier;
 mod usage;
 mod write;
 
-pub use change::{Copied, Depth, End, Moved, Removed, What};
+pub use change::{Copied, Depth, Moved, Removed, What};
 pub use condition::{Condition, Said};
 pub use durability::Durability;
 pub use edition::Edition;
 pub use error::Error;
-pub use home::Home;
 pub use path::{BadPath, Path};
-pub use store::{Settings, Store};
+pub use store::Settings;
+pub use tier::{End, Files, Home, Store, Upload};
 pub use usage::{Quota, Usage};
-pub use write::{
-    Algorithm, Begin, Committed, Expected, FileDigest, KeptUpload, NewUpload, Terms, Upload, UploadId,
-};
+pub use write::{Algorithm, Begin, Committed, Expected, FileDigest, KeptUpload, NewUpload, Terms, UploadId};

@@ -39,5 +39,26 @@ pub const COPIES_PER_HOME_MAX: usize = 8;
 pub const HOMES_OPEN_MAX: usize = 1_024;
 /// The part of them that is closed when there are more: few, since each is counted anew at its next change.
 pub const HOMES_CLOSED_PARTS: usize = 64;
+/// How long a connection to a store elsewhere may take to be made.
+pub const STORE_CONNECT_TIME: Duration = Duration::from_secs(3);
+/// How long a store elsewhere may take to answer, or to give leave for the bytes of an upload: a commit waits
+/// for its disk.
+pub const STORE_ANSWER_TIME: Duration = Duration::from_secs(30);
+/// How long it may take for what takes as long as a file or a tree is large: digests, copies, moves and
+/// removals.
+pub const STORE_LONG_ANSWER_TIME: Duration = Duration::from_secs(600);
+/// How long nothing may come, or be taken, in the middle of a file on its way from or to a store elsewhere.
+pub const STORE_BETWEEN_BYTES_TIME: Duration = Duration::from_secs(30);
+/// Connections to a store elsewhere that a thread keeps when nothing is under way on them.
+pub const STORE_CONNECTIONS_KEPT_MAX: usize = 64;
+/// How long such a connection is kept: less than the store waits for another request on it.
+pub const STORE_CONNECTION_KEPT_TIME: Duration = Duration::from_secs(20);
+/// Bytes of an answer of a store elsewhere: the listing of a folder of as many entries as are listed, with
+/// long names.
+pub const STORE_ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Digests of whole files that fronts may have under way; more are refused.
+pub const DIGESTS_MAX: usize = 64;
+/// Bytes of the last frame of an upload, which has digests at most.
+pub const ENDING_BYTES_MAX: usize = 4 * 1024;
 /// How long an upload is kept for its owner to go on with, from its last byte.
 pub const UPLOAD_KEPT_TIME: Duration = Duration::from_secs(24 * 3600);

@@ -4,13 +4,14 @@
 //! control character; so it means the same to a file system as to whoever compares it.
 
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, PATH_NAMES_MAX};
+use serde::{Deserialize, Serialize};
 
 /// A path in a home. The empty path is the home itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path(Vec<u8>);
 
 /// What is wrong with a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BadPath {
     /// An empty name between slashes.
     #[error("a path has \"//\" in it")]

@@ -41,7 +41,7 @@ impl Default for Settings {
 
 /// Homes on a local file system. Clones are the same store.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub(crate) struct Store(Arc<Inner>);
 
 struct Inner {
     accounts: File,
@@ -59,7 +59,7 @@ impl Store {
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
+    pub(crate) fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
         let root = fs.open_root(root)?;
         let accounts = folder_in(fs, &root, ACCOUNTS)?;
         let syncs = Arc::new(Syncs::new(settings.durability));
@@ -71,7 +71,7 @@ impl Store {
     ///
     /// # Errors
     /// What keeps the home from being opened.
-    pub async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
+    pub(crate) async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
         if let Some(home) = self.known(account) {
             return Ok(home);
         }

@@ -4,12 +4,13 @@
 //! What must hold: a fresh count always agrees.
 
 use plimsoll_io::{File, FileKind, Fs};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits::LEVELS_MAX;
 
 /// What a home holds, or what a change adds to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Bytes in files.
     pub bytes: u64,
@@ -20,7 +21,7 @@ pub struct Usage {
 }
 
 /// What a home may hold. None is no bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// Bytes in files. Uploads under way may take as much again.
     pub bytes: Option<u64>,

@@ -22,6 +22,7 @@ pub mod limits;
 mod metrics;
 mod refusal;
 mod resource;
+mod store_tier;
 pub mod time;
 mod uploads;
 
@@ -35,6 +36,7 @@ use plimsoll_wire::http::status::Status;
 pub use self::auth_tier::AuthTier;
 use self::refusal::Refusal;
 use self::resource::Resource;
+pub use self::store_tier::StoreTier;
 
 /// What an operator sets of the API.
 #[derive(Clone, Copy, Debug, Default)]

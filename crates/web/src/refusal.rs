@@ -124,6 +124,15 @@ impl From<StoreError> for Refusal {
                 let detail = "Too many uploads are under way. Finish some, or discard some of GET /uploads.";
                 return Refusal::later(Status::TOO_MANY_REQUESTS, detail, None);
             }
+            StoreError::TooManyEntries => {
+                let detail =
+                    "The folder has too many entries to be listed. Move some of them to other folders.";
+                return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
+            }
+            StoreError::Away => {
+                let detail = "The files cannot be reached just now. Look before trying again.";
+                return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
+            }
             StoreError::Busy => {
                 let detail = "Too much is going on; try again shortly.";
                 return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);

@@ -113,7 +113,7 @@ async fn a_crowd_with_one_name_is_told_when_to_come_back(scene: Scene) {
     assert_eq!(again.status, 201, "{}", again.text());
 }
 
-behaviours!(scenario;
+behaviours!(scenario and apart;
     who_guesses_at_a_log_in_is_told_when_to_come_back,
     who_guesses_with_each_request_is_told_when_to_come_back,
     who_makes_accounts_without_end_is_told_when_to_come_back,

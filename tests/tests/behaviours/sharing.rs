@@ -253,7 +253,7 @@ async fn a_file_that_is_replaced_stays_shared(scene: Scene) {
     assert_eq!(bob.get("/shared/alice/other").await.text(), "newer");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and apart;
     what_is_shared_to_be_read_is_read_and_not_changed,
     above_a_share_there_is_nothing_but_the_way_to_it,
     a_folder_is_shared_with_all_that_is_in_it,

@@ -333,7 +333,7 @@ async fn conditions_are_weighed_again_when_the_file_is_complete(scene: Scene) {
     assert_eq!(alice.get("/files/a.txt").await.text(), "first");
 }
 
-behaviours!(scenario;
+behaviours!(scenario and apart;
     a_file_comes_in_parts,
     an_empty_file_is_complete_at_once,
     what_can_be_done_is_told_to_anybody,

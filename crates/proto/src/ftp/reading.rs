@@ -3,8 +3,10 @@
 //! It sends nothing. What must hold: guests only read, and hidden names are not there for them, as over HTTP.
 
 use plimsoll_auth::Permissions;
-use plimsoll_io::{Entry, File, FileKind, Stat, Work};
+use plimsoll_io::{Entry, File, FileKind, Fs, Stat, Work};
 use plimsoll_operations::{Error, GUEST, Operation, Place, Shown, Transfer};
+use plimsoll_store::apart::{Contents, Elsewhere, Wanted};
+use plimsoll_store::{Files, Path};
 use plimsoll_wire::ftp::listing::Rights;
 
 use super::answer::Answer;
@@ -12,25 +14,66 @@ use super::conversation::Conversation;
 use super::limits::LISTING_ENTRIES_MAX;
 use super::listing::ONLY_READ;
 use super::place::{NOT_THERE, Spot};
-use super::refusal::not_read;
+use super::refusal::{not_read, not_read_elsewhere};
 use super::state::Who;
 use crate::http::site::is_hidden;
 
 /// What may be read, to be opened beneath its root.
 #[derive(Clone)]
 pub(super) struct Readable {
-    root: File,
-    name: Vec<u8>,
+    at: At,
     shown: Shown,
     is_site: bool,
     /// What whoever asks may do with what is in it.
     pub(super) rights: Rights,
 }
 
+/// Where it is.
+#[derive(Clone)]
+enum At {
+    /// Beneath a folder that is open here.
+    Folder(File, Vec<u8>),
+    /// At a store elsewhere.
+    Elsewhere(Elsewhere, Path),
+}
+
+/// A file that was opened, and what is known of it.
+pub(super) enum Opened {
+    /// Here.
+    Here(File, Stat),
+    /// At a store elsewhere, from where it comes as it is read.
+    Elsewhere(Box<Contents>),
+}
+
+impl Opened {
+    pub(super) fn stat(&self) -> Stat {
+        match self {
+            Opened::Here(_, stat) => *stat,
+            Opened::Elsewhere(contents) => contents.stat(),
+        }
+    }
+}
+
+impl At {
+    fn new(files: Files, path: Path) -> At {
+        match files {
+            Files::Here { folder, .. } => At::Folder(folder, path.as_bytes().to_vec()),
+            Files::Apart(home) => At::Elsewhere(home, path),
+        }
+    }
+
+    fn is_top(&self) -> bool {
+        match self {
+            At::Folder(_, name) => name.is_empty(),
+            At::Elsewhere(_, path) => path.is_root(),
+        }
+    }
+}
+
 impl Readable {
     /// What whoever asks may do with itself: nobody removes a home.
     pub(super) fn own_rights(&self) -> Rights {
-        Rights { remove: self.rights.remove && !self.name.is_empty(), ..self.rights }
+        Rights { remove: self.rights.remove && !self.at.is_top(), ..self.rights }
     }
 }
 
@@ -47,9 +90,8 @@ impl Conversation<'_> {
             Spot::Place(place) => {
                 let (operations, caller) = self.caller().await?;
                 let looked = operations.look(&caller, place).await?;
-                let name = looked.path.as_bytes().to_vec();
-                let rights = rights(looked.may);
-                Ok(Readable { root: looked.root, name, shown: looked.shown, is_site: false, rights })
+                let (at, rights) = (At::new(looked.files, looked.path), rights(looked.may));
+                Ok(Readable { at, shown: looked.shown, is_site: false, rights })
             }
         }
     }
@@ -63,7 +105,7 @@ impl Conversation<'_> {
         match spot {
             Spot::Owners => Err(NOT_THERE),
             Spot::Site(name) => {
-                let shown = Place::own(plimsoll_store::Path::parse(name).map_err(|_| NOT_THERE)?);
+                let shown = Place::own(Path::parse(name).map_err(|_| NOT_THERE)?);
                 let record = self.shared.served.recorder.begin(&self.visitor(), operation, GUEST, &shown);
                 match self.of_site(name) {
                     Ok(readable) => Ok((readable, record)),
@@ -76,10 +118,9 @@ impl Conversation<'_> {
             Spot::Place(place) => {
                 let (operations, caller) = self.caller().await?;
                 let reading = operations.read(&caller, place, operation).await?;
-                let name = reading.path.as_bytes().to_vec();
-                let rights = rights(reading.may);
-                let (root, shown) = (reading.root, reading.shown);
-                Ok((Readable { root, name, shown, is_site: false, rights }, reading.transfer))
+                let (at, rights) = (At::new(reading.files, reading.path), rights(reading.may));
+                let shown = reading.shown;
+                Ok((Readable { at, shown, is_site: false, rights }, reading.transfer))
             }
         }
     }
@@ -88,17 +129,20 @@ impl Conversation<'_> {
         let site = self.shared.settings.guests.as_ref().filter(|_| matches!(self.state.who, Who::Guest));
         let site = site.filter(|_| !is_hidden(name)).ok_or(NOT_THERE)?;
         Ok(Readable {
-            root: site.root().clone(),
-            name: name.to_vec(),
+            at: At::Folder(site.root().clone(), name.to_vec()),
             shown: Shown::All,
             is_site: true,
             rights: ONLY_READ,
         })
     }
 
-    /// Opens a file.
-    pub(super) async fn open(&self, readable: Readable) -> Result<(File, Stat), Error> {
-        let Readable { root, name, shown, .. } = readable;
+    /// Opens a file, to be read from `offset` on.
+    pub(super) async fn open(&self, readable: Readable, offset: u64) -> Result<Opened, Error> {
+        let Readable { at, shown, .. } = readable;
+        let (root, name) = match at {
+            At::Folder(root, name) => (root, name),
+            At::Elsewhere(home, path) => return self.open_elsewhere(&home, &path, &shown, offset).await,
+        };
         let opened = self.shared.io.files(move |fs| {
             let file = fs.open_beneath(&root, &name)?;
             let stat = fs.stat(&file)?;
@@ -106,17 +150,52 @@ impl Conversation<'_> {
         });
         let (file, stat) = opened.await.map_err(not_read)?;
         match (stat.kind, shown) {
-            (FileKind::File, Shown::All) => Ok((file, stat)),
+            (FileKind::File, Shown::All) => Ok(Opened::Here(file, stat)),
             (FileKind::Folder, _) => Err(plimsoll_store::Error::IsFolder.into()),
             _ => Err(Error::NOT_FOUND),
         }
     }
 
+    async fn open_elsewhere(
+        &self,
+        home: &Elsewhere,
+        path: &Path,
+        shown: &Shown,
+        offset: u64,
+    ) -> Result<Opened, Error> {
+        let io = &self.shared.io;
+        if *shown != Shown::All {
+            // Files are not read here, and what a folder is may be said.
+            let stat = home.stat(io, path).await.map_err(not_read_elsewhere)?;
+            let is_folder = stat.kind == FileKind::Folder;
+            return Err(if is_folder { plimsoll_store::Error::IsFolder.into() } else { Error::NOT_FOUND });
+        }
+        let mut wanted = Wanted::default();
+        if offset > 0 {
+            wanted.fields.push(("Range", format!("bytes={offset}-")));
+        }
+        let contents = home.get(io, path, wanted).await.map_err(not_read_elsewhere)?;
+        Ok(Opened::Elsewhere(Box::new(contents)))
+    }
+
+    /// Where a file is of which a digest is wanted that is made elsewhere.
+    pub(super) fn elsewhere(readable: &Readable) -> Option<(Elsewhere, Path)> {
+        match &readable.at {
+            At::Elsewhere(home, path) if readable.shown == Shown::All => Some((home.clone(), path.clone())),
+            _ => None,
+        }
+    }
+
     /// What is known of a file or folder.
     pub(super) async fn stat(&self, readable: Readable) -> Result<Stat, Error> {
-        let Readable { root, name, shown, .. } = readable;
-        let looked = self.shared.io.files(move |fs| fs.stat(&fs.open_beneath(&root, &name)?));
-        let stat = looked.await.map_err(not_read)?;
+        let (io, shown) = (&self.shared.io, readable.shown);
+        let stat = match readable.at {
+            At::Folder(root, name) => {
+                let looked = io.files(move |fs| fs.stat(&fs.open_beneath(&root, &name)?));
+                looked.await.map_err(not_read)?
+            }
+            At::Elsewhere(home, path) => home.stat(io, &path).await.map_err(not_read_elsewhere)?,
+        };
         match (stat.kind, shown) {
             (FileKind::Folder, _) | (FileKind::File, Shown::All) => Ok(stat),
             _ => Err(Error::NOT_FOUND),
@@ -129,17 +208,27 @@ impl Conversation<'_> {
         readable: Readable,
         write: impl FnOnce(Vec<Entry>) -> Vec<u8> + Send + 'static,
     ) -> Result<Vec<u8>, Error> {
-        let Readable { root, name, shown, is_site, .. } = readable;
-        let listed = self.shared.io.ask(Work::Listings, move |fs| {
-            let mut entries = fs.list(&root, &name, LISTING_ENTRIES_MAX)?;
+        let Readable { at, shown, is_site, .. } = readable;
+        let io = &self.shared.io;
+        let show = move |mut entries: Vec<Entry>| {
             entries.retain(|entry| match &shown {
                 Shown::All => !(is_site && is_hidden(&entry.name)),
                 Shown::Only(names) => names.contains(&entry.name),
             });
             entries.retain(|entry| entry.stat.kind != FileKind::Other);
             entries.sort_by(|one, other| one.name.cmp(&other.name));
-            Ok(write(entries))
-        });
-        listed.await.map_err(not_read)
+            write(entries)
+        };
+        let listed = match at {
+            At::Folder(root, name) => {
+                let list = move |fs: &dyn Fs| Ok(show(fs.list(&root, &name, LISTING_ENTRIES_MAX)?));
+                io.ask(Work::Listings, list).await
+            }
+            At::Elsewhere(home, path) => {
+                let entries = home.list(io, &path, LISTING_ENTRIES_MAX).await.map_err(not_read_elsewhere)?;
+                io.ask(Work::Listings, move |_| Ok(show(entries))).await
+            }
+        };
+        listed.map_err(not_read)
     }
 }

@@ -40,6 +40,14 @@ pub(super) fn not_read(error: io::Error) -> Error {
     }
 }
 
+/// As [`not_read`], of what is at a store elsewhere.
+pub(super) fn not_read_elsewhere(error: StoreError) -> Error {
+    match error {
+        StoreError::NotFolder | StoreError::Path(_) => Error::NOT_FOUND,
+        other => other.into(),
+    }
+}
+
 fn of_auth(error: &AuthError) -> Answer {
     match error {
         AuthError::NotFound => NOT_THERE,
@@ -82,6 +90,8 @@ fn of_store(error: StoreError) -> Answer {
                 format!("There are {bytes} bytes and no more: begin there with REST {bytes}."),
             );
         }
+        E::TooManyEntries => (450, "The folder has too many entries to be listed; move some elsewhere."),
+        E::Away => (450, "The files cannot be reached just now; look before you try again."),
         E::InUse => (450, "Somebody is writing to it right now; try again when they have done."),
         E::Busy => (450, "Too much is going on; try again shortly."),
         E::Denied(error) => {

@@ -13,6 +13,8 @@ use plimsoll_io::{
     Deadline, Either, File, FileRange, Io, Lease, Peer, Segment, Stream, Tx, Want, join, select,
 };
 use plimsoll_operations::{Arriving, Transfer};
+use plimsoll_store::Error as StoreError;
+use plimsoll_store::apart::Contents;
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
 
@@ -176,6 +178,28 @@ impl Moving<'_> {
             converted
         })
         .await
+    }
+
+    /// Sends what comes from elsewhere as it comes, as it is or as text, and the end.
+    pub(super) async fn send_contents(
+        &self,
+        data: &mut Stream,
+        mut contents: Box<Contents>,
+        is_image: bool,
+    ) -> Result<(), Stopped> {
+        let (mut text, mut pushed) = (ToNetwork::default(), 0);
+        while let Some(lease) = contents.next().await.map_err(|_| Stopped::File(StoreError::Away.into()))? {
+            pushed += lease.len() as u64;
+            data.tx.push(if is_image {
+                Segment::Lease(lease)
+            } else {
+                let mut converted = Vec::with_capacity(lease.len() + lease.len() / 16);
+                text.convert(&lease, &mut converted);
+                Segment::Owned(converted)
+            });
+            self.drain(&mut data.tx, UNSENT_DATA_BYTES_MAX, pushed).await?;
+        }
+        self.end(data, pushed).await
     }
 
     async fn send_chunks(

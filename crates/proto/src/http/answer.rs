@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_io::{File, FileRange};
+use plimsoll_store::apart::Contents;
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::status::Status;
 
@@ -51,6 +52,8 @@ pub enum Body {
     File(FileRange),
     /// Ranges of a file with heads between them, and the close: a multipart body.
     Parts(Vec<(Vec<u8>, Range<u64>)>, File, Vec<u8>),
+    /// Bytes that come from a store elsewhere as they are sent.
+    Contents(Box<Contents>),
 }
 
 /// Room for the usual head, so that it is allocated once; a small body may come behind it.
@@ -118,12 +121,13 @@ impl Body {
                 let parts = parts.iter().map(|(head, range)| head.len() as u64 + range.end - range.start);
                 parts.sum::<u64>() + close.len() as u64
             }
+            Body::Contents(contents) => contents.len(),
         }
     }
 
-    /// Whether it holds a file open.
+    /// Whether it holds a file open, or a connection to where one is.
     pub(super) fn has_file(&self) -> bool {
-        matches!(self, Body::File(_) | Body::Parts(..))
+        matches!(self, Body::File(_) | Body::Parts(..) | Body::Contents(_))
     }
 
     /// Bytes of it that were made for it and are in memory until they are sent; small ones are not counted.

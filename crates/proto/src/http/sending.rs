@@ -7,6 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use plimsoll_io::{Deadline, FileRange, Segment, Tx};
+use plimsoll_store::apart::Contents;
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
@@ -92,6 +93,27 @@ async fn push<S>(
             }
             push_made(close, pushed, tx);
         }
+        Body::Contents(contents) => {
+            tx.push(Segment::Owned(head));
+            // Apart, as what plain connections need no room for.
+            Box::pin(push_contents(*contents, pushed, tx, deadline, shared)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Pushes bytes as they come from elsewhere, no faster than they are taken.
+async fn push_contents<S>(
+    mut contents: Contents,
+    pushed: &mut u64,
+    tx: &mut Tx,
+    deadline: &Deadline,
+    shared: &Shared<S>,
+) -> io::Result<()> {
+    while let Some(lease) = contents.next().await? {
+        *pushed += lease.len() as u64;
+        tx.push(Segment::Lease(lease));
+        drain(tx, UNSENT_BYTES_MAX, deadline, shared.limits().send_time).await?;
     }
     Ok(())
 }

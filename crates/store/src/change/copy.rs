@@ -3,6 +3,7 @@
 //! What must hold: a copy is made in `pending`, synced, and put in place as a whole.
 
 use plimsoll_io::{Entry, Existing, File, FileKind, Fs, Io, Stat, Work};
+use serde::{Deserialize, Serialize};
 
 use super::rename::{End, check_apart, check_depth};
 use super::way::Aside;
@@ -14,7 +15,7 @@ use crate::write::UploadId;
 use crate::write::claim::Claim;
 
 /// How much of a folder is copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Depth {
     /// The folder without what is in it.
     Zero,
@@ -30,7 +31,7 @@ struct Made {
 }
 
 /// What became of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copied {
     /// Whether nothing had the new name before.
     pub created: bool,
@@ -43,7 +44,7 @@ impl End {
     ///
     /// # Errors
     /// As [`End::rename`]; [`Error::Busy`] while many copies to the same home are under way.
-    pub async fn copy(self, io: &Io, to: End, existing: Existing, depth: Depth) -> Result<Copied> {
+    pub(crate) async fn copy(self, io: &Io, to: End, existing: Existing, depth: Depth) -> Result<Copied> {
         to.home.usage(io).await?;
         let (made, replaced) = (UploadId::draw(io), UploadId::draw(io));
         let (home, under_way) = (to.home.clone(), to.home.begin_copy()?);
@@ -62,7 +63,7 @@ impl End {
     ///
     /// # Errors
     /// As [`End::copy`].
-    pub async fn check_copy(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
+    pub(crate) async fn check_copy(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
         let (from, to) = (self.clone(), to.clone());
         let checked = io.offload(Work::Writes, move |fs| {
             check_apart(&from, &to)?;

@@ -14,7 +14,7 @@ impl Home {
     ///
     /// # Errors
     /// [`Error::AlreadyExists`], whatever has the name; [`Error::NoFolder`]; [`Error::Quota`].
-    pub async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
+    pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
         if path.is_root() {
             return Err(Error::AlreadyExists);
         }

@@ -12,4 +12,5 @@ mod way;
 
 pub use copy::{Copied, Depth};
 pub use remove::{Removed, What};
-pub use rename::{End, Moved};
+pub(crate) use rename::End;
+pub use rename::Moved;

@@ -2,6 +2,7 @@
 //!
 //! What must hold: a folder goes as a whole: it is moved out of the home at once and cleared away after.
 
+use serde::{Deserialize, Serialize};
 use std::io;
 
 use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
@@ -15,14 +16,14 @@ use crate::usage::{self, Usage};
 use crate::write::UploadId;
 
 /// What was removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
     /// All that is gone.
     pub usage: Usage,
 }
 
 /// What may be removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// Whatever it is, a folder with all that is in it.
     Any,
@@ -38,7 +39,13 @@ impl Home {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Precondition`], [`Error::Home`]; [`Error::IsFolder`],
     /// [`Error::NotFolder`] and [`Error::NotEmpty`] if it is another thing.
-    pub async fn remove(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<Removed> {
+    pub(crate) async fn remove(
+        &self,
+        io: &Io,
+        path: Path,
+        what: What,
+        condition: Condition,
+    ) -> Result<Removed> {
         self.usage(io).await?;
         let (home, asked, when) = (self.clone(), path.clone(), condition.clone());
         let removed = io.offload(Work::Writes, move |fs| home.remove_now(fs, &asked, what, &when)).await??;
@@ -57,7 +64,13 @@ impl Home {
     ///
     /// # Errors
     /// As [`Home::remove`].
-    pub async fn check_removal(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<()> {
+    pub(crate) async fn check_removal(
+        &self,
+        io: &Io,
+        path: Path,
+        what: What,
+        condition: Condition,
+    ) -> Result<()> {
         let home = self.clone();
         let checked = io.offload(Work::Writes, move |fs| {
             let _state = home.lock();

@@ -4,6 +4,7 @@
 //! changes homes counts for the one that has it.
 
 use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
+use serde::{Deserialize, Serialize};
 
 use super::remove::subtree;
 use super::way::Aside;
@@ -16,17 +17,17 @@ use crate::write::UploadId;
 
 /// One end of a move or copy.
 #[derive(Clone)]
-pub struct End {
+pub(crate) struct End {
     /// The home.
-    pub home: Home,
+    pub(crate) home: Home,
     /// The path in it.
-    pub path: Path,
+    pub(crate) path: Path,
     /// What that home may hold.
-    pub quota: Quota,
+    pub(crate) quota: Quota,
 }
 
 /// What became of a move or copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
     /// Whether nothing had the new name before.
     pub created: bool,
@@ -71,7 +72,7 @@ impl End {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::AlreadyExists`] unless `existing` is to be replaced;
     /// [`Error::NoFolder`], [`Error::IntoItself`], [`Error::OtherDisk`], [`Error::Quota`].
-    pub async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<Moved> {
+    pub(crate) async fn rename(self, io: &Io, to: End, existing: Existing) -> Result<Moved> {
         self.home.usage(io).await?;
         to.home.usage(io).await?;
         let (id, home) = (UploadId::draw(io), to.home.clone());
@@ -89,7 +90,7 @@ impl End {
     ///
     /// # Errors
     /// As [`End::rename`].
-    pub async fn check_rename(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
+    pub(crate) async fn check_rename(&self, io: &Io, to: &End, existing: Existing) -> Result<()> {
         let (from, to) = (self.clone(), to.clone());
         let checked = io.offload(Work::Writes, move |fs| {
             check_apart(&from, &to)?;

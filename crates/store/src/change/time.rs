@@ -15,7 +15,7 @@ impl Home {
     ///
     /// # Errors
     /// [`Error::NotFound`], also for a link; [`Error::Home`].
-    pub async fn set_modified(&self, io: &Io, path: Path, modified: Duration) -> Result<Stat> {
+    pub(crate) async fn set_modified(&self, io: &Io, path: Path, modified: Duration) -> Result<Stat> {
         let home = self.clone();
         let set = io.offload(Work::Writes, move |fs| {
             let state = home.change();

@@ -5,6 +5,7 @@
 //! the file that its path stands for, or what was kept of an upload that was begun after that file was
 //! changed last.
 
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -19,9 +20,11 @@ use super::upload::{Slot, Upload};
 use super::written::{Offset, Stay, Written};
 use crate::error::{Error, Result};
 use crate::home::Home;
+use crate::path::Path;
+use crate::usage::Quota;
 
 /// Where an upload begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Begin {
     /// At the start. Kept uploads to the same path that nobody is writing to are thrown away.
     Start,
@@ -76,7 +79,7 @@ impl Home {
     /// As [`Home::upload`]; [`Error::Offset`] with the largest offset that there is, if that is too small;
     /// [`Error::InUse`] if somebody else goes on with the same upload at the same time; [`Error::Busy`] while
     /// many long copies to the home are under way.
-    pub async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
+    pub(crate) async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         self.usage(io).await?;
         let asked = Asked { id: UploadId::draw(io), terms, from, keep, now: io.wall() };
         let home = self.clone();
@@ -86,6 +89,20 @@ impl Home {
             upload.copy_begin(self, source).await?;
         }
         Ok(upload)
+    }
+
+    /// The offset at which such an upload would begin at the end, as things stand.
+    pub(crate) async fn end_of(&self, io: &Io, path: &Path, keep: bool) -> Result<u64> {
+        let (home, now, id) = (self.clone(), io.wall(), UploadId::draw(io));
+        let terms = Terms::any(path.clone(), Quota::default());
+        let asked = Asked { id, terms, from: Begin::End, keep, now };
+        let found = io.offload(Work::Writes, move |fs| {
+            Ok(match home.base(fs, &asked)? {
+                Base::Nothing => 0,
+                Base::Kept(_, at) | Base::File(_, at) => at,
+            })
+        });
+        found.await?
     }
 
     fn begin(&self, fs: &dyn Fs, asked: Asked) -> Result<Begun> {

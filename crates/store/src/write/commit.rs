@@ -4,8 +4,10 @@
 //! before it the file is synced, after it the folder, and only then is it confirmed.
 
 use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
+use serde::{Deserialize, Serialize};
 
 use super::id::UploadId;
+use crate::apart::SaidStat;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::home::{Home, Place, State, weight};
@@ -24,11 +26,12 @@ pub struct Terms {
 }
 
 /// What became of an upload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Committed {
     /// Whether nothing had the name before.
     pub created: bool,
     /// The file as it is now.
+    #[serde(with = "SaidStat")]
     pub stat: Stat,
 }
 

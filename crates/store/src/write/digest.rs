@@ -3,6 +3,7 @@
 //! It does not know how they are written in a field. What must hold: every digest that was sent is checked,
 //! and one that does not match stops the commit.
 
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -15,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::limits::{DIGEST_CHUNK_BYTES, DIGEST_TURN_BYTES};
 
 /// How a digest is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Algorithm {
     /// RFC 1321; it finds accidents, not forgers.
     Md5,
@@ -28,7 +29,7 @@ pub enum Algorithm {
 }
 
 /// What a client said of the bytes that it sends.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
     /// Their number, if it is known before they have come.
     pub bytes: Option<u64>,

@@ -3,6 +3,7 @@
 //! Writing to them is [`super::upload`]'s. What must hold: one is told of only after its file and its record
 //! are synced; an expired one is gone for everybody at once.
 
+use serde::{Deserialize, Serialize};
 use std::sync::{PoisonError, Weak};
 use std::time::SystemTime;
 
@@ -29,7 +30,7 @@ pub struct NewUpload {
 }
 
 /// A kept upload, as its owner sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptUpload {
     /// Its name.
     pub id: UploadId,
@@ -50,7 +51,7 @@ impl Home {
     ///
     /// # Errors
     /// As [`Home::upload`].
-    pub async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
+    pub(crate) async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
         self.usage(io).await?;
         let (home, id, now) = (self.clone(), UploadId::draw(io), io.wall());
         io.offload(Work::Writes, move |fs| home.keep_now(fs, id, new, now)).await?
@@ -85,7 +86,7 @@ impl Home {
     ///
     /// # Errors
     /// [`Error::NotFound`], also for one that has expired.
-    pub async fn kept(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
+    pub(crate) async fn kept(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
         let (home, now) = (self.clone(), io.wall());
         io.offload(Work::Writes, move |fs| home.look_so_far(fs, id, now)).await?
     }
@@ -95,7 +96,7 @@ impl Home {
     ///
     /// # Errors
     /// What keeps it from being read.
-    pub async fn pending_at(&self, io: &Io, path: &Path) -> Result<Option<KeptUpload>> {
+    pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Option<KeptUpload>> {
         let (home, path, now) = (self.clone(), path.clone(), io.wall());
         io.offload(Work::Writes, move |fs| Ok(home.kept_at(fs, &path, now)?.into_iter().next())).await?
     }
@@ -163,7 +164,7 @@ impl Home {
     ///
     /// # Errors
     /// What keeps them from being read.
-    pub async fn all_kept(&self, io: &Io) -> Result<Vec<KeptUpload>> {
+    pub(crate) async fn all_kept(&self, io: &Io) -> Result<Vec<KeptUpload>> {
         let (home, now) = (self.clone(), io.wall());
         let listed = io.offload(Work::Listings, move |fs| {
             let ids: Vec<UploadId> = home.lock().uploads.keys().copied().collect();
@@ -181,7 +182,7 @@ impl Home {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::InUse`].
-    pub async fn discard(&self, io: &Io, id: UploadId) -> Result<()> {
+    pub(crate) async fn discard(&self, io: &Io, id: UploadId) -> Result<()> {
         let (home, now) = (self.clone(), io.wall());
         let discarded = io.offload(Work::Writes, move |fs| {
             home.look_at(fs, id, now)?;

@@ -25,4 +25,4 @@ pub use commit::{Committed, Terms};
 pub use digest::{Algorithm, Expected, FileDigest};
 pub use id::UploadId;
 pub use kept::{KeptUpload, NewUpload};
-pub use upload::Upload;
+pub(crate) use upload::Upload;

@@ -17,7 +17,7 @@ use crate::home::Home;
 use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, HELD_BYTES_MAX};
 
 /// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
-pub struct Upload {
+pub(crate) struct Upload {
     io: Io,
     terms: Terms,
     /// How many bytes it may come to; none if nobody said.
@@ -45,7 +45,7 @@ impl Home {
     /// # Errors
     /// Whatever can be told before the first byte: that its folder is not there, that a folder has its name,
     /// [`Error::Precondition`], [`Error::Quota`], [`Error::TooManyUploads`].
-    pub async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
+    pub(crate) async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
         let (asked, now) = (terms.clone(), io.wall());
@@ -66,7 +66,7 @@ impl Home {
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Offset`] with the offset that it does stand at.
-    pub async fn go_on(
+    pub(crate) async fn go_on(
         &self,
         io: &Io,
         id: UploadId,
@@ -128,27 +128,27 @@ impl Upload {
     }
 
     /// The offset that it began at: how many bytes it had before the first that came this time.
-    pub fn begun_at(&self) -> u64 {
+    pub(crate) fn begun_at(&self) -> u64 {
         self.begun_at
     }
 
     /// Bytes that came so far, with those that it began with.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// The path that it is to have.
-    pub fn to(&self) -> &crate::Path {
+    pub(crate) fn to(&self) -> &crate::Path {
         &self.terms.to
     }
 
     /// Whether its commit waits for the disk.
-    pub fn is_synced(&self) -> bool {
+    pub(crate) fn is_synced(&self) -> bool {
         self.is_synced
     }
 
     /// How many there will be, if that was announced.
-    pub fn announced(&self) -> Option<u64> {
+    pub(crate) fn announced(&self) -> Option<u64> {
         self.announced
     }
 
@@ -156,15 +156,7 @@ impl Upload {
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Quota`], [`Error::Full`], [`Error::Failed`]; the upload cannot go on then.
-    pub async fn write(&mut self, piece: Detached) -> Result<()> {
-        self.write_all([piece]).await
-    }
-
-    /// As [`Upload::write`], for several pieces at once: they are written together.
-    ///
-    /// # Errors
-    /// As [`Upload::write`].
-    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
+    pub(crate) async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
         for piece in pieces {
             self.bytes += piece.len() as u64;
             if self.announced.is_some_and(|most| self.bytes > most) {
@@ -186,8 +178,8 @@ impl Upload {
     /// written and synced by the commit; where nothing is synced, so is all of it.
     ///
     /// # Errors
-    /// As [`Upload::write`].
-    pub async fn prepare(&mut self) -> Result<()> {
+    /// As [`Upload::write_all`].
+    pub(crate) async fn prepare(&mut self) -> Result<()> {
         if !self.is_synced {
             // There is nothing to wait for: the commit writes what is left by the way.
             return Ok(());
@@ -199,21 +191,14 @@ impl Upload {
         prepared.await
     }
 
-    /// Ends the upload: its path stands for it from now on.
+    /// Ends the upload, if the digests of all its bytes, also those of earlier times, are these: its path
+    /// stands for it from now on. A kept upload for which they are not is thrown away: nothing that could
+    /// still come would mend it.
     ///
     /// # Errors
     /// Whatever keeps it from being so; the path stands for what it did before. [`Error::Failed`] alone
     /// leaves open which. If the future is dropped, it is done all the same.
-    pub async fn commit(self) -> Result<Committed> {
-        self.commit_whole(Vec::new()).await
-    }
-
-    /// As [`Upload::commit`], if the digests of all its bytes, also those of earlier times, are these. A kept
-    /// upload for which they are not is thrown away: nothing that could still come would mend it.
-    ///
-    /// # Errors
-    /// As [`Upload::commit`], and [`Error::Digest`].
-    pub async fn commit_whole(mut self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
+    pub(crate) async fn commit_whole(mut self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
@@ -229,7 +214,7 @@ impl Upload {
     ///
     /// # Errors
     /// [`Error::Digest`] if the part is not what it should be; it does not count then.
-    pub async fn pause(mut self) -> Result<u64> {
+    pub(crate) async fn pause(mut self) -> Result<u64> {
         let (pieces, quota) = (self.take_held(), self.terms.quota);
         let paused = self.work(Work::Writes, move |fs, slot| {
             slot.take().ok_or(Error::InUse)?.write_last(fs, &pieces, quota)?.pause(fs)
@@ -238,7 +223,7 @@ impl Upload {
     }
 
     /// As dropping it, and waits until it is settled: whoever asks after that is told of all that has come.
-    pub async fn give_up(mut self) {
+    pub(crate) async fn give_up(mut self) {
         let (pieces, quota) = (self.take_held(), self.terms.quota);
         let settled = self.work(self.settles, move |fs, slot| {
             slot.take().into_iter().for_each(|written| written.give_up(fs, &pieces, quota));

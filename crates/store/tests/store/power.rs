@@ -358,10 +358,8 @@ fn a_time_that_is_set() {
         },
         after: |scene, confirmed| {
             doing(async move {
-                use plimsoll_io::Fs as _;
                 assert_eq!(scene.contents("a"), Some(large(1)));
-                let (disk, files) = (scene.host.disk(), scene.home.files());
-                let told = disk.stat(&disk.open_beneath(files, b"a").unwrap()).unwrap().modified;
+                let told = scene.home.stat(&scene.io, &path("a")).await.unwrap().modified;
                 assert!(!confirmed || told == std::time::Duration::from_secs(1), "{told:?}");
                 Ok(())
             })

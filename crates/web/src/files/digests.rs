@@ -39,7 +39,7 @@ fn listed(request: &Request<'_>, field: Field) -> Result<Vec<(Algorithm, Vec<u8>
 }
 
 /// Whether the request wants a file's digest (RFC 9530, section 4).
-pub(super) fn are_wanted(request: &Request<'_>) -> bool {
+pub(crate) fn are_wanted(request: &Request<'_>) -> bool {
     wants_sha256(request.head.all(request.block, Field::WantReprDigest))
 }
 
@@ -49,7 +49,7 @@ pub(super) fn are_wanted(request: &Request<'_>) -> bool {
 ///
 /// # Errors
 /// As `making`.
-pub(super) async fn with(
+pub(crate) async fn with(
     request: &mut Request<'_>,
     answer: Answer,
     making: impl Future<Output = Result<Vec<u8>, Error>>,

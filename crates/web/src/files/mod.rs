@@ -2,7 +2,8 @@
 //!
 //! One file for each thing that is done. What must hold: both are the same but for whose home it is.
 
-mod digests;
+pub(crate) mod digests;
+mod elsewhere;
 mod folder;
 mod read;
 mod remove;
@@ -17,7 +18,7 @@ use crate::Ask;
 use crate::refusal::Refusal;
 
 pub(crate) use self::digests::{of_content, of_representation};
-pub(crate) use self::read::owners;
+pub(crate) use self::read::{owners, why_not};
 pub(crate) use self::spot::Spot;
 pub(crate) use self::upload::tagged;
 

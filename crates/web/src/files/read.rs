@@ -5,15 +5,15 @@
 
 use std::io;
 
-use plimsoll_io::{Entry, FileKind, Stat};
+use plimsoll_io::{Entry, File, FileKind, Stat};
 use plimsoll_operations::{Caller, Error, Operation, Operations, Reading, Shown, Transfer};
 use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner, Root};
 use plimsoll_proto::http::{Answer, Request};
-use plimsoll_store::{Algorithm, Error as StoreError};
+use plimsoll_store::{Algorithm, Error as StoreError, Files};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
-use super::{Spot, digests};
+use super::{Spot, digests, elsewhere};
 use crate::refusal::Refusal;
 use crate::{Ask, credentials};
 
@@ -24,21 +24,28 @@ pub(super) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
     if asked.name.is_empty() && !spot.is_folder {
         return Ok(redirect(reading.transfer, &asked));
     }
-    // To compute a digest, the file must be open.
-    let edition = Some(reading.edition).filter(|_| !digests::are_wanted(ask.request));
-    let root = Root { folder: reading.root.clone(), edition };
+    let root = match reading.files.clone() {
+        // To compute a digest, the file must be open.
+        Files::Here { folder, edition } => {
+            Root { folder, edition: Some(edition).filter(|_| !digests::are_wanted(ask.request)) }
+        }
+        Files::Apart(home) => {
+            let operations = &ask.web.operations;
+            return elsewhere::get(ask.request, (operations, &caller), reading, &home, &asked).await;
+        }
+    };
     match site::look_up(ask.request, &root, &asked.name, Manner::Private).await {
         Ok(Found::File(found)) if reading.shown == Shown::All => {
             send(ask.request, found, reading.transfer, (&ask.web.operations, &caller)).await
         }
         Ok(Found::File(_)) => Ok(reading.transfer.end(Err(Error::NOT_FOUND))?),
         Ok(Found::FolderWithoutSlash) => Ok(redirect(reading.transfer, &asked)),
-        Ok(Found::Folder) => list(ask.request, reading, &asked).await,
+        Ok(Found::Folder) => list(ask.request, &root.folder, reading, &asked).await,
         Err(error) => Ok(reading.transfer.end(Err(why_not(error)))?),
     }
 }
 
-fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {
+pub(super) fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {
     transfer.becomes(Operation::List);
     transfer.done();
     site::redirect(asked).field("Cache-Control", "private, no-cache")
@@ -75,14 +82,19 @@ async fn send(
     Ok(answer)
 }
 
-async fn list(request: &Request<'_>, reading: Reading, asked: &Asked<'_>) -> Result<Answer, Refusal> {
-    let Reading { root, shown, mut transfer, .. } = reading;
+async fn list(
+    request: &Request<'_>,
+    root: &File,
+    reading: Reading,
+    asked: &Asked<'_>,
+) -> Result<Answer, Refusal> {
+    let Reading { shown, mut transfer, .. } = reading;
     transfer.becomes(Operation::List);
     let only = match shown {
         Shown::All => None,
         Shown::Only(names) => Some(names),
     };
-    match site::list(request, &root, asked, Manner::Private, only).await {
+    match site::list(request, root, asked, Manner::Private, only).await {
         Ok(answer) => {
             transfer.done();
             Ok(answer)
@@ -97,11 +109,13 @@ async fn list(request: &Request<'_>, reading: Reading, asked: &Asked<'_>) -> Res
 }
 
 /// What kept a name from being read: whatever no file can have for a name is not there.
-fn why_not(error: io::Error) -> Error {
+pub(crate) fn why_not(error: io::Error) -> StoreError {
     use io::ErrorKind as Kind;
     match error.kind() {
-        Kind::NotFound | Kind::NotADirectory | Kind::InvalidInput | Kind::InvalidFilename => Error::NOT_FOUND,
-        _ => StoreError::from(error).into(),
+        Kind::NotFound | Kind::NotADirectory | Kind::InvalidInput | Kind::InvalidFilename => {
+            StoreError::NotFound
+        }
+        _ => error.into(),
     }
 }
 

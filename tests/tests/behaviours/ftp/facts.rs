@@ -126,7 +126,7 @@ async fn settings_are_taken_or_refused(scene: Scene) {
     }
 }
 
-behaviours!(with_accounts;
+behaviours!(with_accounts and apart;
     size_is_a_files_in_bytes,
     the_time_of_a_file_is_told_and_set,
     what_is_no_time_is_not_set,

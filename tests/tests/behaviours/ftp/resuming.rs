@@ -194,7 +194,7 @@ async fn a_text_that_was_broken_off_is_kept_as_it_is_stored(scene: Scene) {
     assert_eq!(client.retr("a").await, b"a\nb\nc\n");
 }
 
-behaviours!(with_accounts;
+behaviours!(with_accounts and apart;
     size_tells_where_to_go_on,
     what_size_tells_of_can_be_thrown_away,
     a_file_is_deleted_before_an_upload_of_it,

@@ -121,7 +121,7 @@ async fn an_own_folder_of_that_name_is_shadowed(scene: Scene) {
     assert_eq!(refused.code, 550, "{}", refused.text());
 }
 
-behaviours!(with_accounts;
+behaviours!(with_accounts and apart;
     the_owners_who_share_something_are_listed,
     who_is_given_nothing_sees_no_shared_folder,
     a_share_to_read_is_for_reading,

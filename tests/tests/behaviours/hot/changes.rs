@@ -97,7 +97,7 @@ async fn a_share_that_has_ended_is_over_however_hot_the_file_is(scene: Scene) {
     }
 }
 
-behaviours!(scenario;
+behaviours!(scenario and apart;
     what_is_put_moved_copied_and_removed_is_seen_at_once,
     what_is_in_a_folder_goes_where_that_goes,
     what_ftp_changes_http_sees,

@@ -115,4 +115,4 @@ async fn whoever_reads_gets_what_is_there(scene: Scene) {
     assert!(scene.hot.figures().hits > 0, "seed {seed}");
 }
 
-behaviours!(scenario; whoever_reads_gets_what_is_there);
+behaviours!(scenario and apart; whoever_reads_gets_what_is_there);

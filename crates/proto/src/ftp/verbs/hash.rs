@@ -6,24 +6,35 @@
 
 use std::cell::Cell;
 
+use plimsoll_operations::Error;
 use plimsoll_store::Algorithm;
 use plimsoll_wire::ftp::hash::Algorithm as Named;
 
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reading::Opened;
 use crate::ftp::transfer::{Stopped, listen_during};
 
 pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     let spot = c.state.spot(path)?;
     let readable = c.look(&spot).await?;
-    let (file, stat) = c.open(readable).await?;
+    let (elsewhere, named) = (Conversation::elsewhere(&readable), c.state.digest);
+    let opened = if elsewhere.is_none() { Some(c.open(readable, 0).await?) } else { None };
     let (operations, caller) = c.caller().await?;
-    let operations = operations.clone();
-    let named = c.state.digest;
-    let making = async { operations.digest(&caller, file, algorithm(named)).await.map_err(Stopped::File) };
+    let (operations, by) = (operations.clone(), algorithm(named));
+    let making = async {
+        let made = match (elsewhere, opened) {
+            (Some((home, path)), _) => operations.digest_elsewhere(&caller, &home, &path, by).await,
+            (None, Some(Opened::Here(file, stat))) => {
+                operations.digest(&caller, file, by).await.map(|digest| (stat, digest))
+            }
+            _ => Err(Error::NOT_FOUND),
+        };
+        made.map_err(Stopped::File)
+    };
     let bytes_max = c.shared.limits().line_bytes_max;
     match listen_during(&mut c.control, bytes_max, &Cell::new(0), making).await {
-        Ok(digest) => Ok(Answer::made(213, named.answer_text(stat.size, &digest, path))),
+        Ok((stat, digest)) => Ok(Answer::made(213, named.answer_text(stat.size, &digest, path))),
         Err(Stopped::File(error)) => Err(error.into()),
         Err(stopped) => Err(stopped.answer()),
     }

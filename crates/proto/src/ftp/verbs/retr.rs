@@ -5,22 +5,23 @@
 
 use std::cell::Cell;
 
-use plimsoll_io::File;
 use plimsoll_operations::{Operation, Transfer};
 
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reading::Opened;
 
 pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     let rest = c.state.take_rest();
     let spot = c.state.spot(path)?;
     let (readable, record) = c.read(&spot, Operation::Download).await?;
-    let (file, stat) = match c.open(readable).await {
+    let opened = match c.open(readable, rest).await {
         Ok(opened) => opened,
         Err(error) => {
             return Err(record.end::<(), _>(Err(error)).err().map_or(super::NOT_HERE, Answer::from));
         }
     };
+    let stat = opened.stat();
     if rest > stat.size {
         record.failed("bad request");
         return Err(Answer::made(
@@ -28,12 +29,12 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
             format!("The file has {} bytes: begin with a REST within.", stat.size),
         ));
     }
-    send(c, file, rest..stat.size, record).await
+    send(c, opened, rest..stat.size, record).await
 }
 
 async fn send(
     c: &mut Conversation<'_>,
-    file: File,
+    opened: Opened,
     range: std::ops::Range<u64>,
     mut record: Transfer,
 ) -> Obeyed {
@@ -51,10 +52,12 @@ async fn send(
     c.control.say(&Answer::made(150, format!("Sending {bytes} bytes.")));
     let moved = Cell::new(0);
     let sent = c.transfer(way, &moved, async |data, moving| {
-        if is_image {
-            moving.send_file(data, file, range).await
-        } else {
-            moving.send_text(data, file, range).await
+        match opened {
+            // What was said of a range of nothing is not of the file.
+            Opened::Elsewhere(_) if range.is_empty() => moving.send_made(data, Vec::new()).await,
+            Opened::Elsewhere(contents) => moving.send_contents(data, contents, is_image).await,
+            Opened::Here(file, _) if is_image => moving.send_file(data, file, range).await,
+            Opened::Here(file, _) => moving.send_text(data, file, range).await,
         }
     });
     let sent = sent.await;

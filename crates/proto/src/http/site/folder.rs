@@ -51,6 +51,27 @@ pub async fn list(
     Ok(answer(request, manner, shown.await?))
 }
 
+/// As [`list`], of entries that came from elsewhere. Where it may take its time, too.
+///
+/// # Errors
+/// Too much is waiting.
+pub async fn list_entries(
+    request: &Request<'_>,
+    mut entries: Vec<Entry>,
+    asked: &Asked<'_>,
+    manner: Manner,
+    only: Option<Vec<Vec<u8>>>,
+) -> io::Result<Answer> {
+    let show = Show::new(request, asked, manner);
+    let shown = request.io.ask(Work::Listings, move |_| {
+        if let Some(only) = only {
+            entries.retain(|entry| only.contains(&entry.name));
+        }
+        Ok(show.write(entries))
+    });
+    Ok(answer(request, manner, shown.await?))
+}
+
 /// As [`list`], of entries that are in no folder.
 pub fn listed(request: &Request<'_>, asked: &Asked<'_>, entries: Vec<Entry>) -> Answer {
     let manner = Manner::Private;

@@ -26,7 +26,7 @@ use plimsoll_wire::http::negotiate::prefers_html;
 use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
-pub use self::folder::{list, listed, redirect};
+pub use self::folder::{list, list_entries, listed, redirect};
 pub use self::hot::{HotFigures, HotSet, HotSettings};
 pub use self::listing::rfc3339;
 pub use self::lookup::{Found, FoundFile, look_up};

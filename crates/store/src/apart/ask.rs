@@ -1,0 +1,309 @@
+//! What a front asks a store, as data.
+//!
+//! It says nothing of how it travels. What must hold: a question has all that its answer depends on, but for
+//! the files, the settings and the time; paths are told as their bytes, whatever these are.
+
+use std::time::Duration;
+
+use plimsoll_io::{FileKind, Stat};
+use plimsoll_wire::http::target::{decode_path, encode_path};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::condition::Said;
+use crate::path::Path;
+use crate::usage::Quota;
+use crate::write::{Algorithm, Begin, Committed, Expected, UploadId};
+use crate::{Depth, What};
+
+/// Whose home something is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The account's number, which is never another account's.
+    pub account: i64,
+    /// The account's name.
+    pub name: String,
+}
+
+/// A question about a home.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Asked {
+    /// The home.
+    pub owner: Owner,
+    /// The question.
+    pub question: Question,
+}
+
+/// What is asked; the type of the answer is behind each.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// What does it hold? [`crate::Usage`]
+    Usage,
+    /// What is known of what a reader finds at a path? [`Seen`]
+    Stat(Path),
+    /// What is in a folder? A list of [`Named`].
+    List {
+        /// The folder.
+        path: Path,
+        /// More entries than these are not told: the folder is too large.
+        most: usize,
+    },
+    /// Make a folder. Nothing.
+    MakeFolder {
+        /// The folder.
+        path: Path,
+        /// What the home may hold.
+        quota: Quota,
+    },
+    /// Would this be removed? Nothing.
+    CheckRemoval(Removal),
+    /// Remove. [`crate::Removed`]
+    Remove(Removal),
+    /// Say when something was last changed. [`Seen`]
+    SetModified {
+        /// The file or folder.
+        path: Path,
+        /// The time since 1970.
+        modified: Duration,
+    },
+    /// Would this be moved? Nothing.
+    CheckRename(Path, Destination),
+    /// Move. [`crate::Moved`]
+    Rename(Path, Destination),
+    /// Would this be copied? Nothing.
+    CheckCopy(Path, Destination),
+    /// Copy. [`crate::Copied`]
+    Copy(Path, Destination, Depth),
+    /// Begin an upload that is kept. [`crate::KeptUpload`]
+    Keep {
+        /// Where it goes, and under which terms.
+        terms: SaidTerms,
+        /// How many bytes it will have.
+        bytes: Option<u64>,
+        /// The condition to be asked again with the commit.
+        words: String,
+    },
+    /// Look at a kept upload. [`crate::KeptUpload`]
+    Kept(UploadId),
+    /// The newest kept upload to a path. [`crate::KeptUpload`] or nothing.
+    PendingAt(Path),
+    /// All kept uploads. A list of [`crate::KeptUpload`].
+    AllKept,
+    /// Throw a kept upload away. Nothing.
+    Discard(UploadId),
+    /// At which offset an upload would begin that goes on at the end. A number.
+    EndOf {
+        /// The path.
+        path: Path,
+        /// Whether kept uploads are looked at.
+        keep: bool,
+    },
+    /// The digest of a whole file, and what is known of that very file. [`Seen`], bytes.
+    Digest(Path, Algorithm),
+}
+
+/// What is to be removed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Removal {
+    /// The path.
+    pub path: Path,
+    /// What it must be.
+    pub what: What,
+    /// What must be true of it.
+    pub condition: Said,
+}
+
+/// Where something is moved or copied to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Destination {
+    /// Whose home.
+    pub owner: Owner,
+    /// The path in it.
+    pub path: Path,
+    /// What that home may hold.
+    pub quota: Quota,
+    /// Whether what is there is replaced.
+    pub replaces: bool,
+}
+
+/// [`crate::Terms`] as data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SaidTerms {
+    /// The path that it gets.
+    pub to: Path,
+    /// What must be true of what is there.
+    pub condition: Said,
+    /// What the home may hold.
+    pub quota: Quota,
+}
+
+/// A file that is asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Get {
+    /// Whose home it is in.
+    pub owner: Owner,
+    /// The path.
+    pub path: Path,
+}
+
+/// An upload to be begun, before its bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NewArrival {
+    /// Whose home it goes to.
+    pub owner: Owner,
+    /// How it begins.
+    pub how: How,
+}
+
+/// How an upload begins.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// As [`crate::Home::upload`].
+    Whole(SaidTerms, Expected),
+    /// As [`crate::Home::upload_from`].
+    From {
+        /// Where it goes, and under which terms.
+        terms: SaidTerms,
+        /// Where it begins.
+        begin: Begin,
+        /// Whether it is kept.
+        keep: bool,
+        /// The offset that this must be: who asked was told so.
+        at: u64,
+    },
+    /// As [`crate::Home::go_on`].
+    GoOn {
+        /// The upload.
+        id: UploadId,
+        /// Where it stands.
+        offset: u64,
+        /// Digests of the part that comes.
+        digests: Vec<(Algorithm, Vec<u8>)>,
+        /// What the home may hold.
+        quota: Quota,
+        /// Whether there must be nothing where it goes.
+        only_new: bool,
+    },
+}
+
+/// What is to become of an upload whose bytes have come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It gets its name, if the digests of all of it are these.
+    Commit(Vec<(Algorithm, Vec<u8>)>),
+    /// It is left for later.
+    Pause,
+    /// It is given up.
+    GiveUp,
+}
+
+/// What has become of it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// It has its name.
+    Committed(Committed),
+    /// It stands at this offset.
+    Paused(u64),
+    /// It is settled.
+    GivenUp,
+}
+
+/// What is known of a file.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Seen(#[serde(with = "SaidStat")] pub Stat);
+
+/// An entry of a folder; its name is percent-encoded.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    #[serde(with = "SaidStat")]
+    pub(crate) stat: Stat,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Stat")]
+pub(crate) struct SaidStat {
+    #[serde(with = "SaidKind")]
+    kind: FileKind,
+    size: u64,
+    device: u64,
+    inode: u64,
+    modified: Duration,
+    changed: Duration,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "FileKind", rename_all = "snake_case")]
+enum SaidKind {
+    File,
+    Folder,
+    Other,
+}
+
+impl Serialize for Path {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        encoded(self.as_bytes()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Path {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Path, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = decoded(&text).ok_or_else(|| D::Error::custom("no path"))?;
+        Path::parse(&bytes).map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for UploadId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for UploadId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UploadId, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        UploadId::parse(text.as_bytes()).ok_or_else(|| D::Error::custom("no upload's name"))
+    }
+}
+
+/// Bytes of a name or path as text.
+pub(crate) fn encoded(bytes: &[u8]) -> String {
+    let mut text = Vec::with_capacity(bytes.len());
+    encode_path(bytes, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// What [`encoded`] wrote.
+pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // A path as a target has it begins with a slash.
+    decode_path(format!("/{text}").as_bytes(), &mut bytes).ok()?;
+    bytes.strip_prefix(b"/").map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_any_bytes_travel() {
+        for name in [&b"plain"[..], b"a b/c%2f\\", b"\xff\xfe", "日本".as_bytes(), b""] {
+            assert_eq!(decoded(&encoded(name)).as_deref(), Some(name), "{name:?}");
+            let path = Path::parse(name).unwrap();
+            let read: Path = serde_json::from_str(&serde_json::to_string(&path).unwrap()).unwrap();
+            assert_eq!(read, path);
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_not_read_as_one() {
+        for text in ["\"..\"", "\"a//b\"", "\"a%00b\"", "7"] {
+            assert!(serde_json::from_str::<Path>(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Where a store answers its fronts.
+//!
+//! It decides nothing: it asks the store that is here, as an operation of this process would. What must hold:
+//! a condition that comes as words is asked under the home's lock; a name that no account can have is no
+//! folder's.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plimsoll_io::{Existing, File, FileKind, Io, Work};
+use serde::Serialize;
+
+use super::ask::{
+    Asked, Destination, Ended, Ending, Get, How, Named, NewArrival, Owner, Question, Removal, SaidTerms,
+    Seen, encoded,
+};
+use super::trouble::Told;
+use crate::condition::{Condition, Said};
+use crate::error::{Error, Result};
+use crate::limits::DIGESTS_MAX;
+use crate::path::Path;
+use crate::write::{Algorithm, FileDigest, NewUpload, Terms};
+use crate::{End, Files, Home, Store, Upload};
+
+/// Answers for a store.
+pub struct Desk {
+    store: Store,
+    /// Makes a condition of its words, which are the protocol's.
+    again: fn(&str) -> Condition,
+    digests: AtomicUsize,
+}
+
+/// A digest under way.
+struct Turn<'a>(&'a AtomicUsize);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Desk {
+    /// Answers for `store`; `again` makes of a condition's words what they ask.
+    pub fn new(store: Store, again: fn(&str) -> Condition) -> Desk {
+        Desk { store, again, digests: AtomicUsize::new(0) }
+    }
+
+    /// The answer to a question, in JSON.
+    pub async fn answer(&self, io: &Io, asked: Asked) -> Vec<u8> {
+        let home = match self.home(io, &asked.owner).await {
+            Ok(home) => home,
+            Err(error) => return told::<()>(Err(error)),
+        };
+        match asked.question {
+            Question::List { path, most } => list(io, &home, &path, most).await,
+            Question::Digest(path, algorithm) => told(self.digest(io, &home, &path, algorithm).await),
+            Question::CheckRename(..)
+            | Question::Rename(..)
+            | Question::CheckCopy(..)
+            | Question::Copy(..) => self.move_or_copy(io, home, asked.question).await,
+            Question::MakeFolder { .. }
+            | Question::CheckRemoval(_)
+            | Question::Remove(_)
+            | Question::SetModified { .. } => self.change(io, &home, asked.question).await,
+            question => self.look(io, &home, question).await,
+        }
+    }
+
+    async fn look(&self, io: &Io, home: &Home, question: Question) -> Vec<u8> {
+        match question {
+            Question::Usage => told(home.usage(io).await),
+            Question::Stat(path) => told(home.stat(io, &path).await.map(Seen)),
+            Question::Kept(id) => told(home.kept(io, id).await),
+            Question::PendingAt(path) => told(home.pending_at(io, &path).await),
+            Question::AllKept => told(home.all_kept(io).await),
+            Question::EndOf { path, keep } => told(home.end_of(io, &path, keep).await),
+            Question::Discard(id) => told(home.discard(io, id).await),
+            Question::Keep { terms, bytes, words } => {
+                let terms = self.terms(terms);
+                told(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
+            }
+            _ => told::<()>(Err(Error::NotFound)),
+        }
+    }
+
+    async fn change(&self, io: &Io, home: &Home, question: Question) -> Vec<u8> {
+        match question {
+            Question::MakeFolder { path, quota } => told(home.make_folder(io, path, quota).await),
+            Question::CheckRemoval(Removal { path, what, condition }) => {
+                told(home.check_removal(io, path, what, self.condition(condition)).await)
+            }
+            Question::Remove(Removal { path, what, condition }) => {
+                told(home.remove(io, path, what, self.condition(condition)).await)
+            }
+            Question::SetModified { path, modified } => {
+                told(home.set_modified(io, path, modified).await.map(Seen))
+            }
+            _ => told::<()>(Err(Error::NotFound)),
+        }
+    }
+
+    async fn move_or_copy(&self, io: &Io, home: Home, question: Question) -> Vec<u8> {
+        let (path, to, depth, is_check) = match question {
+            Question::CheckRename(path, to) => (path, to, None, true),
+            Question::Rename(path, to) => (path, to, None, false),
+            Question::CheckCopy(path, to) => (path, to, Some(crate::Depth::Zero), true),
+            Question::Copy(path, to, depth) => (path, to, Some(depth), false),
+            _ => return told::<()>(Err(Error::NotFound)),
+        };
+        let (to, existing) = match self.end(io, to).await {
+            Ok(end) => end,
+            Err(error) => return told::<()>(Err(error)),
+        };
+        let from = End { home, path, quota: Default::default() };
+        match (depth, is_check) {
+            (None, true) => told(from.check_rename(io, &to, existing).await),
+            (None, false) => told(from.rename(io, to, existing).await),
+            (Some(_), true) => told(from.check_copy(io, &to, existing).await),
+            (Some(depth), false) => told(from.copy(io, to, existing, depth).await),
+        }
+    }
+
+    async fn end(&self, io: &Io, to: Destination) -> Result<(End, Existing)> {
+        let Destination { owner, path, quota, replaces } = to;
+        let existing = if replaces { Existing::Replaced } else { Existing::Kept };
+        Ok((End { home: self.home(io, &owner).await?, path, quota }, existing))
+    }
+
+    async fn digest(
+        &self,
+        io: &Io,
+        home: &Home,
+        path: &Path,
+        algorithm: Algorithm,
+    ) -> Result<(Seen, Vec<u8>)> {
+        let Files::Here { folder, .. } = home.files() else { return Err(Error::Away) };
+        let name = path.as_bytes().to_vec();
+        let opened = io.files(move |fs| {
+            let file = fs.open_beneath(&folder, &name)?;
+            let stat = fs.stat(&file)?;
+            Ok((file, stat))
+        });
+        let (file, stat) = opened.await?;
+        match stat.kind {
+            FileKind::File => Ok((Seen(stat), self.digest_of(io, file, algorithm).await?)),
+            FileKind::Folder => Err(Error::IsFolder),
+            FileKind::Other => Err(Error::NotFound),
+        }
+    }
+
+    /// The digest of a whole file.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if too many are under way; the file cannot be read.
+    pub async fn digest_of(&self, io: &Io, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
+        let _turn = self.turn()?;
+        let mut going = FileDigest::new(algorithm, file);
+        loop {
+            // One turn at a time, so that others' digests are made in between.
+            match io.ask(Work::Chores, move |fs| going.go_on(fs)).await? {
+                ControlFlow::Continue(further) => going = further,
+                ControlFlow::Break(digest) => return Ok(digest),
+            }
+        }
+    }
+
+    fn turn(&self) -> Result<Turn<'_>> {
+        let turn = Turn(&self.digests);
+        if self.digests.fetch_add(1, Ordering::Relaxed) < DIGESTS_MAX { Ok(turn) } else { Err(Error::Busy) }
+    }
+
+    /// The home that a file is asked for in.
+    ///
+    /// # Errors
+    /// What keeps the home from being opened.
+    pub async fn home_of(&self, io: &Io, get: &Get) -> Result<Home> {
+        self.home(io, &get.owner).await
+    }
+
+    /// Begins an upload.
+    ///
+    /// # Errors
+    /// As the home's own.
+    pub async fn begin(&self, io: &Io, arrival: NewArrival) -> Result<Upload> {
+        let home = self.home(io, &arrival.owner).await?;
+        match arrival.how {
+            How::Whole(terms, expected) => home.upload(io, self.terms(terms), expected).await,
+            How::From { terms, begin, keep, at } => {
+                let upload = home.upload_from(io, self.terms(terms), begin, keep).await?;
+                // It has grown since the front was told.
+                if upload.begun_at() == at { Ok(upload) } else { Err(Error::InUse) }
+            }
+            How::GoOn { id, offset, digests, quota, only_new } => {
+                let terms = |to, words: &str| {
+                    let condition = Said { words: words.to_owned(), only_new, only_folder: false };
+                    Terms { to, condition: self.condition(condition), quota }
+                };
+                home.go_on(io, id, offset, digests, terms).await
+            }
+        }
+    }
+
+    /// Ends an upload whose bytes have come.
+    ///
+    /// # Errors
+    /// As [`Upload::commit_whole`] and [`Upload::pause`].
+    pub async fn end_upload(&self, upload: Upload, ending: Ending) -> Result<Ended> {
+        match ending {
+            Ending::Commit(whole) => upload.commit_whole(whole).await.map(Ended::Committed),
+            Ending::Pause => upload.pause().await.map(Ended::Paused),
+            Ending::GiveUp => {
+                upload.give_up().await;
+                Ok(Ended::GivenUp)
+            }
+        }
+    }
+
+    async fn home(&self, io: &Io, owner: &Owner) -> Result<Home> {
+        let name = Path::parse(owner.name.as_bytes())?;
+        if name.as_bytes() != owner.name.as_bytes() || name.depth() != 1 {
+            return Err(Error::NotFound);
+        }
+        self.store.home(io, owner.account, &owner.name).await
+    }
+
+    fn terms(&self, said: SaidTerms) -> Terms {
+        Terms { to: said.to, condition: self.condition(said.condition), quota: said.quota }
+    }
+
+    fn condition(&self, said: Said) -> Condition {
+        let mut condition = (self.again)(&said.words);
+        if said.only_new {
+            condition = condition.and_new();
+        }
+        if said.only_folder {
+            condition = condition.and_folder();
+        }
+        condition
+    }
+}
+
+/// Read and written where it may take its time.
+async fn list(io: &Io, home: &Home, path: &Path, most: usize) -> Vec<u8> {
+    let Files::Here { folder, .. } = home.files() else { return told::<()>(Err(Error::Away)) };
+    let name = path.as_bytes().to_vec();
+    let listed = io.ask(Work::Listings, move |fs| {
+        let entries = fs.list(&folder, &name, most)?;
+        let named = |entry: plimsoll_io::Entry| Named { name: encoded(&entry.name), stat: entry.stat };
+        let named: Vec<Named> = entries.into_iter().map(named).collect();
+        Ok(told(Ok(named)))
+    });
+    match listed.await {
+        Ok(answer) => answer,
+        Err(error) if error.kind() == std::io::ErrorKind::QuotaExceeded => {
+            told::<()>(Err(Error::TooManyEntries))
+        }
+        Err(error) => told::<()>(Err(error.into())),
+    }
+}
+
+/// What was answered, as it travels. What only the log may have stays in it.
+pub fn told<T: Serialize>(answered: Result<T>) -> Vec<u8> {
+    if let Err(error @ (Error::Failed(_) | Error::Denied(_))) = &answered {
+        tracing::error!(%error, "an operation on files failed");
+    }
+    // Strings and numbers into memory: there is nothing here that could fail.
+    serde_json::to_vec(&Told::from(answered)).unwrap_or_default()
+}

@@ -1,0 +1,205 @@
+//! A home at a store elsewhere: each thing that is asked of a home, as a question.
+//!
+//! It decides nothing. What must hold: each question is answered by what a home that is here would say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_io::{Entry, Existing, Io, Stat};
+use serde::de::DeserializeOwned;
+
+use super::ask::{
+    Asked, Destination, How, Named, NewArrival, Owner, Question, Removal, SaidTerms, Seen, decoded,
+};
+use super::remote::Remote;
+use super::upload::Upload;
+use crate::condition::Condition;
+use crate::error::{Error, Result};
+use crate::limits::{STORE_ANSWER_TIME, STORE_LONG_ANSWER_TIME};
+use crate::path::Path;
+use crate::usage::{Quota, Usage};
+use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
+use crate::{Copied, Depth, Moved, Removed, What};
+
+/// A home at a store elsewhere. Clones are the same home.
+#[derive(Clone)]
+pub struct Elsewhere {
+    pub(super) remote: Arc<Remote>,
+    pub(super) owner: Owner,
+}
+
+impl Elsewhere {
+    pub(crate) fn new(remote: Arc<Remote>, account: i64, name: &str) -> Elsewhere {
+        Elsewhere { remote, owner: Owner { account, name: name.to_owned() } }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.owner.name
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, io: &Io, question: Question) -> Result<T> {
+        let patience = question.patience();
+        self.remote.ask(io, patience, &Asked { owner: self.owner.clone(), question }).await
+    }
+
+    /// What is known of what a reader finds at `path`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Away`].
+    pub async fn stat(&self, io: &Io, path: &Path) -> Result<Stat> {
+        self.ask(io, Question::Stat(path.clone())).await.map(|Seen(stat)| stat)
+    }
+
+    /// What is in the folder `path`, in no order, if that is not more than `most`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotFolder`], [`Error::TooManyEntries`], [`Error::Away`].
+    pub async fn list(&self, io: &Io, path: &Path, most: usize) -> Result<Vec<Entry>> {
+        let named: Vec<Named> = self.ask(io, Question::List { path: path.clone(), most }).await?;
+        let entry = |Named { name, stat }| decoded(&name).map(|name| Entry { name, stat });
+        named.into_iter().map(entry).collect::<Option<_>>().ok_or(Error::Away)
+    }
+
+    /// The digest of a whole file, and what is known of that very file.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::IsFolder`], [`Error::Busy`], [`Error::Away`].
+    pub async fn digest(&self, io: &Io, path: &Path, algorithm: Algorithm) -> Result<(Stat, Vec<u8>)> {
+        let (Seen(stat), digest) = self.ask(io, Question::Digest(path.clone(), algorithm)).await?;
+        Ok((stat, digest))
+    }
+
+    pub(crate) async fn usage(&self, io: &Io) -> Result<Usage> {
+        self.ask(io, Question::Usage).await
+    }
+
+    pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
+        self.ask(io, Question::MakeFolder { path, quota }).await
+    }
+
+    pub(crate) async fn check_removal(
+        &self,
+        io: &Io,
+        path: Path,
+        what: What,
+        when: &Condition,
+    ) -> Result<()> {
+        let condition = when.said().clone();
+        self.ask(io, Question::CheckRemoval(Removal { path, what, condition })).await
+    }
+
+    pub(crate) async fn remove(&self, io: &Io, path: Path, what: What, when: &Condition) -> Result<Removed> {
+        let condition = when.said().clone();
+        self.ask(io, Question::Remove(Removal { path, what, condition })).await
+    }
+
+    pub(crate) async fn set_modified(&self, io: &Io, path: Path, modified: Duration) -> Result<Stat> {
+        self.ask(io, Question::SetModified { path, modified }).await.map(|Seen(stat)| stat)
+    }
+
+    /// Where something goes that is moved or copied here.
+    pub(crate) fn destination(&self, path: Path, quota: Quota, existing: Existing) -> Destination {
+        Destination { owner: self.owner.clone(), path, quota, replaces: existing == Existing::Replaced }
+    }
+
+    pub(crate) async fn check_rename(&self, io: &Io, from: Path, to: Destination) -> Result<()> {
+        self.ask(io, Question::CheckRename(from, to)).await
+    }
+
+    pub(crate) async fn rename(&self, io: &Io, from: Path, to: Destination) -> Result<Moved> {
+        self.ask(io, Question::Rename(from, to)).await
+    }
+
+    pub(crate) async fn check_copy(&self, io: &Io, from: Path, to: Destination) -> Result<()> {
+        self.ask(io, Question::CheckCopy(from, to)).await
+    }
+
+    pub(crate) async fn copy(&self, io: &Io, from: Path, to: Destination, depth: Depth) -> Result<Copied> {
+        self.ask(io, Question::Copy(from, to, depth)).await
+    }
+
+    pub(crate) async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
+        let NewUpload { terms, bytes, condition: words } = new;
+        self.ask(io, Question::Keep { terms: said(&terms), bytes, words }).await
+    }
+
+    pub(crate) async fn kept(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
+        self.ask(io, Question::Kept(id)).await
+    }
+
+    pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Option<KeptUpload>> {
+        self.ask(io, Question::PendingAt(path.clone())).await
+    }
+
+    pub(crate) async fn all_kept(&self, io: &Io) -> Result<Vec<KeptUpload>> {
+        self.ask(io, Question::AllKept).await
+    }
+
+    pub(crate) async fn discard(&self, io: &Io, id: UploadId) -> Result<()> {
+        self.ask(io, Question::Discard(id)).await
+    }
+
+    pub(crate) async fn upload(&self, io: &Io, terms: &Terms, expected: Expected) -> Result<Upload> {
+        let announced = expected.bytes;
+        self.begin(io, How::Whole(said(terms), expected), (terms.to.clone(), announced, 0)).await
+    }
+
+    pub(crate) async fn upload_from(
+        &self,
+        io: &Io,
+        terms: &Terms,
+        begin: Begin,
+        keep: bool,
+    ) -> Result<Upload> {
+        let at = match begin {
+            Begin::Start => 0,
+            Begin::Offset(offset) => offset,
+            Begin::End => self.ask(io, Question::EndOf { path: terms.to.clone(), keep }).await?,
+        };
+        self.begin(io, How::From { terms: said(terms), begin, keep, at }, (terms.to.clone(), None, at)).await
+    }
+
+    /// `terms` is asked for what does not depend on the upload: the store knows its path and condition.
+    pub(crate) async fn go_on(
+        &self,
+        io: &Io,
+        id: UploadId,
+        offset: u64,
+        digests: Vec<(Algorithm, Vec<u8>)>,
+        terms: impl FnOnce(Path, &str) -> Terms,
+    ) -> Result<Upload> {
+        let KeptUpload { to, bytes, .. } = self.kept(io, id).await?;
+        let Terms { condition, quota, .. } = terms(to.clone(), "");
+        let only_new = condition.said().only_new;
+        self.begin(io, How::GoOn { id, offset, digests, quota, only_new }, (to, bytes, offset)).await
+    }
+
+    async fn begin(
+        &self,
+        io: &Io,
+        how: How,
+        (to, announced, at): (Path, Option<u64>, u64),
+    ) -> Result<Upload> {
+        let arrival = NewArrival { owner: self.owner.clone(), how };
+        Upload::begin(&self.remote, io, arrival, to, announced, at).await
+    }
+}
+
+impl Question {
+    /// How long the answer is waited for.
+    fn patience(&self) -> Duration {
+        match self {
+            Question::Usage
+            | Question::Remove(_)
+            | Question::Rename(..)
+            | Question::Copy(..)
+            | Question::List { .. }
+            | Question::Digest(..) => STORE_LONG_ANSWER_TIME,
+            _ => STORE_ANSWER_TIME,
+        }
+    }
+}
+
+fn said(terms: &Terms) -> SaidTerms {
+    SaidTerms { to: terms.to.clone(), condition: terms.condition.said().clone(), quota: terms.quota }
+}

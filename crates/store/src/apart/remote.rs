@@ -1,0 +1,148 @@
+//! A store elsewhere, as a front reaches it: connections, and requests with one answer each.
+//!
+//! What the messages say is [`super::ask`]'s. What must hold: a request is sent once, or again where nothing
+//! of it was taken; a connection is kept only when nothing is under way on it, so many of them, so long; the
+//! secret is in every request and in no message of ours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_client::http::{self, Body, Client, Kept, Request, Resolve, Response, Times, Url};
+use plimsoll_io::{Instant, Io};
+use plimsoll_wire::http::status::Status;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use zeroize::Zeroizing;
+
+use super::trouble::Told;
+use crate::error::{Error, Result};
+use crate::limits::{
+    STORE_ANSWER_BYTES_MAX, STORE_ANSWER_TIME, STORE_BETWEEN_BYTES_TIME, STORE_CONNECT_TIME,
+    STORE_CONNECTION_KEPT_TIME, STORE_CONNECTIONS_KEPT_MAX,
+};
+
+/// Where questions are sent.
+pub const QUESTIONS: &str = "/api/store/questions";
+/// Where files come from and go to.
+pub const FILES: &str = "/api/store/files";
+/// Where it is asked whether the store is ready.
+pub const READY: &str = "/api/store/ready";
+/// The field that says which file, or how an upload begins.
+pub const CALL: &str = "Plimsoll-Call";
+/// The field that says what is known of a file that is sent.
+pub const STAT: &str = "Plimsoll-Stat";
+/// The field that says why a file is not sent.
+pub const TROUBLE: &str = "Plimsoll-Trouble";
+
+/// Where a store is.
+#[derive(Clone)]
+pub struct Place {
+    /// Its URL, as the HTTP client takes it.
+    pub url: Url,
+    /// What it and its fronts alone know.
+    pub secret: Zeroizing<String>,
+    /// What looks up the name of its host; without, the URL has an IP address or `localhost`.
+    pub resolve: Option<fn(&Io) -> Resolve>,
+}
+
+/// A store elsewhere.
+pub(crate) struct Remote {
+    place: Place,
+    authorization: Zeroizing<String>,
+}
+
+/// A connection that is kept on a thread.
+struct Idle {
+    kept: Kept,
+    since: Instant,
+}
+
+impl Remote {
+    pub(crate) fn new(place: Place) -> Arc<Remote> {
+        let authorization = Zeroizing::new(format!("Bearer {}", *place.secret));
+        Arc::new(Remote { place, authorization })
+    }
+
+    /// Asks, and waits as long as `patience` for the answer.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        io: &Io,
+        patience: Duration,
+        question: &impl Serialize,
+    ) -> Result<T> {
+        // Strings and numbers into memory: there is nothing here that could fail.
+        let body = serde_json::to_vec(question).unwrap_or_default();
+        let request = self.request("POST", QUESTIONS).field("Content-Type", "application/json");
+        let asked = self.client(io, patience).send_along(request.body(Body::Bytes(body)));
+        self.told(io, asked.await.map_err(away)?).await
+    }
+
+    /// Whether it answers, and takes the secret.
+    pub(crate) async fn is_there(&self, io: &Io) -> Result<()> {
+        let asked = self.client(io, STORE_ANSWER_TIME).send_along(self.request("GET", READY));
+        self.told(io, asked.await.map_err(away)?).await
+    }
+
+    /// A request with the secret in it.
+    pub(super) fn request<'a>(&self, method: &'a str, target: &'a str) -> Request<'a> {
+        Request::new(method, target).field("Authorization", self.authorization.as_str())
+    }
+
+    /// A client on a connection that was kept, if there is one.
+    pub(super) fn client(&self, io: &Io, patience: Duration) -> Client {
+        let times = Times {
+            connect: STORE_CONNECT_TIME,
+            first_byte: patience,
+            between_bytes: STORE_BETWEEN_BYTES_TIME,
+        };
+        let mut client = Client::new(io, self.place.url.clone()).with_times(times);
+        if let Some(resolve) = self.place.resolve {
+            client = client.with_resolve(resolve(io));
+        }
+        match io.shelf().take::<Idle>() {
+            // An older one may be closed at the very moment that a request goes out.
+            Some(idle) if io.now() < idle.since + STORE_CONNECTION_KEPT_TIME => client.with_kept(idle.kept),
+            _ => client,
+        }
+    }
+
+    /// What an answer in JSON says.
+    pub(super) async fn told<T: DeserializeOwned>(
+        &self,
+        io: &Io,
+        mut response: Response<'static>,
+    ) -> Result<T> {
+        check(&response)?;
+        let told: Told<T> = response.json(STORE_ANSWER_BYTES_MAX).await.map_err(away)?;
+        keep(io, response);
+        told.into()
+    }
+}
+
+/// Keeps the connection that an answer came on.
+pub(super) fn keep(io: &Io, response: Response<'static>) {
+    if let Some(kept) = response.into_kept() {
+        io.shelf().put(Idle { kept, since: io.now() }, STORE_CONNECTIONS_KEPT_MAX);
+    }
+}
+
+/// Whether a store has answered, and not somebody who speaks for none.
+pub(super) fn check(response: &Response<'_>) -> Result<()> {
+    match response.status() {
+        Status::OK => Ok(()),
+        Status::UNAUTHORIZED => {
+            tracing::error!("the store does not take the secret; give the same --secret-file to both");
+            Err(Error::Away)
+        }
+        status => {
+            tracing::warn!(status = status.code(), "the store does not answer as a store does");
+            Err(Error::Away)
+        }
+    }
+}
+
+/// There was no answer, or no whole one: nobody knows whether it was done.
+pub(super) fn away(error: http::Error) -> Error {
+    tracing::warn!(%error, "the store did not answer");
+    Error::Away
+}

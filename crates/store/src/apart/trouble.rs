@@ -1,0 +1,125 @@
+//! Errors as data: what a store says to a front that asked for what was not done.
+//!
+//! What must hold: a front can tell from it all that it could tell from the error itself.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::path::BadPath;
+
+/// What is told to who asked from elsewhere.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told<T> {
+    /// The answer.
+    Answer(T),
+    /// Why there is none.
+    Error(Trouble),
+}
+
+/// An [`Error`], each by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "they are those of Error")]
+pub enum Trouble {
+    NotFound,
+    NoFolder,
+    AlreadyExists,
+    IsFolder,
+    NotFolder,
+    NotEmpty,
+    Home,
+    IntoItself,
+    OtherDisk,
+    Path(BadPath),
+    Precondition,
+    Digest,
+    Length,
+    Quota,
+    Full,
+    TooManyUploads,
+    TooManyEntries,
+    Offset(u64),
+    InUse,
+    Denied(String),
+    Busy,
+    Away,
+    Failed(String),
+}
+
+impl<T> From<Result<T, Error>> for Told<T> {
+    fn from(answered: Result<T, Error>) -> Told<T> {
+        answered.map_or_else(|error| Told::Error(error.into()), Told::Answer)
+    }
+}
+
+impl<T> From<Told<T>> for Result<T, Error> {
+    fn from(told: Told<T>) -> Result<T, Error> {
+        match told {
+            Told::Answer(answer) => Ok(answer),
+            Told::Error(trouble) => Err(trouble.into()),
+        }
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        match error {
+            Error::NotFound => Trouble::NotFound,
+            Error::NoFolder => Trouble::NoFolder,
+            Error::AlreadyExists => Trouble::AlreadyExists,
+            Error::IsFolder => Trouble::IsFolder,
+            Error::NotFolder => Trouble::NotFolder,
+            Error::NotEmpty => Trouble::NotEmpty,
+            Error::Home => Trouble::Home,
+            Error::IntoItself => Trouble::IntoItself,
+            Error::OtherDisk => Trouble::OtherDisk,
+            Error::Path(bad) => Trouble::Path(bad),
+            Error::Precondition => Trouble::Precondition,
+            Error::Digest => Trouble::Digest,
+            Error::Length => Trouble::Length,
+            Error::Quota => Trouble::Quota,
+            Error::Full => Trouble::Full,
+            Error::TooManyUploads => Trouble::TooManyUploads,
+            Error::TooManyEntries => Trouble::TooManyEntries,
+            Error::Offset(offset) => Trouble::Offset(offset),
+            Error::InUse => Trouble::InUse,
+            Error::Denied(error) => Trouble::Denied(error.to_string()),
+            Error::Busy => Trouble::Busy,
+            Error::Away => Trouble::Away,
+            Error::Failed(error) => Trouble::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<Trouble> for Error {
+    fn from(trouble: Trouble) -> Error {
+        match trouble {
+            Trouble::NotFound => Error::NotFound,
+            Trouble::NoFolder => Error::NoFolder,
+            Trouble::AlreadyExists => Error::AlreadyExists,
+            Trouble::IsFolder => Error::IsFolder,
+            Trouble::NotFolder => Error::NotFolder,
+            Trouble::NotEmpty => Error::NotEmpty,
+            Trouble::Home => Error::Home,
+            Trouble::IntoItself => Error::IntoItself,
+            Trouble::OtherDisk => Error::OtherDisk,
+            Trouble::Path(bad) => Error::Path(bad),
+            Trouble::Precondition => Error::Precondition,
+            Trouble::Digest => Error::Digest,
+            Trouble::Length => Error::Length,
+            Trouble::Quota => Error::Quota,
+            Trouble::Full => Error::Full,
+            Trouble::TooManyUploads => Error::TooManyUploads,
+            Trouble::TooManyEntries => Error::TooManyEntries,
+            Trouble::Offset(offset) => Error::Offset(offset),
+            Trouble::InUse => Error::InUse,
+            Trouble::Denied(text) => Error::Denied(io::Error::other(text)),
+            Trouble::Busy => Error::Busy,
+            Trouble::Away => Error::Away,
+            Trouble::Failed(text) => Error::Failed(io::Error::other(text)),
+        }
+    }
+}

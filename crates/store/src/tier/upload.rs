@@ -1,0 +1,141 @@
+//! An upload under way, wherever it goes.
+//!
+//! What must hold: what is answered to a commit is what the store says that has the file.
+
+use plimsoll_io::Detached;
+
+use crate::apart;
+use crate::error::Result;
+use crate::write::{self, Algorithm, Committed};
+
+/// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
+pub struct Upload(Way);
+
+enum Way {
+    Here(write::Upload),
+    Apart(apart::Upload),
+}
+
+impl Upload {
+    pub(super) fn here(upload: write::Upload) -> Upload {
+        Upload(Way::Here(upload))
+    }
+
+    pub(super) fn apart(upload: apart::Upload) -> Upload {
+        Upload(Way::Apart(upload))
+    }
+
+    /// The offset that it began at: how many bytes it had before the first that came this time.
+    pub fn begun_at(&self) -> u64 {
+        match &self.0 {
+            Way::Here(upload) => upload.begun_at(),
+            Way::Apart(upload) => upload.begun_at(),
+        }
+    }
+
+    /// Bytes that came so far, with those that it began with.
+    pub fn bytes(&self) -> u64 {
+        match &self.0 {
+            Way::Here(upload) => upload.bytes(),
+            Way::Apart(upload) => upload.bytes(),
+        }
+    }
+
+    /// The path that it is to have.
+    pub fn to(&self) -> &crate::Path {
+        match &self.0 {
+            Way::Here(upload) => upload.to(),
+            Way::Apart(upload) => upload.to(),
+        }
+    }
+
+    /// Whether its commit waits for the disk, as far as is known here.
+    pub fn is_synced(&self) -> bool {
+        match &self.0 {
+            Way::Here(upload) => upload.is_synced(),
+            Way::Apart(_) => true,
+        }
+    }
+
+    /// How many there will be, if that was announced.
+    pub fn announced(&self) -> Option<u64> {
+        match &self.0 {
+            Way::Here(upload) => upload.announced(),
+            Way::Apart(upload) => upload.announced(),
+        }
+    }
+
+    /// Takes the next bytes. If the future is dropped, they are written all the same.
+    ///
+    /// # Errors
+    /// [`crate::Error::Length`], [`crate::Error::Quota`], [`crate::Error::Full`], [`crate::Error::Failed`],
+    /// [`crate::Error::Away`]; the upload cannot go on then.
+    pub async fn write(&mut self, piece: Detached) -> Result<()> {
+        self.write_all([piece]).await
+    }
+
+    /// As [`Upload::write`], for several pieces at once: they are written together.
+    ///
+    /// # Errors
+    /// As [`Upload::write`].
+    pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
+        match &mut self.0 {
+            Way::Here(upload) => upload.write_all(pieces).await,
+            Way::Apart(upload) => upload.write_all(pieces).await,
+        }
+    }
+
+    /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
+    /// written and synced by the commit; where nothing is synced, so is all of it. A store elsewhere is told
+    /// to, and not waited for.
+    ///
+    /// # Errors
+    /// As [`Upload::write`].
+    pub async fn prepare(&mut self) -> Result<()> {
+        match &mut self.0 {
+            Way::Here(upload) => upload.prepare().await,
+            Way::Apart(upload) => upload.prepare().await,
+        }
+    }
+
+    /// Ends the upload: its path stands for it from now on.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being so; the path stands for what it did before. [`crate::Error::Failed`] and
+    /// [`crate::Error::Away`] alone leave open which. If the future is dropped, it is done all the same, or,
+    /// at a store elsewhere, done or not.
+    pub async fn commit(self) -> Result<Committed> {
+        self.commit_whole(Vec::new()).await
+    }
+
+    /// As [`Upload::commit`], if the digests of all its bytes, also those of earlier times, are these. A kept
+    /// upload for which they are not is thrown away: nothing that could still come would mend it.
+    ///
+    /// # Errors
+    /// As [`Upload::commit`], and [`crate::Error::Digest`].
+    pub async fn commit_whole(self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
+        match self.0 {
+            Way::Here(upload) => upload.commit_whole(digests).await,
+            Way::Apart(upload) => upload.commit_whole(digests).await,
+        }
+    }
+
+    /// Leaves a kept upload for later: the offset that it stands at, which is synced.
+    ///
+    /// # Errors
+    /// [`crate::Error::Digest`] if the part is not what it should be; it does not count then.
+    pub async fn pause(self) -> Result<u64> {
+        match self.0 {
+            Way::Here(upload) => upload.pause().await,
+            Way::Apart(upload) => upload.pause().await,
+        }
+    }
+
+    /// As dropping it, and waits until it is settled: whoever asks after that is told of all that has come.
+    pub async fn give_up(self) {
+        match self.0 {
+            Way::Here(upload) => upload.give_up().await,
+            Way::Apart(upload) => upload.give_up().await,
+        }
+    }
+}

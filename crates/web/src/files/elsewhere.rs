@@ -1,0 +1,166 @@
+//! GET and HEAD of what is at a store elsewhere.
+//!
+//! What is sent of a file is decided there, by the very code that sends files that are here: conditions,
+//! ranges and digests are of the file that is open there. What must hold: a GET of a file is one request to
+//! the store; what the store says of itself is not passed on.
+
+use plimsoll_io::{Either, FileKind, select};
+use plimsoll_operations::{Caller, Error, Operation, Operations, Reading, Shown, Transfer};
+use plimsoll_proto::http::limits::LISTING_ENTRIES_MAX;
+use plimsoll_proto::http::site::{self, Asked, Manner};
+use plimsoll_proto::http::{Answer, Body, Request};
+use plimsoll_store::apart::{Contents, Elsewhere, STAT, Wanted};
+use plimsoll_store::{Error as StoreError, Path};
+use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::status::Status;
+
+use super::digests;
+use super::read::{redirect, why_not};
+use crate::refusal::Refusal;
+
+/// What chooses what is sent.
+const CHOOSING: [Field; 7] = [
+    Field::Accept,
+    Field::IfMatch,
+    Field::IfModifiedSince,
+    Field::IfNoneMatch,
+    Field::IfRange,
+    Field::IfUnmodifiedSince,
+    Field::Range,
+];
+
+/// What is of the connection to the store, or the store's own to say to its front.
+const OWN: [&str; 8] =
+    ["Connection", "Content-Length", "Date", "Keep-Alive", STAT, "Server", "Transfer-Encoding", "Trailer"];
+
+pub(super) async fn get(
+    request: &mut Request<'_>,
+    who: (&Operations, &Caller),
+    reading: Reading,
+    home: &Elsewhere,
+    asked: &Asked<'_>,
+) -> Result<Answer, Refusal> {
+    let is_folder = asked.name.is_empty() || asked.name.ends_with(b"/");
+    if is_folder {
+        return list(request, reading, home, asked).await;
+    }
+    let Reading { path, shown, transfer, .. } = reading;
+    if shown != Shown::All {
+        // There are no files here, only ways to what is shared.
+        let stat = home.stat(request.io, &path).await;
+        return match stat.map(|stat| stat.kind) {
+            Ok(FileKind::Folder) => Ok(redirect(transfer, asked)),
+            Ok(_) => Ok(transfer.end(Err(Error::NOT_FOUND))?),
+            Err(error) => Ok(transfer.end(Err(not_read(error)))?),
+        };
+    }
+    match fetch(request, who, home, &path).await {
+        Ok(contents) => Ok(relayed(request, contents, transfer)),
+        Err(Error::Store(StoreError::IsFolder)) => Ok(redirect(transfer, asked)),
+        Err(Error::Store(error)) => Ok(transfer.end(Err(not_read(error)))?),
+        Err(error) => Ok(transfer.end(Err(error))?),
+    }
+}
+
+/// Asks the store for what the request wants of a file.
+async fn fetch(
+    request: &mut Request<'_>,
+    (operations, caller): (&Operations, &Caller),
+    home: &Elsewhere,
+    path: &Path,
+) -> Result<Contents, Error> {
+    let io = request.io;
+    if !digests::are_wanted(request) {
+        return Ok(home.get(io, path, wanted(request)).await?);
+    }
+    let _turn = operations.digest_turn(caller)?;
+    let mut with_digest = wanted(request);
+    with_digest.is_long = true;
+    for value in request.head.all(request.block, Field::WantReprDigest) {
+        with_digest.fields.push(("Want-Repr-Digest", text(value)));
+    }
+    let plain = wanted(request);
+    match select(request.body.gone(), home.get(io, path, with_digest)).await {
+        // Who ends its side goes without, as of a file that is here.
+        Either::Left(()) => Ok(home.get(io, path, plain).await?),
+        Either::Right(got) => Ok(got?),
+    }
+}
+
+fn wanted(request: &Request<'_>) -> Wanted {
+    let mut wanted = Wanted { head_only: request.method() == Method::Head, ..Wanted::default() };
+    for field in CHOOSING {
+        for value in request.head.all(request.block, field) {
+            wanted.fields.push((field.name(), text(value)));
+        }
+    }
+    wanted
+}
+
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).into_owned()
+}
+
+/// What the store answers, as ours.
+fn relayed(request: &Request<'_>, contents: Contents, mut transfer: Transfer) -> Answer {
+    let status = contents.status();
+    let mut answer = Answer::new(status);
+    for (name, value) in contents.fields() {
+        let is_own = OWN.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(name));
+        if let Ok(name) = std::str::from_utf8(name)
+            && !is_own
+        {
+            answer = answer.field(name, value);
+        }
+    }
+    if status != Status::NOT_MODIFIED {
+        answer = answer.body(Body::Contents(Box::new(contents)));
+    }
+    match status {
+        Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
+            return answer.when_sent(move |bytes, whole| {
+                transfer.moved(bytes);
+                if whole {
+                    transfer.done();
+                }
+            });
+        }
+        Status::PRECONDITION_FAILED => transfer.failed("precondition"),
+        Status::RANGE_NOT_SATISFIABLE => transfer.failed("bad request"),
+        _ => transfer.done(),
+    }
+    answer
+}
+
+async fn list(
+    request: &Request<'_>,
+    reading: Reading,
+    home: &Elsewhere,
+    asked: &Asked<'_>,
+) -> Result<Answer, Refusal> {
+    let Reading { path, shown, mut transfer, .. } = reading;
+    let entries = match home.list(request.io, &path, LISTING_ENTRIES_MAX).await {
+        Ok(entries) => entries,
+        Err(error) => {
+            if matches!(error, StoreError::TooManyEntries) {
+                transfer.becomes(Operation::List);
+            }
+            return Ok(transfer.end(Err(not_read(error)))?);
+        }
+    };
+    transfer.becomes(Operation::List);
+    let only = match shown {
+        Shown::All => None,
+        Shown::Only(names) => Some(names),
+    };
+    let listed = site::list_entries(request, entries, asked, Manner::Private, only).await;
+    Ok(transfer.end(listed.map_err(why_not))?)
+}
+
+/// What kept a name from being read: whatever no file can have for a name is not there.
+fn not_read(error: StoreError) -> Error {
+    match error {
+        StoreError::NotFolder | StoreError::Path(_) => Error::NOT_FOUND,
+        other => other.into(),
+    }
+}

@@ -1,0 +1,175 @@
+//! The store tier over HTTP: fronts elsewhere keep homes here, with the secret that they and this server
+//! alone know.
+//!
+//! It decides nothing: the desk answers, and files are sent as an account's are. What must hold: without the
+//! secret nobody learns anything; an upload whose body breaks off before its last frame is given up, and
+//! nothing of it is confirmed.
+
+use std::sync::Arc;
+
+use plimsoll_auth::Secret;
+use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
+use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request, StatusPage};
+use plimsoll_store::apart::{
+    Asked, CALL, Desk, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, QUESTIONS, READY, STAT, Seen,
+    TROUBLE, Trouble, from_ascii, to_ascii, told,
+};
+use plimsoll_store::{Algorithm, Error, Files, Store, Upload};
+use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::status::Status;
+use serde::de::DeserializeOwned;
+
+use crate::files::{digests, why_not};
+use crate::refusal::Refusal;
+use crate::{conditions, json};
+
+/// What answers fronts.
+pub struct StoreTier {
+    desk: Desk,
+    secret: Secret,
+}
+
+impl StoreTier {
+    /// Answers whoever shows `secret` from `store`.
+    pub fn new(store: Store, secret: Secret) -> Arc<StoreTier> {
+        Arc::new(StoreTier { desk: Desk::new(store, conditions::again), secret })
+    }
+
+    async fn serve(&self, request: &mut Request<'_>, path: &[u8]) -> Result<Answer, Refusal> {
+        let shown = request.field(Field::Authorization).unwrap_or_default();
+        let shown = shown.strip_prefix(b"Bearer ").map(Secret::from);
+        if shown.is_none_or(|shown| shown != self.secret) {
+            let refusal = Refusal::new(
+                Status::UNAUTHORIZED,
+                "This is a storage server. Show the secret that its fronts share.",
+            );
+            return Err(refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll store\""));
+        }
+        match (request.method(), path) {
+            (Method::Post, path) if path == QUESTIONS.as_bytes() => {
+                let asked: Asked = json::read(request).await?;
+                Ok(in_json(self.desk.answer(request.io, asked).await))
+            }
+            (Method::Get, path) if path == READY.as_bytes() => Ok(in_json(told(Ok(())))),
+            (Method::Get | Method::Head, path) if path == FILES.as_bytes() => self.send(request).await,
+            (Method::Put, path) if path == FILES.as_bytes() => self.receive(request).await,
+            _ => Err(Refusal::new(Status::NOT_FOUND, "There is no such question.")),
+        }
+    }
+
+    /// A file, or what a front wants of it.
+    async fn send(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
+        let get: Get = call(request)?;
+        match self.look_up(request, &get).await {
+            Ok(found) => self.send_found(request, found).await,
+            Err(error) => Ok(trouble(error)),
+        }
+    }
+
+    async fn look_up(&self, request: &Request<'_>, get: &Get) -> Result<FoundFile, Error> {
+        let home = self.desk.home_of(request.io, get).await?;
+        let Files::Here { folder, edition } = home.files() else { return Err(Error::Away) };
+        // To compute a digest, the file must be open.
+        let root = Root { folder, edition: Some(edition).filter(|_| !digests::are_wanted(request)) };
+        match site::look_up(request, &root, get.path.as_bytes(), Manner::Private).await {
+            Ok(Found::File(found)) => Ok(found),
+            Ok(Found::Folder | Found::FolderWithoutSlash) => Err(Error::IsFolder),
+            Err(error) => Err(why_not(error)),
+        }
+    }
+
+    async fn send_found(&self, request: &mut Request<'_>, found: FoundFile) -> Result<Answer, Refusal> {
+        let (stat, io) = (found.stat, request.io);
+        let file = found.file().filter(|_| digests::are_wanted(request)).cloned();
+        let mut answer = site::send(request, found);
+        let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
+        if let Some(file) = file.filter(|_| is_sent) {
+            let making = async { Ok(self.desk.digest_of(io, file, Algorithm::Sha256).await?) };
+            match digests::with(request, answer, making).await {
+                Ok(with_digest) => answer = with_digest,
+                Err(plimsoll_operations::Error::Store(error)) => return Ok(trouble(error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(answer.field(STAT, to_ascii(&Seen(stat))))
+    }
+
+    /// An upload. That it has begun is said by asking for its first bytes.
+    async fn receive(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
+        let arrival: NewArrival = call(request)?;
+        let upload = match self.desk.begin(request.io, arrival).await {
+            Ok(upload) => upload,
+            Err(error) => return Ok(in_json(told::<Ended>(Err(error)))),
+        };
+        let (upload, ending) = match receive_all(request, upload).await? {
+            Ok(received) => received,
+            Err(error) => return Ok(in_json(told::<Ended>(Err(error)))),
+        };
+        Ok(in_json(told(self.desk.end_upload(upload, ending).await)))
+    }
+}
+
+/// Writes what comes, to the last frame.
+async fn receive_all(
+    request: &mut Request<'_>,
+    mut upload: Upload,
+) -> Result<Result<(Upload, Ending), Error>, Refusal> {
+    let (mut frames, mut ending) = (Frames::default(), None);
+    while let Some(lease) = request.body.recv().await? {
+        let come = frames.read(lease).map_err(|_| Refusal::bad("The body is not in frames."))?;
+        for frame in come {
+            let done = match frame {
+                Frame::Bytes(bytes) => upload.write(bytes.detach()).await,
+                Frame::Prepare => upload.prepare().await,
+                Frame::End(end) => {
+                    ending = Some(end);
+                    Ok(())
+                }
+            };
+            if let Err(error) = done {
+                return Ok(Err(error));
+            }
+        }
+    }
+    match ending {
+        Some(ending) => Ok(Ok((upload, ending))),
+        None => Err(Refusal::bad("The body ended before its last frame.")),
+    }
+}
+
+/// What a request is about.
+fn call<T: DeserializeOwned>(request: &Request<'_>) -> Result<T, Refusal> {
+    let said = request.head.named(request.block, CALL).and_then(from_ascii);
+    said.ok_or_else(|| Refusal::bad(format!("Say what it is about: {CALL}.")))
+}
+
+fn in_json(body: Vec<u8>) -> Answer {
+    let answer = Answer::new(Status::OK).field("Content-Type", "application/json");
+    answer.field("Cache-Control", "no-store").body(Body::Bytes(body))
+}
+
+/// Why a file is not sent.
+fn trouble(error: Error) -> Answer {
+    if matches!(error, Error::Failed(_) | Error::Denied(_)) {
+        tracing::error!(%error, "a file could not be read");
+    }
+    Answer::new(Status::OK).field(TROUBLE, to_ascii(&Trouble::from(error)))
+}
+
+impl Api for StoreTier {
+    fn answer<'a>(
+        &'a self,
+        request: &'a mut Request<'_>,
+        called: Called<'a>,
+        _: &'a StatusPage,
+    ) -> Answering<'a> {
+        Box::pin(async move {
+            let answered = self.serve(request, &called.path).await;
+            answered.unwrap_or_else(|refusal| refusal.answer(request))
+        })
+    }
+
+    fn is_private(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,361 @@
+//! A store and its fronts, each on a host of its own, over the simulator.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::Path as Folder;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_auth::Secret;
+use plimsoll_client::http::{Client, Request, Url};
+use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
+use plimsoll_io::{Address, Existing, Io, Lease, Setup};
+use plimsoll_proto::Current;
+use plimsoll_proto::http::site::{HotSet, HotSettings};
+use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage};
+use plimsoll_store::apart::{FILES, Place, QUESTIONS, Wanted};
+use plimsoll_store::{Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Store, Terms, What};
+use plimsoll_web::StoreTier;
+
+const SECRET: &str = "only the tiers know";
+const DATA: &str = "/data";
+const SECOND: Duration = Duration::from_secs(1);
+
+fn status_page() -> StatusPage {
+    let load = Load {
+        connections_open: 0,
+        connections_max: 0,
+        connections_accepted: 0,
+        connections_refused: 0,
+        connections_panicked: 0,
+        draining: false,
+        uptime_seconds: 0,
+    };
+    StatusPage {
+        version: "test",
+        engine: "simulator".to_owned(),
+        threads: 1,
+        load: Box::new(move || load),
+        counters: Arc::default(),
+        hot: HotSet::off(),
+        lab: Vec::new(),
+        readiness: Readiness::new(Vec::new()),
+    }
+}
+
+/// Serves the store tier on `host`.
+fn serve(sim: &Sim, host: &Host) -> Address {
+    host.disk().mkdir(DATA).unwrap();
+    let tier = StoreTier::new(open(host.disk()), Secret::from(SECRET));
+    let service = Routes::with_api(Vec::new(), status_page(), tier);
+    let current = Current::new(Snapshot { limits: Limits::default(), service });
+    let hot = HotSet::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
+    let setup: Setup = Arc::new(move |io| {
+        let (current, log) = (Arc::clone(&current), AccessLog::new(None));
+        Rc::new(Http::new(io, current, log, Arc::default(), Arc::clone(&hot)))
+    });
+    sim.serve(host, &":7071".parse().unwrap(), &setup).unwrap()
+}
+
+fn open(disk: &Arc<SimDisk>) -> Store {
+    Store::open(&**disk, Folder::new(DATA), Default::default()).unwrap()
+}
+
+fn url(at: &Address) -> Url {
+    format!("http://{at}").parse().unwrap()
+}
+
+/// A front, and alice's home as it sees that.
+struct Front {
+    io: Io,
+    home: Home,
+}
+
+impl Front {
+    async fn new(host: &Host, at: &Address, secret: &str) -> Front {
+        let place = Place { url: url(at), secret: secret.to_owned().into(), resolve: None };
+        let io = host.io();
+        let home = Store::apart(place).home(&io, 1, "alice").await.unwrap();
+        Front { io, home }
+    }
+
+    async fn put(&self, to: &str, bytes: &[u8], condition: Condition) -> Result<(), Error> {
+        let terms = Terms { to: path(to), condition, quota: Quota::default() };
+        let mut upload = self.home.upload(&self.io, terms, Expected::default()).await?;
+        for piece in bytes.chunks(10_000) {
+            upload.write(Lease::owned(piece.to_vec()).detach()).await?;
+        }
+        upload.commit().await.map(drop)
+    }
+
+    async fn get(&self, from: &str) -> Result<Vec<u8>, Error> {
+        let Files::Apart(home) = self.home.files() else { panic!("it is elsewhere") };
+        let mut contents = home.get(&self.io, &path(from), Wanted::default()).await?;
+        let mut bytes = Vec::new();
+        while let Some(lease) = contents.next().await.map_err(|_| Error::Away)? {
+            bytes.extend_from_slice(&lease);
+        }
+        Ok(bytes)
+    }
+
+    async fn remove(&self, path_of: &str) -> Result<(), Error> {
+        self.home.remove(&self.io, path(path_of), What::File, Condition::none()).await.map(drop)
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        let end = |at: &str| End { home: self.home.clone(), path: path(at), quota: Quota::default() };
+        end(from).rename(&self.io, end(to), Existing::Replaced).await.map(drop)
+    }
+}
+
+fn path(text: &str) -> Path {
+    Path::parse(text.as_bytes()).unwrap()
+}
+
+/// Bytes that are another file's with each number.
+fn noise(number: u64, length: usize) -> Vec<u8> {
+    (0..length as u64).map(|at| (number.wrapping_mul(31).wrapping_add(at * 7) % 251) as u8).collect()
+}
+
+/// Runs `test` with a store and two fronts that know it.
+fn run(faults: fn() -> Faults, test: impl AsyncFn([Front; 2], Host, Chance) + Copy + 'static) {
+    for seed in seeds(20) {
+        let sim = Sim::new(seed, faults());
+        let store = sim.host("store");
+        let at = serve(&sim, &store);
+        let (left, right, people) = (sim.host("left"), sim.host("right"), sim.host("people"));
+        sim.run(&people, async move {
+            let fronts = [Front::new(&left, &at, SECRET).await, Front::new(&right, &at, SECRET).await];
+            test(fronts, store, Chance::new(seed)).await;
+        });
+        assert_eq!(sim.panics(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_one_front_put_another_has() {
+    run(Faults::splits, async |[left, right], _, _| {
+        for (name, length) in [("empty", 0), ("small", 10), ("large", 300_000)] {
+            left.put(name, &noise(1, length), Condition::none()).await.unwrap();
+            assert_eq!(right.get(name).await.unwrap(), noise(1, length), "{name}");
+        }
+        left.rename("small", "renamed").await.unwrap();
+        assert!(matches!(right.get("small").await, Err(Error::NotFound)));
+        right.remove("renamed").await.unwrap();
+        assert!(matches!(left.get("renamed").await, Err(Error::NotFound)));
+        let held = [left.home.usage(&left.io).await.unwrap(), right.home.usage(&right.io).await.unwrap()];
+        assert_eq!((held[0], held[0].files), (held[1], 2));
+    });
+}
+
+#[test]
+fn of_two_fronts_that_add_the_same_file_one_is_refused() {
+    run(Faults::splits, async |[left, right], _, _| {
+        let new_only = || Condition::none().and_new();
+        let (bytes, other) = (noise(1, 50_000), noise(2, 50_000));
+        let both = plimsoll_io::join(left.put("a", &bytes, new_only()), right.put("a", &other, new_only()));
+        let (first, second) = both.await;
+        let expected = if first.is_ok() { bytes } else { other };
+        assert!(first.is_ok() != second.is_ok(), "{first:?} {second:?}");
+        assert!(matches!(first.and(second), Err(Error::Precondition)));
+        assert_eq!(left.get("a").await.unwrap(), expected);
+    });
+}
+
+#[test]
+fn a_quota_is_weighed_at_the_store_for_all_fronts() {
+    run(Faults::splits, async |[left, right], _, _| {
+        let quota = Quota { bytes: Some(100), files: None };
+        let terms = |to: &str| Terms { quota, ..Terms::any(path(to), quota) };
+        left.put("a", &noise(1, 60), Condition::none()).await.unwrap();
+        let mut upload = right.home.upload(&right.io, terms("b"), Expected::default()).await.unwrap();
+        let written = upload.write(Lease::owned(noise(2, 60)).detach()).await;
+        let ended = match written {
+            Ok(()) => upload.commit().await.map(drop),
+            Err(error) => Err(error),
+        };
+        assert!(matches!(ended, Err(Error::Quota)), "{ended:?}");
+    });
+}
+
+#[test]
+fn what_would_be_refused_is_refused_before_a_byte_of_it_comes() {
+    run(Faults::splits, async |[left, _], _, _| {
+        let begin = async |to: &str, condition| {
+            let terms = Terms { to: path(to), condition, quota: Quota::default() };
+            left.home.upload(&left.io, terms, Expected::default()).await.err()
+        };
+        left.put("a", b"a", Condition::none()).await.unwrap();
+        assert!(matches!(begin("a", Condition::none().and_new()).await, Some(Error::Precondition)));
+        assert!(matches!(begin("no/folder", Condition::none()).await, Some(Error::NoFolder)));
+        let words = "If-Match: \"another\"\r\n";
+        // What the front thinks of it does not count.
+        let said = Condition::new(words, |_| true);
+        assert!(matches!(begin("a", said).await, Some(Error::Precondition)));
+    });
+}
+
+#[test]
+fn an_upload_that_a_front_drops_leaves_nothing_and_one_that_is_kept_can_be_gone_on_with() {
+    run(Faults::splits, async |[left, right], store, _| {
+        let terms = || Terms::any(path("a"), Quota::default());
+        let mut dropped = left.home.upload(&left.io, terms(), Expected::default()).await.unwrap();
+        dropped.write(Lease::owned(noise(1, 100_000)).detach()).await.unwrap();
+        drop(dropped);
+        let mut kept = left.home.upload_from(&left.io, terms(), Begin::Start, true).await.unwrap();
+        kept.write(Lease::owned(noise(2, 100_000)).detach()).await.unwrap();
+        kept.give_up().await;
+        let mut again = right.home.upload_from(&right.io, terms(), Begin::End, true).await.unwrap();
+        assert_eq!(again.begun_at(), 100_000);
+        again.write(Lease::owned(noise(2, 100_001)[100_000..].to_vec()).detach()).await.unwrap();
+        again.commit().await.unwrap();
+        assert_eq!(left.get("a").await.unwrap(), noise(2, 100_001));
+        left.io.sleep(SECOND).await;
+        assert_eq!(pending(store.disk()), 0);
+    });
+}
+
+/// Files in alice's pending folder.
+fn pending(disk: &Arc<SimDisk>) -> usize {
+    use plimsoll_io::Fs as _;
+    let folder = disk.open_root(Folder::new("/data/accounts/alice/pending")).unwrap();
+    disk.names(&folder, usize::MAX).unwrap().len()
+}
+
+/// What a file is known to hold: what was confirmed, and what may have come since.
+#[derive(Default)]
+struct Known {
+    confirmed: Option<Vec<u8>>,
+    perhaps: Vec<Option<Vec<u8>>>,
+}
+
+impl Known {
+    fn note(&mut self, outcome: &Result<(), Error>, now: Option<Vec<u8>>) {
+        match outcome {
+            Ok(()) => (self.confirmed, self.perhaps) = (now, Vec::new()),
+            // Nobody knows.
+            Err(Error::Away | Error::Failed(_)) => self.perhaps.push(now),
+            Err(_) => {}
+        }
+    }
+
+    fn may_be(&self, found: &Option<Vec<u8>>) -> bool {
+        *found == self.confirmed || self.perhaps.contains(found)
+    }
+}
+
+/// Puts and removes at random at two fronts.
+async fn work(
+    fronts: &[Front; 2],
+    chance: &mut Chance,
+    known: &mut BTreeMap<&'static str, Known>,
+    steps: u64,
+) {
+    for number in 0..steps {
+        let (front, name) = (&fronts[chance.index(2)], ["a", "b", "c"][chance.index(3)]);
+        let file = known.entry(name).or_default();
+        if chance.below(4) == 0 {
+            let removed = match front.remove(name).await {
+                Err(Error::NotFound) => Ok(()),
+                other => other,
+            };
+            file.note(&removed, None);
+        } else {
+            let bytes = noise(number, [0, 7, 70_000, 200_000][chance.index(4)]);
+            file.note(&front.put(name, &bytes, Condition::none()).await, Some(bytes));
+        }
+        if !file.perhaps.is_empty() {
+            // What was broken off may still come to its end.
+            front.io.sleep(SECOND).await;
+        }
+        let found = match fronts[chance.index(2)].get(name).await {
+            Ok(bytes) => Some(bytes),
+            Err(Error::NotFound) => None,
+            Err(_) => continue,
+        };
+        assert!(file.may_be(&found), "{name} is {:?}", found.map(|bytes| bytes.len()));
+    }
+}
+
+#[test]
+fn whatever_connections_break_who_reads_finds_what_was_confirmed_or_what_nobody_knows_of() {
+    run(
+        || Faults::resets(5),
+        async |fronts, store, mut chance| {
+            let mut known = BTreeMap::new();
+            work(&fronts, &mut chance, &mut known, 20).await;
+            // What broke off is settled when its connection has ended at the store, too.
+            fronts[0].io.sleep(100 * SECOND).await;
+            assert_eq!(pending(store.disk()), 0);
+        },
+    );
+}
+
+#[test]
+fn what_was_confirmed_survives_a_power_cut_of_the_store_at_any_moment() {
+    for seed in seeds(100) {
+        let sim = Sim::new(seed, Faults::splits());
+        let store = sim.host("store");
+        let at = serve(&sim, &store);
+        let (left, right, people) = (sim.host("left"), sim.host("right"), sim.host("people"));
+        let mut when = Chance::new(!seed);
+        let moment = if when.below(2) == 0 { Moment::Before } else { Moment::After };
+        store.disk().cut_at(store.disk().calls() + 1 + when.below(60), moment);
+        let known = sim.run(&people, async move {
+            let fronts = [Front::new(&left, &at, SECRET).await, Front::new(&right, &at, SECRET).await];
+            let (mut known, mut chance) = (BTreeMap::new(), Chance::new(seed));
+            work(&fronts, &mut chance, &mut known, 8).await;
+            known
+        });
+        let disk = store.disk().after_power_cut(Unsynced::Drawn(seed));
+        for (name, file) in known {
+            let found = disk.read(format!("/data/accounts/alice/files/{name}")).ok();
+            assert!(file.may_be(&found), "seed {seed}: {name} is {:?}", found.map(|bytes| bytes.len()));
+        }
+    }
+}
+
+#[test]
+fn a_store_that_says_nothing_is_given_up_in_a_bounded_time() {
+    for seed in seeds(5) {
+        let sim = Sim::new(seed, Faults::splits());
+        let silent = sim.host("silent");
+        let listener = silent.io().listen(&":7071".parse().unwrap()).unwrap();
+        let at = listener.address().clone();
+        let people = sim.host("people");
+        let io = people.io();
+        sim.run(&people.clone(), async move {
+            let front = Front::new(&people, &at, SECRET).await;
+            let begun = io.now();
+            assert!(matches!(front.put("a", b"a", Condition::none()).await, Err(Error::Away)));
+            assert!(matches!(front.get("a").await, Err(Error::Away)));
+            assert!(io.now() - begun < 100 * SECOND);
+            drop(listener);
+        });
+    }
+}
+
+#[test]
+fn without_the_secret_nothing_is_answered() {
+    for seed in seeds(5) {
+        let sim = Sim::new(seed, Faults::splits());
+        let at = serve(&sim, &sim.host("store"));
+        let people = sim.host("people");
+        let io = people.io();
+        sim.run(&people.clone(), async move {
+            let stranger = Front::new(&people, &at, "a guess").await;
+            assert!(matches!(stranger.put("a", b"a", Condition::none()).await, Err(Error::Away)));
+            assert!(matches!(stranger.get("a").await, Err(Error::Away)));
+            assert!(matches!(stranger.home.usage(&io).await, Err(Error::Away)));
+            let mut client = Client::new(&io, url(&at));
+            for (method, target) in
+                [("POST", QUESTIONS), ("GET", FILES), ("PUT", FILES), ("GET", "/api/status")]
+            {
+                let status = client.send(Request::new(method, target)).await.unwrap().status();
+                assert_eq!(status.code(), 401, "{method} {target}");
+            }
+        });
+    }
+}
