@@ -3,6 +3,8 @@
 //! It decides nothing that the operator has not. What must hold: whatever a thread needs is made for that
 //! thread; what threads share is counters, configuration and the log's queue.
 
+use std::fs::File;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,15 +21,16 @@ use plimsoll_proto::http::{
     AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage, Tiers,
     Whereabouts,
 };
-use plimsoll_web::{AuthTier, Web};
+use plimsoll_store::Store;
+use plimsoll_web::{AuthTier, StoreTier, Web};
 
-use crate::config::{AuthAt, Config, Fixed};
+use crate::config::{AuthAt, Config, Fixed, StoreAt};
 use crate::line_writer::Reopen;
 use crate::listening::Listening;
 use crate::log_file::{Log, Sink};
 use crate::records::Records;
 use crate::sites::{open_sites, site_of_guests};
-use crate::tiers::{Opened, auth_settings, open_auth_here, take_data_folder};
+use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_here, take_data_folder};
 use crate::{hot, open_files, readiness};
 
 /// A server, ready to serve.
@@ -40,7 +43,7 @@ pub(crate) struct Server {
     /// The logs of what people do.
     logs: Vec<Log>,
     /// Held as long as it serves.
-    _tiers: Option<Opened>,
+    _folder: Option<File>,
 }
 
 /// What new connections are served by.
@@ -55,6 +58,8 @@ struct Shared {
     engine: Kind,
     threads: usize,
     tiers: Tiers,
+    /// The data folder, if it was taken.
+    folder: Option<PathBuf>,
     when_full: WhenFull,
     counters: Arc<Counters>,
     hot: Arc<HotSet>,
@@ -68,7 +73,10 @@ struct Shared {
 
 /// Who answers for accounts, and what is asked over HTTP.
 struct Accounts {
-    auth: Auth,
+    /// None where there are none, but only their files.
+    auth: Option<Auth>,
+    /// The store, if it is elsewhere.
+    store: Option<Store>,
     api: Arc<dyn Api>,
 }
 
@@ -78,7 +86,8 @@ struct Parts {
     accounts: Option<Accounts>,
     operations: Option<Operations>,
     records: Records,
-    opened: Option<Opened>,
+    /// What keeps others out of the data folder, where there has to be one.
+    folder: Option<File>,
 }
 
 /// What of a server that runs can be replaced.
@@ -96,10 +105,10 @@ impl Server {
         // First, because the logs may be in it.
         let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
         let records = Records::open(fixed, &counters)?;
-        let opened = folder.map(|lock| Opened::open(config, lock, &records.recorder)).transpose()?;
-        let operations = opened.as_ref().map(|opened| opened.operations.clone());
-        let accounts = operations.as_ref().map(accounts);
-        Server::made_of(Parts { counters, accounts, operations, records, opened }, config, sites)
+        let operations = folder.as_ref().map(|_| open_operations(config, &records.recorder)).transpose()?;
+        let accounts = operations.as_ref().map(|operations| accounts(operations, fixed));
+        let parts = Parts { counters, accounts, operations, records, folder };
+        Server::made_of(parts, config, sites)
     }
 
     /// A server that answers fronts elsewhere for accounts, and does nothing else.
@@ -107,18 +116,32 @@ impl Server {
         let counters = Arc::<Counters>::default();
         let records = Records::open(&config.fixed, &counters)?;
         let auth = open_auth_here(config)?;
-        let accounts = Some(Accounts { auth: auth.clone(), api: AuthTier::new(auth, secret) });
-        let parts = Parts { counters, accounts, operations: None, records, opened: None };
+        let api = AuthTier::new(auth.clone(), secret);
+        let accounts = Some(Accounts { auth: Some(auth), store: None, api });
+        let parts = Parts { counters, accounts, operations: None, records, folder: None };
+        Server::made_of(parts, config, Vec::new())
+    }
+
+    /// A server that keeps the files of fronts elsewhere, and does nothing else.
+    pub(crate) fn of_store(config: &Config, secret: Secret) -> anyhow::Result<Server> {
+        let counters = Arc::<Counters>::default();
+        let folder = Some(take_data_folder(&config.fixed.data)?);
+        let records = Records::open(&config.fixed, &counters)?;
+        let api = StoreTier::new(open_store_here(config)?, secret);
+        let accounts = Some(Accounts { auth: None, store: None, api });
+        let parts = Parts { counters, accounts, operations: None, records, folder };
         Server::made_of(parts, config, Vec::new())
     }
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
-        let Parts { counters, accounts, operations, records: Records { recorder, logs }, opened } = parts;
+        let Parts { counters, accounts, operations, records, folder } = parts;
+        let Records { recorder, logs } = records;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: if fixed.engine == Kind::Thread { 1 } else { fixed.threads.number(fixed.engine) },
-            tiers: tiers_of(fixed, accounts.is_some(), opened.is_some()),
+            tiers: tiers_of(fixed, accounts.as_ref(), operations.is_some()),
+            folder: folder.is_some().then(|| fixed.data.clone()),
             when_full: fixed.queue,
             hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
             connections: Connections::new(open_files::connections_max(config, limit)),
@@ -133,7 +156,7 @@ impl Server {
             ftp: Current::new(ftp_settings(config, &sites)),
             http: Current::new(shared.snapshot(config, sites)),
         };
-        Ok(Server { grace: fixed.grace.0, shared, current, access_log, logs, _tiers: opened })
+        Ok(Server { grace: fixed.grace.0, shared, current, access_log, logs, _folder: folder })
     }
 
     pub(crate) fn stop(&self) -> &Stop {
@@ -193,8 +216,8 @@ impl Reloadable {
         let sites = open_sites(config)?;
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.http.replace(self.shared.snapshot(config, sites));
-        if let Some(accounts) = &self.shared.accounts {
-            accounts.auth.set(auth_settings(config));
+        if let Some(auth) = self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.as_ref()) {
+            auth.set(auth_settings(config));
         }
         Ok(())
     }
@@ -230,15 +253,17 @@ impl Shared {
             counters: Arc::clone(&self.counters),
             hot: Arc::clone(&self.hot),
             lab: config.lab(),
-            readiness: Readiness::new(self.checks(&config.fixed)),
+            readiness: Readiness::new(self.checks()),
         }
     }
 
-    /// What must be well before the server takes work. Whoever keeps no files has no folder for them.
-    fn checks(&self, fixed: &Fixed) -> Vec<Check> {
-        let data = self.tiers.store.map(|_| readiness::data_folder(&fixed.data));
-        let accounts = self.accounts.as_ref().map(|accounts| readiness::accounts(accounts.auth.clone()));
-        data.into_iter().chain(accounts).collect()
+    /// What must be well before the server takes work.
+    fn checks(&self) -> Vec<Check> {
+        let folder = self.folder.as_deref().map(readiness::data_folder);
+        let accounts = self.accounts.as_ref();
+        let auth = accounts.and_then(|accounts| accounts.auth.clone()).map(readiness::accounts);
+        let store = accounts.and_then(|accounts| accounts.store.clone()).map(readiness::store);
+        folder.into_iter().chain(auth).chain(store).collect()
     }
 
     fn load(&self) -> Load {
@@ -254,9 +279,10 @@ impl Shared {
     }
 }
 
-fn accounts(operations: &Operations) -> Accounts {
+fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {
     let api = Web::new(operations.clone(), plimsoll_web::Settings::default());
-    Accounts { auth: operations.auth().clone(), api }
+    let store = (fixed.store != StoreAt::Local).then(|| operations.store().clone());
+    Accounts { auth: Some(operations.auth().clone()), store, api }
 }
 
 /// What FTP has to the server's end.
@@ -281,14 +307,17 @@ fn ftp_settings(config: &Config, sites: &[Site]) -> ftp::Settings {
     }
 }
 
-/// Which tiers a server has, and where they are.
-fn tiers_of(fixed: &Fixed, has_accounts: bool, has_store: bool) -> Tiers {
-    let here = Some(Whereabouts::Here);
-    let auth = match fixed.auth {
-        AuthAt::Apart(_) if has_store => Some(Whereabouts::Elsewhere),
-        _ => here.filter(|_| has_accounts),
-    };
-    // Whoever answers for accounts and keeps no files is no front.
-    let is_front = has_store || !has_accounts;
-    Tiers { front: here.filter(|_| is_front), auth, store: here.filter(|_| has_store) }
+/// Which tiers a server has to do with, and where they are.
+fn tiers_of(fixed: &Fixed, accounts: Option<&Accounts>, is_front: bool) -> Tiers {
+    let (here, nowhere) = (Some(Whereabouts::Here), Tiers::default());
+    let at = |is_here| Some(if is_here { Whereabouts::Here } else { Whereabouts::Elsewhere });
+    match accounts {
+        Some(_) if is_front => {
+            let (auth, store) = (fixed.auth == AuthAt::Embedded, fixed.store == StoreAt::Local);
+            Tiers { front: here, auth: at(auth), store: at(store) }
+        }
+        Some(accounts) if accounts.auth.is_some() => Tiers { auth: here, ..nowhere },
+        Some(_) => Tiers { store: here, ..nowhere },
+        None => Tiers { front: here, ..nowhere },
+    }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_auth::Auth;
 use plimsoll_io::{Fs, Io, Work};
 use plimsoll_proto::http::{Asked, Check};
+use plimsoll_store::Store;
 
 /// The file that is made and taken away.
 const PROBE: &[u8] = b".plimsoll-ready";
@@ -26,6 +27,17 @@ pub(crate) fn accounts(auth: Auth) -> Check {
         Box::pin(async move {
             let checked = auth.check(&io).await;
             checked.map_err(|_| "The server cannot ask who somebody is; its log says why.")
+        })
+    })
+}
+
+/// Whether the storage server answers.
+pub(crate) fn store(store: Store) -> Check {
+    Check::new("the storage server", move |io| {
+        let (io, store) = (io.clone(), store.clone());
+        Box::pin(async move {
+            let answered = store.is_there(&io).await;
+            answered.map_err(|_| "The storage server does not answer; the server's log says why.")
         })
     })
 }

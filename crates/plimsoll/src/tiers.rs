@@ -15,35 +15,39 @@ use plimsoll_auth::{Argon2Settings, Auth, Directory, Place, Secret};
 use plimsoll_client::http::Url;
 use plimsoll_engine::{Kind, SystemFs, block_on};
 use plimsoll_operations::{Operations, Recorder};
-use plimsoll_store::Store;
+use plimsoll_store::{Store, apart};
 use rustix::fs::FlockOperation;
 use zeroize::Zeroizing;
 
 use crate::cli::WrongUsage;
-use crate::config::{AuthAt, Config, Durability, Fixed};
+use crate::config::{AuthAt, Config, Durability, Fixed, StoreAt};
 use crate::open_files;
 use crate::resolve::resolve;
-
-/// Auth and store in this process, and what people do with them.
-pub(crate) struct Opened {
-    pub(crate) operations: Operations,
-    /// Held as long as the server runs.
-    _lock: File,
-}
 
 /// What the lab's fast passwords cost: next to nothing, and so they protect nobody.
 const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
 
-impl Opened {
-    /// Opens what is in the data folder, which was taken by `lock`, and makes what is not there yet.
-    pub(crate) fn open(config: &Config, lock: File, recorder: &Recorder) -> anyhow::Result<Opened> {
-        let fixed = &config.fixed;
-        let auth = open_auth(config)?;
-        let store = Store::open(&SystemFs, &fixed.data, store_settings(config))
-            .with_context(|| format!("cannot open the data folder {}", fixed.data.display()))?;
-        let operations = Operations::new(auth, store, recorder.clone());
-        Ok(Opened { operations, _lock: lock })
-    }
+/// What people do with accounts and files, wherever these are. The data folder was taken by the caller.
+pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
+    let store = match &config.fixed.store {
+        StoreAt::Local => open_store_here(config)?,
+        StoreAt::Apart(url) => open_store_apart(url, &config.fixed)?,
+    };
+    Ok(Operations::new(open_auth(config)?, store, recorder.clone()))
+}
+
+/// The store of this process, in the data folder.
+pub(crate) fn open_store_here(config: &Config) -> anyhow::Result<Store> {
+    let data = &config.fixed.data;
+    Store::open(&SystemFs, data, store_settings(config))
+        .with_context(|| format!("cannot open the data folder {}", data.display()))
+}
+
+/// The storage server at `url`, which may be away now.
+fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
+    let secret = read_secret(fixed)?;
+    let secret = Zeroizing::new(String::from_utf8_lossy(secret.bytes()).into_owned());
+    Ok(Store::apart(apart::Place { url: url.clone(), secret, resolve: Some(resolve) }))
 }
 
 /// Bytes of a secret that can be guessed at.
@@ -95,7 +99,7 @@ pub(crate) fn read_secret(fixed: &Fixed) -> anyhow::Result<Secret> {
     let text = std::fs::read(file).map(Zeroizing::new);
     let text = text.map_err(|error| {
         WrongUsage(format!(
-            "cannot read the secret that an authentication server and its fronts share, {told}: {error}; \
+            "cannot read the secret that a server of a tier and its fronts share, {told}: {error}; \
              name its file with --secret-file FILE; one is made by: {MAKE_SECRET}"
         ))
     })?;

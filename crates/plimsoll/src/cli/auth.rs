@@ -1,26 +1,23 @@
-//! `plimsoll auth`: the arguments of an authentication server, and the story of its life.
+//! `plimsoll auth`: the arguments of an authentication server, and what it says.
 //!
-//! It is not the assembly of the parts ([`crate::assemble`]). What must hold: it never starts without a
+//! It is not the story of its life ([`super::alone`]). What must hold: it never starts without a
 //! secret; it answers for accounts and serves nothing else, whatever a file of settings says.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
+use plimsoll_auth::Secret;
 use plimsoll_auth::directory::{file_of, without_password};
 use plimsoll_engine::Kind;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
 use crate::cli::WrongUsage;
-use crate::config::{Config, Loaded, SignUp, unknown_variables};
-use crate::listening::{Addresses, Listening};
-use crate::operator_log::{OperatorLog, warn_of_lab};
-use crate::reloading::{self, Reloading};
-use crate::tiers::{make_data_folder, read_secret};
-use crate::{service_manager, stopping};
+use crate::cli::alone::Alone;
+use crate::config::{Config, Loaded, SignUp};
+use crate::listening::Addresses;
+use crate::tiers::make_data_folder;
 
 /// What of `plimsoll serve` an authentication server has not.
 const APART: [&str; 5] =
@@ -79,35 +76,7 @@ pub(crate) struct AuthServer {
 impl AuthServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = Loaded::of(self.flags(), self.config.clone(), of_auth)?;
-        let config = &loaded.config;
-        let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
-        let log = log.context("cannot start the log")?;
-        plimsoll_engine::check_kernel()?;
-        config.fixed.engine.check()?;
-        if config.fixed.engine == Kind::Pool {
-            return Err(WrongUsage(NO_POOL.to_owned()).into());
-        }
-        let secret = read_secret(&config.fixed)?;
-        if self.check {
-            return say(&what_would_be_done(config));
-        }
-        if is_in_data_folder(config) {
-            make_data_folder(&config.fixed.data)?;
-        }
-        let listening = Listening::at(config)?;
-        let server = Server::of_auth(config, secret)?;
-        let addresses = listening.addresses();
-        stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
-        let status = format!("answering at {}", addresses.urls().join(", "));
-        let (parts, level) = (server.reloadable(), log.level());
-        let reloading = Reloading { loaded: loaded.clone(), parts, level, status: status.clone() };
-        reloading::watch(reloading, server.stop().clone()).context("cannot watch for signals")?;
-        service_manager::ready(&status);
-        warn(config);
-        say(&greeting(config, &addresses))?;
-        let served = server.serve(listening).context("the server ended early");
-        log.finish();
-        served
+        Alone { check_only: self.check, check, would_be_done, open, greeting }.live(&loaded)
     }
 
     /// What of `plimsoll serve` comes to the same.
@@ -145,7 +114,21 @@ fn is_in_data_folder(config: &Config) -> bool {
     file.is_some_and(|file| file.parent() == Some(config.fixed.data.as_path()))
 }
 
-fn what_would_be_done(config: &Config) -> String {
+fn check(config: &Config) -> anyhow::Result<()> {
+    match config.fixed.engine {
+        Kind::Pool => Err(WrongUsage(NO_POOL.to_owned()).into()),
+        _ => Ok(()),
+    }
+}
+
+fn open(config: &Config, secret: Secret) -> anyhow::Result<Server> {
+    if is_in_data_folder(config) {
+        make_data_folder(&config.fixed.data)?;
+    }
+    Server::of_auth(config, secret)
+}
+
+fn would_be_done(config: &Config) -> String {
     let listen = config.fixed.http.iter().map(|at| format!("would listen  {at}\n"));
     let directory = without_password(&config.fixed.directory);
     let engine = config.fixed.engine;
@@ -164,15 +147,4 @@ fn greeting(config: &Config, addresses: &Addresses) -> String {
         "accounts",
         urls.join("\n  "),
     )
-}
-
-fn warn(config: &Config) {
-    warn_of_lab(&config.lab());
-    for variable in unknown_variables() {
-        tracing::warn!(variable, "a variable of the environment is ignored");
-    }
-}
-
-fn say(text: &str) -> anyhow::Result<()> {
-    std::io::stdout().lock().write_all(text.as_bytes()).context("cannot write to standard output")
 }

@@ -6,7 +6,7 @@
 use plimsoll_auth::directory::without_password;
 use plimsoll_engine::Kind;
 
-use crate::config::{AuthAt, Config, unknown_variables};
+use crate::config::{AuthAt, Config, StoreAt, unknown_variables};
 use crate::listening::Addresses;
 
 /// The lines, aligned.
@@ -55,7 +55,12 @@ fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
     let admitted =
         if config.sign_up_is_open() { "anyone" } else { "nobody; accounts are the operator's to add" };
     [
-        ("keep", format!("files in {}, durability {}", fixed.data.display(), fixed.durability)),
+        match &fixed.store {
+            StoreAt::Local => {
+                ("keep", format!("files in {}, durability {}", fixed.data.display(), fixed.durability))
+            }
+            StoreAt::Apart(url) => ("keep", format!("files at the storage server {url}")),
+        },
         match &fixed.auth {
             AuthAt::Embedded => {
                 let (directory, time) = (without_password(&fixed.directory), live.session_time);

@@ -8,9 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use plimsoll_auth::directory::{file_of, without_password};
+use plimsoll_client::http::Url;
 use plimsoll_io::Address;
 
-use crate::config::{AuthAt, Config};
+use crate::config::{AuthAt, Config, StoreAt};
 use crate::listening::Addresses;
 
 /// A line to be typed, and what it does.
@@ -27,13 +28,8 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
         add(&mut text, format_args!("  {:<24} {}", site.prefix, site.folder.display()));
     }
     if config.fixed.accounts {
-        let data = config.fixed.data.display();
-        match &config.fixed.auth {
-            AuthAt::Embedded => add(&mut text, format_args!("  {:<24} {data}", "accounts and files")),
-            AuthAt::Apart(url) => {
-                add(&mut text, format_args!("  {:<24} {url}", "accounts are asked of"));
-                add(&mut text, format_args!("  {:<24} {data}", "files"));
-            }
+        for (what, place) in whereabouts(config) {
+            add(&mut text, format_args!("  {what:<24} {place}"));
         }
         add(&mut text, format_args!("  {:<24} {}", "sign-up", sign_up(config)));
     }
@@ -46,6 +42,19 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
     text += &next_steps(config, addresses);
     text += if on_terminal { "To end: Ctrl-C, or q and Enter.\n" } else { "To end: SIGTERM.\n" };
     text
+}
+
+/// Where accounts and files are.
+fn whereabouts(config: &Config) -> Vec<(&'static str, String)> {
+    let data = config.fixed.data.display().to_string();
+    let accounts = |url: &Url| ("accounts are asked of", url.to_string());
+    let files = |url: &Url| ("files are kept at", url.to_string());
+    match (&config.fixed.auth, &config.fixed.store) {
+        (AuthAt::Embedded, StoreAt::Local) => vec![("accounts and files", data)],
+        (AuthAt::Embedded, StoreAt::Apart(store)) => vec![("accounts", data), files(store)],
+        (AuthAt::Apart(auth), StoreAt::Local) => vec![accounts(auth), ("files", data)],
+        (AuthAt::Apart(auth), StoreAt::Apart(store)) => vec![accounts(auth), files(store)],
+    }
 }
 
 fn sign_up(config: &Config) -> &'static str {

@@ -4,6 +4,7 @@
 //! every error a next step.
 
 mod account;
+mod alone;
 mod auth;
 mod check;
 mod completions;
@@ -13,6 +14,7 @@ mod load;
 mod man;
 mod person;
 mod serve;
+mod store;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -41,6 +43,7 @@ pub(crate) struct Plimsoll {
 enum Order {
     Serve(serve::Serve),
     Auth(auth::AuthServer),
+    Store(store::StoreServer),
     Account(account::Account),
     Doctor(doctor::Doctor),
     Load(load::Load),
@@ -64,6 +67,7 @@ impl Plimsoll {
         match self.order {
             Order::Serve(serve) => serve.run(),
             Order::Auth(auth) => auth.run(),
+            Order::Store(store) => store.run(),
             Order::Account(account) => account.run(),
             Order::Doctor(doctor) => doctor.run(),
             Order::Load(load) => load.run(),

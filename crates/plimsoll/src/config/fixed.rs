@@ -12,7 +12,7 @@ use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
 use super::units::{DAY, Size, Time, size_within, time_within};
-use super::values::{AuthAt, Durability, LogFormat, Threads};
+use super::values::{AuthAt, Durability, LogFormat, StoreAt, Threads};
 use crate::log_file::Destination;
 
 /// Stands for the data folder in the defaults below it.
@@ -48,7 +48,12 @@ pub(crate) struct Fixed {
     #[arg(long, value_name = "embedded|URL", env = "PLIMSOLL_AUTH", default_value = "embedded")]
     pub(crate) auth: AuthAt,
 
-    /// The file with the secret that this server and an authentication server share
+    /// Where files are kept: local (by this server, in its data folder), or the URL of a storage
+    /// server: http://HOST:PORT or unix:PATH
+    #[arg(long, value_name = "local|URL", env = "PLIMSOLL_STORE", default_value = "local")]
+    pub(crate) store: StoreAt,
+
+    /// The file with the secret that this server and those of its tiers share
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_SECRET_FILE", default_value = SECRET)]
     pub(crate) secret_file: PathBuf,
 

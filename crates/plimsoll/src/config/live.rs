@@ -116,7 +116,21 @@ pub(crate) struct LabSettings {
     pub(crate) lab_no_attempt_limits: bool,
 }
 
+/// How long a storage server waits for its fronts, at least: longer than they wait for their clients, whose
+/// pace is theirs.
+const FRONTS_TIME: Time = Time(std::time::Duration::from_secs(600));
+/// Bytes of a head that a front may send: paths and conditions as their clients sent them, and more.
+const FRONTS_HEAD_BYTES: Size = Size(63 * 1024);
+
 impl Live {
+    /// Has the limits of whom fronts ask.
+    pub(crate) fn of_fronts(&mut self) {
+        let limits = &mut self.limits;
+        limits.limits_head_bytes = FRONTS_HEAD_BYTES;
+        limits.limits_receive_time = limits.limits_receive_time.max(FRONTS_TIME);
+        limits.limits_send_time = limits.limits_send_time.max(FRONTS_TIME);
+    }
+
     /// The limits of connections, as HTTP has them.
     pub(crate) fn limits(&self) -> http::Limits {
         let limits = &self.limits;

@@ -53,6 +53,36 @@ impl fmt::Display for AuthAt {
     }
 }
 
+/// Where files are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum StoreAt {
+    /// By this process, in its data folder.
+    Local,
+    /// At a storage server.
+    Apart(Url),
+}
+
+impl FromStr for StoreAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<StoreAt, String> {
+        if text == "local" {
+            return Ok(StoreAt::Local);
+        }
+        let url = text.parse().map_err(|bad| format!("{bad} Or write local."))?;
+        Ok(StoreAt::Apart(url))
+    }
+}
+
+impl fmt::Display for StoreAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreAt::Local => f.write_str("local"),
+            StoreAt::Apart(url) => url.fmt(f),
+        }
+    }
+}
+
 /// Who may make an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignUp {

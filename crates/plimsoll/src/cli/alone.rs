@@ -1,0 +1,72 @@
+//! The life of a server that is one tier alone: from its settings to its end.
+//!
+//! It is not the assembly of the parts ([`crate::assemble`]). What must hold: it never starts without a
+//! secret; everything that can be wrong with the settings is found before the first connection.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use plimsoll_auth::Secret;
+
+use crate::assemble::Server;
+use crate::config::{Config, Loaded, unknown_variables};
+use crate::listening::{Addresses, Listening};
+use crate::operator_log::{OperatorLog, warn_of_lab};
+use crate::reloading::{self, Reloading};
+use crate::tiers::read_secret;
+use crate::{service_manager, stopping};
+
+/// What one tier has that another has not.
+pub(super) struct Alone {
+    /// Whether it only says what would be done.
+    pub(super) check_only: bool,
+    /// Refuses settings that cannot be.
+    pub(super) check: fn(&Config) -> anyhow::Result<()>,
+    /// What would be done.
+    pub(super) would_be_done: fn(&Config) -> String,
+    /// Opens what it serves.
+    pub(super) open: fn(&Config, Secret) -> anyhow::Result<Server>,
+    /// What it says when it has started.
+    pub(super) greeting: fn(&Config, &Addresses) -> String,
+}
+
+impl Alone {
+    /// Lives as these settings have it.
+    pub(super) fn live(&self, loaded: &Loaded) -> anyhow::Result<()> {
+        let config = &loaded.config;
+        let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
+        let log = log.context("cannot start the log")?;
+        plimsoll_engine::check_kernel()?;
+        config.fixed.engine.check()?;
+        (self.check)(config)?;
+        let secret = read_secret(&config.fixed)?;
+        if self.check_only {
+            return say(&(self.would_be_done)(config));
+        }
+        let listening = Listening::at(config)?;
+        let server = (self.open)(config, secret)?;
+        let addresses = listening.addresses();
+        stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
+        let status = format!("answering at {}", addresses.urls().join(", "));
+        let (parts, level) = (server.reloadable(), log.level());
+        let reloading = Reloading { loaded: loaded.clone(), parts, level, status: status.clone() };
+        reloading::watch(reloading, server.stop().clone()).context("cannot watch for signals")?;
+        service_manager::ready(&status);
+        warn(config);
+        say(&(self.greeting)(config, &addresses))?;
+        let served = server.serve(listening).context("the server ended early");
+        log.finish();
+        served
+    }
+}
+
+fn warn(config: &Config) {
+    warn_of_lab(&config.lab());
+    for variable in unknown_variables() {
+        tracing::warn!(variable, "a variable of the environment is ignored");
+    }
+}
+
+fn say(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().lock().write_all(text.as_bytes()).context("cannot write to standard output")
+}

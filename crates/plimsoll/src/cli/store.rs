@@ -1,0 +1,118 @@
+//! `plimsoll store`: the arguments of a storage server, and what it says.
+//!
+//! It is not the story of its life ([`super::alone`]). What must hold: it never starts without a secret; it
+//! keeps the files of accounts and serves nothing else, whatever a file of settings says.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use plimsoll_io::Address;
+
+use crate::assemble::Server;
+use crate::cli::alone::Alone;
+use crate::config::{AuthAt, Config, Loaded, StoreAt};
+use crate::listening::Addresses;
+
+/// What of `plimsoll serve` a storage server has not. It has the files of accounts, and so their folder.
+const APART: [&str; 4] = ["--accounts=true", "--access-log=off", "--transfer-log=off", "--xferlog=off"];
+
+/// Keep files alone: the storage server of fronts elsewhere
+#[derive(Args)]
+#[command(after_help = "Examples:
+  head -c 32 /dev/urandom | base64 > secret && chmod 600 secret
+  plimsoll store --secret-file secret --data ./files
+  plimsoll serve --store http://127.0.0.1:8090 --secret-file secret
+  plimsoll store --listen unix:/run/plimsoll/store.sock --secret-file secret --data ./files
+  plimsoll store --listen 10.0.0.6:8090 --data /srv/files --secret-file /etc/plimsoll/secret
+
+Everything else is set as for plimsoll serve, by the file or the environment; docs/tiers.md has more.")]
+pub(crate) struct StoreServer {
+    /// Where to listen: IP:PORT, :PORT for loopback, or unix:PATH; several may be given
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8090")]
+    listen: Vec<Address>,
+
+    /// The folder that the files of accounts are kept in
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// The file with the secret that this server and its fronts share; else DATA/secret
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+
+    /// What an upload waits for, as for plimsoll serve
+    #[arg(long, value_name = "full|none")]
+    durability: Option<String>,
+
+    /// What runs connections, as for plimsoll serve
+    #[arg(long)]
+    engine: Option<String>,
+
+    /// Loops of an engine that has loops
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
+
+    /// A file of settings in TOML, as for plimsoll serve
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// Check the settings, say what would be done, and end
+    #[arg(long)]
+    check: bool,
+}
+
+impl StoreServer {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let loaded = Loaded::of(self.flags(), self.config.clone(), of_store)?;
+        let check_only = self.check;
+        Alone { check_only, check: |_| Ok(()), would_be_done, open: Server::of_store, greeting }.live(&loaded)
+    }
+
+    /// What of `plimsoll serve` comes to the same.
+    fn flags(&self) -> Vec<OsString> {
+        let given = [
+            ("--secret-file=", self.secret_file.clone().map(OsString::from)),
+            ("--data=", self.data.clone().map(OsString::from)),
+            ("--durability=", self.durability.clone().map(OsString::from)),
+            ("--engine=", self.engine.clone().map(OsString::from)),
+            ("--threads=", self.threads.clone().map(OsString::from)),
+        ];
+        let given = given.into_iter().filter_map(|(name, value)| {
+            let mut flag = OsString::from(name);
+            flag.push(value?);
+            Some(flag)
+        });
+        let listen = self.listen.iter().map(|at| format!("--http={at}").into());
+        APART.into_iter().map(OsString::from).chain(listen).chain(given).collect()
+    }
+}
+
+/// What the settings of `plimsoll serve` are to this server.
+fn of_store(config: &mut Config) {
+    let Config { fixed, live } = config;
+    fixed.ftp.clear();
+    (fixed.auth, fixed.store) = (AuthAt::Embedded, StoreAt::Local);
+    live.site.clear();
+    live.of_fronts();
+}
+
+fn would_be_done(config: &Config) -> String {
+    let listen = config.fixed.http.iter().map(|at| format!("would listen  {at}\n"));
+    let (data, durability) = (config.fixed.data.display(), config.fixed.durability);
+    let engine = config.fixed.engine;
+    let kept =
+        format!("would keep    files in {data}, durability {durability}\nwould run     engine {engine}\n");
+    listen.chain([kept]).collect()
+}
+
+fn greeting(config: &Config, addresses: &Addresses) -> String {
+    let (version, engine) = (env!("CARGO_PKG_VERSION"), config.fixed.engine);
+    let (data, urls) = (config.fixed.data.display(), addresses.urls());
+    let first = urls.first().map_or("", String::as_str);
+    format!(
+        "plimsoll {version} keeps files, engine {engine}\n  {:<24} {data}\n  {}\n\n\
+         A front asks it: plimsoll serve --store {first} --secret-file FILE\nTo end: SIGTERM.\n",
+        "files",
+        urls.join("\n  "),
+    )
+}
