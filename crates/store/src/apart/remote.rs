@@ -99,10 +99,9 @@ impl Remote {
         if let Some(resolve) = self.place.resolve {
             client = client.with_resolve(resolve(io));
         }
-        match io.shelf().take::<Idle>() {
-            // An older one may be closed at the very moment that a request goes out.
-            Some(idle) if io.now() < idle.since + STORE_CONNECTION_KEPT_TIME => client.with_kept(idle.kept),
-            _ => client,
+        match idle(io) {
+            Some(kept) => client.with_kept(kept),
+            None => client,
         }
     }
 
@@ -117,6 +116,18 @@ impl Remote {
         keep(io, response);
         told.into()
     }
+}
+
+/// A connection that was kept, if one is young enough: an older one may be closed at the very moment that a
+/// request goes out.
+fn idle(io: &Io) -> Option<Kept> {
+    let idle: Idle = io.shelf().take()?;
+    if io.now() < idle.since + STORE_CONNECTION_KEPT_TIME {
+        return Some(idle.kept);
+    }
+    // The others are older.
+    while io.shelf().take::<Idle>().is_some() {}
+    None
 }
 
 /// Keeps the connection that an answer came on.

@@ -15,7 +15,7 @@ use std::task::{Poll, Waker};
 use plimsoll_client::http::{Body, Piece, Source};
 use plimsoll_io::{Detached, Io, Segment};
 
-use super::ask::{Ended, Ending, NewArrival};
+use super::ask::{Ended, Ending, How, NewArrival};
 use super::frames;
 use super::remote::{CALL, FILES, Remote, away};
 use super::to_ascii;
@@ -183,7 +183,11 @@ async fn send(remote: Arc<Remote>, io: Io, arrival: NewArrival, mut out: Out) ->
     let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));
     let request = request.body(Body::Stream { length: None, source: &mut out });
     // The digest of a whole file, and the begin of one that is gone on with, take as long as it is large.
-    let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_leave(STORE_ANSWER_TIME);
+    let leave_time = match &arrival.how {
+        How::From { .. } => STORE_LONG_ANSWER_TIME,
+        How::Whole(..) | How::GoOn { .. } => STORE_ANSWER_TIME,
+    };
+    let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_leave(leave_time);
     let response = client.send_along(request).await.map_err(away)?;
     remote.told(&io, response).await
 }
