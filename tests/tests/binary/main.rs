@@ -40,6 +40,7 @@ mod service_manager;
 mod signals;
 mod soak;
 mod stop_under_load;
+mod stores;
 mod ten;
 mod tiers;
 mod traced;

@@ -7,32 +7,32 @@ use plimsoll_tests::binary::{Kind, Server, command, until};
 use plimsoll_tests::on_each_engine;
 
 const SECRET: &str = "of the tiers, and of nobody else\n";
-const ALICE: &str = "alice:correct horse";
+pub(crate) const ALICE: &str = "alice:correct horse";
 
 /// A folder for the tiers: data, a socket, and the secret.
-struct Place(tempfile::TempDir);
+pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> Place {
+    pub(crate) fn new() -> Place {
         let place = Place(tempfile::tempdir().unwrap());
         // A secret has no blanks in it.
         std::fs::write(place.path("secret"), SECRET.replace([' ', ','], "-")).unwrap();
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// The authentication server, at a socket that stays the same.
-    fn auth(&self) -> Server {
+    pub(crate) fn auth(&self) -> Server {
         let mut auth = command();
         auth.args(["auth", "--listen", &self.auth_at(), "--secret-file"]).arg(self.path("secret"));
         auth.arg("--data").arg(self.path("accounts"));
         Server::spawn(auth)
     }
 
-    fn auth_at(&self) -> String {
+    pub(crate) fn auth_at(&self) -> String {
         format!("unix:{}", self.path("auth.sock").display())
     }
 
@@ -49,7 +49,7 @@ impl Place {
 }
 
 /// What curl says of a request: the status, and the body.
-fn curl(front: &Server, target: &str, args: &[&str]) -> (u16, String) {
+pub(crate) fn curl(front: &Server, target: &str, args: &[&str]) -> (u16, String) {
     let mut curl = std::process::Command::new("curl");
     curl.args(["--silent", "--show-error", "--max-time", "60", "--write-out", "\n%{http_code}"]);
     let output = curl.args(args).arg(front.url(target)).stdin(Stdio::null()).output().unwrap();
@@ -58,7 +58,7 @@ fn curl(front: &Server, target: &str, args: &[&str]) -> (u16, String) {
     (status.parse().unwrap(), body.to_owned())
 }
 
-fn sign_up(front: &Server) {
+pub(crate) fn sign_up(front: &Server) {
     let account = r#"{"name":"alice","password":"correct horse"}"#;
     let (status, said) = curl(front, "/api/accounts", &["--data", account]);
     assert_eq!(status, 201, "{said}");

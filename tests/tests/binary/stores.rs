@@ -1,0 +1,176 @@
+//! The storage server apart from its fronts: the real programs, killed and started again.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_tests::binary::{Kind, Server, command, until};
+use plimsoll_tests::on_each_engine;
+use rustix::process::Signal;
+
+use crate::tiers::{ALICE, Place, curl, sign_up};
+
+/// The storage server, at a socket that stays the same.
+fn store(place: &Place, kind: Kind) -> Server {
+    let mut store = command();
+    store.args(["store", "--listen", &store_at(place), "--engine", &kind.to_string(), "--secret-file"]);
+    store.arg(place.path("secret")).arg("--data").arg(place.path("files"));
+    Server::spawn(store)
+}
+
+fn store_at(place: &Place) -> String {
+    format!("unix:{}", place.path("store.sock").display())
+}
+
+fn front(place: &Place, kind: Kind, name: &str) -> Server {
+    let mut serve = command();
+    serve.args(["serve", "--auth", &place.auth_at(), "--store", &store_at(place), "--secret-file"]);
+    serve.arg(place.path("secret")).args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0"]);
+    serve.args(["--ftp", "127.0.0.1:0", "--data"]).arg(place.path(name));
+    Server::spawn(serve)
+}
+
+/// Where a file of alice's is, at the store.
+fn kept(place: &Place, name: &str) -> PathBuf {
+    place.path("files/accounts/alice/files").join(name)
+}
+
+/// A file of its own content, to be uploaded.
+fn written(place: &Place, name: &str, bytes: &[u8]) -> String {
+    std::fs::write(place.path(name), bytes).unwrap();
+    place.path(name).display().to_string()
+}
+
+fn put(front: &Server, file: &str, to: &str, more: &[&str]) -> (u16, String) {
+    curl(front, to, &[&["--user", ALICE, "--upload-file", file][..], more].concat())
+}
+
+fn get(front: &Server, from: &str, more: &[&str]) -> (u16, String) {
+    curl(front, from, &[&["--user", ALICE][..], more].concat())
+}
+
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    (0..length as u64).map(|at| b'a' + ((at / 7 + at * seed) % 26) as u8).collect()
+}
+
+/// Files are those of the storage server, whichever front is asked.
+fn fronts_of_one_storage_server_have_the_same_files(kind: Kind) {
+    let place = Place::new();
+    let (_auth, _store) = (place.auth(), store(&place, kind));
+    let fronts = [front(&place, kind, "one"), front(&place, Kind::Thread, "two")];
+    sign_up(&fronts[0]);
+    let bytes = noise(1, 3_000_000);
+    let file = written(&place, "large", &bytes);
+    let (status, said) = put(&fronts[0], &file, "/files/large", &[]);
+    assert_eq!(status, 201, "{said}");
+    assert_eq!(std::fs::read(kept(&place, "large")).unwrap(), bytes);
+    let (status, body) = get(&fronts[1], "/files/large", &[]);
+    assert!(status == 200 && body.as_bytes() == bytes);
+    let (status, body) = get(&fronts[1], "/files/large", &["--range", "1000000-1000009"]);
+    assert_eq!((status, body.as_bytes()), (206, &bytes[1_000_000..1_000_010]));
+    let new_only = &["--header", "If-None-Match: *"];
+    assert_eq!(put(&fronts[1], &file, "/files/large", new_only).0, 412, "another front has put it there");
+    let (status, listed) = get(&fronts[1], "/files/", &[]);
+    assert!(status == 200 && listed.contains("large"), "{listed}");
+    assert_eq!(curl(&fronts[1], "/files/large", &["--user", ALICE, "--request", "DELETE"]).0, 204);
+    assert_eq!(get(&fronts[0], "/files/large", &[]).0, 404);
+    assert!(!place.path("one/accounts/alice").exists(), "a front keeps no files");
+}
+
+/// Who is not answered is told to come back, and nothing has to be done when the server is back.
+fn while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can(kind: Kind) {
+    let place = Place::new();
+    let (_auth, away) = (place.auth(), store(&place, kind));
+    let front = front(&place, kind, "one");
+    sign_up(&front);
+    let file = written(&place, "small", b"small");
+    assert_eq!(put(&front, &file, "/files/small", &[]).0, 201);
+    until("it is ready", || curl(&front, "/readyz", &[]).0 == 200);
+    away.signal(Signal::KILL);
+    until("it is not ready", || curl(&front, "/readyz", &[]).0 == 503);
+    for (status, said) in
+        [get(&front, "/files/small", &["--include"]), put(&front, &file, "/files/b", &["-i"])]
+    {
+        assert!(status == 503 && said.to_lowercase().contains("retry-after:"), "{status} {said}");
+    }
+    drop(away);
+    let _store = store(&place, kind);
+    until("the front asks the server that is back", || get(&front, "/files/small", &[]).0 == 200);
+    until("it is ready again", || curl(&front, "/readyz", &[]).0 == 200);
+    assert_eq!(get(&front, "/files/b", &[]).0, 404, "what was refused is not there");
+}
+
+/// How often the storage server is killed while files come.
+const KILLS: usize = 4;
+/// Files that are confirmed before it is killed again.
+const FILES_BETWEEN: usize = 5;
+
+/// What is confirmed is there; of what is not, all or nothing.
+fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(kind: Kind) {
+    let place = Place::new();
+    let (_auth, mut running) = (place.auth(), Some(store(&place, kind)));
+    let front = front(&place, kind, "one");
+    sign_up(&front);
+    let (is_over, told) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let confirmed = || told.lock().unwrap().iter().filter(|(_, status)| *status == 201).count();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let file = written(&place, "coming", &noise(number, 500_000));
+                let (status, _) = put(&front, &file, &format!("/files/{number}"), &[]);
+                told.lock().unwrap().push((number, status));
+            }
+        });
+        for _ in 0..KILLS {
+            let before = confirmed();
+            until("files come", || confirmed() >= before + FILES_BETWEEN);
+            running.iter().for_each(|running| running.signal(Signal::KILL));
+            let refused = told.lock().unwrap().len();
+            until("somebody is told", || told.lock().unwrap().len() > refused + 1);
+            // Gone before the next one takes its folder.
+            drop(running.take());
+            running = Some(store(&place, kind));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    for (number, status) in told.into_inner().unwrap() {
+        assert!(matches!(status, 201 | 503), "file {number}: {status}");
+        let found = get(&front, &format!("/files/{number}"), &[]);
+        let is_whole = found.0 == 200 && found.1.as_bytes() == noise(number, 500_000);
+        assert!(is_whole || (status == 503 && found.0 == 404), "file {number}: {status}, then {}", found.0);
+    }
+}
+
+/// The peer hears that files cannot be reached, the operator why.
+fn a_front_with_another_secret_reaches_no_files_and_its_log_says_why(kind: Kind) {
+    let place = Place::new();
+    let _store = store(&place, kind);
+    std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
+    let mut serve = command();
+    serve.args(["serve", "--store", &store_at(&place), "--secret-file"]).arg(place.path("another"));
+    serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--data"]).arg(place.path("one"));
+    let front = Server::spawn(serve);
+    sign_up(&front);
+    assert_eq!(get(&front, "/files/", &[]).0, 503);
+    until("the log says why", || front.stderr().contains("does not take the secret"));
+}
+
+on_each_engine! {
+    fronts_of_one_storage_server_have_the_same_files,
+    while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can,
+    a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed,
+    a_front_with_another_secret_reaches_no_files_and_its_log_says_why,
+}
+
+#[test]
+fn a_storage_server_does_not_start_without_a_secret() {
+    for args in [&["store"][..], &["serve", "--store", "unix:/nowhere"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = command().args(args).current_dir(&folder).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains("--secret-file"), "{said}");
+    }
+}
