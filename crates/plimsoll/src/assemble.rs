@@ -30,7 +30,7 @@ use crate::listening::Listening;
 use crate::log_file::{Log, Sink};
 use crate::records::Records;
 use crate::sites::{open_sites, site_of_guests};
-use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_here, take_data_folder};
+use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts, take_data_folder};
 use crate::{hot, open_files, readiness};
 
 /// A server, ready to serve.
@@ -127,7 +127,7 @@ impl Server {
         let counters = Arc::<Counters>::default();
         let folder = Some(take_data_folder(&config.fixed.data)?);
         let records = Records::open(&config.fixed, &counters)?;
-        let api = StoreTier::new(open_store_here(config)?, secret);
+        let api = StoreTier::new(open_store_of_fronts(config)?, secret);
         let accounts = Some(Accounts { auth: None, store: None, api });
         let parts = Parts { counters, accounts, operations: None, records, folder };
         Server::made_of(parts, config, Vec::new())

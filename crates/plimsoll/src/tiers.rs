@@ -38,8 +38,17 @@ pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::R
 
 /// The store of this process, in the data folder.
 pub(crate) fn open_store_here(config: &Config) -> anyhow::Result<Store> {
+    open_store(config, store_settings(config))
+}
+
+/// As [`open_store_here`], for fronts elsewhere, which have the accounts.
+pub(crate) fn open_store_of_fronts(config: &Config) -> anyhow::Result<Store> {
+    open_store(config, plimsoll_store::Settings { homes_say_whose: true, ..store_settings(config) })
+}
+
+fn open_store(config: &Config, settings: plimsoll_store::Settings) -> anyhow::Result<Store> {
     let data = &config.fixed.data;
-    Store::open(&SystemFs, data, store_settings(config))
+    Store::open(&SystemFs, data, settings)
         .with_context(|| format!("cannot open the data folder {}", data.display()))
 }
 

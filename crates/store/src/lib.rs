@@ -19,6 +19,7 @@ mod edition;
 mod error;
 mod home;
 pub mod limits;
+mod owner;
 mod path;
 mod store;
 mod sweep;

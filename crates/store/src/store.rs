@@ -11,9 +11,10 @@ use std::time::SystemTime;
 use plimsoll_io::{File, Fs, Io, Work};
 
 use crate::durability::{Durability, Syncs};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
+use crate::owner;
 
 /// The folder, in the data folder, of which each account has one.
 const ACCOUNTS: &[u8] = b"accounts";
@@ -27,6 +28,9 @@ pub struct Settings {
     pub upload_kept_time: std::time::Duration,
     /// Homes whose folders are kept open while nobody uses them. Each takes two descriptors.
     pub homes_open_max: usize,
+    /// Whether each home says whose it is, by the account's number: where accounts are kept elsewhere, and a
+    /// name may come to be another account's while its home is still there.
+    pub homes_say_whose: bool,
 }
 
 impl Default for Settings {
@@ -35,6 +39,7 @@ impl Default for Settings {
             durability: Durability::Full,
             upload_kept_time: UPLOAD_KEPT_TIME,
             homes_open_max: HOMES_OPEN_MAX,
+            homes_say_whose: false,
         }
     }
 }
@@ -73,11 +78,12 @@ impl Store {
     /// What keeps the home from being opened.
     pub(crate) async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
         if let Some(home) = self.known(account) {
-            return Ok(home);
+            return whose(home, name);
         }
-        let (store, name, now) = (self.clone(), name.to_owned(), io.wall());
-        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, account, &name, now));
+        let (store, of, now) = (self.clone(), name.to_owned(), io.wall());
+        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, account, &of, now));
         let (home, trees) = opened.await??;
+        let home = whose(home, name)?;
         let cleared = home.clone();
         if !trees.is_empty() && io.hand_off(Work::Chores, move |fs| cleared.clear_trees(fs, &trees)).is_err()
         {
@@ -105,11 +111,11 @@ impl Store {
         if let Some(home) = &*slot {
             return Ok((home.clone(), Vec::new()));
         }
-        let folders = match self.folders(fs, name) {
+        let folders = match self.folders(fs, account, name) {
             // No more may be open: those that nobody uses make room.
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+            Err(Error::Busy) => {
                 self.close_idle(usize::MAX);
-                self.folders(fs, name)
+                self.folders(fs, account, name)
             }
             opened => opened,
         };
@@ -142,14 +148,23 @@ impl Store {
     }
 
     /// The files of an account, and its pending uploads.
-    fn folders(&self, fs: &dyn Fs, name: &str) -> io::Result<(File, File)> {
+    fn folders(&self, fs: &dyn Fs, account: i64, name: &str) -> Result<(File, File)> {
         let folder = folder_in(fs, &self.0.accounts, name.as_bytes())?;
+        if self.0.settings.homes_say_whose {
+            owner::check(fs, &folder, account)?;
+        }
         Ok((folder_in(fs, &folder, b"files")?, folder_in(fs, &folder, b"pending")?))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
         self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The home, if it is of this name: numbers of one directory of accounts are never another account's, those of
+/// two may be.
+fn whose(home: Home, name: &str) -> Result<Home> {
+    if home.name() == name { Ok(home) } else { Err(owner::another()) }
 }
 
 /// The folder `name` in `parent`, made if there is none, and synced: also one that is there, which a server

@@ -16,7 +16,9 @@ use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
 use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage};
 use plimsoll_store::apart::{FILES, Place, QUESTIONS, Wanted};
-use plimsoll_store::{Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Store, Terms, What};
+use plimsoll_store::{
+    Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Settings, Store, Terms, What,
+};
 use plimsoll_web::StoreTier;
 
 const SECRET: &str = "only the tiers know";
@@ -60,7 +62,8 @@ fn serve(sim: &Sim, host: &Host) -> Address {
 }
 
 fn open(disk: &Arc<SimDisk>) -> Store {
-    Store::open(&**disk, Folder::new(DATA), Default::default()).unwrap()
+    let settings = Settings { homes_say_whose: true, ..Settings::default() };
+    Store::open(&**disk, Folder::new(DATA), settings).unwrap()
 }
 
 fn url(at: &Address) -> Url {
@@ -75,9 +78,13 @@ struct Front {
 
 impl Front {
     async fn new(host: &Host, at: &Address, secret: &str) -> Front {
+        Front::of(host, at, secret, (1, "alice")).await
+    }
+
+    async fn of(host: &Host, at: &Address, secret: &str, (account, name): (i64, &str)) -> Front {
         let place = Place { url: url(at), secret: secret.to_owned().into(), resolve: None };
         let io = host.io();
-        let home = Store::apart(place).home(&io, 1, "alice").await.unwrap();
+        let home = Store::apart(place).home(&io, account, name).await.unwrap();
         Front { io, home }
     }
 
@@ -314,6 +321,29 @@ fn what_was_confirmed_survives_a_power_cut_of_the_store_at_any_moment() {
             let found = disk.read(format!("/data/accounts/alice/files/{name}")).ok();
             assert!(file.may_be(&found), "seed {seed}: {name} is {:?}", found.map(|bytes| bytes.len()));
         }
+    }
+}
+
+#[test]
+fn a_home_is_opened_for_the_account_whose_it_was_first_and_for_no_other() {
+    for seed in seeds(5) {
+        let sim = Sim::new(seed, Faults::splits());
+        let store = sim.host("store");
+        let at = serve(&sim, &store);
+        let people = sim.host("people");
+        sim.run(&people.clone(), async move {
+            let of = |who| Front::of(&people, &at, SECRET, who);
+            of((1, "alice")).await.put("a", b"a", Condition::none()).await.unwrap();
+            // Another one of the same name, and another name of the same number: of other fronts' accounts.
+            for who in [(2, "alice"), (1, "bob")] {
+                let stranger = of(who).await;
+                assert!(matches!(stranger.get("a").await, Err(Error::Denied(_))), "{who:?}");
+                let put = stranger.put("b", b"b", Condition::none()).await;
+                assert!(matches!(put, Err(Error::Denied(_))), "{who:?}");
+            }
+            assert_eq!(of((1, "alice")).await.get("a").await.unwrap(), b"a");
+            of((3, "carol")).await.put("c", b"c", Condition::none()).await.unwrap();
+        });
     }
 }
 

@@ -376,7 +376,7 @@ impl Written {
     }
 }
 
-pub(super) fn write_all(fs: &dyn Fs, file: &File, bytes: &[u8], at: u64) -> Result<()> {
+pub(crate) fn write_all(fs: &dyn Fs, file: &File, bytes: &[u8], at: u64) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {
         match fs.write_at(file, &bytes[done..], at + done as u64)? {
