@@ -97,7 +97,12 @@ pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
 /// The store that is served at an address.
 pub(crate) fn store_at(at: &Address) -> Store {
     let url = format!("http://{at}").parse().expect("an address is a URL's");
-    Store::apart(plimsoll_store::apart::Place { url, secret: SECRET.to_owned().into(), resolve: None })
+    Store::apart(plimsoll_store::apart::Place {
+        url,
+        secret: SECRET.to_owned().into(),
+        directory: String::new(),
+        resolve: None,
+    })
 }
 
 /// What a folder holds: files with their bytes, folders with none.

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-/// An account as every part of the server knows it. A program of somebody else's that answers fronts may leave
-/// out what has a default.
+/// An account as every part of the server knows it. A program of somebody else's that answers fronts may
+/// leave out what has a default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Its number, which outlives a change of anything else.

@@ -107,11 +107,13 @@ impl Operations {
     }
 }
 
-/// Whether there is nothing at a place, for who may not delete: they may not replace either.
+/// Whether there is nothing at a place, for who may not delete: they may not replace either. What cannot be
+/// found out is not taken for nothing.
 pub(crate) async fn is_free(io: &Io, at: &Permitted) -> Result<(), Error> {
     match is_there(io, at).await {
         Ok(()) => Err(Error::NotPermitted("replace files")),
-        Err(_) => Ok(()),
+        Err(Error::Store(plimsoll_store::Error::NotFound | plimsoll_store::Error::NotFolder)) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -8,6 +8,7 @@
 mod assemble;
 mod cli;
 mod config;
+mod directory_name;
 mod doctor;
 mod hot;
 mod line_writer;

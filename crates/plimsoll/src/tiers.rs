@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::cli::WrongUsage;
 use crate::config::{AuthAt, Config, Durability, Fixed, StoreAt};
+use crate::directory_name::directory_name;
 use crate::open_files;
 use crate::resolve::resolve;
 
@@ -56,7 +57,12 @@ fn open_store(config: &Config, settings: plimsoll_store::Settings) -> anyhow::Re
 fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
     let secret = read_secret(fixed)?;
     let secret = Zeroizing::new(String::from_utf8_lossy(secret.bytes()).into_owned());
-    Ok(Store::apart(apart::Place { url: url.clone(), secret, resolve: Some(resolve) }))
+    Ok(Store::apart(apart::Place {
+        url: url.clone(),
+        secret,
+        directory: directory_name(fixed)?,
+        resolve: Some(resolve),
+    }))
 }
 
 /// Bytes of a secret that can be guessed at.

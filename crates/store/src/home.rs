@@ -17,6 +17,7 @@ use crate::durability::Syncs;
 use crate::edition::{Current, Edition};
 use crate::error::{Error, Result};
 use crate::limits::COPIES_PER_HOME_MAX;
+use crate::owner::Whose;
 use crate::path::Path;
 use crate::store::Settings;
 use crate::usage::{self, Quota, Usage};
@@ -28,7 +29,7 @@ use crate::write::written::Written;
 pub(crate) struct Home(Arc<Inner>);
 
 struct Inner {
-    name: String,
+    whose: Whose,
     files: File,
     pending: File,
     syncs: Arc<Syncs>,
@@ -120,18 +121,18 @@ pub(crate) struct Place<'a> {
 
 impl Home {
     pub(crate) fn open(
-        name: &str,
+        whose: Whose,
         files: File,
         pending: File,
         syncs: &Arc<Syncs>,
         settings: Settings,
     ) -> Home {
         let state = Mutex::new(State { uploads: HashMap::new() });
-        let (name, syncs) = (name.to_owned(), Arc::clone(syncs));
+        let syncs = Arc::clone(syncs);
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
         let edition = Current::draw();
         Home(Arc::new(Inner {
-            name,
+            whose,
             files,
             pending,
             syncs,
@@ -144,9 +145,14 @@ impl Home {
         }))
     }
 
+    /// Whose it is.
+    pub(crate) fn whose(&self) -> &Whose {
+        &self.0.whose
+    }
+
     /// The account's name.
     pub(crate) fn name(&self) -> &str {
-        &self.0.name
+        &self.0.whose.name
     }
 
     /// The folder that its paths begin at, to open files for reading beneath.
@@ -336,7 +342,8 @@ mod tests {
         let disk = sim.host("server").disk().clone();
         let root = disk.open_root(std::path::Path::new("/")).unwrap();
         let syncs = Arc::new(Syncs::new(crate::Durability::None));
-        let home = Home::open("alice", root.clone(), root, &syncs, Settings::default());
+        let whose = Whose { account: 1, name: "alice".to_owned(), directory: String::new() };
+        let home = Home::open(whose, root.clone(), root, &syncs, Settings::default());
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));

@@ -41,16 +41,20 @@ pub const HOMES_OPEN_MAX: usize = 1_024;
 pub const HOMES_CLOSED_PARTS: usize = 64;
 /// How long a connection to a store elsewhere may take to be made.
 pub const STORE_CONNECT_TIME: Duration = Duration::from_secs(3);
-/// How long a store elsewhere may take to answer, or to give leave for the bytes of an upload: a commit waits
-/// for its disk.
+/// How long a store elsewhere may take to answer.
 pub const STORE_ANSWER_TIME: Duration = Duration::from_secs(30);
-/// How long it may take for what takes as long as a file or a tree is large: digests, copies, moves and
-/// removals.
+/// How long it may take for what is weighed against a quota, and so may have to wait until a home is counted:
+/// the begin of an upload, a new folder.
+pub const STORE_COUNT_TIME: Duration = Duration::from_secs(120);
+/// How long it may take for what takes as long as a file or a tree is large: digests, copies, moves, removals
+/// and commits.
 pub const STORE_LONG_ANSWER_TIME: Duration = Duration::from_secs(600);
 /// How long nothing may come, or be taken, in the middle of a file on its way from or to a store elsewhere.
 pub const STORE_BETWEEN_BYTES_TIME: Duration = Duration::from_secs(30);
 /// Connections to a store elsewhere that a thread keeps when nothing is under way on them.
 pub const STORE_CONNECTIONS_KEPT_MAX: usize = 64;
+/// Bytes of the name of a directory of accounts.
+pub const DIRECTORY_BYTES_MAX: usize = 64;
 /// How long such a connection is kept: less than the store waits for another request on it.
 pub const STORE_CONNECTION_KEPT_TIME: Duration = Duration::from_secs(20);
 /// Bytes of an answer of a store elsewhere: the listing of a folder of as many entries as are listed, with

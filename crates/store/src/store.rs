@@ -14,7 +14,7 @@ use crate::durability::{Durability, Syncs};
 use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
-use crate::owner;
+use crate::owner::{self, Whose};
 
 /// The folder, in the data folder, of which each account has one.
 const ACCOUNTS: &[u8] = b"accounts";
@@ -54,6 +54,8 @@ struct Inner {
     syncs: Arc<Syncs>,
     /// By the account's number: a name may come to be another account's, whose home is another folder.
     open: Mutex<HashMap<i64, Slot>>,
+    /// Held while it is found out, and said, whose a home is.
+    claims: Mutex<()>,
 }
 
 /// A home, once it is open.
@@ -68,22 +70,24 @@ impl Store {
         let root = fs.open_root(root)?;
         let accounts = folder_in(fs, &root, ACCOUNTS)?;
         let syncs = Arc::new(Syncs::new(settings.durability));
-        Ok(Store(Arc::new(Inner { accounts, settings, syncs, open: Mutex::default() })))
+        let (open, claims) = (Mutex::default(), Mutex::default());
+        Ok(Store(Arc::new(Inner { accounts, settings, syncs, open, claims })))
     }
 
-    /// The home of the account of this number and name, made if there is none. `name` must be fit for a
-    /// folder's name; a number is never another account's.
+    /// The home of the account of this number and name in this directory of accounts, made if there is none.
+    /// `name` must be fit for a folder's name; a directory gives a number to one account alone.
     ///
     /// # Errors
     /// What keeps the home from being opened.
-    pub(crate) async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
+    pub(crate) async fn home(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<Home> {
         if let Some(home) = self.known(account) {
-            return whose(home, name);
+            return of(home, name, directory);
         }
-        let (store, of, now) = (self.clone(), name.to_owned(), io.wall());
-        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, account, &of, now));
+        let whose = Whose { account, name: name.to_owned(), directory: directory.to_owned() };
+        let (store, now) = (self.clone(), io.wall());
+        let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, &whose, now));
         let (home, trees) = opened.await??;
-        let home = whose(home, name)?;
+        let home = of(home, name, directory)?;
         let cleared = home.clone();
         if !trees.is_empty() && io.hand_off(Work::Chores, move |fs| cleared.clear_trees(fs, &trees)).is_err()
         {
@@ -99,28 +103,22 @@ impl Store {
 
     /// The home, and what is to be cleared away in it. One that is opened by somebody else is waited for; no
     /// other home is.
-    fn open_home(
-        &self,
-        fs: &dyn Fs,
-        account: i64,
-        name: &str,
-        now: SystemTime,
-    ) -> Result<(Home, Vec<Vec<u8>>)> {
-        let slot = self.slot(account);
+    fn open_home(&self, fs: &dyn Fs, whose: &Whose, now: SystemTime) -> Result<(Home, Vec<Vec<u8>>)> {
+        let slot = self.slot(whose.account);
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = &*slot {
             return Ok((home.clone(), Vec::new()));
         }
-        let folders = match self.folders(fs, account, name) {
+        let folders = match self.folders(fs, whose) {
             // No more may be open: those that nobody uses make room.
             Err(Error::Busy) => {
                 self.close_idle(usize::MAX);
-                self.folders(fs, account, name)
+                self.folders(fs, whose)
             }
             opened => opened,
         };
         let (files, pending) = folders?;
-        let home = Home::open(name, files, pending, &self.0.syncs, self.0.settings);
+        let home = Home::open(whose.clone(), files, pending, &self.0.syncs, self.0.settings);
         let trees = home.sweep(fs, now)?;
         *slot = Some(home.clone());
         Ok((home, trees))
@@ -148,10 +146,12 @@ impl Store {
     }
 
     /// The files of an account, and its pending uploads.
-    fn folders(&self, fs: &dyn Fs, account: i64, name: &str) -> Result<(File, File)> {
-        let folder = folder_in(fs, &self.0.accounts, name.as_bytes())?;
+    fn folders(&self, fs: &dyn Fs, whose: &Whose) -> Result<(File, File)> {
+        let folder = folder_in(fs, &self.0.accounts, whose.name.as_bytes())?;
         if self.0.settings.homes_say_whose {
-            owner::check(fs, &folder, account)?;
+            // One at a time: who reads it while another writes it would take it for nobody's.
+            let _alone = self.0.claims.lock().unwrap_or_else(PoisonError::into_inner);
+            owner::check(fs, &folder, whose)?;
         }
         Ok((folder_in(fs, &folder, b"files")?, folder_in(fs, &folder, b"pending")?))
     }
@@ -161,10 +161,11 @@ impl Store {
     }
 }
 
-/// The home, if it is of this name: numbers of one directory of accounts are never another account's, those of
-/// two may be.
-fn whose(home: Home, name: &str) -> Result<Home> {
-    if home.name() == name { Ok(home) } else { Err(owner::another()) }
+/// The home, if it is theirs: numbers of one directory of accounts are never another account's, those of two
+/// may be.
+fn of(home: Home, name: &str, directory: &str) -> Result<Home> {
+    let whose = home.whose();
+    if whose.name == name && whose.directory == directory { Ok(home) } else { Err(owner::another()) }
 }
 
 /// The folder `name` in `parent`, made if there is none, and synced: also one that is there, which a server

@@ -8,11 +8,12 @@
 use std::sync::Arc;
 
 use plimsoll_auth::Secret;
+use plimsoll_io::{Either, select};
 use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
 use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request, StatusPage};
 use plimsoll_store::apart::{
-    Asked, CALL, Desk, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, QUESTIONS, READY, STAT, Seen,
-    TROUBLE, Trouble, from_ascii, to_ascii, told,
+    Asked, CALL, Desk, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, QUESTIONS, Question, READY,
+    STAT, Seen, TROUBLE, Trouble, from_ascii, to_ascii, told,
 };
 use plimsoll_store::{Algorithm, Error, Files, Store, Upload};
 use plimsoll_wire::http::head::{Field, Method};
@@ -48,7 +49,16 @@ impl StoreTier {
         match (request.method(), path) {
             (Method::Post, path) if path == QUESTIONS.as_bytes() => {
                 let asked: Asked = json::read(request).await?;
-                Ok(in_json(self.desk.answer(request.io, asked).await))
+                let takes_long = matches!(asked.question, Question::Digest(..));
+                let answer = self.desk.answer(request.io, asked);
+                if !takes_long {
+                    return Ok(in_json(answer.await));
+                }
+                // A front that has gone wants no digest; what it asked for must not be in others' way.
+                match select(request.body.gone(), answer).await {
+                    Either::Left(()) => Ok(in_json(told::<()>(Err(Error::Away)))),
+                    Either::Right(answer) => Ok(in_json(answer)),
+                }
             }
             (Method::Get, path) if path == READY.as_bytes() => Ok(in_json(told(Ok(())))),
             (Method::Get | Method::Head, path) if path == FILES.as_bytes() => self.send(request).await,

@@ -87,8 +87,8 @@ impl Client {
         self
     }
 
-    /// Sends no streamed body before the server has given leave for it, which is waited for as long as `time`.
-    /// So the first piece is asked for when the server has said that it takes the body.
+    /// Sends no streamed body before the server has given leave for it, and waits as long as `time` for that:
+    /// the first piece is asked for when the server has said that it takes the body.
     #[must_use]
     pub fn with_leave(mut self, time: Duration) -> Client {
         self.leave_time = Some(time);

@@ -83,7 +83,9 @@ fn where_leave_is_needed_nothing_is_sent_without_and_it_is_waited_for_as_long_as
             peer.say("HTTP/1.1 100 Continue\r\n\r\n");
             assert_eq!(peer.read_to("hello").await, "hello");
             peer.end(OK).await;
-            server.accept().await.ended().await;
+            let mut peer = server.accept().await;
+            peer.head().await;
+            peer.ended().await;
         },
         async |client, _| {
             let mut client = client.with_leave(5 * SECOND);

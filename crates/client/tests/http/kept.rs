@@ -42,14 +42,20 @@ fn an_answer_takes_its_client_along_and_gives_the_connection_to_another() {
                 peer.say(OK);
             }
             let end = peer.stream.rx.recv(plimsoll_io::Want::Head).await;
-            assert!(end.unwrap().is_none(), "an end, and no reset");
+            assert!(end.unwrap().is_none(), "an end, and no reset, of what nobody wants any more");
+            let mut peer = server.accept().await;
+            peer.head().await;
+            peer.end(OK).await;
         },
         async |client, io| {
+            let another = || Client::new(&io, "http://127.0.0.1/".parse().unwrap());
             let mut first = client.send_along(get("/")).await.unwrap();
             assert_eq!(first.text(10).await.unwrap(), "ok");
-            let another = Client::new(&io, "http://127.0.0.1/".parse().unwrap());
-            let another = another.with_kept(first.into_kept().expect("all of it was received"));
-            let unread = another.send_along(get("/")).await.unwrap();
+            let second = another().with_kept(first.into_kept().expect("all of it was received"));
+            let mut second = second.send_along(get("/")).await.unwrap();
+            assert_eq!(second.text(10).await.unwrap(), "ok");
+            drop(second.into_kept().expect("all of it was received"));
+            let unread = another().send_along(get("/")).await.unwrap();
             assert!(unread.into_kept().is_none(), "something is still to come");
         },
     );

@@ -7,8 +7,10 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use plimsoll_auth::Secret;
+use plimsoll_engine::Kind;
 
 use crate::assemble::Server;
+use crate::cli::WrongUsage;
 use crate::config::{Config, Loaded, unknown_variables};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
@@ -16,12 +18,14 @@ use crate::reloading::{self, Reloading};
 use crate::tiers::read_secret;
 use crate::{service_manager, stopping};
 
+/// Fronts have many connections, which stay or carry what is slow, and its workers would be all taken.
+const NO_POOL: &str = "a pool of workers is soon taken by the connections that fronts keep; choose \
+                       --engine epoll, uring or thread";
+
 /// What one tier has that another has not.
 pub(super) struct Alone {
     /// Whether it only says what would be done.
     pub(super) check_only: bool,
-    /// Refuses settings that cannot be.
-    pub(super) check: fn(&Config) -> anyhow::Result<()>,
     /// What would be done.
     pub(super) would_be_done: fn(&Config) -> String,
     /// Opens what it serves.
@@ -38,7 +42,9 @@ impl Alone {
         let log = log.context("cannot start the log")?;
         plimsoll_engine::check_kernel()?;
         config.fixed.engine.check()?;
-        (self.check)(config)?;
+        if config.fixed.engine == Kind::Pool {
+            return Err(WrongUsage(NO_POOL.to_owned()).into());
+        }
         let secret = read_secret(&config.fixed)?;
         if self.check_only {
             return say(&(self.would_be_done)(config));

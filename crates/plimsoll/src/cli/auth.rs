@@ -9,11 +9,9 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_auth::Secret;
 use plimsoll_auth::directory::{file_of, without_password};
-use plimsoll_engine::Kind;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
-use crate::cli::WrongUsage;
 use crate::cli::alone::Alone;
 use crate::config::{Config, Loaded, SignUp};
 use crate::listening::Addresses;
@@ -22,10 +20,6 @@ use crate::tiers::make_data_folder;
 /// What of `plimsoll serve` an authentication server has not.
 const APART: [&str; 5] =
     ["--accounts=true", "--access-log=off", "--transfer-log=off", "--xferlog=off", "--hot-bytes=0"];
-
-/// Each front has 33 connections that stay, and its workers would be all taken.
-const NO_POOL: &str = "a pool of workers is soon taken by the connections that fronts keep; choose \
-                       --engine epoll, uring or thread";
 
 /// Answer for accounts alone: the authentication server of fronts elsewhere
 #[derive(Args)]
@@ -76,7 +70,7 @@ pub(crate) struct AuthServer {
 impl AuthServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = Loaded::of(self.flags(), self.config.clone(), of_auth)?;
-        Alone { check_only: self.check, check, would_be_done, open, greeting }.live(&loaded)
+        Alone { check_only: self.check, would_be_done, open, greeting }.live(&loaded)
     }
 
     /// What of `plimsoll serve` comes to the same.
@@ -112,13 +106,6 @@ fn of_auth(config: &mut Config) {
 fn is_in_data_folder(config: &Config) -> bool {
     let file = file_of(&config.fixed.directory);
     file.is_some_and(|file| file.parent() == Some(config.fixed.data.as_path()))
-}
-
-fn check(config: &Config) -> anyhow::Result<()> {
-    match config.fixed.engine {
-        Kind::Pool => Err(WrongUsage(NO_POOL.to_owned()).into()),
-        _ => Ok(()),
-    }
 }
 
 fn open(config: &Config, secret: Secret) -> anyhow::Result<Server> {

@@ -119,6 +119,8 @@ pub(crate) struct LabSettings {
 /// How long a storage server waits for its fronts, at least: longer than they wait for their clients, whose
 /// pace is theirs.
 const FRONTS_TIME: Time = Time(std::time::Duration::from_secs(600));
+/// How long a front's connection may be idle, at least: a front keeps one for a third of it.
+const FRONTS_IDLE_TIME: Time = Time(std::time::Duration::from_secs(60));
 /// Bytes of a head that a front may send: paths and conditions as their clients sent them, and more.
 const FRONTS_HEAD_BYTES: Size = Size(63 * 1024);
 
@@ -127,6 +129,10 @@ impl Live {
     pub(crate) fn of_fronts(&mut self) {
         let limits = &mut self.limits;
         limits.limits_head_bytes = FRONTS_HEAD_BYTES;
+        limits.limits_fields = FIELDS_MAX;
+        // How large a file may be is the fronts' to say.
+        limits.limits_body_bytes = Size(u64::MAX);
+        limits.limits_idle_time = limits.limits_idle_time.max(FRONTS_IDLE_TIME);
         limits.limits_receive_time = limits.limits_receive_time.max(FRONTS_TIME);
         limits.limits_send_time = limits.limits_send_time.max(FRONTS_TIME);
     }

@@ -23,6 +23,9 @@ pub struct Owner {
     pub account: i64,
     /// The account's name.
     pub name: String,
+    /// The front's name for the directory that has the account, if other fronts may have another directory.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub directory: String,
 }
 
 /// A question about a home.

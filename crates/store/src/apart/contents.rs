@@ -54,7 +54,7 @@ impl Elsewhere {
         let mut request = remote.request(method, FILES).field(CALL, call);
         request.fields.extend(wanted.fields);
         let patience = if wanted.is_long { STORE_LONG_ANSWER_TIME } else { STORE_ANSWER_TIME };
-        let response = remote.client(io, patience).send_along(request).await.map_err(away)?;
+        let response = remote.client(io, patience).send_along(request).await.map_err(|error| away(&error))?;
         Contents::of(io, response)
     }
 }

@@ -17,7 +17,7 @@ use super::ask::{
 use super::trouble::Told;
 use crate::condition::{Condition, Said};
 use crate::error::{Error, Result};
-use crate::limits::DIGESTS_MAX;
+use crate::limits::{DIGESTS_MAX, DIRECTORY_BYTES_MAX};
 use crate::path::Path;
 use crate::write::{Algorithm, FileDigest, NewUpload, Terms};
 use crate::{End, Files, Home, Store, Upload};
@@ -87,10 +87,10 @@ impl Desk {
         match question {
             Question::MakeFolder { path, quota } => told(home.make_folder(io, path, quota).await),
             Question::CheckRemoval(Removal { path, what, condition }) => {
-                told(home.check_removal(io, path, what, self.condition(condition)).await)
+                told(home.check_removal(io, path, what, self.condition(&condition)).await)
             }
             Question::Remove(Removal { path, what, condition }) => {
-                told(home.remove(io, path, what, self.condition(condition)).await)
+                told(home.remove(io, path, what, self.condition(&condition)).await)
             }
             Question::SetModified { path, modified } => {
                 told(home.set_modified(io, path, modified).await.map(Seen))
@@ -193,7 +193,7 @@ impl Desk {
             How::GoOn { id, offset, digests, quota, only_new } => {
                 let terms = |to, words: &str| {
                     let condition = Said { words: words.to_owned(), only_new, only_folder: false };
-                    Terms { to, condition: self.condition(condition), quota }
+                    Terms { to, condition: self.condition(&condition), quota }
                 };
                 home.go_on(io, id, offset, digests, terms).await
             }
@@ -220,14 +220,18 @@ impl Desk {
         if name.as_bytes() != owner.name.as_bytes() || name.depth() != 1 {
             return Err(Error::NotFound);
         }
-        self.store.home(io, owner.account, &owner.name).await
+        let directory = owner.directory.as_bytes();
+        if directory.len() > DIRECTORY_BYTES_MAX || !directory.iter().all(u8::is_ascii_alphanumeric) {
+            return Err(Error::NotFound);
+        }
+        self.store.home_of(io, owner).await
     }
 
     fn terms(&self, said: SaidTerms) -> Terms {
-        Terms { to: said.to, condition: self.condition(said.condition), quota: said.quota }
+        Terms { to: said.to, condition: self.condition(&said.condition), quota: said.quota }
     }
 
-    fn condition(&self, said: Said) -> Condition {
+    fn condition(&self, said: &Said) -> Condition {
         let mut condition = (self.again)(&said.words);
         if said.only_new {
             condition = condition.and_new();

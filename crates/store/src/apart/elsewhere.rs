@@ -15,7 +15,7 @@ use super::remote::Remote;
 use super::upload::Upload;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::limits::{STORE_ANSWER_TIME, STORE_LONG_ANSWER_TIME};
+use crate::limits::{STORE_ANSWER_TIME, STORE_COUNT_TIME, STORE_LONG_ANSWER_TIME};
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
@@ -30,7 +30,8 @@ pub struct Elsewhere {
 
 impl Elsewhere {
     pub(crate) fn new(remote: Arc<Remote>, account: i64, name: &str) -> Elsewhere {
-        Elsewhere { remote, owner: Owner { account, name: name.to_owned() } }
+        let directory = remote.directory().to_owned();
+        Elsewhere { remote, owner: Owner { account, name: name.to_owned(), directory } }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -195,6 +196,7 @@ impl Question {
             | Question::Copy(..)
             | Question::List { .. }
             | Question::Digest(..) => STORE_LONG_ANSWER_TIME,
+            Question::MakeFolder { .. } | Question::Keep { .. } => STORE_COUNT_TIME,
             _ => STORE_ANSWER_TIME,
         }
     }

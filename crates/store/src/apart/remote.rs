@@ -41,6 +41,9 @@ pub struct Place {
     pub url: Url,
     /// What it and its fronts alone know.
     pub secret: Zeroizing<String>,
+    /// What the directory of accounts is called, if others' accounts may have the same numbers: up to 64
+    /// letters and digits. Fronts that have one directory say the same.
+    pub directory: String,
     /// What looks up the name of its host; without, the URL has an IP address or `localhost`.
     pub resolve: Option<fn(&Io) -> Resolve>,
 }
@@ -63,6 +66,10 @@ impl Remote {
         Arc::new(Remote { place, authorization })
     }
 
+    pub(super) fn directory(&self) -> &str {
+        &self.place.directory
+    }
+
     /// Asks, and waits as long as `patience` for the answer.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
@@ -74,13 +81,13 @@ impl Remote {
         let body = serde_json::to_vec(question).unwrap_or_default();
         let request = self.request("POST", QUESTIONS).field("Content-Type", "application/json");
         let asked = self.client(io, patience).send_along(request.body(Body::Bytes(body)));
-        self.told(io, asked.await.map_err(away)?).await
+        self.told(io, asked.await.map_err(|error| away(&error))?).await
     }
 
     /// Whether it answers, and takes the secret.
     pub(crate) async fn is_there(&self, io: &Io) -> Result<()> {
         let asked = self.client(io, STORE_ANSWER_TIME).send_along(self.request("GET", READY));
-        self.told(io, asked.await.map_err(away)?).await
+        self.told(io, asked.await.map_err(|error| away(&error))?).await
     }
 
     /// A request with the secret in it.
@@ -112,7 +119,7 @@ impl Remote {
         mut response: Response<'static>,
     ) -> Result<T> {
         check(&response)?;
-        let told: Told<T> = response.json(STORE_ANSWER_BYTES_MAX).await.map_err(away)?;
+        let told: Told<T> = response.json(STORE_ANSWER_BYTES_MAX).await.map_err(|error| away(&error))?;
         keep(io, response);
         told.into()
     }
@@ -153,7 +160,7 @@ pub(super) fn check(response: &Response<'_>) -> Result<()> {
 }
 
 /// There was no answer, or no whole one: nobody knows whether it was done.
-pub(super) fn away(error: http::Error) -> Error {
+pub(super) fn away(error: &http::Error) -> Error {
     tracing::warn!(%error, "the store did not answer");
     Error::Away
 }

@@ -20,7 +20,7 @@ use super::frames;
 use super::remote::{CALL, FILES, Remote, away};
 use super::to_ascii;
 use crate::error::{Error, Result};
-use crate::limits::{HELD_BYTES_MAX, STORE_ANSWER_TIME, STORE_LONG_ANSWER_TIME};
+use crate::limits::{HELD_BYTES_MAX, STORE_COUNT_TIME, STORE_LONG_ANSWER_TIME};
 use crate::path::Path;
 use crate::write::{Algorithm, Committed};
 
@@ -182,12 +182,12 @@ impl Upload {
 async fn send(remote: Arc<Remote>, io: Io, arrival: NewArrival, mut out: Out) -> Result<Ended> {
     let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));
     let request = request.body(Body::Stream { length: None, source: &mut out });
-    // The digest of a whole file, and the begin of one that is gone on with, take as long as it is large.
+    // The begin of one that is gone on with takes as long as it is large.
     let leave_time = match &arrival.how {
         How::From { .. } => STORE_LONG_ANSWER_TIME,
-        How::Whole(..) | How::GoOn { .. } => STORE_ANSWER_TIME,
+        How::Whole(..) | How::GoOn { .. } => STORE_COUNT_TIME,
     };
     let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_leave(leave_time);
-    let response = client.send_along(request).await.map_err(away)?;
+    let response = client.send_along(request).await.map_err(|error| away(&error))?;
     remote.told(&io, response).await
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use plimsoll_io::{Fs, Io};
 
 use super::home::{At, Home};
-use crate::apart::{Elsewhere, Place, Remote};
-use crate::error::Result;
+use crate::apart::{Elsewhere, Owner, Place, Remote};
+use crate::error::{Error, Result};
 use crate::store::{self, Settings};
 
 /// Accounts' homes. Clones are the same store.
@@ -44,9 +44,16 @@ impl Store {
     /// What keeps the home from being opened; nothing of one elsewhere, which nobody asks yet.
     pub async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
         match &self.0 {
-            Tier::Here(store) => Ok(Home(At::Here(store.home(io, account, name).await?))),
+            Tier::Here(store) => Ok(Home(At::Here(store.home(io, account, name, "").await?))),
             Tier::Apart(remote) => Ok(Home(At::Apart(Elsewhere::new(Arc::clone(remote), account, name)))),
         }
+    }
+
+    /// The home that a front asks for; a store that is elsewhere itself has none.
+    pub(crate) async fn home_of(&self, io: &Io, owner: &Owner) -> Result<Home> {
+        let Tier::Here(store) = &self.0 else { return Err(Error::Away) };
+        let Owner { account, name, directory } = owner;
+        Ok(Home(At::Here(store.home(io, *account, name, directory).await?)))
     }
 
     /// Whether it answers, if it is elsewhere.
