@@ -41,6 +41,8 @@ struct Model {
     share: Option<String>,
     next: u64,
     seed: u64,
+    /// Whether anything was read that was there: in a few steps, it may never be.
+    has_found: bool,
 }
 
 impl Model {
@@ -84,6 +86,7 @@ impl Model {
 
     async fn read(&mut self, name: &'static str) {
         let expected = self.held.get(name).map(|(content, size)| noise(*content, *size));
+        self.has_found |= expected.as_ref().is_some_and(|content| !content.is_empty());
         for _ in 0..2 {
             let hers = self.alice.get(&format!("/files/docs/{name}")).await;
             let his = self.bob.get(&format!("/shared/alice/docs/{name}")).await;
@@ -104,7 +107,7 @@ async fn whoever_reads_gets_what_is_there(scene: Scene) {
     assert_eq!(alice.ask("MKCOL", "/files/docs", "", "").await.status, 201);
     let (bob, ftp) = (Person::new(&scene, "bob").await, FtpClient::of(&scene, "alice").await);
     let (held, mut draws) = (BTreeMap::new(), Draws(seed));
-    let mut model = Model { held, alice, ftp, bob, share: None, next: 1, seed };
+    let mut model = Model { held, alice, ftp, bob, share: None, next: 1, seed, has_found: false };
     let steps = if scene.engine == Engine::Simulator { 12 } else { 60 };
     for _ in 0..steps {
         model.change(&mut draws).await;
@@ -112,7 +115,8 @@ async fn whoever_reads_gets_what_is_there(scene: Scene) {
             model.read(draws.name()).await;
         }
     }
-    assert!(scene.hot.figures().hits > 0, "seed {seed}");
+    // What is found once is read once more.
+    assert!(scene.hot.figures().hits > 0 || !model.has_found, "seed {seed}");
 }
 
 behaviours!(scenario and apart; whoever_reads_gets_what_is_there);
