@@ -45,7 +45,7 @@ pub enum Question {
     Usage,
     /// What is known of what a reader finds at a path? [`Seen`]
     Stat(Path),
-    /// What is in a folder? A list of [`Named`].
+    /// What is in a folder? A list of names, percent-encoded, each with what is known of it.
     List {
         /// The folder.
         path: Path,

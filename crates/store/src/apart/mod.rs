@@ -2,7 +2,7 @@
 //!
 //! It keeps no bytes and decides nothing: [`Desk`] asks the store that is here, which decides under the
 //! home's lock as for anybody. Questions are JSON, one request each. Bytes stream, one request for a file: a
-//! GET has the file as its body; a PUT has [`frames`], and its last one says what is to become of the upload.
+//! GET has the file as its body; a PUT has [`Frames`], and its last one says what is to become of the upload.
 //!
 //! What must hold: a yes comes from the store's own answer and from nothing else; who got no answer does not
 //! know, and says so ([`crate::Error::Away`]); an upload whose connection breaks is one that is broken off;
