@@ -282,11 +282,20 @@ impl Server {
 
     /// Where it listens for FTP.
     pub fn ftp_at(&self) -> SocketAddr {
+        self.beside_at("  ftp://")
+    }
+
+    /// Where it listens for classic.
+    pub fn classic_at(&self) -> SocketAddr {
+        self.beside_at("  classic://")
+    }
+
+    fn beside_at(&self, before: &str) -> SocketAddr {
         let mut found = None;
-        until("the server has printed where it speaks FTP", || {
+        until("the server has printed where else it listens", || {
             let printed = self.stdout();
             let mut lines = printed.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-            found = lines.find_map(|line| line.strip_prefix("  ftp://")?.parse().ok());
+            found = lines.find_map(|line| line.strip_prefix(before)?.parse().ok());
             found.is_some()
         });
         found.expect("an address")

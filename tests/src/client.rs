@@ -132,6 +132,17 @@ impl Client {
         );
     }
 
+    /// The bytes until the server ends the connection cleanly.
+    ///
+    /// # Errors
+    /// It breaks off.
+    pub async fn rest(&mut self) -> std::io::Result<Vec<u8>> {
+        while let Some(lease) = self.receive().await? {
+            self.received.extend_from_slice(&lease);
+        }
+        Ok(std::mem::take(&mut self.received))
+    }
+
     /// Reads until the connection breaks off: the bytes until then. A clean end is a failure.
     pub async fn expect_abort(&mut self) -> Vec<u8> {
         loop {

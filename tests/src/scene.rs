@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use plimsoll_io::sim::SimDisk;
 use plimsoll_io::{Address, Handler, Io, Stop, Stream};
+use plimsoll_proto::classic;
 use plimsoll_proto::http::Limits;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
 
@@ -27,6 +28,8 @@ pub struct Scenario {
     pub protocol: Protocol,
     /// With it, FTP is served beside, at [`Scene::ftp`].
     pub ftp: Option<Ftp>,
+    /// With it, classic is served beside, at [`Scene::classic`]; the scenario has accounts.
+    pub classic: Option<classic::Limits>,
     /// With these, there are accounts; without, sites alone.
     pub accounts: Option<plimsoll_auth::Settings>,
     /// Whether the accounts' files are at a store apart.
@@ -64,6 +67,7 @@ impl Default for Scenario {
             hot: HOT,
             protocol: Protocol::Http,
             ftp: None,
+            classic: None,
             accounts: None,
             apart: false,
             grace: Duration::from_secs(20),
@@ -101,6 +105,7 @@ pub struct Scene {
     /// Lines of the access log so far.
     pub log: Arc<crate::service::LogLines>,
     pub(crate) ftp_at: Option<Address>,
+    pub(crate) classic_at: Option<Address>,
     pub(crate) accounts: Option<Accounts>,
     pub(crate) begun: Arc<AtomicUsize>,
     /// Files that the server keeps ready.
@@ -117,6 +122,11 @@ impl Scene {
     /// Where FTP is served.
     pub fn ftp(&self) -> &Address {
         self.ftp_at.as_ref().expect("the scenario has FTP")
+    }
+
+    /// Where classic is served.
+    pub fn classic(&self) -> &Address {
+        self.classic_at.as_ref().expect("the scenario has classic")
     }
 
     /// Connections that the server has open.

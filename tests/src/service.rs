@@ -10,6 +10,7 @@ use std::time::Duration;
 use plimsoll_io::{Fs, Handler, Io, LocalFuture, Setup, Stream};
 
 use plimsoll_proto::Current;
+use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::http::site::{HotSet, HotSettings, Site};
 use plimsoll_proto::http::{
     AccessLog, Answer, Body, BodyError, Http, Limits, Load, LogSink, Readiness, Request, Routes, Service,
@@ -20,6 +21,14 @@ use plimsoll_wire::http::status::Status;
 
 use crate::accounts::Accounts;
 use crate::scene::Wrap;
+
+/// Classic over the accounts, with the folder `root` of `fs` for everybody.
+pub(crate) fn classic(limits: classic::Limits, fs: &dyn Fs, root: &Path, accounts: &Accounts) -> Setup {
+    let common = Some(Site::open(fs, "/", root).expect("the folder is there"));
+    let (current, operations) =
+        (Current::new(classic::Settings { limits, common }), accounts.operations.clone());
+    Arc::new(move |io| Rc::new(Classic::new(io, Arc::clone(&current), operations.clone())))
+}
 
 /// The access log, kept.
 #[derive(Default)]

@@ -140,8 +140,9 @@ impl Simulation {
             sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free")
         };
         let at = serve(80, setup);
-        let ftp = ftp_of(scenario, &**server.disk(), root, accounts.as_ref());
-        let ftp_at = ftp.map(|setup| serve(21, setup));
+        let Beside { ftp, classic } = beside(scenario, &**server.disk(), root, accounts.as_ref());
+        let (ftp_at, classic_at) =
+            (ftp.map(|setup| serve(21, setup)), classic.map(|setup| serve(9000, setup)));
         let scene = Scene {
             io: client.io(),
             at,
@@ -150,6 +151,7 @@ impl Simulation {
             connections: Rc::new(move || open.load(Ordering::Relaxed)),
             log: seen.log,
             ftp_at,
+            classic_at,
             accounts,
             begun: seen.begun,
             hot: seen.hot,
@@ -174,24 +176,39 @@ fn setup_of(
     }
 }
 
-fn ftp_of(scenario: &Scenario, fs: &dyn Fs, root: &Path, accounts: Option<&Accounts>) -> Option<Setup> {
-    scenario.ftp.as_ref().map(|wanted| ftp(wanted, fs, root, accounts))
+/// What is served beside HTTP.
+struct Beside<T> {
+    ftp: Option<T>,
+    classic: Option<T>,
+}
+
+fn beside(scenario: &Scenario, fs: &dyn Fs, root: &Path, accounts: Option<&Accounts>) -> Beside<Setup> {
+    let classic = scenario.classic.clone().zip(accounts);
+    Beside {
+        ftp: scenario.ftp.as_ref().map(|wanted| ftp(wanted, fs, root, accounts)),
+        classic: classic.map(|(limits, accounts)| service::classic(limits, fs, root, accounts)),
+    }
 }
 
 /// A server on loopback, on threads of its own.
 struct Running {
     at: Address,
-    ftp_at: Option<Address>,
+    beside: Beside<Address>,
     stop: Stop,
     connections: Arc<Connections>,
     thread: JoinHandle<std::io::Result<()>>,
 }
 
-fn start(kind: Kind, http: Setup, ftp: Option<Setup>, grace: Duration) -> Running {
-    let listen = |setup| (bind(&":0".parse().unwrap()).expect("a port of loopback"), setup);
-    let listeners: Vec<_> = [Some(http), ftp].into_iter().flatten().map(listen).collect();
-    let mut at = listeners.iter().map(|(bound, _)| bound.address().clone());
-    let (at, ftp_at) = (at.next().expect("HTTP is first"), at.next());
+fn start(kind: Kind, http: Setup, beside: Beside<Setup>, grace: Duration) -> Running {
+    let mut listeners = Vec::new();
+    let mut listen = |setup| {
+        let bound = bind(&":0".parse().unwrap()).expect("a port of loopback");
+        let at = bound.address().clone();
+        listeners.push((bound, setup));
+        at
+    };
+    let at = listen(http);
+    let beside = Beside { ftp: beside.ftp.map(&mut listen), classic: beside.classic.map(&mut listen) };
     let (stop, connections) = (Stop::new(), Connections::new(10_000));
     let plan = Plan {
         engine: kind,
@@ -202,7 +219,7 @@ fn start(kind: Kind, http: Setup, ftp: Option<Setup>, grace: Duration) -> Runnin
         grace,
         connections: Arc::clone(&connections),
     };
-    Running { at, ftp_at, stop, connections, thread: std::thread::spawn(move || serve(plan)) }
+    Running { at, beside, stop, connections, thread: std::thread::spawn(move || serve(plan)) }
 }
 
 fn for_real<F: Future<Output = ()> + 'static>(
@@ -217,14 +234,17 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let data = tempfile::tempdir().expect("a temporary folder");
     let store = scenario.accounts.is_some().then(|| open_store(&SystemFs, data.path()));
     let apart = store.clone().filter(|_| scenario.apart);
-    let apart = apart.map(|store| start(kind, store_server(store, &seen.hot), None, scenario.grace));
+    let apart = apart.map(|store| {
+        start(kind, store_server(store, &seen.hot), Beside { ftp: None, classic: None }, scenario.grace)
+    });
     let store = apart.as_ref().map(|running| store_at(&running.at)).or(store);
     let settings = scenario.accounts.clone().zip(store);
     let accounts = settings.map(|(settings, store)| Accounts::open(store, data.path(), settings));
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
-    let ftp = ftp_of(scenario, &SystemFs, folder.path(), accounts.as_ref());
-    let running = start(kind, setup, ftp, scenario.grace);
-    let (at, ftp_at) = (running.at.clone(), running.ftp_at.clone());
+    let beside = beside(scenario, &SystemFs, folder.path(), accounts.as_ref());
+    let running = start(kind, setup, beside, scenario.grace);
+    let (at, ftp_at, classic_at) =
+        (running.at.clone(), running.beside.ftp.clone(), running.beside.classic.clone());
     let (stop, connections) = (running.stop.clone(), Arc::clone(&running.connections));
     let root = folder.path().to_owned();
     let passed = block_on(kind, move |io| {
@@ -239,6 +259,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
             connections,
             log,
             ftp_at,
+            classic_at,
             accounts,
             begun,
             hot,

@@ -4,6 +4,7 @@
 //! What must hold: every wait ends; what a server sends is checked as strictly as what a client sends.
 #![forbid(unsafe_code)]
 
+pub mod classic;
 pub mod ftp;
 pub mod http;
 mod sending;

@@ -12,17 +12,20 @@ pub enum Protocol {
     Http,
     /// FTP.
     Ftp,
+    /// Classic.
+    Classic,
 }
 
 impl Protocol {
     /// All of them, in their order.
-    pub const ALL: [Protocol; 2] = [Protocol::Http, Protocol::Ftp];
+    pub const ALL: [Protocol; 3] = [Protocol::Http, Protocol::Ftp, Protocol::Classic];
 
     /// Its name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Http => "http",
             Protocol::Ftp => "ftp",
+            Protocol::Classic => "classic",
         }
     }
 }

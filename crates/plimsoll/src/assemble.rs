@@ -15,6 +15,7 @@ use plimsoll_engine::{Connections, Kind, Plan, WhenFull, serve};
 use plimsoll_io::{Handler, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::Current;
+use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, Hold};
 use plimsoll_proto::http::site::{HotSet, Site};
 use plimsoll_proto::http::{
@@ -29,7 +30,7 @@ use crate::line_writer::Reopen;
 use crate::listening::Listening;
 use crate::log_file::{Log, Sink};
 use crate::records::Records;
-use crate::sites::{open_sites, site_of_guests};
+use crate::sites::{open_sites, site_of_all, site_of_guests};
 use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts, take_data_folder};
 use crate::{hot, open_files, readiness};
 
@@ -51,6 +52,7 @@ pub(crate) struct Server {
 struct Currents {
     http: Arc<Current<Snapshot<Arc<Routes>>>>,
     ftp: Arc<Current<ftp::Settings>>,
+    classic: Arc<Current<classic::Settings>>,
 }
 
 /// What a server has from its start to its end.
@@ -154,6 +156,7 @@ impl Server {
         let access_log = fixed.access_log.open_as("access-log")?;
         let current = Currents {
             ftp: Current::new(ftp_settings(config, &sites)),
+            classic: Current::new(classic_settings(config, &sites)),
             http: Current::new(shared.snapshot(config, sites)),
         };
         Ok(Server { grace: fixed.grace.0, shared, current, access_log, logs, _folder: folder })
@@ -174,7 +177,9 @@ impl Server {
         let (http, ftp) = (self.http(), self.ftp());
         let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
         let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
-        let listeners = http_listeners.chain(ftp_listeners).collect();
+        let classic = self.classic();
+        let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
+        let listeners = http_listeners.chain(ftp_listeners).chain(classic).collect();
         let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
         let Shared { engine, threads, when_full, .. } = *self.shared;
         let plan = Plan { engine, threads, when_full, listeners, stop, grace: self.grace, connections };
@@ -208,6 +213,14 @@ impl Server {
             Rc::new(Ftp::new(io, Arc::clone(&current), Arc::clone(&served))) as Rc<dyn Handler>
         })
     }
+
+    /// What makes classic's handler for a thread, where people have accounts.
+    fn classic(&self) -> Option<Setup> {
+        let (current, operations) = (Arc::clone(&self.current.classic), self.shared.ftp.operations.clone()?);
+        Some(Arc::new(move |io| {
+            Rc::new(Classic::new(io, Arc::clone(&current), operations.clone())) as Rc<dyn Handler>
+        }))
+    }
 }
 
 impl Reloadable {
@@ -215,6 +228,7 @@ impl Reloadable {
     pub(crate) fn apply(&self, config: &Config) -> anyhow::Result<()> {
         let sites = open_sites(config)?;
         self.current.ftp.replace(ftp_settings(config, &sites));
+        self.current.classic.replace(classic_settings(config, &sites));
         self.current.http.replace(self.shared.snapshot(config, sites));
         if let Some(auth) = self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.as_ref()) {
             auth.set(auth_settings(config));
@@ -305,6 +319,11 @@ fn ftp_settings(config: &Config, sites: &[Site]) -> ftp::Settings {
         announced: settings.ftp_announce.0,
         guests: site_of_guests(config, sites),
     }
+}
+
+/// What connections of classic are served by.
+fn classic_settings(config: &Config, sites: &[Site]) -> classic::Settings {
+    classic::Settings { limits: config.live.classic_limits(), common: site_of_all(sites) }
 }
 
 /// Which tiers a server has to do with, and where they are.

@@ -12,6 +12,7 @@ use crate::config::Config;
 pub(crate) struct Listening {
     pub(crate) http: Vec<Bound>,
     pub(crate) ftp: Vec<Bound>,
+    pub(crate) classic: Vec<Bound>,
 }
 
 /// Where they are: with port 0, this has the port that the system chose.
@@ -19,18 +20,27 @@ pub(crate) struct Listening {
 pub(crate) struct Addresses {
     pub(crate) http: Vec<Address>,
     pub(crate) ftp: Vec<Address>,
+    pub(crate) classic: Vec<Address>,
 }
 
 impl Listening {
     /// Listens at every address of the configuration.
     pub(crate) fn at(config: &Config) -> anyhow::Result<Listening> {
         let wanted = Addresses::wanted(config);
-        Ok(Listening { http: listen(&wanted.http, "--http")?, ftp: listen(&wanted.ftp, "--ftp")? })
+        Ok(Listening {
+            http: listen(&wanted.http, "--http")?,
+            ftp: listen(&wanted.ftp, "--ftp")?,
+            classic: listen(&wanted.classic, "--classic")?,
+        })
     }
 
     pub(crate) fn addresses(&self) -> Addresses {
         let addresses = |of: &[Bound]| of.iter().map(|bound| bound.address().clone()).collect();
-        Addresses { http: addresses(&self.http), ftp: addresses(&self.ftp) }
+        Addresses {
+            http: addresses(&self.http),
+            ftp: addresses(&self.ftp),
+            classic: addresses(&self.classic),
+        }
     }
 }
 
@@ -44,13 +54,18 @@ impl Addresses {
     /// Those of a configuration.
     pub(crate) fn wanted(config: &Config) -> Addresses {
         let fixed = &config.fixed;
-        Addresses { http: fixed.http.clone(), ftp: fixed.ftp.iter().copied().map(Address::Ip).collect() }
+        let ftp = fixed.ftp.iter().copied().map(Address::Ip).collect();
+        Addresses { http: fixed.http.clone(), ftp, classic: fixed.classic.clone() }
     }
 
     /// Each as a person gives it to a client.
     pub(crate) fn urls(&self) -> Vec<String> {
         let ftp = self.ftp.iter().map(|at| format!("ftp://{at}"));
-        self.http.iter().map(url).chain(ftp).collect()
+        let classic = self.classic.iter().map(|at| match at {
+            Address::Ip(at) => format!("classic://{at}"),
+            Address::Unix(_) => format!("classic at {at}"),
+        });
+        self.http.iter().map(url).chain(ftp).chain(classic).collect()
     }
 }
 

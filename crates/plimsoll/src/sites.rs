@@ -14,7 +14,7 @@ use plimsoll_proto::http::site::Site;
 use crate::cli::WrongUsage;
 use crate::config::{Config, SiteFlag};
 
-/// The site that guests see: that of `/`.
+/// The site that guests see, and that classic has for everybody: that of `/`.
 const GUESTS_PREFIX: &str = "/";
 
 /// Opens the folders that are to be served.
@@ -27,9 +27,13 @@ pub(crate) fn open_sites(config: &Config) -> anyhow::Result<Vec<Site>> {
 
 /// The site for guests over FTP, if there are to be any.
 pub(crate) fn site_of_guests(config: &Config, sites: &[Site]) -> Option<Site> {
+    site_of_all(sites).filter(|_| config.live.ftp.ftp_guests)
+}
+
+/// The site that is served under `/`.
+pub(crate) fn site_of_all(sites: &[Site]) -> Option<Site> {
     // A site says its prefix without the slash.
-    let whole = sites.iter().find(|site| site.prefix().is_empty());
-    whole.filter(|_| config.live.ftp.ftp_guests).cloned()
+    sites.iter().find(|site| site.prefix().is_empty()).cloned()
 }
 
 fn open_site(flag: &SiteFlag, config: &Config) -> anyhow::Result<Site> {
@@ -71,6 +75,9 @@ fn what_is_wrong(config: &Config) -> Option<String> {
     if guests && !prefixes.contains(&GUESTS_PREFIX.to_owned()) {
         return Some(NO_SITE.to_owned());
     }
+    if !fixed.classic.is_empty() && !fixed.accounts {
+        return Some(NO_ACCOUNTS.to_owned());
+    }
     (!fixed.ftp.is_empty() && !fixed.accounts && !guests).then(|| NOBODY.to_owned())
 }
 
@@ -78,6 +85,7 @@ fn what_is_wrong(config: &Config) -> Option<String> {
 const NOTHING: &str = "there is nothing to serve: give --site PREFIX=DIR, or leave accounts on; see --help";
 const NO_SITE: &str =
     "--ftp-guests shows the site that is served under /, and there is none: give --site /=DIR";
+const NO_ACCOUNTS: &str = "--classic is for people with accounts: leave accounts on, or leave it out";
 const NOBODY: &str =
     "nobody could log in by --ftp: leave accounts on, or let guests in with --ftp-guests true";
 
@@ -98,6 +106,9 @@ mod tests {
         let no_accounts = ["--ftp", ":0", "--accounts", "false", "--site", "/=."];
         assert_eq!(wrong(&no_accounts), Some(NOBODY.to_owned()));
         assert_eq!(wrong(&[&no_accounts[..], &["--ftp-guests", "true"]].concat()), None);
+        assert_eq!(wrong(&["--classic", ":0"]), None);
+        let no_accounts = ["--classic", ":0", "--accounts", "false", "--site", "/=."];
+        assert_eq!(wrong(&no_accounts), Some(NO_ACCOUNTS.to_owned()));
     }
 
     #[test]

@@ -5,9 +5,12 @@
 //! wait and buffer that a peer can make grow has a named limit.
 #![forbid(unsafe_code)]
 
+pub mod classic;
 mod current;
 mod file_parts;
 pub mod ftp;
 pub mod http;
+mod opening;
+mod outgoing;
 
 pub use current::Current;

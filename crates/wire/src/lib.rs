@@ -5,6 +5,7 @@
 //! peer can send makes this crate panic, loop, or keep more memory than a named limit says.
 #![forbid(unsafe_code)]
 
+pub mod classic;
 mod decimal;
 pub mod ftp;
 pub mod http;

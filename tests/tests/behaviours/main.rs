@@ -5,6 +5,7 @@ mod access_log;
 mod accounts;
 mod api;
 mod bodies;
+mod classic;
 mod conditionals;
 mod contract;
 mod digests;

@@ -11,6 +11,7 @@
 mod account;
 mod bench;
 mod browser;
+mod classic;
 mod clients;
 mod command_line;
 mod configuration;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use plimsoll_io::{Io, LocalFuture, Stop};
 
+use crate::load::classic::ClassicUser;
 use crate::load::course::{self, Course, Shared};
 use crate::load::failure::Failure;
 use crate::load::ftp::FtpUser;
@@ -30,6 +31,7 @@ use crate::load::workload::{Ask, Pace, Workload};
 enum Users {
     Http(Arc<Plan>),
     Ftp(Arc<Plan>),
+    Classic(Arc<Plan>),
     Ten(Arc<ten::Plan>),
 }
 
@@ -42,6 +44,7 @@ impl Users {
         Ok(match workload.place.scheme {
             Scheme::Http => Users::Http(plan),
             Scheme::Ftp => Users::Ftp(plan),
+            Scheme::Classic => Users::Classic(plan),
         })
     }
 }
@@ -119,6 +122,7 @@ impl Crowd {
             match &self.common.users {
                 Users::Http(plan) => self.life(HttpUser::new(io, plan, number, &self.uploaded), &keeping),
                 Users::Ftp(plan) => self.life(FtpUser::new(io, plan, number, &self.uploaded), &keeping),
+                Users::Classic(plan) => self.life(ClassicUser::new(io, plan, number), &keeping),
                 Users::Ten(plan) => self.life(TenUser::new(io, plan, number), &keeping),
             }
         }));
@@ -140,8 +144,8 @@ impl Crowd {
         match &self.common.users {
             Users::Http(plan) => Box::pin(self.verify(HttpUser::new(io, plan, 0, &none), io, targets)),
             Users::Ftp(plan) => Box::pin(self.verify(FtpUser::new(io, plan, 0, &none), io, targets)),
-            // What was uploaded was downloaded in the same life.
-            Users::Ten(_) => Box::pin(std::future::ready(())),
+            // There are no uploads; or what was uploaded was downloaded in the same life.
+            Users::Classic(_) | Users::Ten(_) => Box::pin(std::future::ready(())),
         }
     }
 

@@ -25,6 +25,9 @@ pub(crate) enum Failure {
     /// The server said no.
     #[error("the status was {0}")]
     Status(u16),
+    /// The server said no, in a protocol whose answers have no numbers.
+    #[error("it was refused")]
+    Refused,
     /// What came is no answer.
     #[error("what came is no answer: {0}")]
     Malformed(&'static str),
@@ -45,6 +48,7 @@ impl Failure {
             Failure::Short(_) => "short_body",
             Failure::Timeout => "timeout",
             Failure::Status(status) => return format!("status_{status}"),
+            Failure::Refused => "refused",
             Failure::Malformed(_) => "malformed",
             Failure::WrongBody => "wrong_body",
             Failure::Keeping(_) => "not_kept",

@@ -8,6 +8,7 @@
 
 mod barrier;
 mod checking;
+mod classic;
 mod course;
 mod cpu;
 mod crowd;

@@ -1,4 +1,5 @@
-//! Where a contender is, and the pattern of what is asked for: `http://HOST:PORT/PATH/{}`, or `ftp://`.
+//! Where a contender is, and the pattern of what is asked for: `http://HOST:PORT/PATH/{}`, `ftp://` or
+//! `classic://`.
 //!
 //! Nothing is connected here, but a name is looked up, once. What must hold: a URL with a password in it is
 //! refused, since it would end up in results.
@@ -15,6 +16,8 @@ pub enum Scheme {
     Http,
     /// FTP.
     Ftp,
+    /// Classic.
+    Classic,
 }
 
 /// Where a contender is, and the pattern of what is asked for.
@@ -34,7 +37,7 @@ pub struct Place {
 #[derive(Debug, thiserror::Error)]
 pub enum BadPlace {
     /// Another scheme.
-    #[error("write a URL that begins with http:// or ftp://")]
+    #[error("write a URL that begins with http://, ftp:// or classic://")]
     Scheme,
     /// A name or a password before the host.
     #[error(
@@ -59,6 +62,7 @@ impl Scheme {
         match self {
             Scheme::Http => "http",
             Scheme::Ftp => "ftp",
+            Scheme::Classic => "classic",
         }
     }
 }
@@ -73,6 +77,7 @@ impl Place {
         let (scheme, port) = match scheme.to_ascii_lowercase().as_str() {
             "http" => (Scheme::Http, 80),
             "ftp" => (Scheme::Ftp, 21),
+            "classic" => (Scheme::Classic, 9000),
             _ => return Err(BadPlace::Scheme),
         };
         let (authority, pattern) = rest.find('/').map_or((rest, "/"), |slash| rest.split_at(slash));
@@ -135,6 +140,7 @@ mod tests {
             ("HTTP://[::1]:81", "[::1]:81", "/"),
             ("http://127.0.0.1/x?y={}", "127.0.0.1:80", "/x?y={}"),
             ("ftp://127.0.0.1/a/{}", "127.0.0.1:21", "/a/{}"),
+            ("classic://127.0.0.1/a/{}", "127.0.0.1:9000", "/a/{}"),
         ] {
             let place = Place::parse(url).unwrap();
             assert_eq!(place.addresses[0].to_string(), address, "{url}");

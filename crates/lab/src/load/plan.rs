@@ -26,6 +26,8 @@ use crate::load::workload::{Ask, Checked, Connections, Login, Workload};
 pub(crate) struct Plan {
     pub(crate) addresses: Vec<Address>,
     pub(crate) what: What,
+    /// A number that no other run has.
+    run: u64,
     pub(crate) references: References,
     pub(crate) checked: Checked,
     pub(crate) seed: u64,
@@ -45,7 +47,7 @@ pub(crate) struct Plan {
 
 /// What is asked for.
 pub(crate) enum What {
-    /// `asked` has for each file what is sent to get it: HTTP's whole request, FTP's path.
+    /// `asked` has for each file what is sent to get it: HTTP's whole request, else a path.
     Download {
         files: Files,
         pick: Pick,
@@ -53,8 +55,8 @@ pub(crate) enum What {
     },
     Upload {
         body: Arc<[u8]>,
-        run: u64,
     },
+    SignUp,
 }
 
 /// Names of uploads that are to be verified after the end; those of one thread.
@@ -91,14 +93,16 @@ impl Plan {
             }
             Ask::Upload { bytes } => {
                 let body = body(*bytes, workload.seed).into();
-                (What::Upload { body, run }, References::unknown(0))
+                (What::Upload { body }, References::unknown(0))
             }
+            Ask::SignUp => (What::SignUp, References::unknown(0)),
             // A mix has a plan of its own.
             Ask::Ten { .. } => return Err(io::ErrorKind::InvalidInput.into()),
         };
         Ok(Plan {
             addresses: place.addresses.clone(),
             what,
+            run,
             references,
             checked: workload.checked,
             seed: workload.seed,
@@ -142,7 +146,7 @@ impl Plan {
 
     /// Whether what was stored is what was sent.
     pub(crate) fn judge_upload(&self, taken: Option<Taking>) -> Result<(), Failure> {
-        let What::Upload { body, .. } = &self.what else { return Ok(()) };
+        let What::Upload { body } = &self.what else { return Ok(()) };
         let found = taken.and_then(|taken| taken.fingerprinting).map(|all| all.end());
         if found == Some(Fingerprint::of(body)) { Ok(()) } else { Err(Failure::WrongBody) }
     }
@@ -151,7 +155,7 @@ impl Plan {
     pub(crate) fn target(&self, file: u64) -> String {
         match &self.what {
             What::Download { files, .. } => files.target(&self.pattern, file),
-            What::Upload { .. } => String::new(),
+            What::Upload { .. } | What::SignUp => String::new(),
         }
     }
 
@@ -168,8 +172,12 @@ impl Plan {
 
     /// The target of an upload that no other has.
     pub(crate) fn fresh_target(&self, user: u64, request: u64) -> String {
-        let run = if let What::Upload { run, .. } = self.what { run } else { 0 };
-        fill(&self.pattern, &format!("load-{run:x}-{user}-{request}"))
+        fill(&self.pattern, &self.fresh_name(user, request))
+    }
+
+    /// A name that nothing else has.
+    pub(crate) fn fresh_name(&self, user: u64, request: u64) -> String {
+        format!("load-{:x}-{user}-{request}", self.run)
     }
 
     pub(crate) fn upload_head(&self, target: &str, length: usize) -> Vec<u8> {
@@ -189,7 +197,7 @@ fn asked(files: &Files, place: &Place, fields: &str) -> io::Result<Vec<Arc<[u8]>
     let targets = (0..files.count()).map(|file| files.target(&place.pattern, file));
     let asked = targets.map(|target| match (check(&target), place.scheme) {
         (Ok(()), Scheme::Http) => Ok(get(&target, fields).into()),
-        (Ok(()), Scheme::Ftp) => Ok(path(&target).into()),
+        (Ok(()), Scheme::Ftp | Scheme::Classic) => Ok(path(&target).into()),
         (Err(bad), _) => Err(io::Error::new(io::ErrorKind::InvalidInput, bad.to_string())),
     });
     asked.collect()

@@ -57,6 +57,8 @@ pub enum Ask {
         /// Bytes of each.
         bytes: u64,
     },
+    /// That an account be made under a name of its own; classic has this.
+    SignUp,
     /// The ten requests over HTTP, of a plimsoll server.
     Ten {
         /// How often each.
@@ -71,7 +73,7 @@ impl Ask {
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         match self {
             Ask::Ten { .. } => Request::ALL.iter().map(|request| request.name()).collect(),
-            Ask::Download(_) | Ask::Upload { .. } => Vec::new(),
+            Ask::Download(_) | Ask::Upload { .. } | Ask::SignUp => Vec::new(),
         }
     }
 }

@@ -96,6 +96,7 @@ impl AuthServer {
 fn of_auth(config: &mut Config) {
     let Config { fixed, live } = config;
     fixed.ftp.clear();
+    fixed.classic.clear();
     live.site.clear();
     // Each front says who may sign up there, and nobody else comes here.
     if live.signup == SignUp::Auto {

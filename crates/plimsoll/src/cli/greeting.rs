@@ -76,6 +76,11 @@ fn next_steps(config: &Config, addresses: &Addresses) -> String {
     if let Some(Address::Ip(at)) = addresses.ftp.first() {
         steps.extend(over_ftp(config, *at));
     }
+    if let Some(Address::Ip(at)) = addresses.classic.first() {
+        let at = reachable(*at);
+        let line = format!("nc {} {}", at.ip(), at.port());
+        steps.push((line, "classic: type get:alice:PASSWORD, then hello.txt"));
+    }
     let mut text = "\nType in another terminal:\n".to_owned();
     if let Some(site) = config.live.site.first() {
         let (curl, base) = curl(address);

@@ -8,6 +8,7 @@ use std::io::{IsTerminal as _, Write as _};
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::Resettable;
+use plimsoll_io::Address;
 
 use crate::assemble::Server;
 use crate::cli::check::what_would_be_done;
@@ -19,7 +20,7 @@ use crate::reloading::{self, Reloading};
 use crate::sites::open_sites;
 use crate::{service_manager, stopping};
 
-/// Serve accounts and their files, and folders to anyone, over HTTP and FTP
+/// Serve accounts and their files, and folders to anyone, over HTTP, FTP and classic
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll serve --data /srv/plimsoll
@@ -94,6 +95,9 @@ fn greet(config: &Config, addresses: &Addresses) -> anyhow::Result<()> {
     warn_of_lab(&config.lab());
     if config.fixed.ftp.iter().any(|at| !at.ip().is_loopback()) {
         tracing::warn!("FTP sends passwords and files unencrypted, and listens beyond this machine");
+    }
+    if config.fixed.classic.iter().any(|at| matches!(at, Address::Ip(at) if !at.ip().is_loopback())) {
+        tracing::warn!("classic sends passwords and files unencrypted, and listens beyond this machine");
     }
     for variable in unknown_variables() {
         tracing::warn!(variable, "a variable of the environment is ignored");

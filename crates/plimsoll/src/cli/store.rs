@@ -91,6 +91,7 @@ impl StoreServer {
 fn of_store(config: &mut Config) {
     let Config { fixed, live } = config;
     fixed.ftp.clear();
+    fixed.classic.clear();
     (fixed.auth, fixed.store) = (AuthAt::Embedded, StoreAt::Local);
     live.site.clear();
     live.of_fronts();

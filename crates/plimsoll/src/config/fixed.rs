@@ -34,6 +34,10 @@ pub(crate) struct Fixed {
     #[arg(value_parser = ftp_address)]
     pub(crate) ftp: Vec<SocketAddr>,
 
+    /// Where to listen for classic, one connection a request in lines of text, such as :9000; several may be given
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_CLASSIC", value_delimiter = ',')]
+    pub(crate) classic: Vec<Address>,
+
     /// The folder that everything of the accounts is kept in
     #[arg(long, value_name = "DIR", env = "PLIMSOLL_DATA", default_value = "./plimsoll-data")]
     pub(crate) data: PathBuf,
@@ -162,6 +166,6 @@ impl Fixed {
             Address::Ip(at) => at.ip().is_loopback(),
             Address::Unix(_) => true,
         };
-        self.http.iter().all(is_local) && self.ftp.iter().all(|at| at.ip().is_loopback())
+        self.http.iter().chain(&self.classic).all(is_local) && self.ftp.iter().all(|at| at.ip().is_loopback())
     }
 }

@@ -3,7 +3,7 @@
 //! It is not what needs a restart ([`super::fixed`] is). What must hold: no limit is zero or without an end.
 
 use clap::{ArgAction, Args};
-use plimsoll_proto::{ftp, http};
+use plimsoll_proto::{classic, ftp, http};
 use plimsoll_wire::http::head::{FIELDS_MAX, HeadLimits};
 
 use super::ftp::FtpSettings;
@@ -168,6 +168,16 @@ impl Live {
             ..ftp::Limits::default()
         }
     }
+
+    /// The limits of connections, as classic has them.
+    pub(crate) fn classic_limits(&self) -> classic::Limits {
+        let limits = &self.limits;
+        classic::Limits {
+            line_time: limits.limits_head_time.0,
+            send_time: limits.limits_send_time.0,
+            linger_time: limits.limits_linger_time.0,
+        }
+    }
 }
 
 fn fields(text: &str) -> Result<usize, String> {
@@ -187,6 +197,7 @@ mod tests {
         let live = Live::from_arg_matches(&command.get_matches_from(["test"])).unwrap();
         assert_eq!(format!("{:?}", live.limits()), format!("{:?}", http::Limits::default()));
         assert_eq!(format!("{:?}", live.ftp_limits()), format!("{:?}", ftp::Limits::default()));
+        assert_eq!(format!("{:?}", live.classic_limits()), format!("{:?}", classic::Limits::default()));
         assert_eq!(live.ftp.ftp_ports.0, ftp::Ports::default());
     }
 }

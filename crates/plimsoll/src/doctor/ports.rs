@@ -29,6 +29,8 @@ const HTTP: Spoken = Spoken {
     asked: b"GET /api/status HTTP/1.1\r\nHost: doctor\r\nConnection: close\r\n\r\n",
     known_by: &["\"tiers\"", "\"engine\""],
 };
+const CLASSIC: Spoken =
+    Spoken { name: "classic", asked: b"doctor\n", known_by: &["error: send new:NAME:PASSWORD"] };
 const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 plimsoll"] };
 
 /// How long whoever has the port may take to say who it is.
@@ -37,9 +39,11 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 const ANSWER_BYTES_MAX: u64 = 4096;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let Addresses { http, ftp } = Addresses::wanted(config);
-    let http = http.iter().map(|at| check_one(at, &HTTP));
-    http.chain(ftp.iter().map(|at| check_one(at, &FTP))).collect()
+    let Addresses { http, ftp, classic } = Addresses::wanted(config);
+    [(http, HTTP), (ftp, FTP), (classic, CLASSIC)]
+        .iter()
+        .flat_map(|(addresses, spoken)| addresses.iter().map(|at| check_one(at, spoken)))
+        .collect()
 }
 
 fn check_one(address: &Address, spoken: &Spoken) -> Finding {
@@ -110,7 +114,7 @@ mod tests {
         let at = taken.local_addr().unwrap();
         // Who has it ends each connection at once.
         let other = std::thread::spawn(move || (0..2).for_each(|_| drop(taken.accept())));
-        for spoken in [HTTP, FTP] {
+        for spoken in [HTTP, FTP, CLASSIC] {
             let finding = check_one(&Address::Ip(at), &spoken);
             assert_eq!(finding.verdict, Verdict::Fail, "{finding:?}");
             let now = finding.now.unwrap();

@@ -3,10 +3,10 @@
 //! It sends nothing. What must hold: guests only read, and hidden names are not there for them, as over HTTP.
 
 use plimsoll_auth::Permissions;
-use plimsoll_io::{Entry, File, FileKind, Fs, Stat, Work};
+use plimsoll_io::{Entry, FileKind, Fs, Stat, Work};
 use plimsoll_operations::{Error, GUEST, Operation, Place, Shown, Transfer};
-use plimsoll_store::apart::{Contents, Elsewhere, Wanted};
-use plimsoll_store::{Files, Path};
+use plimsoll_store::Path;
+use plimsoll_store::apart::Elsewhere;
 use plimsoll_wire::ftp::listing::Rights;
 
 use super::answer::Answer;
@@ -14,9 +14,9 @@ use super::conversation::Conversation;
 use super::limits::LISTING_ENTRIES_MAX;
 use super::listing::ONLY_READ;
 use super::place::{NOT_THERE, Spot};
-use super::refusal::{not_read, not_read_elsewhere};
 use super::state::Who;
 use crate::http::site::is_hidden;
+use crate::opening::{At, Opened, not_read, not_read_elsewhere};
 
 /// What may be read, to be opened beneath its root.
 #[derive(Clone)]
@@ -26,48 +26,6 @@ pub(super) struct Readable {
     is_site: bool,
     /// What whoever asks may do with what is in it.
     pub(super) rights: Rights,
-}
-
-/// Where it is.
-#[derive(Clone)]
-enum At {
-    /// Beneath a folder that is open here.
-    Folder(File, Vec<u8>),
-    /// At a store elsewhere.
-    Elsewhere(Elsewhere, Path),
-}
-
-/// A file that was opened, and what is known of it.
-pub(super) enum Opened {
-    /// Here.
-    Here(File, Stat),
-    /// At a store elsewhere, from where it comes as it is read.
-    Elsewhere(Box<Contents>),
-}
-
-impl Opened {
-    pub(super) fn stat(&self) -> Stat {
-        match self {
-            Opened::Here(_, stat) => *stat,
-            Opened::Elsewhere(contents) => contents.stat(),
-        }
-    }
-}
-
-impl At {
-    fn new(files: Files, path: Path) -> At {
-        match files {
-            Files::Here { folder, .. } => At::Folder(folder, path.as_bytes().to_vec()),
-            Files::Apart(home) => At::Elsewhere(home, path),
-        }
-    }
-
-    fn is_top(&self) -> bool {
-        match self {
-            At::Folder(_, name) => name.is_empty(),
-            At::Elsewhere(_, path) => path.is_root(),
-        }
-    }
 }
 
 impl Readable {
@@ -138,44 +96,7 @@ impl Conversation<'_> {
 
     /// Opens a file, to be read from `offset` on.
     pub(super) async fn open(&self, readable: Readable, offset: u64) -> Result<Opened, Error> {
-        let Readable { at, shown, .. } = readable;
-        let (root, name) = match at {
-            At::Folder(root, name) => (root, name),
-            At::Elsewhere(home, path) => return self.open_elsewhere(&home, &path, &shown, offset).await,
-        };
-        let opened = self.shared.io.files(move |fs| {
-            let file = fs.open_beneath(&root, &name)?;
-            let stat = fs.stat(&file)?;
-            Ok((file, stat))
-        });
-        let (file, stat) = opened.await.map_err(not_read)?;
-        match (stat.kind, shown) {
-            (FileKind::File, Shown::All) => Ok(Opened::Here(file, stat)),
-            (FileKind::Folder, _) => Err(plimsoll_store::Error::IsFolder.into()),
-            _ => Err(Error::NOT_FOUND),
-        }
-    }
-
-    async fn open_elsewhere(
-        &self,
-        home: &Elsewhere,
-        path: &Path,
-        shown: &Shown,
-        offset: u64,
-    ) -> Result<Opened, Error> {
-        let io = &self.shared.io;
-        if *shown != Shown::All {
-            // Files are not read here, and what a folder is may be said.
-            let stat = home.stat(io, path).await.map_err(not_read_elsewhere)?;
-            let is_folder = stat.kind == FileKind::Folder;
-            return Err(if is_folder { plimsoll_store::Error::IsFolder.into() } else { Error::NOT_FOUND });
-        }
-        let mut wanted = Wanted::default();
-        if offset > 0 {
-            wanted.fields.push(("Range", format!("bytes={offset}-")));
-        }
-        let contents = home.get(io, path, wanted).await.map_err(not_read_elsewhere)?;
-        Ok(Opened::Elsewhere(Box::new(contents)))
+        readable.at.open(&self.shared.io, &readable.shown, offset).await
     }
 
     /// Where a file is of which a digest is wanted that is made elsewhere.

@@ -2,8 +2,6 @@
 //!
 //! What must hold: what the system says goes to the log and not to the peer.
 
-use std::io;
-
 use plimsoll_auth::Error as AuthError;
 use plimsoll_operations::Error;
 use plimsoll_store::Error as StoreError;
@@ -28,23 +26,6 @@ impl From<Error> for Answer {
 impl From<StoreError> for Answer {
     fn from(error: StoreError) -> Answer {
         of_store(error)
-    }
-}
-
-/// What kept a name from being read: whatever no file can have for a name is not there.
-pub(super) fn not_read(error: io::Error) -> Error {
-    use io::ErrorKind as Kind;
-    match error.kind() {
-        Kind::NotFound | Kind::NotADirectory | Kind::InvalidInput | Kind::InvalidFilename => Error::NOT_FOUND,
-        _ => StoreError::from(error).into(),
-    }
-}
-
-/// As [`not_read`], of what is at a store elsewhere.
-pub(super) fn not_read_elsewhere(error: StoreError) -> Error {
-    match error {
-        StoreError::NotFolder | StoreError::Path(_) => Error::NOT_FOUND,
-        other => other.into(),
     }
 }
 

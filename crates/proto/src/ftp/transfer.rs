@@ -153,7 +153,7 @@ impl Moving<'_> {
 
     async fn send_parts(&self, data: &mut Stream, whole: FileRange) -> Result<(), Stopped> {
         let (mut parts, mut pushed) = (Parts::new(whole), 0);
-        let not_read = |error| Stopped::File(super::refusal::not_read(error));
+        let not_read = |error| Stopped::File(crate::opening::not_read(error));
         while let Some(part) = parts.next(self.io).await.map_err(not_read)? {
             pushed += part.range.end - part.range.start;
             data.tx.push(Segment::File(part));
@@ -219,7 +219,7 @@ impl Moving<'_> {
                 chunk.truncate(read);
                 Ok(chunk)
             });
-            let chunk = chunk.await.map_err(|error| Stopped::File(super::refusal::not_read(error)))?;
+            let chunk = chunk.await.map_err(|error| Stopped::File(crate::opening::not_read(error)))?;
             if chunk.is_empty() {
                 // It is shorter than it was: the client must not take what came for the whole.
                 return Err(Stopped::Broken(io::ErrorKind::UnexpectedEof.into()));

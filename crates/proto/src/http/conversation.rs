@@ -21,6 +21,7 @@ use super::problem::problem;
 use super::request::Request;
 use super::sending::{self, Sent};
 use super::service::{Service, Shared};
+use crate::outgoing::drain;
 
 /// Serves a connection from its first byte to its last.
 pub(super) async fn hold<S: Service>(stream: Stream, shared: Rc<Shared<S>>) {
@@ -285,7 +286,7 @@ impl<'a, S: Service> Conversation<'a, S> {
 
     /// Ends a connection on which nothing more is to come: once the system has all, it delivers it.
     async fn close(&mut self) {
-        let sent = sending::drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await;
+        let sent = drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await;
         if sent.is_ok() {
             self.tx.finish();
         }

@@ -42,8 +42,6 @@ impl Default for Limits {
 
 /// Requests that are answered in a row without a wait, before other connections have their turn.
 pub const REQUESTS_PER_TURN_MAX: u32 = 16;
-/// Bytes of answers that may be unsent before the next request is looked at.
-pub const UNSENT_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of a body that nobody asked for which are read and dropped to keep the connection.
 pub const DISCARD_BYTES_MAX: u64 = 64 * 1024;
 /// Bodies up to this size are copied behind their head, so that both go in one send.
@@ -67,8 +65,6 @@ pub const PREFETCH_LEVELS_MAX: usize = 128;
 /// Bytes of bodies that were made for answers (listings) and are still in memory, of a whole server. More are
 /// not begun: who asks for listings and never reads them would fill the memory.
 pub const MADE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Bytes that are read of a file at a time where the transport does not take files.
-pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
 /// Log lines of a thread wait for this many bytes, or for [`LOG_TIME`].
 pub const LOG_BYTES: usize = 32 * 1024;
 /// How long a log line may wait in its thread.

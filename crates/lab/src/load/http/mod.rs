@@ -129,7 +129,8 @@ impl Protocol for HttpUser {
             What::Download { files, pick, .. } => {
                 self.download(pick.file(self.number, request, files.count()), is_due).await
             }
-            What::Upload { body, .. } => self.upload(body, request, is_due).await,
+            What::Upload { body } => self.upload(body, request, is_due).await,
+            What::SignUp => Err(Failure::Malformed("accounts are made over classic")),
         }
     }
 

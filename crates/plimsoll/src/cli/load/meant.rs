@@ -86,7 +86,22 @@ impl Load {
             return Ok(Ask::Ten { mix, bytes: self.size.0 });
         }
         let needs_place = "write {} in the URL where the number of the file belongs";
+        if self.method == Method::New {
+            let is_bare = self.files.is_none() && self.list.is_none() && self.keep.is_none();
+            anyhow::ensure!(
+                place.scheme == Scheme::Classic && place.pattern == "/" && is_bare && self.against.is_none(),
+                wrong(
+                    "accounts are made over classic, under names of their own: write classic://HOST:PORT"
+                        .to_owned()
+                )
+            );
+            return Ok(Ask::SignUp);
+        }
         if self.method == Method::Put {
+            anyhow::ensure!(
+                place.scheme != Scheme::Classic,
+                wrong("classic has no uploads: write http:// or ftp://".to_owned())
+            );
             if self.files.is_some() || self.list.is_some() || self.keep.is_some() || self.against.is_some() {
                 let why = "uploads have names of their own; leave --files, --list, --keep and --against out";
                 return Err(wrong(why.to_owned()));
@@ -124,8 +139,12 @@ impl Load {
     }
 
     fn login(&self, scheme: Scheme) -> anyhow::Result<Login> {
-        if scheme == Scheme::Ftp && self.token_file.is_some() {
-            return Err(wrong("FTP knows no tokens: write --account NAME".to_owned()));
+        if scheme != Scheme::Http && self.token_file.is_some() {
+            return Err(wrong("only HTTP knows tokens: write --account NAME".to_owned()));
+        }
+        let downloads = self.method == Method::Get && self.account.is_none();
+        if scheme == Scheme::Classic && downloads {
+            return Err(wrong("classic sends files to accounts only: write --account NAME".to_owned()));
         }
         if let Some(name) = &self.account {
             let password = self.password.get(name)?;

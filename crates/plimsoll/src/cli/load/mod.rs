@@ -30,6 +30,7 @@ use crate::person::shown::{print, print_json};
   plimsoll load http://files.example/ --rate 500 -u 200 -d 1m       how long answers take at 500 a second
   plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10kB --account alice -u 16 -n 1000
   plimsoll load 'ftp://127.0.0.1:2121/{}.bin' --files 1000 -u 64 -d 10s      as a guest
+  plimsoll load classic://127.0.0.1:9000/a.txt --account alice -u 64 -d 10s
   plimsoll load http://127.0.0.1:8080 --mix ten -u 16 -d 30s       sign up, log in, list, upload, and so on
                                      (the server's configuration: [lab] no_attempt_limits = true)
 
@@ -87,7 +88,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Download (GET, RETR) or upload (PUT, STOR)
+    /// Download (GET, RETR), upload (PUT, STOR), or make accounts (NEW, over classic)
     #[arg(short = 'X', long, value_enum, default_value = "GET", ignore_case = true)]
     method: Method,
     /// Bytes of each upload
@@ -106,7 +107,7 @@ pub(crate) struct Load {
     )]
     mix: Option<Mix>,
 
-    /// The account of all users; without, FTP's are guests
+    /// The account of all users; without, FTP's are guests, and classic's nobody
     #[arg(long, visible_alias = "basic", value_name = "NAME", conflicts_with = "token_file")]
     account: Option<String>,
     #[command(flatten)]
@@ -170,6 +171,7 @@ enum Picked {
 enum Method {
     Get,
     Put,
+    New,
 }
 
 /// A share of bodies: one in so many, none of them if that is zero.

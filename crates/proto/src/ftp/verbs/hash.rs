@@ -12,8 +12,8 @@ use plimsoll_wire::ftp::hash::Algorithm as Named;
 
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::reading::Opened;
 use crate::ftp::transfer::{Stopped, listen_during};
+use crate::opening::Opened;
 
 pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     let spot = c.state.spot(path)?;

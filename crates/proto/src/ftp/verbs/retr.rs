@@ -9,7 +9,7 @@ use plimsoll_operations::{Operation, Transfer};
 
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::reading::Opened;
+use crate::opening::Opened;
 
 pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     let rest = c.state.take_rest();

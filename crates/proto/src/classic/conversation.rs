@@ -1,0 +1,191 @@
+//! One connection: one request and its answer.
+//!
+//! What must hold: every wait has its limit; a client that sends on is not reset before it has read its
+//! answer; bytes that did not go out are not said to have been sent.
+
+use std::future::pending;
+use std::io;
+use std::rc::Rc;
+
+use plimsoll_auth::Secret;
+use plimsoll_io::{Deadline, Either, FileRange, Lease, Segment, Stream, Want, select};
+use plimsoll_operations::{Caller, Operation, Place, Protocol, Shown, Transfer, Visitor};
+use plimsoll_store::{Error as StoreError, Path};
+use plimsoll_wire::classic::{Answer, Credentials, Line, Request};
+
+use super::refusal::reason;
+use super::serve::Shared;
+use crate::http::site::is_hidden;
+use crate::opening::{At, Opened};
+use crate::outgoing::{Outgoing, drain};
+
+/// A connection in its course.
+struct Conversation<'a> {
+    shared: &'a Shared,
+    stream: Stream,
+    deadline: Deadline,
+    /// What was received and not looked at.
+    held: Option<Lease>,
+}
+
+/// Why no more is said: the reason, if the client is to hear one.
+struct Over(Option<String>);
+
+impl From<plimsoll_operations::Error> for Over {
+    fn from(error: plimsoll_operations::Error) -> Over {
+        Over(Some(reason(&error)))
+    }
+}
+
+/// The client is gone, or as good as gone.
+const GONE: Over = Over(None);
+
+/// Serves a connection from its first byte to its last.
+pub(super) async fn hold(stream: Stream, shared: Rc<Shared>) {
+    let mut conversation = Conversation::new(stream, &shared);
+    let told = match conversation.run().await {
+        Ok(()) => true,
+        Err(Over(Some(reason))) => {
+            conversation.say(&Answer::Refused(reason.into_bytes()));
+            true
+        }
+        Err(Over(None)) => false,
+    };
+    if told {
+        conversation.end().await;
+    }
+}
+
+/// Tells who cannot be served now so, and ends.
+pub(super) async fn refuse(stream: Stream, shared: Rc<Shared>) {
+    let mut conversation = Conversation::new(stream, &shared);
+    conversation.say(&Answer::Refused(b"all workers are taken; try again shortly".to_vec()));
+    conversation.end().await;
+}
+
+impl<'a> Conversation<'a> {
+    fn new(stream: Stream, shared: &'a Shared) -> Conversation<'a> {
+        Conversation { shared, stream, deadline: shared.io.deadline(), held: None }
+    }
+
+    async fn run(&mut self) -> Result<(), Over> {
+        let line = self.line(false).await?;
+        match Request::parse(&line).map_err(|bad| Over(Some(bad.to_string())))? {
+            Request::New(credentials) => self.sign_up(credentials).await,
+            Request::Get(credentials) => self.get(credentials).await,
+        }
+    }
+
+    async fn sign_up(&mut self, Credentials { name, password }: Credentials) -> Result<(), Over> {
+        // What is no text is no name either, and is told so.
+        let (visitor, name, password) =
+            (self.visitor(), String::from_utf8_lossy(&name), Secret::new(password));
+        self.shared.operations.sign_up(&visitor, &name, &password).await?;
+        self.say(&Answer::Done);
+        Ok(())
+    }
+
+    async fn get(&mut self, Credentials { name, password }: Credentials) -> Result<(), Over> {
+        let (visitor, password) = (self.visitor(), Secret::new(password));
+        let caller = self.shared.operations.by_password(&visitor, &name, &password).await?;
+        self.say(&Answer::Done);
+        let name = self.line(true).await?;
+        // A right that has ended while the client thought of a name is over.
+        let caller = self.shared.operations.renew(&caller).await?;
+        let (opened, record) = self.open(&caller, &name).await?;
+        self.send(opened, record).await
+    }
+
+    /// Opens a file of the caller's home or, if that has none of this name, of the common site.
+    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(Opened, Transfer), Over> {
+        let Shared { io, settings, operations } = self.shared;
+        let path = Path::parse(name.strip_prefix(b"/").unwrap_or(name));
+        let path = path.map_err(|bad| plimsoll_operations::Error::Store(StoreError::Path(bad)))?;
+        let common = settings.common.as_ref().filter(|_| !is_hidden(path.as_bytes()));
+        let common = common.map(|site| At::Folder(site.root().clone(), path.as_bytes().to_vec()));
+        let reading = operations.read(caller, &Place::own(path), Operation::Download).await?;
+        let own = At::new(reading.files, reading.path).open(io, &reading.shown, 0).await;
+        let opened = match (own, common) {
+            (Err(plimsoll_operations::Error::Store(StoreError::NotFound)), Some(common)) => {
+                common.open(io, &Shown::All, 0).await
+            }
+            (own, _) => own,
+        };
+        match opened {
+            Ok(opened) => Ok((opened, reading.transfer)),
+            Err(error) => Err(reading.transfer.end::<Opened, _>(Err(error)).err().map_or(GONE, Over::from)),
+        }
+    }
+
+    async fn send(&mut self, opened: Opened, mut record: Transfer) -> Result<(), Over> {
+        let bytes = opened.stat().size;
+        self.say(&Answer::File(bytes));
+        let (io, send_time) = (&self.shared.io, self.shared.settings.limits.send_time);
+        let tx = &mut self.stream.tx;
+        let mut outgoing = Outgoing { io, tx, deadline: &self.deadline, send_time, pushed: 0 };
+        let pushed = match opened {
+            Opened::Here(file, _) => outgoing.push_file(FileRange { file, range: 0..bytes }).await,
+            Opened::Elsewhere(contents) => outgoing.push_contents(*contents).await,
+        };
+        let sent = match pushed {
+            Ok(()) => outgoing.drain(0).await,
+            Err(error) => Err(error),
+        };
+        record.moved(outgoing.taken());
+        match sent {
+            Ok(()) => record.done(),
+            Err(_) => record.failed("broken off"),
+        }
+        sent.map_err(|_| GONE)
+    }
+
+    /// The next line, without its end. What is `begun` is finished, though the server is to stop.
+    async fn line(&mut self, begun: bool) -> Result<Vec<u8>, Over> {
+        let (mut line, mut begun) = (Line::default(), begun);
+        self.deadline.after(self.shared.settings.limits.line_time);
+        loop {
+            if let Some(held) = &mut self.held {
+                let (taken, whole) = line.take(held).map_err(|long| Over(Some(long.to_string())))?;
+                held.consume(taken);
+                if let Some(whole) = whole {
+                    return Ok(whole);
+                }
+            }
+            self.held = Some(self.receive(begun).await?);
+            begun = true;
+        }
+    }
+
+    async fn receive(&mut self, begun: bool) -> Result<Lease, Over> {
+        let stopping = async { if begun { pending().await } else { self.shared.io.stopping().await } };
+        let received = select(self.stream.rx.recv(Want::Head), stopping);
+        match self.deadline.within(received).await {
+            Ok(Either::Left(Ok(Some(lease)))) => Ok(lease),
+            Ok(Either::Left(_)) => Err(GONE),
+            Ok(Either::Right(())) => Err(Over(Some("the server is going down; come back later".to_owned()))),
+            Err(_) => Err(Over(Some("no line came in time".to_owned()))),
+        }
+    }
+
+    fn say(&mut self, answer: &Answer) {
+        let mut line = Vec::with_capacity(64);
+        answer.write(&mut line);
+        self.stream.tx.push(Segment::Owned(line));
+    }
+
+    /// Ends the connection once all is sent, and the client has heard it: it may have sent more than was read.
+    async fn end(&mut self) {
+        let limits = &self.shared.settings.limits;
+        if drain(&mut self.stream.tx, 0, &self.deadline, limits.send_time).await.is_err() {
+            return;
+        }
+        self.shared.io.leave();
+        self.deadline.after(limits.linger_time);
+        let _: Result<io::Result<()>, _> = self.deadline.within(self.stream.finish()).await;
+    }
+
+    fn visitor(&self) -> Visitor {
+        let (io, peer) = (self.shared.io.clone(), self.stream.peer().clone());
+        Visitor { io, peer, protocol: Protocol::Classic }
+    }
+}

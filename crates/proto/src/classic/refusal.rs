@@ -1,0 +1,39 @@
+//! The reason that a client is told.
+//!
+//! What must hold: what the system says goes to the log and not to the peer; what somebody may not know of is
+//! "not found", as if it were not there.
+
+use plimsoll_auth::Error as AuthError;
+use plimsoll_operations::Error;
+use plimsoll_store::Error as StoreError;
+
+/// The interface's word for a file that is not there.
+const NOT_FOUND: &str = "not found";
+
+/// The reason why an operation was not done.
+pub(super) fn reason(error: &Error) -> String {
+    match error {
+        Error::Auth(AuthError::NotFound) => NOT_FOUND.to_owned(),
+        Error::Auth(error) => error.detail(),
+        Error::Store(error) => of_store(error).to_owned(),
+        Error::NotPermitted(what) => format!("this account may not {what}"),
+        Error::ReadOnlyShare | Error::NotShared => NOT_FOUND.to_owned(),
+    }
+}
+
+fn of_store(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::IsFolder => "that is a folder, not a file",
+        StoreError::Away => "the files cannot be reached just now; try again later",
+        StoreError::Busy => "too much is going on; try again shortly",
+        StoreError::Denied(error) => {
+            tracing::error!(%error, "the system refuses the server what an account asked for");
+            "the server may not read this; its operator can change that"
+        }
+        StoreError::Failed(error) => {
+            tracing::error!(%error, "a file operation failed");
+            "the server's disk failed; its log says why"
+        }
+        _ => NOT_FOUND,
+    }
+}

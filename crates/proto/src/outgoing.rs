@@ -1,0 +1,114 @@
+//! Sending bytes, files and what comes from elsewhere, no faster than they are taken.
+//!
+//! It does not say what is sent, nor end the connection. What must hold: memory stays bounded however slowly
+//! the peer takes; a peer is stuck when it takes nothing for the whole send time, not when it is slow.
+
+use std::io;
+use std::time::Duration;
+
+use plimsoll_io::{Deadline, FileRange, Io, Segment, Tx};
+use plimsoll_store::apart::Contents;
+
+use crate::file_parts::{AHEAD_BYTES, Parts};
+
+/// Bytes of an answer that may be unsent before more are read.
+pub(crate) const UNSENT_BYTES_MAX: u64 = 64 * 1024;
+/// Bytes that are read of a file at a time where it cannot be sent as it is.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// What a body is sent with.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) io: &'a Io,
+    pub(crate) tx: &'a mut Tx,
+    pub(crate) deadline: &'a Deadline,
+    /// Time in which the peer must take at least one byte.
+    pub(crate) send_time: Duration,
+    /// Bytes of the body that were pushed.
+    pub(crate) pushed: u64,
+}
+
+impl Outgoing<'_> {
+    /// Pushes bytes.
+    pub(crate) fn push(&mut self, bytes: Vec<u8>) {
+        self.pushed += bytes.len() as u64;
+        self.tx.push(Segment::Owned(bytes));
+    }
+
+    /// Pushes a range of a file.
+    pub(crate) async fn push_file(&mut self, part: FileRange) -> io::Result<()> {
+        if self.tx.takes_files() {
+            return self.push_parts(part).await;
+        }
+        // Apart, because plain connections never come here and need no room for it.
+        Box::pin(self.push_chunks(part)).await
+    }
+
+    /// Pushes a range of a file as it comes to be in memory.
+    async fn push_parts(&mut self, whole: FileRange) -> io::Result<()> {
+        let mut parts = Parts::new(whole);
+        while let Some(part) = parts.next(self.io).await? {
+            self.pushed += part.range.end - part.range.start;
+            self.tx.push(Segment::File(part));
+            if parts.has_more() {
+                self.drain(AHEAD_BYTES).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a range of a file and pushes its bytes.
+    async fn push_chunks(&mut self, mut part: FileRange) -> io::Result<()> {
+        while part.range.start < part.range.end {
+            let (file, offset) = (part.file.clone(), part.range.start);
+            let left = usize::try_from(part.range.end - offset).unwrap_or(usize::MAX);
+            let chunk = self.io.files(move |fs| {
+                let mut chunk = vec![0; left.min(CHUNK_BYTES)];
+                let read = fs.read_at(&file, &mut chunk, offset)?;
+                chunk.truncate(read);
+                Ok(chunk)
+            });
+            let chunk = chunk.await?;
+            if chunk.is_empty() {
+                // It is shorter than it was when its length was told.
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            part.range.start += chunk.len() as u64;
+            self.push(chunk);
+            self.drain(UNSENT_BYTES_MAX).await?;
+        }
+        Ok(())
+    }
+
+    /// Pushes bytes as they come from elsewhere.
+    pub(crate) async fn push_contents(&mut self, mut contents: Contents) -> io::Result<()> {
+        while let Some(lease) = contents.next().await? {
+            self.pushed += lease.len() as u64;
+            self.tx.push(Segment::Lease(lease));
+            self.drain(UNSENT_BYTES_MAX).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until at most `below` bytes are unsent.
+    pub(crate) async fn drain(&mut self, below: u64) -> io::Result<()> {
+        drain(self.tx, below, self.deadline, self.send_time).await
+    }
+
+    /// Bytes of the body that the network took, if that was pushed last.
+    pub(crate) fn taken(&self) -> u64 {
+        self.pushed.saturating_sub(self.tx.unsent() + self.tx.lost())
+    }
+}
+
+/// Waits until at most `below` bytes are unsent, as long as the peer takes some within every `time`.
+pub(crate) async fn drain(tx: &mut Tx, below: u64, deadline: &Deadline, time: Duration) -> io::Result<()> {
+    loop {
+        let before = tx.unsent();
+        deadline.after(time);
+        match deadline.within(tx.drain(below)).await {
+            Ok(drained) => return drained,
+            Err(_) if tx.unsent() < before => {}
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Classic: one connection a request, in lines that a client writes by hand.
+//!
+//! Accounts and their files are the same as over HTTP, which is served beside.
+
+use std::time::Duration;
+
+use plimsoll_auth::{Attempts, Budget, Permissions, Quota, Settings, SignUp};
+use plimsoll_proto::classic::Limits;
+use plimsoll_tests::accounts::{PASSWORD, settings};
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Client, Engine, Person, Scenario, Scene, Tree, behaviours, together};
+
+fn with_accounts() -> Scenario {
+    let tree =
+        Tree::new().file("common.txt", "for all").file("folder/deep.txt", "deep").file(".hidden", "no");
+    Scenario {
+        accounts: Some(settings()),
+        classic: Some(Limits::default()),
+        tree: tree.file("both.txt", "the common one"),
+        ..Scenario::default()
+    }
+}
+
+async fn connect(scene: &Scene) -> Client {
+    let stream = scene.io.connect(scene.classic()).await.expect("the server accepts connections");
+    Client::new(&scene.io, stream)
+}
+
+/// What a server says to some bytes, to its end.
+async fn said(scene: &Scene, bytes: impl Into<Vec<u8>>) -> Vec<u8> {
+    let mut client = connect(scene).await;
+    client.push(bytes);
+    client.rest().await.expect("the server ends cleanly")
+}
+
+async fn text(scene: &Scene, bytes: impl Into<Vec<u8>>) -> String {
+    String::from_utf8(said(scene, bytes).await).unwrap()
+}
+
+/// What is said when alice, who has an account, wants a file.
+async fn got(scene: &Scene, file: &str) -> String {
+    text(scene, format!("get:alice:{PASSWORD}\n{file}\n")).await
+}
+
+async fn who_is_new_gets_an_account_that_is_one_everywhere(scene: Scene) {
+    assert_eq!(text(&scene, format!("new:alice:{PASSWORD}\n")).await, "ok\n");
+    let mut alice = Person::again(&scene, "alice").await;
+    alice.put("/files/hello.txt", "hello").await;
+    assert_eq!(got(&scene, "hello.txt").await, "ok\nok 5\nhello");
+    let taken = text(&scene, format!("new:alice:{PASSWORD}\n")).await;
+    assert_eq!(taken, "error: This name is taken. Choose another one.\n");
+}
+
+async fn a_file_comes_after_the_password_was_found_right(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let bytes = noise(3, if scene.engine == Engine::Simulator { 300_000 } else { 5_000_000 });
+    alice.put("/files/a", &bytes).await;
+    alice.put("/files/empty", b"").await;
+    let mut client = connect(&scene).await;
+    client.push(format!("get:alice:{PASSWORD}\n"));
+    assert_eq!(client.body(3).await.unwrap(), b"ok\n");
+    client.push("a\n");
+    let head = format!("ok {}\n", bytes.len());
+    assert_eq!(client.body(head.len()).await.unwrap(), head.as_bytes());
+    assert!(client.rest().await.unwrap() == bytes);
+    assert_eq!(got(&scene, "empty").await, "ok\nok 0\n");
+}
+
+async fn a_line_may_come_in_any_pieces(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", "hello").await;
+    let mut client = connect(&scene).await;
+    for byte in format!("get:alice:{PASSWORD}\na\n").into_bytes() {
+        client.send([byte]).await;
+    }
+    assert_eq!(client.rest().await.unwrap(), b"ok\nok 5\nhello");
+}
+
+async fn a_wrong_password_and_an_unknown_name_are_not_told_apart(scene: Scene) {
+    Person::new(&scene, "alice").await;
+    let wrong = text(&scene, "get:alice:wrong\ncommon.txt\n").await;
+    assert!(wrong.starts_with("error: The name or the password is wrong."), "{wrong}");
+    for line in ["get:nobody:wrong\ncommon.txt\n", "get:alice:\ncommon.txt\n", "get:\u{e4}:wrong\n"] {
+        assert_eq!(text(&scene, line).await, wrong, "{line}");
+    }
+}
+
+async fn what_is_not_there_or_not_for_the_caller_is_not_found(scene: Scene) {
+    let (mut alice, mut bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
+    bob.put("/files/secret", "bob's").await;
+    alice.put("/files/folder/a", "a").await;
+    let long = "x".repeat(300);
+    for file in
+        ["none", "../bob/secret", "/../bob/files/secret", "a\0b", "", ".", "..", &long, ".hidden", "none/a"]
+    {
+        let answer = got(&scene, file).await;
+        assert!(["ok\nerror: not found\n", FOLDER].contains(&answer.as_str()), "{file:?}: {answer}");
+    }
+    assert_eq!(got(&scene, "folder").await, FOLDER);
+}
+
+const FOLDER: &str = "ok\nerror: that is a folder, not a file\n";
+
+async fn what_a_home_has_not_is_sought_in_the_common_folder(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    assert_eq!(got(&scene, "common.txt").await, "ok\nok 7\nfor all");
+    assert_eq!(got(&scene, "/folder/deep.txt").await, "ok\nok 4\ndeep");
+    alice.put("/files/both.txt", "her own").await;
+    assert_eq!(got(&scene, "both.txt").await, "ok\nok 7\nher own");
+}
+
+async fn a_name_may_have_colons_and_backslashes_if_the_accounts_allow(scene: Scene) {
+    assert_eq!(text(&scene, "new:alice:a\\:b\\\\c \\: horse\n").await, "ok\n");
+    assert_eq!(text(&scene, "get:alice:a\\:b\\\\c \\: horse\ncommon.txt\n").await, "ok\nok 7\nfor all");
+    let refused = text(&scene, format!("new:a\\:b:{PASSWORD}\n")).await;
+    assert!(refused.starts_with("error: "), "{refused}");
+}
+
+async fn what_asks_for_nothing_is_told_what_would(scene: Scene) {
+    for line in ["\n", "GET / HTTP/1.1\r\n\r\n", "get\n", "put:alice:horse\n"] {
+        assert_eq!(
+            text(&scene, line).await,
+            "error: send new:NAME:PASSWORD or get:NAME:PASSWORD\n",
+            "{line}"
+        );
+    }
+    assert!(text(&scene, "get:alice\n").await.contains("three parts"));
+    assert!(text(&scene, "get:alice:a\\b\n").await.contains("backslash"));
+    let too_long = text(&scene, [b'x'; 5000]).await;
+    assert_eq!(too_long, "error: a line has 4096 bytes at most\n");
+}
+
+async fn who_says_nothing_more_is_waited_for_and_then_told(scene: Scene) {
+    for begun in ["", "get:al", &format!("get:alice:{PASSWORD}\n"), &format!("get:alice:{PASSWORD}\ncom")] {
+        let mut client = connect(&scene).await;
+        client.push(begun);
+        let told = String::from_utf8(client.rest().await.unwrap()).unwrap();
+        assert!(told.ends_with("error: no line came in time\n"), "{begun:?}: {told}");
+    }
+}
+
+async fn who_goes_away_leaves_nothing_behind(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", &noise(5, 300_000)).await;
+    for said in ["", "get:al", &format!("get:alice:{PASSWORD}\n"), &format!("get:alice:{PASSWORD}\na\n")] {
+        let mut client = connect(&scene).await;
+        client.send(said).await;
+        drop(client);
+    }
+    drop(alice);
+    scene.until(|| scene.open() == 0).await;
+}
+
+async fn each_thing_done_has_its_line_in_the_log(scene: Scene) {
+    assert_eq!(text(&scene, format!("new:alice:{PASSWORD}\n")).await, "ok\n");
+    assert_eq!(got(&scene, "common.txt").await, "ok\nok 7\nfor all");
+    assert_eq!(got(&scene, "none").await, "ok\nerror: not found\n");
+    text(&scene, "get:alice:wrong\n").await;
+    scene.until(|| scene.accounts().lines().len() == 4).await;
+    let told: Vec<String> = scene
+        .accounts()
+        .lines()
+        .iter()
+        .map(|line| {
+            assert_eq!((&line["protocol"], &line["account"]), (&"classic".into(), &"alice".into()), "{line}");
+            format!("{} {} {} {}", line["operation"], line["path"], line["bytes"], line["result"])
+                .replace('"', "")
+        })
+        .collect();
+    let wanted = [
+        "signup  0 ok",
+        "download /common.txt 7 ok",
+        "download /none 0 not found",
+        "login  0 not authenticated",
+    ];
+    assert_eq!(told, wanted);
+}
+
+async fn many_are_served_at_once(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.put("/files/a", "hello").await;
+    let count = if scene.engine == Engine::Simulator { 8 } else { 32 };
+    together((0..count).map(|_| got(&scene, "a"))).await.into_iter().for_each(|answer| {
+        assert_eq!(answer, "ok\nok 5\nhello");
+    });
+}
+
+behaviours!(with_accounts and apart;
+    who_is_new_gets_an_account_that_is_one_everywhere,
+    a_file_comes_after_the_password_was_found_right,
+    a_line_may_come_in_any_pieces,
+    a_wrong_password_and_an_unknown_name_are_not_told_apart,
+    what_is_not_there_or_not_for_the_caller_is_not_found,
+    what_a_home_has_not_is_sought_in_the_common_folder,
+    a_name_may_have_colons_and_backslashes_if_the_accounts_allow,
+    what_asks_for_nothing_is_told_what_would,
+    who_goes_away_leaves_nothing_behind,
+    each_thing_done_has_its_line_in_the_log,
+    many_are_served_at_once,
+);
+
+mod impatient {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        let classic = Some(Limits { line_time: Duration::from_millis(300), ..Limits::default() });
+        Scenario { classic, ..with_accounts() }
+    }
+
+    async fn who_says_nothing_more_is_told_and_sent_away(scene: Scene) {
+        Person::new(&scene, "alice").await;
+        who_says_nothing_more_is_waited_for_and_then_told(scene).await;
+    }
+
+    behaviours!(scenario; who_says_nothing_more_is_told_and_sent_away);
+}
+
+mod holding_back {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        let few = Budget { count: 3, forgiven_after: Duration::from_secs(60) };
+        let quick = Duration::from_millis(1);
+        let attempts = Attempts {
+            per_name_from_address: few,
+            slow_first: quick,
+            slow_max: quick,
+            ..Attempts::default()
+        };
+        Scenario { accounts: Some(Settings { attempts: Some(attempts), ..settings() }), ..with_accounts() }
+    }
+
+    async fn who_guesses_is_refused_for_a_while(scene: Scene) {
+        Person::new(&scene, "alice").await;
+        for _ in 0..3 {
+            let told = text(&scene, "get:alice:wrong\n").await;
+            assert!(told.starts_with("error: The name or the password is wrong."), "{told}");
+        }
+        let told = text(&scene, format!("get:alice:wrong\n")).await;
+        assert!(told.starts_with("error: Too many attempts. Try again in "), "{told}");
+    }
+
+    behaviours!(scenario; who_guesses_is_refused_for_a_while);
+}
+
+mod closed {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        let settings = Settings { sign_up: SignUp::Closed, ..settings() };
+        Scenario { accounts: Some(settings), ..with_accounts() }
+    }
+
+    async fn nobody_signs_up_where_that_is_closed_and_who_may_not_read_gets_nothing(scene: Scene) {
+        let told = text(&scene, format!("new:alice:{PASSWORD}\n")).await;
+        assert!(told.starts_with("error: Nobody can sign up here."), "{told}");
+        let no_reading = Permissions { read: false, ..Permissions::default() };
+        Person::with(&scene, "alice", Quota::default(), no_reading).await;
+        let told = got(&scene, "common.txt").await;
+        assert!(told.starts_with("ok\nerror: this account may not "), "{told}");
+    }
+
+    behaviours!(scenario; nobody_signs_up_where_that_is_closed_and_who_may_not_read_gets_nothing);
+}
+
+mod stopping {
+    use super::*;
+
+    async fn who_has_begun_is_served_and_who_has_not_is_told(scene: Scene) {
+        Person::new(&scene, "alice").await;
+        let (mut begun, mut idle) = (connect(&scene).await, connect(&scene).await);
+        begun.push(format!("get:alice:{PASSWORD}\n"));
+        assert_eq!(begun.body(3).await.unwrap(), b"ok\n");
+        scene.stop.order();
+        assert_eq!(idle.rest().await.unwrap(), b"error: the server is going down; come back later\n");
+        begun.push("common.txt\n");
+        assert_eq!(begun.rest().await.unwrap(), b"ok 7\nfor all");
+        drop((begun, idle));
+        scene.until(|| scene.open() == 0).await;
+    }
+
+    behaviours!(with_accounts; who_has_begun_is_served_and_who_has_not_is_told);
+}

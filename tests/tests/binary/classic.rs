@@ -1,0 +1,121 @@
+//! Classic as an operator turns it on, and the load generator that speaks it.
+//!
+//! It is not what classic does (`behaviours/classic.rs`). What must hold: what is typed by hand works.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+
+use plimsoll_tests::binary::member::PASSWORD;
+use plimsoll_tests::binary::{Done, Kind, Member, PATIENCE, Server, command, tool, until};
+use plimsoll_tests::on_each_engine;
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// What a server says to some bytes, to its end.
+fn said(at: SocketAddr, bytes: &str) -> String {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(bytes.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+fn load(args: &[&str]) -> Done {
+    tool::run(command().arg("load").args(args).env("PLIMSOLL_PASSWORD", PASSWORD))
+}
+
+fn figures(args: &[&str]) -> Value {
+    serde_json::from_slice(&load(args).well().stdout).unwrap()
+}
+
+fn one_connection_makes_an_account_and_another_gets_a_file(kind: Kind) {
+    let (data, site) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(site.path().join("common.txt"), "for all\n").unwrap();
+    let socket = site.path().join("classic.sock");
+    let both = format!("127.0.0.1:0,unix:{}", socket.display());
+    let site = format!("/={}", site.path().display());
+    let server = Server::on_data(kind, data.path(), &["--classic", &both, "--site", &site]);
+    let at = server.classic_at();
+    assert_eq!(said(at, &format!("new:bob:{PASSWORD}\n")), "ok\n");
+    let mut alice = Member::new(&server, "alice");
+    alice.put("/files/hello.txt", b"Hello, sea.\n");
+    assert_eq!(said(at, &format!("get:alice:{PASSWORD}\nhello.txt\n")), "ok\nok 12\nHello, sea.\n");
+    assert_eq!(said(at, &format!("get:bob:{PASSWORD}\nhello.txt\n")), "ok\nerror: not found\n");
+    assert_eq!(said(at, &format!("get:bob:{PASSWORD}\ncommon.txt\n")), "ok\nok 8\nfor all\n");
+    let mut local = UnixStream::connect(&socket).unwrap();
+    write!(local, "get:alice:{PASSWORD}\nhello.txt\n").unwrap();
+    let mut text = String::new();
+    local.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "ok\nok 12\nHello, sea.\n");
+    until("it is counted", || {
+        let metrics = String::from_utf8(server.visit().get("/metrics").unwrap().body).unwrap();
+        metrics.contains("protocol=\"classic\",operation=\"download\"")
+    });
+}
+
+fn what_a_reload_changes_is_for_the_next_connection(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |text: &str| {
+        let text = format!("access_log = \"off\"\n{text}").replace("HERE", folder.path().to_str().unwrap());
+        std::fs::write(folder.path().join("plimsoll.toml"), text).unwrap();
+    };
+    std::fs::create_dir(folder.path().join("site")).unwrap();
+    std::fs::write(folder.path().join("site/common.txt"), "for all\n").unwrap();
+    write("data = \"HERE/data\"\nclassic = [\"127.0.0.1:0\"]\n");
+    let mut serve = command();
+    serve.arg("serve").arg("--config").arg(folder.path().join("plimsoll.toml"));
+    serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0"]);
+    let server = Server::spawn(serve);
+    Member::new(&server, "alice");
+    let wanted = format!("get:alice:{PASSWORD}\ncommon.txt\n");
+    assert_eq!(said(server.classic_at(), &wanted), "ok\nerror: not found\n");
+    write("data = \"HERE/data\"\nclassic = [\"127.0.0.1:0\"]\nsite = [\"/=HERE/site\"]\n");
+    server.signal(Signal::HUP);
+    until("it is reloaded", || server.stderr().contains("the configuration was reloaded"));
+    assert_eq!(said(server.classic_at(), &wanted), "ok\nok 8\nfor all\n");
+}
+
+fn the_load_generator_speaks_it(kind: Kind) {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on_data(kind, data.path(), &["--classic", "127.0.0.1:0"]);
+    let mut alice = Member::new(&server, "alice");
+    for number in 0..10 {
+        alice.put(&format!("/files/{number}.bin"), &[b'x'; 1000]);
+    }
+    let url = format!("classic://{}", server.classic_at());
+    let files = format!("{url}/{{}}.bin");
+    let args =
+        ["-u", "4", "-n", "200", "--files", "0..10", "--verify", "all", "--account", "alice", "--json"];
+    let told = figures(&[&[files.as_str()], &args[..]].concat());
+    assert_eq!(
+        (&told["requests"], &told["bytes"], &told["verified"]),
+        (&200.into(), &200_000.into(), &200.into())
+    );
+    let told = figures(&["-X", "NEW", &url, "-u", "4", "-n", "20", "--json"]);
+    assert_eq!((&told["requests"], &told["errors"]), (&20.into(), &serde_json::json!({})), "{told}");
+    let wrong =
+        load(&[&format!("{url}/none"), "-n", "1", "--account", "alice", "--verify", "none", "--json"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    let told: Value = serde_json::from_slice(&wrong.stdout).unwrap();
+    assert_eq!(told["errors"], serde_json::json!({"refused": 1}), "{told}");
+}
+
+on_each_engine!(
+    one_connection_makes_an_account_and_another_gets_a_file,
+    what_a_reload_changes_is_for_the_next_connection,
+    the_load_generator_speaks_it,
+);
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_what_to_write() {
+    for (args, said) in [
+        (&["classic://127.0.0.1/a", "-n", "1"][..], "--account"),
+        (&["classic://127.0.0.1/a", "-n", "1", "-X", "PUT"][..], "no uploads"),
+        (&["http://127.0.0.1/", "-n", "1", "-X", "NEW"][..], "classic://HOST:PORT"),
+    ] {
+        let done = load(args);
+        assert!(done.status.code() == Some(2) && done.stderr.contains(said), "{args:?}: {}", done.stderr);
+    }
+}
