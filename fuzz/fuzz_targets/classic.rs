@@ -36,7 +36,7 @@ fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Vec<u8>>, R
                 Ok((taken, whole)) => {
                     assert!(taken > 0 && (whole.is_some() || at + taken == cut));
                     at += taken;
-                    found.extend(whole);
+                    found.extend(whole.map(|line| line.to_vec()));
                 }
                 Err(TooLong) => return (found, Err(TooLong)),
             }

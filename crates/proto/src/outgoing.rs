@@ -25,6 +25,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) send_time: Duration,
     /// Bytes of the body that were pushed.
     pub(crate) pushed: u64,
+    /// Whether what failed is what was to be read, and not the peer.
+    pub(crate) is_unread: bool,
 }
 
 impl Outgoing<'_> {
@@ -46,7 +48,7 @@ impl Outgoing<'_> {
     /// Pushes a range of a file as it comes to be in memory.
     async fn push_parts(&mut self, whole: FileRange) -> io::Result<()> {
         let mut parts = Parts::new(whole);
-        while let Some(part) = parts.next(self.io).await? {
+        while let Some(part) = self.read(parts.next(self.io).await)? {
             self.pushed += part.range.end - part.range.start;
             self.tx.push(Segment::File(part));
             if parts.has_more() {
@@ -67,10 +69,10 @@ impl Outgoing<'_> {
                 chunk.truncate(read);
                 Ok(chunk)
             });
-            let chunk = chunk.await?;
+            let chunk = self.read(chunk.await)?;
             if chunk.is_empty() {
                 // It is shorter than it was when its length was told.
-                return Err(io::ErrorKind::UnexpectedEof.into());
+                return self.read(Err(io::ErrorKind::UnexpectedEof.into()));
             }
             part.range.start += chunk.len() as u64;
             self.push(chunk);
@@ -81,12 +83,17 @@ impl Outgoing<'_> {
 
     /// Pushes bytes as they come from elsewhere.
     pub(crate) async fn push_contents(&mut self, mut contents: Contents) -> io::Result<()> {
-        while let Some(lease) = contents.next().await? {
+        while let Some(lease) = self.read(contents.next().await)? {
             self.pushed += lease.len() as u64;
             self.tx.push(Segment::Lease(lease));
             self.drain(UNSENT_BYTES_MAX).await?;
         }
         Ok(())
+    }
+
+    fn read<T>(&mut self, read: io::Result<T>) -> io::Result<T> {
+        self.is_unread |= read.is_err();
+        read
     }
 
     /// Waits until at most `below` bytes are unsent.

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use plimsoll_auth::{Attempts, Budget, Permissions, Quota, Settings, SignUp};
+use plimsoll_io::{Segment, Want};
 use plimsoll_proto::classic::Limits;
 use plimsoll_tests::accounts::{PASSWORD, settings};
 use plimsoll_tests::tree::noise;
@@ -141,14 +142,67 @@ async fn who_says_nothing_more_is_waited_for_and_then_told(scene: Scene) {
 
 async fn who_goes_away_leaves_nothing_behind(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
-    alice.put("/files/a", &noise(5, 300_000)).await;
-    for said in ["", "get:al", &format!("get:alice:{PASSWORD}\n"), &format!("get:alice:{PASSWORD}\na\n")] {
+    let bytes = if scene.engine == Engine::Simulator { 300_000 } else { 16_000_000 };
+    alice.put("/files/a", &noise(5, bytes)).await;
+    for said in ["", "get:al", &format!("get:alice:{PASSWORD}\n")] {
         let mut client = connect(&scene).await;
         client.send(said).await;
         drop(client);
     }
-    drop(alice);
+    let mut client = connect(&scene).await;
+    client.push(format!("get:alice:{PASSWORD}\na\n"));
+    client.body(100).await.unwrap();
+    drop((client, alice));
     scene.until(|| scene.open() == 0).await;
+    let downloads = || scene.accounts().lines().into_iter().find(|line| line["operation"] == "download");
+    scene.until(|| downloads().is_some()).await;
+    let line = downloads().unwrap();
+    assert_eq!((&line["path"], &line["result"]), (&"/a".into(), &"broken off".into()), "{line}");
+    assert!(line["bytes"].as_u64().unwrap() < bytes as u64, "{line}");
+}
+
+async fn a_client_may_end_its_side_first(scene: Scene) {
+    Person::new(&scene, "alice").await;
+    for (sent, heard) in [
+        (String::new(), ""),
+        ("get:al".to_owned(), "error: the line did not come to its end\n"),
+        (format!("get:alice:{PASSWORD}\n"), "ok\nerror: the line did not come to its end\n"),
+        (format!("get:alice:{PASSWORD}\ncommon.txt\n"), "ok\nok 7\nfor all"),
+    ] {
+        let mut stream = scene.io.connect(scene.classic()).await.unwrap();
+        stream.tx.push(Segment::Owned(sent.clone().into_bytes()));
+        stream.tx.drain(0).await.unwrap();
+        stream.tx.finish();
+        let mut said = Vec::new();
+        while let Some(lease) = stream.rx.recv(Want::Body).await.expect("a clean end") {
+            said.extend_from_slice(&lease);
+        }
+        assert_eq!(String::from_utf8(said).unwrap(), heard, "{sent:?}");
+    }
+}
+
+/// What is taken from alice while she thinks of a name.
+async fn a_right_that_ends_between_the_two_lines_is_over(scene: Scene) {
+    Person::new(&scene, "alice").await;
+    let auth = scene.accounts().auth.clone();
+    let no_reading = Permissions { read: false, ..Permissions::default() };
+    let mut client = connect(&scene).await;
+    client.push(format!("get:alice:{PASSWORD}\n"));
+    assert_eq!(client.body(3).await.unwrap(), b"ok\n");
+    auth.set_permissions(&scene.io, "alice", no_reading).await.unwrap();
+    client.push("common.txt\n");
+    let told = String::from_utf8(client.rest().await.unwrap()).unwrap();
+    assert!(told.starts_with("error: this account may not "), "{told}");
+    auth.set_permissions(&scene.io, "alice", Permissions::default()).await.unwrap();
+
+    let mut client = connect(&scene).await;
+    client.push(format!("get:alice:{PASSWORD}\n"));
+    assert_eq!(client.body(3).await.unwrap(), b"ok\n");
+    auth.set_enabled(&scene.io, "alice", false).await.unwrap();
+    client.push("common.txt\n");
+    assert_eq!(client.rest().await.unwrap(), b"error: the account or its password has changed\n");
+    let told = got(&scene, "common.txt").await;
+    assert!(told.starts_with("error: The name or the password is wrong."), "{told}");
 }
 
 async fn each_thing_done_has_its_line_in_the_log(scene: Scene) {
@@ -156,7 +210,8 @@ async fn each_thing_done_has_its_line_in_the_log(scene: Scene) {
     assert_eq!(got(&scene, "common.txt").await, "ok\nok 7\nfor all");
     assert_eq!(got(&scene, "none").await, "ok\nerror: not found\n");
     text(&scene, "get:alice:wrong\n").await;
-    scene.until(|| scene.accounts().lines().len() == 4).await;
+    assert_eq!(said(&scene, format!("get:alice:{PASSWORD}\na\0b\n")).await, b"ok\nerror: not found\n");
+    scene.until(|| scene.accounts().lines().len() == 7).await;
     let told: Vec<String> = scene
         .accounts()
         .lines()
@@ -169,9 +224,13 @@ async fn each_thing_done_has_its_line_in_the_log(scene: Scene) {
         .collect();
     let wanted = [
         "signup  0 ok",
+        "login  0 ok",
         "download /common.txt 7 ok",
+        "login  0 ok",
         "download /none 0 not found",
         "login  0 not authenticated",
+        // What no file can be called is asked of nobody; that the password was right is known all the same.
+        "login  0 ok",
     ];
     assert_eq!(told, wanted);
 }
@@ -195,6 +254,8 @@ behaviours!(with_accounts and apart;
     a_name_may_have_colons_and_backslashes_if_the_accounts_allow,
     what_asks_for_nothing_is_told_what_would,
     who_goes_away_leaves_nothing_behind,
+    a_client_may_end_its_side_first,
+    a_right_that_ends_between_the_two_lines_is_over,
     each_thing_done_has_its_line_in_the_log,
     many_are_served_at_once,
 );
@@ -203,7 +264,8 @@ mod impatient {
     use super::*;
 
     fn scenario() -> Scenario {
-        let classic = Some(Limits { line_time: Duration::from_millis(300), ..Limits::default() });
+        let short = Duration::from_millis(300);
+        let classic = Some(Limits { line_time: short, send_time: short, ..Limits::default() });
         Scenario { classic, ..with_accounts() }
     }
 
@@ -212,7 +274,19 @@ mod impatient {
         who_says_nothing_more_is_waited_for_and_then_told(scene).await;
     }
 
-    behaviours!(scenario; who_says_nothing_more_is_told_and_sent_away);
+    async fn who_takes_nothing_is_cut_off(scene: Scene) {
+        let mut alice = Person::new(&scene, "alice").await;
+        let bytes = if scene.engine == Engine::Simulator { 300_000 } else { 16_000_000 };
+        alice.put("/files/a", &noise(5, bytes)).await;
+        drop(alice);
+        let mut client = connect(&scene).await;
+        client.push(format!("get:alice:{PASSWORD}\na\n"));
+        client.body(100).await.unwrap();
+        scene.until(|| scene.open() == 0).await;
+        assert!(client.rest().await.is_err(), "what came is not the whole");
+    }
+
+    behaviours!(scenario; who_says_nothing_more_is_told_and_sent_away, who_takes_nothing_is_cut_off);
 }
 
 mod holding_back {
@@ -236,7 +310,7 @@ mod holding_back {
             let told = text(&scene, "get:alice:wrong\n").await;
             assert!(told.starts_with("error: The name or the password is wrong."), "{told}");
         }
-        let told = text(&scene, format!("get:alice:wrong\n")).await;
+        let told = text(&scene, format!("get:alice:{PASSWORD}\n")).await;
         assert!(told.starts_with("error: Too many attempts. Try again in "), "{told}");
     }
 

@@ -51,9 +51,13 @@ fn one_connection_makes_an_account_and_another_gets_a_file(kind: Kind) {
     assert_eq!(text, "ok\nok 12\nHello, sea.\n");
     until("it is counted", || {
         let metrics = String::from_utf8(server.visit().get("/metrics").unwrap().body).unwrap();
-        metrics.contains("protocol=\"classic\",operation=\"download\"")
+        metrics.contains(COUNTED)
     });
 }
+
+/// Four files were asked for, of which one is not there.
+const COUNTED: &str =
+    "plimsoll_operation_duration_seconds_count{protocol=\"classic\",operation=\"download\"} 4\n";
 
 fn what_a_reload_changes_is_for_the_next_connection(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
@@ -93,6 +97,7 @@ fn the_load_generator_speaks_it(kind: Kind) {
         (&told["requests"], &told["bytes"], &told["verified"]),
         (&200.into(), &200_000.into(), &200.into())
     );
+    assert_eq!(told["connections"], "new", "{told}");
     let told = figures(&["-X", "NEW", &url, "-u", "4", "-n", "20", "--json"]);
     assert_eq!((&told["requests"], &told["errors"]), (&20.into(), &serde_json::json!({})), "{told}");
     let wrong =
@@ -109,11 +114,23 @@ on_each_engine!(
 );
 
 #[test]
+fn the_doctor_knows_who_listens() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on_data(Kind::Epoll, data.path(), &["--classic", "127.0.0.1:0"]);
+    let at = server.classic_at().to_string();
+    let doctor = tool::run(
+        command().args(["doctor", "--http", "127.0.0.1:0", "--classic", &at, "--data"]).arg(data.path()),
+    );
+    assert!(doctor.text().contains(&format!("{at} is served by plimsoll")), "{}", doctor.text());
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused_with_what_to_write() {
     for (args, said) in [
         (&["classic://127.0.0.1/a", "-n", "1"][..], "--account"),
         (&["classic://127.0.0.1/a", "-n", "1", "-X", "PUT"][..], "no uploads"),
         (&["http://127.0.0.1/", "-n", "1", "-X", "NEW"][..], "classic://HOST:PORT"),
+        (&["classic://127.0.0.1", "-n", "1", "-X", "NEW", "--account", "alice"][..], "names of their own"),
     ] {
         let done = load(args);
         assert!(done.status.code() == Some(2) && done.stderr.contains(said), "{args:?}: {}", done.stderr);

@@ -11,7 +11,7 @@ use plimsoll_wire::classic::Unwritable;
 /// Why it was not done, or nobody knows whether it was.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The name or the password cannot be sent.
+    /// The name, the password or the file cannot be sent.
     #[error("The request cannot be sent: {0}.")]
     Request(#[from] Unwritable),
     /// No connection was made.

@@ -5,7 +5,7 @@
 use std::io;
 
 use plimsoll_io::{Address, Deadline, Elapsed, Io, Lease, Segment, Stream, Want};
-use plimsoll_wire::classic::{Answer, Credentials, Line, Request};
+use plimsoll_wire::classic::{Answer, Credentials, Line, Request, Unwritable};
 
 use super::error::{Error, When};
 use super::limits::Times;
@@ -32,6 +32,9 @@ pub async fn get(
     file: &[u8],
     times: Times,
 ) -> Result<Download, Error> {
+    if file.contains(&b'\n') {
+        return Err(Unwritable.into());
+    }
     let mut asking = Asking::begin(io, to, &Request::Get(who), times).await?;
     asking.done().await?;
     asking.stream.tx.push(Segment::Owned([file, b"\n"].concat()));

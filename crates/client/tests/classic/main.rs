@@ -39,7 +39,7 @@ fn run<T: 'static>(
 }
 
 fn alice() -> Credentials {
-    Credentials { name: b"al:ice".to_vec(), password: b"horse".to_vec() }
+    Credentials { name: b"al:ice".to_vec(), password: b"horse".to_vec().into() }
 }
 
 /// Hears a line, which comes alone.
@@ -88,7 +88,7 @@ fn a_file_comes_whole_wherever_it_is_cut_into_pieces() {
     let all =
         (0..60).map(|at| (0, Faults::split_at(at))).chain(seeds(200).map(|seed| (seed, Faults::splits())));
     for how in all {
-        assert_eq!(run(how.clone(), whole, fetched).unwrap(), FILE);
+        assert_eq!(run(how, whole, fetched).unwrap(), FILE);
         assert_eq!(run(how, whole, discarded).unwrap(), FILE.len() as u64);
     }
 }
@@ -167,7 +167,8 @@ fn a_name_that_cannot_be_said_is_not() {
     let near = sim.host("client");
     let (io, at) = (near.io(), Address::Ip((near.ip(), 9000).into()));
     sim.run(&near, async move {
-        let who = Credentials { name: b"a\nb".to_vec(), password: Vec::new() };
+        let who = Credentials { name: b"a\nb".to_vec(), password: Vec::new().into() };
         assert!(matches!(sign_up(&io, &at, who, TIMES).await, Err(Error::Request(_))));
+        assert!(matches!(get(&io, &at, alice(), b"a\nb", TIMES).await, Err(Error::Request(_))));
     });
 }

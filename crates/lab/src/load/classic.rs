@@ -78,7 +78,7 @@ impl ClassicUser {
 }
 
 fn credentials(name: &str, password: &str) -> Credentials {
-    Credentials { name: name.into(), password: password.into() }
+    Credentials { name: name.into(), password: password.as_bytes().to_vec().into() }
 }
 
 impl Protocol for ClassicUser {

@@ -9,14 +9,14 @@ use std::rc::Rc;
 
 use plimsoll_auth::Secret;
 use plimsoll_io::{Deadline, Either, FileRange, Lease, Segment, Stream, Want, select};
-use plimsoll_operations::{Caller, Operation, Place, Protocol, Shown, Transfer, Visitor};
+use plimsoll_operations::{Caller, Error, Operation, Place, Protocol, Shown, Transfer, Visitor};
 use plimsoll_store::{Error as StoreError, Path};
-use plimsoll_wire::classic::{Answer, Credentials, Line, Request};
+use plimsoll_wire::classic::{Answer, Credentials, Line, Request, Wiped};
 
 use super::refusal::reason;
 use super::serve::Shared;
 use crate::http::site::is_hidden;
-use crate::opening::{At, Opened};
+use crate::opening::{At, Opened, not_read};
 use crate::outgoing::{Outgoing, drain};
 
 /// A connection in its course.
@@ -28,32 +28,31 @@ struct Conversation<'a> {
     held: Option<Lease>,
 }
 
-/// Why no more is said: the reason, if the client is to hear one.
-struct Over(Option<String>);
-
-impl From<plimsoll_operations::Error> for Over {
-    fn from(error: plimsoll_operations::Error) -> Over {
-        Over(Some(reason(&error)))
-    }
+/// Why no more is said.
+enum Over {
+    /// The client is told so, and why.
+    Refused(String),
+    /// The client has ended its side, and asked for nothing.
+    Ended,
+    /// The connection is broken, or what was sent on it is not whole.
+    Broken,
 }
 
-/// The client is gone, or as good as gone.
-const GONE: Over = Over(None);
+impl From<Error> for Over {
+    fn from(error: Error) -> Over {
+        Over::Refused(reason(&error))
+    }
+}
 
 /// Serves a connection from its first byte to its last.
 pub(super) async fn hold(stream: Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
-    let told = match conversation.run().await {
-        Ok(()) => true,
-        Err(Over(Some(reason))) => {
-            conversation.say(&Answer::Refused(reason.into_bytes()));
-            true
-        }
-        Err(Over(None)) => false,
-    };
-    if told {
-        conversation.end().await;
+    match conversation.run().await {
+        Ok(()) | Err(Over::Ended) => {}
+        Err(Over::Refused(reason)) => conversation.say(&Answer::Refused(reason.into_bytes())),
+        Err(Over::Broken) => return,
     }
+    conversation.end().await;
 }
 
 /// Tells who cannot be served now so, and ends.
@@ -70,7 +69,10 @@ impl<'a> Conversation<'a> {
 
     async fn run(&mut self) -> Result<(), Over> {
         let line = self.line(false).await?;
-        match Request::parse(&line).map_err(|bad| Over(Some(bad.to_string())))? {
+        let request = Request::parse(&line);
+        // Nobody needs the password for as long as a file takes.
+        drop(line);
+        match request.map_err(|bad| Over::Refused(bad.to_string()))? {
             Request::New(credentials) => self.sign_up(credentials).await,
             Request::Get(credentials) => self.get(credentials).await,
         }
@@ -78,16 +80,14 @@ impl<'a> Conversation<'a> {
 
     async fn sign_up(&mut self, Credentials { name, password }: Credentials) -> Result<(), Over> {
         // What is no text is no name either, and is told so.
-        let (visitor, name, password) =
-            (self.visitor(), String::from_utf8_lossy(&name), Secret::new(password));
-        self.shared.operations.sign_up(&visitor, &name, &password).await?;
+        let (name, password) = (String::from_utf8_lossy(&name), Secret::new(password.to_vec()));
+        self.shared.operations.sign_up(&self.visitor(), &name, &password).await?;
         self.say(&Answer::Done);
         Ok(())
     }
 
-    async fn get(&mut self, Credentials { name, password }: Credentials) -> Result<(), Over> {
-        let (visitor, password) = (self.visitor(), Secret::new(password));
-        let caller = self.shared.operations.by_password(&visitor, &name, &password).await?;
+    async fn get(&mut self, credentials: Credentials) -> Result<(), Over> {
+        let caller = self.log_in(credentials).await?;
         self.say(&Answer::Done);
         let name = self.line(true).await?;
         // A right that has ended while the client thought of a name is over.
@@ -96,24 +96,33 @@ impl<'a> Conversation<'a> {
         self.send(opened, record).await
     }
 
+    /// Who has this password. That it was right is recorded, too: nothing need come after it.
+    async fn log_in(&self, Credentials { name, password }: Credentials) -> Result<Caller, Over> {
+        let (operations, visitor) = (&self.shared.operations, self.visitor());
+        let tried = String::from_utf8_lossy(&name);
+        let record = operations.recorder().begin(&visitor, Operation::LogIn, &tried, &"");
+        let password = Secret::new(password.to_vec());
+        let shown = operations.auth().by_password(&visitor.io, &name, &password, &visitor.peer).await;
+        Ok(Caller { identity: record.end(shown)?, visitor })
+    }
+
     /// Opens a file of the caller's home or, if that has none of this name, of the common site.
     async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(Opened, Transfer), Over> {
         let Shared { io, settings, operations } = self.shared;
-        let path = Path::parse(name.strip_prefix(b"/").unwrap_or(name));
-        let path = path.map_err(|bad| plimsoll_operations::Error::Store(StoreError::Path(bad)))?;
+        let path = Path::parse(name).map_err(|bad| Error::Store(StoreError::Path(bad)))?;
         let common = settings.common.as_ref().filter(|_| !is_hidden(path.as_bytes()));
         let common = common.map(|site| At::Folder(site.root().clone(), path.as_bytes().to_vec()));
         let reading = operations.read(caller, &Place::own(path), Operation::Download).await?;
         let own = At::new(reading.files, reading.path).open(io, &reading.shown, 0).await;
         let opened = match (own, common) {
-            (Err(plimsoll_operations::Error::Store(StoreError::NotFound)), Some(common)) => {
-                common.open(io, &Shown::All, 0).await
-            }
+            (Err(Error::Store(StoreError::NotFound)), Some(common)) => common.open(io, &Shown::All, 0).await,
             (own, _) => own,
         };
         match opened {
             Ok(opened) => Ok((opened, reading.transfer)),
-            Err(error) => Err(reading.transfer.end::<Opened, _>(Err(error)).err().map_or(GONE, Over::from)),
+            Err(error) => {
+                Err(reading.transfer.end::<Opened, _>(Err(error)).err().map_or(Over::Broken, Over::from))
+            }
         }
     }
 
@@ -122,7 +131,8 @@ impl<'a> Conversation<'a> {
         self.say(&Answer::File(bytes));
         let (io, send_time) = (&self.shared.io, self.shared.settings.limits.send_time);
         let tx = &mut self.stream.tx;
-        let mut outgoing = Outgoing { io, tx, deadline: &self.deadline, send_time, pushed: 0 };
+        let mut outgoing =
+            Outgoing { io, tx, deadline: &self.deadline, send_time, pushed: 0, is_unread: false };
         let pushed = match opened {
             Opened::Here(file, _) => outgoing.push_file(FileRange { file, range: 0..bytes }).await,
             Opened::Elsewhere(contents) => outgoing.push_contents(*contents).await,
@@ -133,20 +143,30 @@ impl<'a> Conversation<'a> {
         };
         record.moved(outgoing.taken());
         match sent {
-            Ok(()) => record.done(),
+            Ok(()) => {
+                record.done();
+                return Ok(());
+            }
+            Err(error) if outgoing.is_unread => {
+                if let Err(error) = record.end::<(), _>(Err(not_read(error))) {
+                    // For the log: the client waits for bytes, and hears no reason.
+                    reason(&error);
+                }
+            }
             Err(_) => record.failed("broken off"),
         }
-        sent.map_err(|_| GONE)
+        Err(Over::Broken)
     }
 
     /// The next line, without its end. What is `begun` is finished, though the server is to stop.
-    async fn line(&mut self, begun: bool) -> Result<Vec<u8>, Over> {
+    async fn line(&mut self, begun: bool) -> Result<Wiped, Over> {
         let (mut line, mut begun) = (Line::default(), begun);
         self.deadline.after(self.shared.settings.limits.line_time);
         loop {
-            if let Some(held) = &mut self.held {
-                let (taken, whole) = line.take(held).map_err(|long| Over(Some(long.to_string())))?;
+            if let Some(mut held) = self.held.take() {
+                let (taken, whole) = line.take(&held).map_err(|long| Over::Refused(long.to_string()))?;
                 held.consume(taken);
+                self.held = Some(held).filter(|held| !held.is_empty());
                 if let Some(whole) = whole {
                     return Ok(whole);
                 }
@@ -161,9 +181,11 @@ impl<'a> Conversation<'a> {
         let received = select(self.stream.rx.recv(Want::Head), stopping);
         match self.deadline.within(received).await {
             Ok(Either::Left(Ok(Some(lease)))) => Ok(lease),
-            Ok(Either::Left(_)) => Err(GONE),
-            Ok(Either::Right(())) => Err(Over(Some("the server is going down; come back later".to_owned()))),
-            Err(_) => Err(Over(Some("no line came in time".to_owned()))),
+            Ok(Either::Left(Ok(None))) if !begun => Err(Over::Ended),
+            Ok(Either::Left(Ok(None))) => Err(refused("the line did not come to its end")),
+            Ok(Either::Left(Err(_))) => Err(Over::Broken),
+            Ok(Either::Right(())) => Err(refused("the server is going down; come back later")),
+            Err(_) => Err(refused("no line came in time")),
         }
     }
 
@@ -188,4 +210,8 @@ impl<'a> Conversation<'a> {
         let (io, peer) = (self.shared.io.clone(), self.stream.peer().clone());
         Visitor { io, peer, protocol: Protocol::Classic }
     }
+}
+
+fn refused(reason: &str) -> Over {
+    Over::Refused(reason.to_owned())
 }

@@ -14,6 +14,7 @@ const NOT_FOUND: &str = "not found";
 pub(super) fn reason(error: &Error) -> String {
     match error {
         Error::Auth(AuthError::NotFound) => NOT_FOUND.to_owned(),
+        Error::Auth(AuthError::NoSession) => "the account or its password has changed".to_owned(),
         Error::Auth(error) => error.detail(),
         Error::Store(error) => of_store(error).to_owned(),
         Error::NotPermitted(what) => format!("this account may not {what}"),

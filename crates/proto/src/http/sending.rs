@@ -37,7 +37,7 @@ pub(super) async fn send<S>(
     // memory until its last byte has gone: a connection has one of them.
     let below = if body.has_file() || body.made_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
     let send_time = shared.limits().send_time;
-    let mut outgoing = Outgoing { io: &shared.io, tx, deadline, send_time, pushed: 0 };
+    let mut outgoing = Outgoing { io: &shared.io, tx, deadline, send_time, pushed: 0, is_unread: false };
     let sent = match push(answer.head, body, &mut outgoing).await {
         Ok(()) => outgoing.drain(below).await,
         Err(error) => Err(error),

@@ -16,7 +16,7 @@ mod line;
 mod request;
 
 pub use answer::{Answer, BadAnswer};
-pub use line::{Line, TooLong};
+pub use line::{Line, TooLong, Wiped};
 pub use request::{BadRequest, Credentials, Request, Unwritable};
 
 /// Bytes of the longest line, its LF not counted.

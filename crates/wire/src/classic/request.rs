@@ -3,6 +3,10 @@
 //! Not here: whether there is such an account. What must hold: what is written is read as the same; a line
 //! has one reading.
 
+use zeroize::Zeroizing;
+
+use super::line::Wiped;
+
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
@@ -18,7 +22,7 @@ pub struct Credentials {
     /// The account's name.
     pub name: Vec<u8>,
     /// The account's password.
-    pub password: Vec<u8>,
+    pub password: Wiped,
 }
 
 /// A line that asks for nothing. Its text says what would.
@@ -35,9 +39,9 @@ pub enum BadRequest {
     Escape,
 }
 
-/// A name or a password that no line can have.
+/// A name, a password or a file that no line can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("classic has no way to say a name or a password with a line's end in it")]
+#[error("classic has no way to say a name, a password or a file with a line's end in it")]
 pub struct Unwritable;
 
 impl Request {
@@ -51,17 +55,19 @@ impl Request {
             [b'g', b'e', b't', b':', ..] => Request::Get,
             _ => return Err(BadRequest::Word),
         };
-        let (mut name, mut password) = (Vec::new(), None);
+        // As large as they may be, so that no copy of a password stays where it grew from.
+        let part = || Zeroizing::new(Vec::with_capacity(line.len()));
+        let (mut name, mut password) = (part(), None);
         let mut bytes = line.iter().skip("new:".len());
         while let Some(&byte) = bytes.next() {
             match (byte, &mut password) {
-                (b':', None) => password = Some(Vec::new()),
+                (b':', None) => password = Some(part()),
                 (b':', Some(_)) => return Err(BadRequest::Parts),
                 (byte, part) => part.as_mut().unwrap_or(&mut name).push(unescaped(byte, &mut bytes)?),
             }
         }
         let password = password.ok_or(BadRequest::Parts)?;
-        Ok(request(Credentials { name, password }))
+        Ok(request(Credentials { name: name.to_vec(), password }))
     }
 
     /// Appends the line, with its LF.
@@ -77,7 +83,7 @@ impl Request {
             return Err(Unwritable);
         }
         out.extend_from_slice(word);
-        for part in [name, password] {
+        for part in [name.as_slice(), password.as_slice()] {
             out.push(b':');
             for &byte in part {
                 if is_escaped(byte) {

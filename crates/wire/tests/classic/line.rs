@@ -10,7 +10,7 @@ fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Result<Vec<Vec<u
             let (taken, whole) = line.take(&bytes[at..cut])?;
             assert!(taken > 0 && (whole.is_some() || at + taken == cut));
             at += taken;
-            found.extend(whole);
+            found.extend(whole.map(|line| line.to_vec()));
         }
     }
     Ok(found)

@@ -4,7 +4,7 @@ use plimsoll_wire::classic::{BadRequest, Credentials, Request, Unwritable};
 use proptest::prelude::*;
 
 fn of(name: &[u8], password: &[u8]) -> Credentials {
-    Credentials { name: name.to_vec(), password: password.to_vec() }
+    Credentials { name: name.to_vec(), password: password.to_vec().into() }
 }
 
 #[test]

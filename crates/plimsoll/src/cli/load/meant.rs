@@ -20,10 +20,10 @@ impl Load {
     pub(super) fn meant(&self) -> anyhow::Result<Workload> {
         self.check()?;
         let place = Place::parse(&self.url).map_err(|bad| wrong(bad.to_string()))?;
-        let ask = self.ask(&place)?;
+        let (ask, scheme) = (self.ask(&place)?, place.scheme);
         let files = if let Ask::Download(files) = &ask { files.count() } else { 1 };
         Ok(Workload {
-            login: self.login(place.scheme)?,
+            login: self.login(scheme)?,
             pick: self.pick(files),
             ask,
             place,
@@ -37,9 +37,10 @@ impl Load {
                 (None, time) => End::After(time.map(|time| time.0).unwrap_or_default()),
             },
             warm_up: self.warm_up.0,
-            connections: match self.connections {
-                Kept::Kept => Connections::Kept,
-                Kept::New => Connections::New,
+            connections: match (self.connections, scheme) {
+                // The protocol has it so.
+                (Kept::New, _) | (_, Scheme::Classic) => Connections::New,
+                (Kept::Kept, _) => Connections::Kept,
             },
             checked: match self.verify {
                 Share(0) => Checked::None,
@@ -88,6 +89,7 @@ impl Load {
         let needs_place = "write {} in the URL where the number of the file belongs";
         if self.method == Method::New {
             let is_bare = self.files.is_none() && self.list.is_none() && self.keep.is_none();
+            let is_bare = is_bare && self.account.is_none();
             anyhow::ensure!(
                 place.scheme == Scheme::Classic && place.pattern == "/" && is_bare && self.against.is_none(),
                 wrong(
