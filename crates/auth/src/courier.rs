@@ -48,10 +48,10 @@ pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>)
     let post = |patience| Post::new(&remote.place, &io, resolve.clone(), patience);
     let mut all: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for _ in 0..QUICK_CONNECTIONS {
-        all.push(Box::pin(carry_questions(post(QUICK_ANSWER_TIME), remote.quick())));
+        all.push(Box::pin(carry_questions(post(QUICK_ANSWER_TIME), &remote, remote.quick())));
     }
     for _ in 0..SLOW_CONNECTIONS {
-        all.push(Box::pin(carry_questions(post(SLOW_ANSWER_TIME), remote.slow())));
+        all.push(Box::pin(carry_questions(post(SLOW_ANSWER_TIME), &remote, remote.slow())));
     }
     all.push(Box::pin(carry_changes(post(WATCH_ANSWER_TIME), &remote, &io)));
     std::future::poll_fn(|cx| {
@@ -82,8 +82,8 @@ pub async fn try_out(place: &Place, io: &Io, resolve: Option<Resolve>) -> Result
     }
 }
 
-/// Carries one question after the other, on one connection.
-async fn carry_questions(mut post: Post, line: &Line) {
+/// Carries one question after the other, on one connection unless each is to have its own.
+async fn carry_questions(mut post: Post, remote: &Remote, line: &Line) {
     loop {
         let asked = line.next().await;
         let told: Result<Told<Answer>, Unanswered> = post.send(QUESTIONS, &asked.question).await;
@@ -95,6 +95,9 @@ async fn carry_questions(mut post: Post, line: &Line) {
                 Err(Error::Unavailable)
             }
         };
+        if remote.settings().connect_each {
+            post.client.close();
+        }
         asked.answer.send(answer);
     }
 }

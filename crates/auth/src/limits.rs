@@ -121,4 +121,4 @@ pub const REDIS_LINE_BYTES_MAX: usize = 64 * 1024;
 /// Answers within answers of Redis.
 pub const REDIS_DEPTH_MAX: usize = 4;
 /// Connections to a database that a process has open at once.
-pub const DATABASE_CONNECTIONS_MAX: u64 = 1;
+pub const DATABASE_CONNECTIONS_MAX: u64 = 8;

@@ -27,6 +27,9 @@ pub struct Settings {
     pub attempts: Option<Attempts>,
     /// Bytes that a new password must have.
     pub password_bytes_min: usize,
+    /// Whether each question is asked on a connection of its own, to an auth server elsewhere and to a
+    /// database: a laboratory's setting, for what keeping them is worth.
+    pub connect_each: bool,
 }
 
 /// The settings that hold at present, for all threads.
@@ -56,6 +59,7 @@ impl Default for Settings {
             quota: Quota::default(),
             attempts: Some(Attempts::default()),
             password_bytes_min: 8,
+            connect_each: false,
         }
     }
 }

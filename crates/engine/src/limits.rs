@@ -26,8 +26,9 @@ pub const FILE_JOBS_MAX: usize = 4096;
 pub const WRITE_THREADS: usize = 32;
 /// Writes that wait for such a thread; each holds what it writes in memory.
 pub const WRITE_JOBS_MAX: usize = 1024;
-/// Threads that ask the directory of accounts: it has one writer.
-pub const DIRECTORY_THREADS: usize = 1;
+/// Threads that ask the directory of accounts: one for each connection to a database. Those that wait for a
+/// commit there wait together.
+pub const DIRECTORY_THREADS: usize = 8;
 /// Questions to the directory that wait; more are refused, which a client sees as 503.
 pub const DIRECTORY_JOBS_MAX: usize = 4096;
 /// Passwords that wait to be hashed, for each thread that hashes (one per core); more are refused, which a

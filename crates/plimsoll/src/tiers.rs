@@ -8,6 +8,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use plimsoll_auth::directory::{self, NotOpened};
@@ -147,6 +148,8 @@ pub(crate) fn auth_settings(config: &Config) -> plimsoll_auth::Settings {
         session_time: live.session_time.0,
         sign_up,
         quota: plimsoll_auth::Quota { bytes: live.quota_bytes.0, files: live.quota_files.0 },
+        remembered_time: if live.lab.lab_connect_each { Duration::ZERO } else { defaults.remembered_time },
+        connect_each: live.lab.lab_connect_each,
         attempts: if live.lab.lab_no_attempt_limits { None } else { defaults.attempts },
         ..defaults
     }

@@ -193,7 +193,50 @@ fn the_doctor_of_a_front_asks_its_authentication_server() {
     assert!(!is_well && said.contains("does not answer us"), "{said}");
 }
 
+/// As the first of these servers did it, for a laboratory.
+fn each_question_can_have_a_connection_of_its_own(kind: Kind) {
+    let place = Place::new();
+    let auth = place.auth();
+    let accepted = || {
+        let (status, said) = curl_of_socket(&place.path("auth.sock"), "/api/status");
+        assert_eq!(status, 200, "{said}");
+        let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+        told["load"]["connections_accepted"].as_u64().unwrap()
+    };
+    for (each, least, most) in [("false", 0, 15), ("true", 20, u64::MAX)] {
+        let mut serve = command();
+        serve.args(["serve", "--auth", &place.auth_at(), "--secret-file"]).arg(place.path("secret"));
+        serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--data"]).arg(place.path(each));
+        let front = Server::spawn({
+            serve.env("PLIMSOLL_LAB_CONNECT_EACH", each);
+            serve
+        });
+        if each == "false" {
+            sign_up(&front);
+        }
+        let session = log_in(&front);
+        let before = accepted();
+        for _ in 0..20 {
+            assert_eq!(who_am_i(&front, &session), 200);
+        }
+        let more = accepted() - before;
+        assert!((least..=most).contains(&more), "{each}: {more} connections for 20 questions");
+    }
+    drop(auth);
+}
+
+/// What curl says of a request to whoever listens at a socket.
+fn curl_of_socket(socket: &Path, target: &str) -> (u16, String) {
+    let mut curl = std::process::Command::new("curl");
+    curl.args(["--silent", "--show-error", "--max-time", "60", "--write-out", "\n%{http_code}"]);
+    let output = curl.arg("--unix-socket").arg(socket).arg(format!("http://auth{target}")).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (body, status) = text.rsplit_once('\n').unwrap();
+    (status.parse().unwrap(), body.to_owned())
+}
+
 on_each_engine! {
+    each_question_can_have_a_connection_of_its_own,
     fronts_of_one_authentication_server_are_as_one,
     while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long,
     a_front_with_another_secret_is_told_nothing_and_its_log_says_why,

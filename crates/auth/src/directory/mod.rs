@@ -6,6 +6,7 @@
 //! each of them.
 
 mod around;
+mod connections;
 mod memory;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -24,6 +25,7 @@ use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use crate::time::Millis;
 
+pub(crate) use connections::Connections;
 pub use memory::MemoryDirectory;
 #[cfg(feature = "mysql")]
 pub use mysql::{MysqlDirectory, MysqlFacts};
@@ -115,6 +117,13 @@ pub trait Directory: Send {
     /// Whether somebody else has changed or ended anything that was there since this was asked last. What is
     /// only new (an account, a session) need not be told.
     fn changed_elsewhere(&mut self) -> Result<bool, Trouble>;
+    /// Another connection to the same database, for work beside this one's; it connects when there is work.
+    /// What either changes is no news to the other. None where one does for all.
+    fn another(&self) -> Option<Box<dyn Directory>> {
+        None
+    }
+    /// Ends the connection to a database, if there is one: the next call makes another.
+    fn disconnect(&mut self) {}
     /// Forgets sessions and shares that ended before `now`.
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble>;
 

@@ -1,6 +1,6 @@
 //! The keeper: answers the tier's questions from a directory, under an operator's settings.
 //!
-//! It does not remember who was verified (fronts do). What must hold: the directory is locked only inside
+//! It does not remember who was verified (fronts do). What must hold: the directory is taken only inside
 //! work that the engine runs where it may block, never over an await; what a change concerns is noted in the
 //! same work, so that a question that nobody waits for any more is still answered whole.
 
@@ -9,15 +9,15 @@ mod operator;
 mod rights;
 mod verify;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_io::{Io, NotDone, Work};
 
 use crate::ask::{Answer, Question};
 use crate::attempts::{Counts, Standing};
 use crate::changes::{Changes, Topic};
-use crate::directory::{Directory, Trouble};
+use crate::directory::{Connections, Directory, Trouble};
 use crate::error::Error;
 use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
 use crate::seats::Seats;
@@ -37,7 +37,7 @@ pub(crate) struct Keeper {
 
 /// What the work in other threads needs.
 struct Shelf {
-    directory: Mutex<Box<dyn Directory>>,
+    directories: Connections,
     changes: Changes,
     /// When the last look for changes made elsewhere began.
     looked: AtomicU64,
@@ -50,7 +50,7 @@ struct Shelf {
 impl Keeper {
     pub(crate) fn new(directory: Box<dyn Directory>, settings: Settings) -> Keeper {
         let shelf = Shelf {
-            directory: Mutex::new(directory),
+            directories: Connections::of(directory),
             changes: Changes::new(),
             looked: AtomicU64::new(0),
             swept: AtomicU64::new(0),
@@ -135,20 +135,26 @@ impl Keeper {
         io: &Io,
         work: impl FnOnce(&mut dyn Directory, &Changes) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, Error> {
-        let shelf = Arc::clone(&self.shelf);
-        let done = io.offload(Work::Directory, move |_| work(&mut **shelf.directory(), &shelf.changes));
+        let (shelf, connect_each) = (Arc::clone(&self.shelf), self.settings().connect_each);
+        let done = io.offload(Work::Directory, move |_| {
+            shelf.directories.work(|directory| {
+                if connect_each {
+                    directory.disconnect();
+                }
+                work(directory, &shelf.changes)
+            })
+        });
         settle(done.await, DIRECTORY)
     }
 }
 
 impl Shelf {
-    fn directory(&self) -> MutexGuard<'_, Box<dyn Directory>> {
-        self.directory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Looks for what another process has changed, and forgets what has ended now and then.
     fn look(&self, now: Millis) -> Result<(), Trouble> {
-        let mut directory = self.directory();
+        self.directories.work(|directory| self.look_at(directory, now))
+    }
+
+    fn look_at(&self, directory: &mut dyn Directory, now: Millis) -> Result<(), Trouble> {
         if directory.changed_elsewhere()? {
             self.changes.note(Topic::Everything);
         }

@@ -90,6 +90,40 @@ fn what_was_stored_is_there_for_whoever_connects_next() {
 }
 
 #[test]
+fn a_connection_that_was_ended_is_made_anew_and_what_was_missed_is_asked_again() {
+    each_server(|at| {
+        let mut directory = open(&at.url).unwrap();
+        for name in ["alice", "bob"] {
+            directory.disconnect();
+            let account = add(&mut *directory, name);
+            directory.disconnect();
+            assert_eq!(directory.account(name).unwrap().unwrap().account, account);
+            assert!(directory.changed_elsewhere().unwrap(), "nobody knows what was missed");
+            assert!(!directory.changed_elsewhere().unwrap());
+        }
+    });
+}
+
+#[test]
+fn what_one_connection_of_a_process_changes_is_no_news_to_another() {
+    each_server(|at| {
+        let mut one = open(&at.url).unwrap();
+        let mut other = one.another().unwrap();
+        let alice = add(&mut *one, "alice");
+        assert_eq!(other.account("alice").unwrap().unwrap().account, alice);
+        assert!(one.changed_elsewhere().unwrap(), "who has just connected may have missed something");
+        other.change(alice.id, Change::Enabled(false)).unwrap().unwrap();
+        assert!(!one.changed_elsewhere().unwrap() && !other.changed_elsewhere().unwrap());
+        let mut elsewhere = open(&at.url).unwrap();
+        elsewhere.change(alice.id, Change::Enabled(true)).unwrap().unwrap();
+        assert!(
+            other.changed_elsewhere().unwrap() && !one.changed_elsewhere().unwrap(),
+            "one of them is told"
+        );
+    });
+}
+
+#[test]
 fn what_takes_something_away_is_news_once_to_every_other_connection_and_not_to_its_own() {
     type Work = fn(&mut dyn Directory, &Account, &Account);
     let changes: [Work; 7] = [

@@ -108,6 +108,11 @@ impl Client {
         self.kept.take().map(|kept| Kept(Some(kept)))
     }
 
+    /// Ends the connection that it has kept; the next request makes another.
+    pub fn close(&mut self) {
+        drop(Kept(self.kept.take()));
+    }
+
     /// Looks names up by `resolve`; without, a server's URL has an IP address or `localhost`.
     #[must_use]
     pub fn with_resolve(mut self, resolve: Resolve) -> Client {

@@ -114,6 +114,11 @@ pub(crate) struct LabSettings {
     #[arg(long, env = "PLIMSOLL_LAB_NO_ATTEMPT_LIMITS", default_value = "false", hide = true)]
     #[arg(action = ArgAction::Set)]
     pub(crate) lab_no_attempt_limits: bool,
+
+    /// Ask each question about accounts on a connection of its own, and remember no answer
+    #[arg(long, env = "PLIMSOLL_LAB_CONNECT_EACH", default_value = "false", hide = true)]
+    #[arg(action = ArgAction::Set)]
+    pub(crate) lab_connect_each: bool,
 }
 
 /// How long a storage server waits for its fronts, at least: longer than they wait for their clients, whose

@@ -70,6 +70,7 @@ impl Config {
         let all = [
             ("lab.fast_passwords", self.live.lab.lab_fast_passwords),
             ("lab.no_attempt_limits", self.live.lab.lab_no_attempt_limits),
+            ("lab.connect_each", self.live.lab.lab_connect_each),
             ("lab.sync_each", self.fixed.lab_sync_each),
             ("lab.hold_transfers", self.fixed.lab_hold_transfers > 0),
         ];

@@ -14,6 +14,8 @@ mod rows;
 mod schema;
 mod way;
 
+use std::sync::Arc;
+
 use super::around::around;
 use super::open::NotOpened;
 use super::reach::seen::Seen;
@@ -35,7 +37,7 @@ pub use facts::MysqlFacts;
 /// A database, and a connection to it.
 pub struct MysqlDirectory {
     reach: Reach<Connection>,
-    seen: Seen,
+    seen: Arc<Seen>,
 }
 
 impl Line for Connection {
@@ -91,7 +93,7 @@ impl MysqlDirectory {
         schema::bring_up_to_date(&mut connection)?;
         connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
         let count = changes(&mut connection)?;
-        Ok(MysqlDirectory { reach: Reach::new(way, connection), seen: Seen::new(count) })
+        Ok(MysqlDirectory { reach: Reach::new(way, connection), seen: Arc::new(Seen::new(count)) })
     }
 
     /// The rows of one statement that changes nothing.
@@ -134,6 +136,14 @@ fn changes(connection: &mut Connection) -> Result<i64, Trouble> {
 }
 
 impl Directory for MysqlDirectory {
+    fn another(&self) -> Option<Box<dyn Directory>> {
+        Some(Box::new(MysqlDirectory { reach: self.reach.another(), seen: Arc::clone(&self.seen) }))
+    }
+
+    fn disconnect(&mut self) {
+        self.reach.disconnect();
+    }
+
     fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
         let count = self.reach.call(changes)?;
         let is_news = self.seen.is_news(count);

@@ -13,6 +13,8 @@ mod rows;
 mod schema;
 mod way;
 
+use std::sync::Arc;
+
 use super::around::around;
 use super::open::NotOpened;
 use super::reach::seen::Seen;
@@ -35,7 +37,7 @@ pub use facts::PostgresFacts;
 /// A database, and a connection to it.
 pub struct PostgresDirectory {
     reach: Reach<Connection>,
-    seen: Seen,
+    seen: Arc<Seen>,
 }
 
 impl Line for Connection {
@@ -124,7 +126,7 @@ impl PostgresDirectory {
         schema::bring_up_to_date(&mut connection)?;
         connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
         let count = changes(&mut connection)?;
-        Ok(PostgresDirectory { reach: Reach::new(way, connection), seen: Seen::new(count) })
+        Ok(PostgresDirectory { reach: Reach::new(way, connection), seen: Arc::new(Seen::new(count)) })
     }
 
     fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, Trouble> {
@@ -157,6 +159,14 @@ fn changes(connection: &mut Connection) -> Result<i64, Trouble> {
 }
 
 impl Directory for PostgresDirectory {
+    fn another(&self) -> Option<Box<dyn Directory>> {
+        Some(Box::new(PostgresDirectory { reach: self.reach.another(), seen: Arc::clone(&self.seen) }))
+    }
+
+    fn disconnect(&mut self) {
+        self.reach.disconnect();
+    }
+
     fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
         let count = self.reach.call(changes)?;
         let is_news = self.seen.is_news(count);

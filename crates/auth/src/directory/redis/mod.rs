@@ -10,6 +10,8 @@ mod facts;
 mod rows;
 mod way;
 
+use std::sync::Arc;
+
 use super::around::around;
 use super::open::NotOpened;
 use super::reach::seen::Seen;
@@ -31,7 +33,7 @@ pub use facts::RedisFacts;
 /// A database, and a connection to it.
 pub struct RedisDirectory {
     reach: Reach<Connection>,
-    seen: Seen,
+    seen: Arc<Seen>,
 }
 
 impl Line for Connection {
@@ -76,7 +78,7 @@ impl RedisDirectory {
         let way = Way::parse(url)?;
         let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
         let count = connection.ask(&[b"open"])?.at(1)?.int()?;
-        Ok(RedisDirectory { reach: Reach::new(way, connection), seen: Seen::new(count) })
+        Ok(RedisDirectory { reach: Reach::new(way, connection), seen: Arc::new(Seen::new(count)) })
     }
 
     /// Has the script answer a question about `words`; `None` if it says nothing.
@@ -104,6 +106,14 @@ impl RedisDirectory {
 }
 
 impl Directory for RedisDirectory {
+    fn another(&self) -> Option<Box<dyn Directory>> {
+        Some(Box::new(RedisDirectory { reach: self.reach.another(), seen: Arc::clone(&self.seen) }))
+    }
+
+    fn disconnect(&mut self) {
+        self.reach.disconnect();
+    }
+
     fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
         let count = self.reach.call(|connection| connection.ask(&[b"changes"])?.int())?;
         let is_news = self.seen.is_news(count);
