@@ -11,6 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::condition::Said;
+use crate::limits::{STORE_ANSWER_TIME, STORE_COUNT_TIME, STORE_LONG_ANSWER_TIME};
 use crate::path::Path;
 use crate::usage::Quota;
 use crate::write::{Algorithm, Begin, Committed, Expected, UploadId};
@@ -104,6 +105,32 @@ pub enum Question {
     },
     /// The digest of a whole file, and what is known of that very file. [`Seen`], bytes.
     Digest(Path, Algorithm),
+}
+
+impl Question {
+    /// How long the answer is waited for.
+    pub(super) fn patience(&self) -> Duration {
+        match self {
+            Question::Usage => STORE_LONG_ANSWER_TIME,
+            Question::Stat(_) => STORE_ANSWER_TIME,
+            Question::List { .. } => STORE_LONG_ANSWER_TIME,
+            Question::MakeFolder { .. } => STORE_COUNT_TIME,
+            Question::CheckRemoval(_) => STORE_ANSWER_TIME,
+            Question::Remove(_) => STORE_LONG_ANSWER_TIME,
+            Question::SetModified { .. } => STORE_ANSWER_TIME,
+            Question::CheckRename(..) => STORE_ANSWER_TIME,
+            Question::Rename(..) => STORE_LONG_ANSWER_TIME,
+            Question::CheckCopy(..) => STORE_ANSWER_TIME,
+            Question::Copy(..) => STORE_LONG_ANSWER_TIME,
+            Question::Keep { .. } => STORE_COUNT_TIME,
+            Question::Kept(_) => STORE_ANSWER_TIME,
+            Question::PendingAt(_) => STORE_ANSWER_TIME,
+            Question::AllKept => STORE_ANSWER_TIME,
+            Question::Discard(_) => STORE_ANSWER_TIME,
+            Question::EndOf { .. } => STORE_ANSWER_TIME,
+            Question::Digest(..) => STORE_LONG_ANSWER_TIME,
+        }
+    }
 }
 
 /// What is to be removed.

@@ -19,6 +19,7 @@ use crate::condition::{Condition, Said};
 use crate::error::{Error, Result};
 use crate::limits::{DIGESTS_MAX, DIRECTORY_BYTES_MAX};
 use crate::path::Path;
+use crate::usage::Quota;
 use crate::write::{Algorithm, FileDigest, NewUpload, Terms};
 use crate::{End, Files, Home, Store, Upload};
 
@@ -47,44 +48,15 @@ impl Desk {
 
     /// The answer to a question, in JSON.
     pub async fn answer(&self, io: &Io, asked: Asked) -> Vec<u8> {
-        let home = match self.home(io, &asked.owner).await {
-            Ok(home) => home,
-            Err(error) => return told::<()>(Err(error)),
-        };
-        match asked.question {
-            Question::List { path, most } => list(io, &home, &path, most).await,
-            Question::Digest(path, algorithm) => told(self.digest(io, &home, &path, algorithm).await),
-            Question::CheckRename(..)
-            | Question::Rename(..)
-            | Question::CheckCopy(..)
-            | Question::Copy(..) => self.move_or_copy(io, home, asked.question).await,
-            Question::MakeFolder { .. }
-            | Question::CheckRemoval(_)
-            | Question::Remove(_)
-            | Question::SetModified { .. } => self.change(io, &home, asked.question).await,
-            question => self.look(io, &home, question).await,
-        }
+        self.ask(io, asked).await.unwrap_or_else(|error| told::<()>(Err(error)))
     }
 
-    async fn look(&self, io: &Io, home: &Home, question: Question) -> Vec<u8> {
-        match question {
+    async fn ask(&self, io: &Io, Asked { owner, question }: Asked) -> Result<Vec<u8>> {
+        let home = self.home(io, &owner).await?;
+        Ok(match question {
             Question::Usage => told(home.usage(io).await),
             Question::Stat(path) => told(home.stat(io, &path).await.map(Seen)),
-            Question::Kept(id) => told(home.kept(io, id).await),
-            Question::PendingAt(path) => told(home.pending_at(io, &path).await),
-            Question::AllKept => told(home.all_kept(io).await),
-            Question::EndOf { path, keep } => told(home.end_of(io, &path, keep).await),
-            Question::Discard(id) => told(home.discard(io, id).await),
-            Question::Keep { terms, bytes, words } => {
-                let terms = self.terms(terms);
-                told(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
-            }
-            _ => told::<()>(Err(Error::NotFound)),
-        }
-    }
-
-    async fn change(&self, io: &Io, home: &Home, question: Question) -> Vec<u8> {
-        match question {
+            Question::List { path, most } => list(io, &home, &path, most).await,
             Question::MakeFolder { path, quota } => told(home.make_folder(io, path, quota).await),
             Question::CheckRemoval(Removal { path, what, condition }) => {
                 told(home.check_removal(io, path, what, self.condition(&condition)).await)
@@ -95,35 +67,41 @@ impl Desk {
             Question::SetModified { path, modified } => {
                 told(home.set_modified(io, path, modified).await.map(Seen))
             }
-            _ => told::<()>(Err(Error::NotFound)),
-        }
+            Question::CheckRename(path, to) => {
+                let (from, to, existing) = self.ends(io, home, path, to).await?;
+                told(from.check_rename(io, &to, existing).await)
+            }
+            Question::Rename(path, to) => {
+                let (from, to, existing) = self.ends(io, home, path, to).await?;
+                told(from.rename(io, to, existing).await)
+            }
+            Question::CheckCopy(path, to) => {
+                let (from, to, existing) = self.ends(io, home, path, to).await?;
+                told(from.check_copy(io, &to, existing).await)
+            }
+            Question::Copy(path, to, depth) => {
+                let (from, to, existing) = self.ends(io, home, path, to).await?;
+                told(from.copy(io, to, existing, depth).await)
+            }
+            Question::Keep { terms, bytes, words } => {
+                let terms = self.terms(terms);
+                told(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
+            }
+            Question::Kept(id) => told(home.kept(io, id).await),
+            Question::PendingAt(path) => told(home.pending_at(io, &path).await),
+            Question::AllKept => told(home.all_kept(io).await),
+            Question::Discard(id) => told(home.discard(io, id).await),
+            Question::EndOf { path, keep } => told(home.end_of(io, &path, keep).await),
+            Question::Digest(path, algorithm) => told(self.digest(io, &home, &path, algorithm).await),
+        })
     }
 
-    async fn move_or_copy(&self, io: &Io, home: Home, question: Question) -> Vec<u8> {
-        let (path, to, depth, is_check) = match question {
-            Question::CheckRename(path, to) => (path, to, None, true),
-            Question::Rename(path, to) => (path, to, None, false),
-            Question::CheckCopy(path, to) => (path, to, Some(crate::Depth::Zero), true),
-            Question::Copy(path, to, depth) => (path, to, Some(depth), false),
-            _ => return told::<()>(Err(Error::NotFound)),
-        };
-        let (to, existing) = match self.end(io, to).await {
-            Ok(end) => end,
-            Err(error) => return told::<()>(Err(error)),
-        };
-        let from = End { home, path, quota: Default::default() };
-        match (depth, is_check) {
-            (None, true) => told(from.check_rename(io, &to, existing).await),
-            (None, false) => told(from.rename(io, to, existing).await),
-            (Some(_), true) => told(from.check_copy(io, &to, existing).await),
-            (Some(depth), false) => told(from.copy(io, to, existing, depth).await),
-        }
-    }
-
-    async fn end(&self, io: &Io, to: Destination) -> Result<(End, Existing)> {
-        let Destination { owner, path, quota, replaces } = to;
+    /// The ends of a move or copy, and what is to become of what has the name.
+    async fn ends(&self, io: &Io, home: Home, path: Path, to: Destination) -> Result<(End, End, Existing)> {
+        let Destination { owner, path: name, quota, replaces } = to;
         let existing = if replaces { Existing::Replaced } else { Existing::Kept };
-        Ok((End { home: self.home(io, &owner).await?, path, quota }, existing))
+        let to = End { home: self.home(io, &owner).await?, path: name, quota };
+        Ok((End { home, path, quota: Quota::default() }, to, existing))
     }
 
     async fn digest(

@@ -15,7 +15,6 @@ use super::remote::Remote;
 use super::upload::Upload;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::limits::{STORE_ANSWER_TIME, STORE_COUNT_TIME, STORE_LONG_ANSWER_TIME};
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
@@ -183,22 +182,6 @@ impl Elsewhere {
     ) -> Result<Upload> {
         let arrival = NewArrival { owner: self.owner.clone(), how };
         Upload::begin(&self.remote, io, arrival, to, announced, at).await
-    }
-}
-
-impl Question {
-    /// How long the answer is waited for.
-    fn patience(&self) -> Duration {
-        match self {
-            Question::Usage
-            | Question::Remove(_)
-            | Question::Rename(..)
-            | Question::Copy(..)
-            | Question::List { .. }
-            | Question::Digest(..) => STORE_LONG_ANSWER_TIME,
-            Question::MakeFolder { .. } | Question::Keep { .. } => STORE_COUNT_TIME,
-            _ => STORE_ANSWER_TIME,
-        }
     }
 }
 
