@@ -33,6 +33,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) method: Method,
     head: Vec<u8>,
     payload: Payload<'a>,
+    /// Who asks knows that twice is the same as once.
+    is_idempotent: bool,
     /// The source was asked for something, and cannot give it again.
     begun: bool,
     /// Everything was handed over to be sent.
@@ -88,7 +90,8 @@ impl<'a> Outgoing<'a> {
             writer = writer.field(name, value);
         }
         framed(writer, method, &payload).finish();
-        Ok(Outgoing { method, head, payload, begun: false, pushed: false })
+        let is_idempotent = request.is_idempotent;
+        Ok(Outgoing { method, head, payload, is_idempotent, begun: false, pushed: false })
     }
 
     /// Whether sending it again, after nobody knows what became of it, is the same as sending it once.
@@ -97,8 +100,8 @@ impl<'a> Outgoing<'a> {
     /// means to know that the request semantics are actually idempotent [...] or some means to detect that
     /// the original request was never applied" (RFC 9110, section 9.2.2): a body that was not begun is one.
     pub(super) fn may_be_repeated(&self) -> bool {
-        let idempotent =
-            !matches!(self.method, Method::Post | Method::Patch | Method::Connect | Method::Other);
+        let idempotent = self.is_idempotent
+            || !matches!(self.method, Method::Post | Method::Patch | Method::Connect | Method::Other);
         match self.payload {
             Payload::Stream { .. } => !self.begun,
             Payload::None | Payload::Bytes(_) => idempotent,

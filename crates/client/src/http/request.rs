@@ -18,6 +18,8 @@ pub struct Request<'a> {
     pub fields: Vec<(&'a str, String)>,
     /// The body.
     pub body: Body<'a>,
+    /// Whether to ask twice is the same as to ask once, though its method does not say so.
+    pub is_idempotent: bool,
 }
 
 /// The body of a request.
@@ -49,13 +51,21 @@ impl<'a> Request<'a> {
     /// A request without fields and body.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str) -> Request<'a> {
-        Request { method, target, fields: Vec::new(), body: Body::Empty }
+        Request { method, target, fields: Vec::new(), body: Body::Empty, is_idempotent: false }
     }
 
     /// Adds a field.
     #[must_use]
     pub fn field(mut self, name: &'a str, value: impl Into<String>) -> Request<'a> {
         self.fields.push((name, value.into()));
+        self
+    }
+
+    /// Says whether to ask twice is the same as to ask once, whatever the method says: it is then asked again
+    /// where a kept connection turned out to be closed.
+    #[must_use]
+    pub fn idempotent_if(mut self, is_idempotent: bool) -> Request<'a> {
+        self.is_idempotent = is_idempotent;
         self
     }
 

@@ -118,6 +118,7 @@ fn a_request_is_repeated_only_where_that_is_the_same_as_once() {
     closed_on(|_| Request::new("DELETE", "/"), true);
     closed_on(|_| Request::new("POST", "/").body(Body::Bytes(b"hello".to_vec())), false);
     closed_on(|_| Request::new("POST", "/"), false);
+    closed_on(|_| Request::new("POST", "/").idempotent_if(true).body(Body::Bytes(b"look".to_vec())), true);
     closed_on(|_| Request::new("SHRUG", "/"), false);
     // Begun, it cannot be given again; while leave is waited for, it was not.
     closed_on(|pieces| streamed(pieces, Some(5)), false);

@@ -107,28 +107,38 @@ pub enum Question {
     Digest(Path, Algorithm),
 }
 
+/// What a question does to a home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Nothing: to ask twice is the same as to ask once.
+    Looks,
+    /// Something: who does not know whether it was taken must not ask again.
+    Changes,
+}
+
 impl Question {
-    /// How long the answer is waited for.
-    pub(super) fn patience(&self) -> Duration {
+    /// What it does, and how long the answer is waited for.
+    pub(super) fn manner(&self) -> (Effect, Duration) {
+        use Effect::{Changes, Looks};
         match self {
-            Question::Usage => STORE_LONG_ANSWER_TIME,
-            Question::Stat(_) => STORE_ANSWER_TIME,
-            Question::List { .. } => STORE_LONG_ANSWER_TIME,
-            Question::MakeFolder { .. } => STORE_COUNT_TIME,
-            Question::CheckRemoval(_) => STORE_ANSWER_TIME,
-            Question::Remove(_) => STORE_LONG_ANSWER_TIME,
-            Question::SetModified { .. } => STORE_ANSWER_TIME,
-            Question::CheckRename(..) => STORE_ANSWER_TIME,
-            Question::Rename(..) => STORE_LONG_ANSWER_TIME,
-            Question::CheckCopy(..) => STORE_ANSWER_TIME,
-            Question::Copy(..) => STORE_LONG_ANSWER_TIME,
-            Question::Keep { .. } => STORE_COUNT_TIME,
-            Question::Kept(_) => STORE_ANSWER_TIME,
-            Question::PendingAt(_) => STORE_ANSWER_TIME,
-            Question::AllKept => STORE_ANSWER_TIME,
-            Question::Discard(_) => STORE_ANSWER_TIME,
-            Question::EndOf { .. } => STORE_ANSWER_TIME,
-            Question::Digest(..) => STORE_LONG_ANSWER_TIME,
+            Question::Usage => (Looks, STORE_LONG_ANSWER_TIME),
+            Question::Stat(_) => (Looks, STORE_ANSWER_TIME),
+            Question::List { .. } => (Looks, STORE_LONG_ANSWER_TIME),
+            Question::MakeFolder { .. } => (Changes, STORE_COUNT_TIME),
+            Question::CheckRemoval(_) => (Looks, STORE_ANSWER_TIME),
+            Question::Remove(_) => (Changes, STORE_LONG_ANSWER_TIME),
+            Question::SetModified { .. } => (Changes, STORE_ANSWER_TIME),
+            Question::CheckRename(..) => (Looks, STORE_ANSWER_TIME),
+            Question::Rename(..) => (Changes, STORE_LONG_ANSWER_TIME),
+            Question::CheckCopy(..) => (Looks, STORE_ANSWER_TIME),
+            Question::Copy(..) => (Changes, STORE_LONG_ANSWER_TIME),
+            Question::Keep { .. } => (Changes, STORE_COUNT_TIME),
+            Question::Kept(_) => (Looks, STORE_ANSWER_TIME),
+            Question::PendingAt(_) => (Looks, STORE_ANSWER_TIME),
+            Question::AllKept => (Looks, STORE_ANSWER_TIME),
+            Question::Discard(_) => (Changes, STORE_ANSWER_TIME),
+            Question::EndOf { .. } => (Looks, STORE_ANSWER_TIME),
+            Question::Digest(..) => (Looks, STORE_LONG_ANSWER_TIME),
         }
     }
 }

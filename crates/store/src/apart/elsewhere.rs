@@ -38,8 +38,7 @@ impl Elsewhere {
     }
 
     async fn ask<T: DeserializeOwned>(&self, io: &Io, question: Question) -> Result<T> {
-        let patience = question.patience();
-        self.remote.ask(io, patience, &Asked { owner: self.owner.clone(), question }).await
+        self.remote.ask(io, &Asked { owner: self.owner.clone(), question }).await
     }
 
     /// What is known of what a reader finds at `path`.

@@ -1,7 +1,7 @@
 //! A store elsewhere, as a front reaches it: connections, and requests with one answer each.
 //!
-//! What the messages say is [`super::ask`]'s. What must hold: a request is sent once, or again where nothing
-//! of it was taken; a connection is kept only when nothing is under way on it, so many of them, so long; the
+//! What the messages say is [`super::ask`]'s. What must hold: a request is sent once, or again where it only
+//! looks or nothing of it was taken; a connection is kept only when nothing is under way on it, so many of them, so long; the
 //! secret is in every request and in no message of ours.
 
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use plimsoll_client::http::{self, Body, Client, Kept, Request, Resolve, Response, Times, Url};
 use plimsoll_io::{Instant, Io};
 use plimsoll_wire::http::status::Status;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
+use super::ask::{Asked, Effect};
 use super::trouble::Told;
 use crate::error::{Error, Result};
 use crate::limits::{
@@ -70,17 +70,14 @@ impl Remote {
         &self.place.directory
     }
 
-    /// Asks, and waits as long as `patience` for the answer.
-    pub(super) async fn ask<T: DeserializeOwned>(
-        &self,
-        io: &Io,
-        patience: Duration,
-        question: &impl Serialize,
-    ) -> Result<T> {
+    /// Asks, and waits for the answer.
+    pub(super) async fn ask<T: DeserializeOwned>(&self, io: &Io, asked: &Asked) -> Result<T> {
+        let (effect, patience) = asked.question.manner();
         // Strings and numbers into memory: there is nothing here that could fail.
-        let body = serde_json::to_vec(question).unwrap_or_default();
+        let body = serde_json::to_vec(asked).unwrap_or_default();
         let request = self.request("POST", QUESTIONS).field("Content-Type", "application/json");
-        let asked = self.client(io, patience).send_along(request.body(Body::Bytes(body)));
+        let request = request.idempotent_if(effect == Effect::Looks).body(Body::Bytes(body));
+        let asked = self.client(io, patience).send_along(request);
         self.told(io, asked.await.map_err(|error| away(&error))?).await
     }
 

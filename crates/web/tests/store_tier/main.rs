@@ -1,6 +1,8 @@
 //! A store and its fronts, each on a host of its own, over the simulator.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod by_hand;
 
 use std::collections::BTreeMap;
 use std::path::Path as Folder;

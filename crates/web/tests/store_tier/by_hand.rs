@@ -1,0 +1,112 @@
+//! A store that a test writes by hand, so that it does what no store of ours would.
+
+use plimsoll_io::sim::{Faults, Sim};
+use plimsoll_io::{Listener, Segment, Stream, Want, join};
+use plimsoll_store::{Error, Quota};
+
+use crate::{Front, SECRET, path};
+
+/// A store, or who passes for one.
+struct ByHand(Listener);
+
+/// One connection of a front.
+struct Peer {
+    stream: Stream,
+    come: String,
+}
+
+impl ByHand {
+    async fn accept(&mut self) -> Peer {
+        Peer { stream: self.0.accept().await.unwrap(), come: String::new() }
+    }
+}
+
+impl Peer {
+    /// What comes to the end of `end`.
+    async fn read_to(&mut self, end: &str) -> String {
+        loop {
+            if let Some(at) = self.come.find(end) {
+                let rest = self.come.split_off(at + end.len());
+                return std::mem::replace(&mut self.come, rest);
+            }
+            let lease = self.stream.rx.recv(Want::Head).await.unwrap().expect("more from the front");
+            self.come.push_str(&String::from_utf8_lossy(&lease));
+        }
+    }
+
+    /// A question, with its body.
+    async fn question(&mut self) -> String {
+        let head = self.read_to("\r\n\r\n").await;
+        let (_, length) = head.split_once("Content-Length: ").expect("a question has a body");
+        let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
+        while self.come.len() < length {
+            let lease = self.stream.rx.recv(Want::Head).await.unwrap().expect("more from the front");
+            self.come.push_str(&String::from_utf8_lossy(&lease));
+        }
+        let rest = self.come.split_off(length);
+        std::mem::replace(&mut self.come, rest)
+    }
+
+    fn say(&mut self, text: &str) {
+        self.stream.tx.push(Segment::Owned(text.as_bytes().to_vec()));
+    }
+
+    fn answer(&mut self, json: &str) {
+        self.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len()));
+    }
+}
+
+/// Runs a front that asks a store which does as it is told, until both are done.
+fn run(store: impl AsyncFnOnce(ByHand) + 'static, front: impl AsyncFnOnce(Front) + 'static) {
+    let sim = Sim::new(0, Faults::none());
+    let (near, far) = (sim.host("front"), sim.host("store"));
+    let listener = far.io().listen(&":7071".parse().unwrap()).unwrap();
+    let at = listener.address().clone();
+    sim.run(&near.clone(), async move {
+        let asking = Front::new(&near, &at, SECRET).await;
+        join(front(asking), store(ByHand(listener))).await;
+    });
+    assert_eq!(sim.panics(), Vec::<String>::new());
+}
+
+const USAGE: &str = r#"{"answer":{"bytes":1,"files":2,"folders":3}}"#;
+
+/// Answers one question and closes on the next; that one, if it comes again.
+async fn close_on_the_second(mut store: ByHand, is_repeated: bool) {
+    let mut peer = store.accept().await;
+    peer.question().await;
+    peer.answer(USAGE);
+    let question = peer.question().await;
+    drop(peer);
+    if is_repeated {
+        let mut peer = store.accept().await;
+        assert_eq!(peer.question().await, question);
+        peer.answer(USAGE);
+        // Nothing else comes.
+        assert!(peer.stream.rx.recv(Want::Head).await.unwrap().is_none());
+    }
+}
+
+#[test]
+fn what_only_looks_is_asked_again_when_a_kept_connection_turns_out_to_be_closed() {
+    run(
+        async |store| close_on_the_second(store, true).await,
+        async |Front { io, home }| {
+            for _ in 0..2 {
+                assert_eq!(home.usage(&io).await.unwrap().files, 2);
+            }
+        },
+    );
+}
+
+#[test]
+fn what_changes_something_is_not_asked_again_by_who_does_not_know_whether_it_was_taken() {
+    run(
+        async |store| close_on_the_second(store, false).await,
+        async |Front { io, home }| {
+            home.usage(&io).await.unwrap();
+            let made = home.make_folder(&io, path("a"), Quota::default()).await;
+            assert!(matches!(made, Err(Error::Away)), "{made:?}");
+        },
+    );
+}
