@@ -1,21 +1,35 @@
 //! What one who uses an engine leaves for the next, on one thread: connections that are kept, for example.
 //!
-//! It does not know what things are. What must hold: it never holds more of a kind than whoever puts one
-//! there says; what is on it ends with its thread's last [`crate::Io`].
+//! It does not know what things are. What must hold: nobody gets a thing of another place than they ask for;
+//! it never holds more of a kind and place than whoever puts one there says; what is on it ends with its
+//! thread's last [`crate::Io`].
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Things that are kept for whoever needs one next.
 #[derive(Default)]
-pub struct Shelf(RefCell<Vec<Box<dyn Any>>>);
+pub struct Shelf(RefCell<Vec<Kept>>);
+
+struct Kept {
+    place: Arc<str>,
+    thing: Box<dyn Any>,
+}
+
+impl Kept {
+    fn is<T: 'static>(&self, place: &str) -> bool {
+        self.thing.is::<T>() && *self.place == *place
+    }
+}
 
 impl Shelf {
-    /// Keeps a thing, unless there are `most` of its kind already.
-    pub fn put<T: 'static>(&self, thing: T, most: usize) {
+    /// Keeps a thing of `place`, where a connection leads to for example, unless there are `most` of its kind
+    /// and place already.
+    pub fn put<T: 'static>(&self, place: &Arc<str>, thing: T, most: usize) {
         let mut things = self.0.borrow_mut();
-        if things.iter().filter(|kept| kept.is::<T>()).count() < most {
-            things.push(Box::new(thing));
+        if things.iter().filter(|kept| kept.is::<T>(place)).count() < most {
+            things.push(Kept { place: Arc::clone(place), thing: Box::new(thing) });
             return;
         }
         // What happens when it is dropped may look here, too.
@@ -23,11 +37,11 @@ impl Shelf {
         drop(thing);
     }
 
-    /// Takes the thing of this kind that was put here last.
-    pub fn take<T: 'static>(&self) -> Option<T> {
+    /// Takes the thing of this kind and of `place` that was put here last.
+    pub fn take<T: 'static>(&self, place: &str) -> Option<T> {
         let mut things = self.0.borrow_mut();
-        let at = things.iter().rposition(|kept| kept.is::<T>())?;
-        things.remove(at).downcast().ok().map(|thing| *thing)
+        let at = things.iter().rposition(|kept| kept.is::<T>(place))?;
+        things.remove(at).thing.downcast().ok().map(|thing| *thing)
     }
 }
 
@@ -43,11 +57,19 @@ mod tests {
 
     #[test]
     fn what_was_put_last_is_taken_first_and_of_each_kind_so_many_are_kept() {
-        let shelf = Shelf::default();
-        shelf.put("another kind", 1);
-        (0..5).for_each(|thing: u32| shelf.put(thing, 3));
-        let taken: Vec<u32> = std::iter::from_fn(|| shelf.take()).collect();
+        let (shelf, place) = (Shelf::default(), Arc::from("here"));
+        shelf.put(&place, "another kind", 1);
+        (0..5).for_each(|thing: u32| shelf.put(&place, thing, 3));
+        let taken: Vec<u32> = std::iter::from_fn(|| shelf.take("here")).collect();
         assert_eq!(taken, [2, 1, 0]);
-        assert_eq!(shelf.take(), Some("another kind"));
+        assert_eq!(shelf.take("here"), Some("another kind"));
+    }
+
+    #[test]
+    fn what_is_of_one_place_is_neither_got_nor_counted_at_another() {
+        let (shelf, places) = (Shelf::default(), [Arc::from("here"), Arc::from("there")]);
+        places.iter().zip(1..).for_each(|(place, thing): (_, u32)| shelf.put(place, thing, 1));
+        let taken = || [shelf.take::<u32>("there"), shelf.take("there"), shelf.take("here")];
+        assert_eq!(taken(), [Some(2), None, Some(1)]);
     }
 }

@@ -12,7 +12,7 @@ use plimsoll_wire::http::status::Status;
 
 use super::ask::{Get, Seen};
 use super::elsewhere::Elsewhere;
-use super::remote::{CALL, FILES, STAT, TROUBLE, away, check, keep};
+use super::remote::{CALL, FILES, Remote, STAT, TROUBLE, away, check};
 use super::trouble::Trouble;
 use super::{from_ascii, to_ascii};
 use crate::error::{Error, Result};
@@ -33,6 +33,7 @@ pub struct Wanted {
 /// An answer of a store with a file in it, or parts of it, or what else is to be said of it.
 pub struct Contents {
     io: Io,
+    remote: Arc<Remote>,
     /// None once all of it has come.
     response: Option<Response<'static>>,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
@@ -55,15 +56,15 @@ impl Elsewhere {
         request.fields.extend(wanted.fields);
         let patience = if wanted.is_long { STORE_LONG_ANSWER_TIME } else { STORE_ANSWER_TIME };
         let response = remote.client(io, patience).send_along(request).await.map_err(|error| away(&error))?;
-        Contents::of(io, response)
+        Contents::of(io, remote, response)
     }
 }
 
 impl Contents {
-    fn of(io: &Io, response: Response<'static>) -> Result<Contents> {
+    fn of(io: &Io, remote: Arc<Remote>, response: Response<'static>) -> Result<Contents> {
         if let Some(trouble) = response.field(TROUBLE) {
             let trouble: Option<Trouble> = from_ascii(trouble.as_bytes());
-            keep(io, response);
+            remote.keep(io, response);
             return Err(trouble.map_or(Error::Away, Error::from));
         }
         let stat = response.field(STAT).and_then(|stat| from_ascii(stat.as_bytes()));
@@ -76,8 +77,8 @@ impl Contents {
         // Of a HEAD, the length that a GET would have; else that of what comes.
         let (left, status) = (response.length().ok_or(Error::Away)?, response.status());
         let length = told.unwrap_or(left);
-        let mut contents =
-            Contents { io: io.clone(), response: Some(response), fields, status, stat, length, left };
+        let (io, response) = (io.clone(), Some(response));
+        let mut contents = Contents { io, remote, response, fields, status, stat, length, left };
         contents.keep_if_all();
         Ok(contents)
     }
@@ -128,7 +129,7 @@ impl Contents {
         if self.left == 0
             && let Some(response) = self.response.take()
         {
-            keep(&self.io, response);
+            self.remote.keep(&self.io, response);
         }
     }
 }

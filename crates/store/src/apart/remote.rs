@@ -51,6 +51,8 @@ pub struct Place {
 /// A store elsewhere.
 pub(crate) struct Remote {
     place: Place,
+    /// Its URL as text: which connections on a shelf lead there.
+    leads_to: Arc<str>,
     authorization: Zeroizing<String>,
 }
 
@@ -63,7 +65,8 @@ struct Idle {
 impl Remote {
     pub(crate) fn new(place: Place) -> Arc<Remote> {
         let authorization = Zeroizing::new(format!("Bearer {}", *place.secret));
-        Arc::new(Remote { place, authorization })
+        let leads_to = place.url.to_string().into();
+        Arc::new(Remote { place, leads_to, authorization })
     }
 
     pub(super) fn directory(&self) -> &str {
@@ -103,7 +106,7 @@ impl Remote {
         if let Some(resolve) = self.place.resolve {
             client = client.with_resolve(resolve(io));
         }
-        match idle(io) {
+        match self.idle(io) {
             Some(kept) => client.with_kept(kept),
             None => client,
         }
@@ -117,27 +120,28 @@ impl Remote {
     ) -> Result<T> {
         check(&response)?;
         let told: Told<T> = response.json(STORE_ANSWER_BYTES_MAX).await.map_err(|error| away(&error))?;
-        keep(io, response);
+        self.keep(io, response);
         told.into()
     }
-}
 
-/// A connection that was kept, if one is young enough: an older one may be closed at the very moment that a
-/// request goes out.
-fn idle(io: &Io) -> Option<Kept> {
-    let idle: Idle = io.shelf().take()?;
-    if io.now() < idle.since + STORE_CONNECTION_KEPT_TIME {
-        return Some(idle.kept);
+    /// A connection that was kept, if one is young enough: an older one may be closed at the very moment that
+    /// a request goes out.
+    fn idle(&self, io: &Io) -> Option<Kept> {
+        let idle: Idle = io.shelf().take(&self.leads_to)?;
+        if io.now() < idle.since + STORE_CONNECTION_KEPT_TIME {
+            return Some(idle.kept);
+        }
+        // The others are older.
+        while io.shelf().take::<Idle>(&self.leads_to).is_some() {}
+        None
     }
-    // The others are older.
-    while io.shelf().take::<Idle>().is_some() {}
-    None
-}
 
-/// Keeps the connection that an answer came on.
-pub(super) fn keep(io: &Io, response: Response<'static>) {
-    if let Some(kept) = response.into_kept() {
-        io.shelf().put(Idle { kept, since: io.now() }, STORE_CONNECTIONS_KEPT_MAX);
+    /// Keeps the connection that an answer came on.
+    pub(super) fn keep(&self, io: &Io, response: Response<'static>) {
+        if let Some(kept) = response.into_kept() {
+            let idle = Idle { kept, since: io.now() };
+            io.shelf().put(&self.leads_to, idle, STORE_CONNECTIONS_KEPT_MAX);
+        }
     }
 }
 

@@ -52,6 +52,10 @@ fn status_page() -> StatusPage {
 
 /// Serves the store tier on `host`.
 fn serve(sim: &Sim, host: &Host) -> Address {
+    serve_at(sim, host, 7071)
+}
+
+fn serve_at(sim: &Sim, host: &Host, port: u16) -> Address {
     host.disk().mkdir(DATA).unwrap();
     let tier = StoreTier::new(open(host.disk()), Secret::from(SECRET));
     let service = Routes::with_api(Vec::new(), status_page(), tier);
@@ -61,7 +65,7 @@ fn serve(sim: &Sim, host: &Host) -> Address {
         let (current, log) = (Arc::clone(&current), AccessLog::new(None));
         Rc::new(Http::new(io, current, log, Arc::default(), Arc::clone(&hot)))
     });
-    sim.serve(host, &":7071".parse().unwrap(), &setup).unwrap()
+    sim.serve(host, &format!(":{port}").parse().unwrap(), &setup).unwrap()
 }
 
 fn open(disk: &Arc<SimDisk>) -> Store {
@@ -84,10 +88,13 @@ impl Front {
         Front::of(host, at, secret, (1, "alice")).await
     }
 
-    async fn of(host: &Host, at: &Address, secret: &str, (account, name): (i64, &str)) -> Front {
+    async fn of(host: &Host, at: &Address, secret: &str, who: (i64, &str)) -> Front {
+        Front::on(host.io(), at, secret, who).await
+    }
+
+    async fn on(io: Io, at: &Address, secret: &str, (account, name): (i64, &str)) -> Front {
         let place =
             Place { url: url(at), secret: secret.to_owned().into(), directory: String::new(), resolve: None };
-        let io = host.io();
         let home = Store::apart(place).home(&io, account, name).await.unwrap();
         Front { io, home }
     }
@@ -159,6 +166,25 @@ fn what_one_front_put_another_has() {
         let held = [left.home.usage(&left.io).await.unwrap(), right.home.usage(&right.io).await.unwrap()];
         assert_eq!((held[0], held[0].files), (held[1], 2));
     });
+}
+
+#[test]
+fn connections_that_are_kept_are_for_the_store_that_they_lead_to() {
+    for seed in seeds(5) {
+        let sim = Sim::new(seed, Faults::splits());
+        let stores =
+            [("one", 7071), ("other", 7072)].map(|(name, port)| serve_at(&sim, &sim.host(name), port));
+        let people = sim.host("people");
+        sim.run(&people.clone(), async move {
+            // One thread, one shelf.
+            let io = people.io();
+            let one = Front::on(io.clone(), &stores[0], SECRET, (1, "alice")).await;
+            let other = Front::on(io, &stores[1], SECRET, (1, "alice")).await;
+            one.put("a", b"a", Condition::none()).await.unwrap();
+            assert!(matches!(other.get("a").await, Err(Error::NotFound)));
+            assert_eq!(one.get("a").await.unwrap(), b"a");
+        });
+    }
 }
 
 #[test]
