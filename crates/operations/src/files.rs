@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_auth::Permissions;
 use plimsoll_io::Existing;
-use plimsoll_store::{Condition, Copied, Depth, Files, Moved, Path, Removed, What};
+use plimsoll_store::{Condition, Copied, Depth, Error as StoreError, Files, Moved, Path, Removed, What};
 
 use crate::Operations;
 use crate::caller::Caller;
@@ -15,7 +15,7 @@ use crate::operation::Operation;
 use crate::permit::Right;
 use crate::place::Place;
 use crate::record::Transfer;
-use crate::sharing::{is_free, is_there};
+use crate::sharing::is_there;
 
 /// What may be read, to be opened beneath its root.
 pub struct Reading {
@@ -242,10 +242,17 @@ impl Operations {
             return Err(Error::NotShared);
         }
         let target = self.permit(caller, to, &[Right::Write]).await?;
+        let asked = existing;
+        // Also of what somebody else puts there meanwhile: the store decides, under the home's lock.
+        let existing = if caller.identity.account.permissions.delete { asked } else { Existing::Kept };
+        let refused = |error| match error {
+            StoreError::AlreadyExists if existing != asked => Error::NotPermitted("replace files"),
+            error => error.into(),
+        };
         // What would fail fails before any share ends.
-        source.end().check_copy(io, &target.end(), existing).await?;
+        source.end().check_copy(io, &target.end(), existing).await.map_err(refused)?;
         self.end_shares_of_replaced(caller, &target, existing).await?;
-        Ok(source.end().copy(io, target.end(), existing, depth).await?)
+        source.end().copy(io, target.end(), existing, depth).await.map_err(refused)
     }
 
     /// "the server MUST perform a DELETE with "Depth: infinity" on the destination resource" (RFC 4918,
@@ -256,9 +263,6 @@ impl Operations {
         target: &crate::permit::Permitted,
         existing: Existing,
     ) -> Result<(), Error> {
-        if !caller.identity.account.permissions.delete {
-            return is_free(caller.io(), target).await;
-        }
         if existing == Existing::Kept {
             // Nothing is replaced: what is there makes the store refuse.
             return Ok(());

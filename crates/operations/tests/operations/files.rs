@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_auth::Permission;
-use plimsoll_io::Fs as _;
+use plimsoll_io::{Existing, Fs as _, join};
+use plimsoll_store::Depth;
 
 use crate::{NO_DELETE, of, own, run};
 
@@ -78,5 +79,24 @@ fn whoever_may_write_sets_a_files_time() {
         let disk = scene.host.disk();
         let root = disk.open_root(std::path::Path::new("/data/accounts/alice/files")).unwrap();
         assert_eq!(disk.stat(&disk.open_beneath(&root, b"f").unwrap()).unwrap().modified, time);
+    });
+}
+
+#[test]
+fn who_may_not_delete_copies_over_nothing_also_if_it_is_put_there_meanwhile() {
+    run(async |scene| {
+        let (operations, alice) = (&scene.operations, scene.person("alice").await);
+        let limited = scene.who_now_may(&alice, NO_DELETE).await;
+        scene.put(&alice, &own("from"), b"copied").await.unwrap();
+        for number in 0..10 {
+            let name = format!("to{number}");
+            let (from, to) = (own("from"), own(&name));
+            let copy = operations.copy(&limited, &from, &to, Existing::Replaced, Depth::Infinity);
+            let (copied, put) = join(copy, scene.put(&alice, &to, b"put")).await;
+            put.unwrap();
+            assert!(matches!(copied.map_err(|error| error.word()), Ok(_) | Err("not allowed")));
+            // Whichever came first: it is the put that may replace.
+            assert_eq!(scene.contents("alice", &name).as_deref(), Some("put"));
+        }
     });
 }
