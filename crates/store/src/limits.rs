@@ -60,6 +60,9 @@ pub const STORE_CONNECTION_KEPT_TIME: Duration = Duration::from_secs(20);
 /// Bytes of an answer of a store elsewhere: the listing of a folder of as many entries as are listed, with
 /// long names.
 pub const STORE_ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Bytes of such an answer that a thread reads while its other connections wait: a fraction of a millisecond.
+/// Longer ones, which only answers to who looks are, are read where whole folders are.
+pub const READ_AT_ONCE_BYTES_MAX: usize = 64 * 1024;
 /// Digests of whole files that fronts may have under way; more are refused.
 pub const DIGESTS_MAX: usize = 64;
 /// Bytes of the last frame of an upload, which has digests at most.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use plimsoll_io::{FileKind, Stat};
+use plimsoll_io::{Entry, FileKind, Stat};
 use plimsoll_wire::http::target::{decode_path, encode_path};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -256,12 +256,18 @@ pub enum Ended {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Seen(#[serde(with = "SaidStat")] pub Stat);
 
-/// An entry of a folder; its name is percent-encoded.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Named {
-    pub(crate) name: String,
+/// An entry of a folder.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Named(#[serde(with = "SaidEntry")] pub(crate) Entry);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Entry")]
+struct SaidEntry {
+    #[serde(with = "percent_encoded")]
+    name: Vec<u8>,
     #[serde(with = "SaidStat")]
-    pub(crate) stat: Stat,
+    stat: Stat,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -286,15 +292,13 @@ enum SaidKind {
 
 impl Serialize for Path {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        encoded(self.as_bytes()).serialize(serializer)
+        percent_encoded::serialize(self.as_bytes(), serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Path {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Path, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = decoded(&text).ok_or_else(|| D::Error::custom("no path"))?;
-        Path::parse(&bytes).map_err(D::Error::custom)
+        Path::parse(&percent_encoded::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -312,18 +316,22 @@ impl<'de> Deserialize<'de> for UploadId {
 }
 
 /// Bytes of a name or path as text.
-pub(crate) fn encoded(bytes: &[u8]) -> String {
-    let mut text = Vec::with_capacity(bytes.len());
-    encode_path(bytes, &mut text);
-    String::from_utf8_lossy(&text).into_owned()
-}
+mod percent_encoded {
+    use super::*;
 
-/// What [`encoded`] wrote.
-pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // A path as a target has it begins with a slash.
-    decode_path(format!("/{text}").as_bytes(), &mut bytes).ok()?;
-    bytes.strip_prefix(b"/").map(<[u8]>::to_vec)
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = Vec::with_capacity(bytes.len());
+        encode_path(bytes, &mut text);
+        String::from_utf8_lossy(&text).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        // A path as a target has it begins with a slash.
+        let (text, mut bytes) = (format!("/{}", String::deserialize(deserializer)?), Vec::new());
+        let bad = || D::Error::custom("no name or path");
+        decode_path(text.as_bytes(), &mut bytes).map_err(|_| bad())?;
+        bytes.strip_prefix(b"/").map(<[u8]>::to_vec).ok_or_else(bad)
+    }
 }
 
 #[cfg(test)]
@@ -333,7 +341,6 @@ mod tests {
     #[test]
     fn names_of_any_bytes_travel() {
         for name in [&b"plain"[..], b"a b/c%2f\\", b"\xff\xfe", "日本".as_bytes(), b""] {
-            assert_eq!(decoded(&encoded(name)).as_deref(), Some(name), "{name:?}");
             let path = Path::parse(name).unwrap();
             let read: Path = serde_json::from_str(&serde_json::to_string(&path).unwrap()).unwrap();
             assert_eq!(read, path);

@@ -11,8 +11,7 @@ use plimsoll_io::{Existing, File, FileKind, Io, Work};
 use serde::Serialize;
 
 use super::ask::{
-    Asked, Destination, Ended, Ending, Get, How, Named, NewArrival, Owner, Question, Removal, SaidTerms,
-    Seen, encoded,
+    Asked, Destination, Ended, Ending, Get, How, Named, NewArrival, Owner, Question, Removal, SaidTerms, Seen,
 };
 use super::trouble::Told;
 use crate::condition::{Condition, Said};
@@ -227,9 +226,7 @@ async fn list(io: &Io, home: &Home, path: &Path, most: usize) -> Vec<u8> {
     let name = path.as_bytes().to_vec();
     let listed = io.ask(Work::Listings, move |fs| {
         let entries = fs.list(&folder, &name, most)?;
-        let named = |entry: plimsoll_io::Entry| Named { name: encoded(&entry.name), stat: entry.stat };
-        let named: Vec<Named> = entries.into_iter().map(named).collect();
-        Ok(told(Ok(named)))
+        Ok(told(Ok(entries.into_iter().map(Named).collect::<Vec<_>>())))
     });
     match listed.await {
         Ok(answer) => answer,

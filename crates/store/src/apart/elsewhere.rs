@@ -8,13 +8,11 @@ use std::time::Duration;
 use plimsoll_io::{Entry, Existing, Io, Stat};
 use serde::de::DeserializeOwned;
 
-use super::ask::{
-    Asked, Destination, How, Named, NewArrival, Owner, Question, Removal, SaidTerms, Seen, decoded,
-};
+use super::ask::{Asked, Destination, How, Named, NewArrival, Owner, Question, Removal, SaidTerms, Seen};
 use super::remote::Remote;
 use super::upload::Upload;
 use crate::condition::Condition;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
@@ -37,14 +35,14 @@ impl Elsewhere {
         &self.owner.name
     }
 
-    async fn ask<T: DeserializeOwned>(&self, io: &Io, question: Question) -> Result<T> {
+    async fn ask<T: DeserializeOwned + Send + 'static>(&self, io: &Io, question: Question) -> Result<T> {
         self.remote.ask(io, &Asked { owner: self.owner.clone(), question }).await
     }
 
     /// What is known of what a reader finds at `path`.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Away`].
+    /// [`crate::Error::NotFound`], [`crate::Error::Away`].
     pub async fn stat(&self, io: &Io, path: &Path) -> Result<Stat> {
         self.ask(io, Question::Stat(path.clone())).await.map(|Seen(stat)| stat)
     }
@@ -52,17 +50,18 @@ impl Elsewhere {
     /// What is in the folder `path`, in no order, if that is not more than `most`.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotFolder`], [`Error::TooManyEntries`], [`Error::Away`].
+    /// [`crate::Error::NotFound`], [`crate::Error::NotFolder`], [`crate::Error::TooManyEntries`],
+    /// [`crate::Error::Away`]; [`crate::Error::Busy`] while many listings are under way.
     pub async fn list(&self, io: &Io, path: &Path, most: usize) -> Result<Vec<Entry>> {
         let named: Vec<Named> = self.ask(io, Question::List { path: path.clone(), most }).await?;
-        let entry = |Named { name, stat }| decoded(&name).map(|name| Entry { name, stat });
-        named.into_iter().map(entry).collect::<Option<_>>().ok_or(Error::Away)
+        Ok(named.into_iter().map(|Named(entry)| entry).collect())
     }
 
     /// The digest of a whole file, and what is known of that very file.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::IsFolder`], [`Error::Busy`], [`Error::Away`].
+    /// [`crate::Error::NotFound`], [`crate::Error::IsFolder`], [`crate::Error::Busy`],
+    /// [`crate::Error::Away`].
     pub async fn digest(&self, io: &Io, path: &Path, algorithm: Algorithm) -> Result<(Stat, Vec<u8>)> {
         let (Seen(stat), digest) = self.ask(io, Question::Digest(path.clone(), algorithm)).await?;
         Ok((stat, digest))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_client::http::{self, Body, Client, Kept, Request, Resolve, Response, Times, Url};
-use plimsoll_io::{Instant, Io};
+use plimsoll_io::{Instant, Io, Work};
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
@@ -17,8 +17,8 @@ use super::ask::{Asked, Effect};
 use super::trouble::Told;
 use crate::error::{Error, Result};
 use crate::limits::{
-    STORE_ANSWER_BYTES_MAX, STORE_ANSWER_TIME, STORE_BETWEEN_BYTES_TIME, STORE_CONNECT_TIME,
-    STORE_CONNECTION_KEPT_TIME, STORE_CONNECTIONS_KEPT_MAX,
+    READ_AT_ONCE_BYTES_MAX, STORE_ANSWER_BYTES_MAX, STORE_ANSWER_TIME, STORE_BETWEEN_BYTES_TIME,
+    STORE_CONNECT_TIME, STORE_CONNECTION_KEPT_TIME, STORE_CONNECTIONS_KEPT_MAX,
 };
 
 /// Where questions are sent.
@@ -74,7 +74,11 @@ impl Remote {
     }
 
     /// Asks, and waits for the answer.
-    pub(super) async fn ask<T: DeserializeOwned>(&self, io: &Io, asked: &Asked) -> Result<T> {
+    pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
+        &self,
+        io: &Io,
+        asked: &Asked,
+    ) -> Result<T> {
         let (effect, patience) = asked.question.manner();
         // Strings and numbers into memory: there is nothing here that could fail.
         let body = serde_json::to_vec(asked).unwrap_or_default();
@@ -112,16 +116,19 @@ impl Remote {
         }
     }
 
-    /// What an answer in JSON says.
-    pub(super) async fn told<T: DeserializeOwned>(
+    /// What an answer in JSON says. A long one is read where it holds up nobody of this thread.
+    pub(super) async fn told<T: DeserializeOwned + Send + 'static>(
         &self,
         io: &Io,
         mut response: Response<'static>,
     ) -> Result<T> {
         check(&response)?;
-        let told: Told<T> = response.json(STORE_ANSWER_BYTES_MAX).await.map_err(|error| away(&error))?;
+        let json = response.bytes(STORE_ANSWER_BYTES_MAX).await.map_err(|error| away(&error))?;
         self.keep(io, response);
-        told.into()
+        if json.len() <= READ_AT_ONCE_BYTES_MAX {
+            return read(&json);
+        }
+        io.ask(Work::Listings, move |_| Ok(read(&json))).await?
     }
 
     /// A connection that was kept, if one is young enough: an older one may be closed at the very moment that
@@ -143,6 +150,15 @@ impl Remote {
             io.shelf().put(&self.leads_to, idle, STORE_CONNECTIONS_KEPT_MAX);
         }
     }
+}
+
+/// What is answered, in JSON.
+fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
+    let told: Told<T> = serde_json::from_slice(json).map_err(|_| {
+        tracing::warn!("the store's answer is not what was asked for; the two may be of different versions");
+        Error::Away
+    })?;
+    told.into()
 }
 
 /// Whether a store has answered, and not somebody who speaks for none.

@@ -1,8 +1,10 @@
 //! A store that a test writes by hand, so that it does what no store of ours would.
 
+use std::time::Duration;
+
 use plimsoll_io::sim::{Faults, Sim};
-use plimsoll_io::{Listener, Segment, Stream, Want, join};
-use plimsoll_store::{Error, Quota};
+use plimsoll_io::{Io, Listener, Segment, Stream, Want, Work, join};
+use plimsoll_store::{Error, Files, Path, Quota};
 
 use crate::{Front, SECRET, path};
 
@@ -58,7 +60,15 @@ impl Peer {
 
 /// Runs a front that asks a store which does as it is told, until both are done.
 fn run(store: impl AsyncFnOnce(ByHand) + 'static, front: impl AsyncFnOnce(Front) + 'static) {
-    let sim = Sim::new(0, Faults::none());
+    run_with(Faults::none(), store, front);
+}
+
+fn run_with(
+    faults: Faults,
+    store: impl AsyncFnOnce(ByHand) + 'static,
+    front: impl AsyncFnOnce(Front) + 'static,
+) {
+    let sim = Sim::new(0, faults);
     let (near, far) = (sim.host("front"), sim.host("store"));
     let listener = far.io().listen(&":7071".parse().unwrap()).unwrap();
     let at = listener.address().clone();
@@ -107,6 +117,48 @@ fn what_changes_something_is_not_asked_again_by_who_does_not_know_whether_it_was
             home.usage(&io).await.unwrap();
             let made = home.make_folder(&io, path("a"), Quota::default()).await;
             assert!(matches!(made, Err(Error::Away)), "{made:?}");
+        },
+    );
+}
+
+/// Has so much wait on a host that it takes no more.
+async fn fill(io: &Io) {
+    for _ in 0..20 {
+        while io.hand_off(Work::Listings, |_| ()).is_ok() {}
+        // What is done at once makes room again.
+        io.sleep(Duration::from_millis(1)).await;
+    }
+    while io.hand_off(Work::Listings, |_| ()).is_ok() {}
+}
+
+#[test]
+fn a_long_listing_is_read_where_listings_are_and_not_beside_others_of_the_thread() {
+    let jobs_take_long = Faults { offload_delay_max: Duration::from_secs(1_000_000), ..Faults::none() };
+    run_with(
+        jobs_take_long,
+        async |mut store| {
+            let mut peer = store.accept().await;
+            for entries in [10, 1_000] {
+                let stat = r#"{"kind":"file","size":1,"device":1,"inode":1,"modified":TIME,"changed":TIME}"#;
+                let stat = stat.replace("TIME", r#"{"secs":1,"nanos":0}"#);
+                let entry = |number| format!(r#"{{"name":"a%20{number}","stat":{stat}}}"#);
+                let entries: Vec<String> = (0..entries).map(entry).collect();
+                peer.question().await;
+                peer.answer(&format!(r#"{{"answer":[{}]}}"#, entries.join(",")));
+            }
+            assert!(peer.stream.rx.recv(Want::Head).await.unwrap().is_none(), "an end");
+        },
+        async |Front { io, home }| {
+            let Files::Apart(home) = home.files() else { panic!("it is elsewhere") };
+            fill(&io).await;
+            let short = home.list(&io, &Path::root(), 10_000).await.unwrap();
+            assert_eq!((short.len(), short[3].name.as_slice()), (10, &b"a 3"[..]));
+            let long = home.list(&io, &Path::root(), 10_000).await;
+            assert!(
+                matches!(long, Err(Error::Busy)),
+                "it waits for no turn: {:?}",
+                long.map(|long| long.len())
+            );
         },
     );
 }
