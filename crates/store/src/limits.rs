@@ -53,6 +53,13 @@ pub const STORE_LONG_ANSWER_TIME: Duration = Duration::from_secs(600);
 pub const STORE_BETWEEN_BYTES_TIME: Duration = Duration::from_secs(30);
 /// Connections to a store elsewhere that a thread keeps when nothing is under way on them.
 pub const STORE_CONNECTIONS_KEPT_MAX: usize = 64;
+/// Files that a front has on their way from or to a store elsewhere at a time: each takes a connection there
+/// for as long as a client likes, and two descriptors. More wait.
+pub const STORE_TRANSFERS_MAX: usize = 512;
+/// Those that wait; more are refused.
+pub const STORE_TRANSFERS_WAITING_MAX: usize = 1_024;
+/// How long one waits before it is refused.
+pub const STORE_TRANSFER_WAIT_TIME: Duration = Duration::from_secs(10);
 /// Bytes of the name of a directory of accounts.
 pub const DIRECTORY_BYTES_MAX: usize = 64;
 /// How long such a connection is kept: less than the store waits for another request on it.

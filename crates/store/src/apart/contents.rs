@@ -14,6 +14,7 @@ use super::ask::{Get, Seen};
 use super::elsewhere::Elsewhere;
 use super::remote::{CALL, FILES, Remote, STAT, TROUBLE, away, check};
 use super::trouble::Trouble;
+use super::turns::Turn;
 use super::{from_ascii, to_ascii};
 use crate::error::{Error, Result};
 use crate::limits::{STORE_ANSWER_TIME, STORE_LONG_ANSWER_TIME};
@@ -35,7 +36,7 @@ pub struct Contents {
     io: Io,
     remote: Arc<Remote>,
     /// None once all of it has come.
-    response: Option<Response<'static>>,
+    coming: Option<Coming>,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
     status: Status,
     stat: Stat,
@@ -43,25 +44,30 @@ pub struct Contents {
     left: u64,
 }
 
+/// An answer on its way, and the turn that it has; a head alone needs none.
+type Coming = (Response<'static>, Option<Turn>);
+
 impl Elsewhere {
     /// Asks for a file.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::IsFolder`]; [`Error::Away`].
+    /// [`Error::NotFound`]; [`Error::IsFolder`]; [`Error::Away`]; [`Error::Busy`] while many files are on
+    /// their way.
     pub async fn get(&self, io: &Io, path: &Path, wanted: Wanted) -> Result<Contents> {
         let remote = Arc::clone(&self.remote);
         let method = if wanted.head_only { "HEAD" } else { "GET" };
         let call = to_ascii(&Get { owner: self.owner.clone(), path: path.clone() });
         let mut request = remote.request(method, FILES).field(CALL, call);
         request.fields.extend(wanted.fields);
+        let turn = if wanted.head_only { None } else { Some(remote.transfer(io).await?) };
         let patience = if wanted.is_long { STORE_LONG_ANSWER_TIME } else { STORE_ANSWER_TIME };
         let response = remote.client(io, patience).send_along(request).await.map_err(|error| away(&error))?;
-        Contents::of(io, remote, response)
+        Contents::of(io, remote, (response, turn))
     }
 }
 
 impl Contents {
-    fn of(io: &Io, remote: Arc<Remote>, response: Response<'static>) -> Result<Contents> {
+    fn of(io: &Io, remote: Arc<Remote>, (response, turn): Coming) -> Result<Contents> {
         if let Some(trouble) = response.field(TROUBLE) {
             let trouble: Option<Trouble> = from_ascii(trouble.as_bytes());
             remote.keep(io, response);
@@ -77,8 +83,8 @@ impl Contents {
         // Of a HEAD, the length that a GET would have; else that of what comes.
         let (left, status) = (response.length().ok_or(Error::Away)?, response.status());
         let length = told.unwrap_or(left);
-        let (io, response) = (io.clone(), Some(response));
-        let mut contents = Contents { io, remote, response, fields, status, stat, length, left };
+        let (io, coming) = (io.clone(), Some((response, turn)));
+        let mut contents = Contents { io, remote, coming, fields, status, stat, length, left };
         contents.keep_if_all();
         Ok(contents)
     }
@@ -113,7 +119,7 @@ impl Contents {
     /// # Errors
     /// They cannot come to their end.
     pub async fn next(&mut self) -> io::Result<Option<Lease>> {
-        let Some(response) = &mut self.response else { return Ok(None) };
+        let Some((response, _)) = &mut self.coming else { return Ok(None) };
         let lease = response.recv().await.map_err(|error| {
             tracing::warn!(%error, "a file did not come from the store to its end");
             io::Error::from(io::ErrorKind::ConnectionAborted)
@@ -127,7 +133,7 @@ impl Contents {
     /// The connection is for others as soon as nothing more comes.
     fn keep_if_all(&mut self) {
         if self.left == 0
-            && let Some(response) = self.response.take()
+            && let Some((response, _)) = self.coming.take()
         {
             self.remote.keep(&self.io, response);
         }

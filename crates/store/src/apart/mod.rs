@@ -16,6 +16,7 @@ mod elsewhere;
 mod frames;
 mod remote;
 mod trouble;
+mod turns;
 mod upload;
 
 pub use ascii::{from_ascii, to_ascii};

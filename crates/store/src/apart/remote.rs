@@ -1,8 +1,9 @@
 //! A store elsewhere, as a front reaches it: connections, and requests with one answer each.
 //!
 //! What the messages say is [`super::ask`]'s. What must hold: a request is sent once, or again where it only
-//! looks or nothing of it was taken; a connection is kept only when nothing is under way on it, so many of them, so long; the
-//! secret is in every request and in no message of ours.
+//! looks or nothing of it was taken; a connection is kept only when nothing is under way on it, so many of
+//! them, so long; so many files are on their way at a time, however slow who takes them is; the secret is in
+//! every request and in no message of ours.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,11 @@ use zeroize::Zeroizing;
 
 use super::ask::{Asked, Effect};
 use super::trouble::Told;
+use super::turns::{Turn, Turns};
 use crate::error::{Error, Result};
 use crate::limits::{
     READ_AT_ONCE_BYTES_MAX, STORE_ANSWER_BYTES_MAX, STORE_ANSWER_TIME, STORE_BETWEEN_BYTES_TIME,
-    STORE_CONNECT_TIME, STORE_CONNECTION_KEPT_TIME, STORE_CONNECTIONS_KEPT_MAX,
+    STORE_CONNECT_TIME, STORE_CONNECTION_KEPT_TIME, STORE_CONNECTIONS_KEPT_MAX, STORE_TRANSFERS_MAX,
 };
 
 /// Where questions are sent.
@@ -54,6 +56,8 @@ pub(crate) struct Remote {
     /// Its URL as text: which connections on a shelf lead there.
     leads_to: Arc<str>,
     authorization: Zeroizing<String>,
+    /// For files on their way, from any thread.
+    transfers: Arc<Turns>,
 }
 
 /// A connection that is kept on a thread.
@@ -66,7 +70,7 @@ impl Remote {
     pub(crate) fn new(place: Place) -> Arc<Remote> {
         let authorization = Zeroizing::new(format!("Bearer {}", *place.secret));
         let leads_to = place.url.to_string().into();
-        Arc::new(Remote { place, leads_to, authorization })
+        Arc::new(Remote { place, leads_to, authorization, transfers: Turns::new(STORE_TRANSFERS_MAX) })
     }
 
     pub(super) fn directory(&self) -> &str {
@@ -92,6 +96,14 @@ impl Remote {
     pub(crate) async fn is_there(&self, io: &Io) -> Result<()> {
         let asked = self.client(io, STORE_ANSWER_TIME).send_along(self.request("GET", READY));
         self.told(io, asked.await.map_err(|error| away(&error))?).await
+    }
+
+    /// A turn for a file on its way: it may take as long as a client does. Questions wait for none.
+    ///
+    /// # Errors
+    /// [`Error::Busy`].
+    pub(super) async fn transfer(&self, io: &Io) -> Result<Turn> {
+        self.transfers.take(io).await
     }
 
     /// A request with the secret in it.

@@ -180,6 +180,7 @@ impl Upload {
 
 /// Sends all that comes, and waits for what has become of it.
 async fn send(remote: Arc<Remote>, io: Io, arrival: NewArrival, mut out: Out) -> Result<Ended> {
+    let _turn = remote.transfer(&io).await?;
     let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));
     let request = request.body(Body::Stream { length: None, source: &mut out });
     // The begin of one that is gone on with takes as long as it is large.

@@ -17,7 +17,8 @@ use plimsoll_io::{Address, Existing, Io, Lease, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
 use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
-use plimsoll_store::apart::{FILES, Place, QUESTIONS, Wanted};
+use plimsoll_store::apart::{Contents, FILES, Place, QUESTIONS, Wanted};
+use plimsoll_store::limits::STORE_TRANSFERS_MAX;
 use plimsoll_store::{
     Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Settings, Store, Terms, What,
 };
@@ -139,7 +140,16 @@ fn noise(number: u64, length: usize) -> Vec<u8> {
 
 /// Runs `test` with a store and two fronts that know it.
 fn run(faults: fn() -> Faults, test: impl AsyncFn([Front; 2], Host, Chance) + Copy + 'static) {
-    for seed in seeds(20) {
+    run_with(20, faults, test);
+}
+
+/// As [`run`], with so many seeds.
+fn run_with(
+    count: u64,
+    faults: fn() -> Faults,
+    test: impl AsyncFn([Front; 2], Host, Chance) + Copy + 'static,
+) {
+    for seed in seeds(count) {
         let sim = Sim::new(seed, faults());
         let store = sim.host("store");
         let at = serve(&sim, &store);
@@ -185,6 +195,42 @@ fn connections_that_are_kept_are_for_the_store_that_they_lead_to() {
             assert_eq!(one.get("a").await.unwrap(), b"a");
         });
     }
+}
+
+/// Files that are on their way until they are dropped: nobody takes them.
+async fn transfers(front: &Front, of: &str, count: usize) -> Vec<Contents> {
+    let Files::Apart(home) = front.home.files() else { panic!("it is elsewhere") };
+    let mut going = Vec::new();
+    for _ in 0..count {
+        going.push(home.get(&front.io, &path(of), Wanted::default()).await.unwrap());
+    }
+    going
+}
+
+#[test]
+fn who_takes_files_slowly_is_in_the_way_of_other_files_and_of_no_question() {
+    run_with(1, Faults::none, async |[left, right], _, _| {
+        left.put("large", &noise(1, 200_000), Condition::none()).await.unwrap();
+        let mut going = transfers(&left, "large", STORE_TRANSFERS_MAX).await;
+        assert!(matches!(left.get("large").await, Err(Error::Busy)));
+        assert!(matches!(left.put("another", b"a", Condition::none()).await, Err(Error::Busy)));
+        assert_eq!(left.home.usage(&left.io).await.unwrap().files, 1);
+        left.rename("large", "renamed").await.unwrap();
+        assert_eq!(right.get("renamed").await.unwrap().len(), 200_000, "another front has turns of its own");
+        // Who waits has the turn that ends; and of one that waits no more, none is lost.
+        for _ in 0..3 {
+            let deadline = left.io.deadline();
+            deadline.after(SECOND);
+            assert!(deadline.within(left.get("renamed")).await.is_err());
+            let ending = async {
+                left.io.sleep(SECOND).await;
+                going.pop();
+            };
+            let (got, ()) = plimsoll_io::join(left.get("renamed"), ending).await;
+            assert_eq!(got.unwrap().len(), 200_000);
+            going.extend(transfers(&left, "renamed", 1).await);
+        }
+    });
 }
 
 #[test]
