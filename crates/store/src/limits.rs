@@ -41,13 +41,17 @@ pub const HOMES_OPEN_MAX: usize = 1_024;
 pub const HOMES_CLOSED_PARTS: usize = 64;
 /// How long a connection to a store elsewhere may take to be made.
 pub const STORE_CONNECT_TIME: Duration = Duration::from_secs(3);
-/// How long a store elsewhere may take to answer.
+/// How long a store elsewhere may say nothing: one that is at something says so meanwhile.
+pub const STORE_SILENT_TIME: Duration = Duration::from_secs(30);
+/// How often a store tells a front that what it asked for is under way: well within its silence.
+pub const STORE_TELLS_EVERY: Duration = Duration::from_secs(10);
+/// How long a store elsewhere may take to answer, all in all.
 pub const STORE_ANSWER_TIME: Duration = Duration::from_secs(30);
 /// How long it may take for what is weighed against a quota, and so may have to wait until a home is counted:
-/// the begin of an upload, a new folder.
+/// a new folder, an upload that is announced.
 pub const STORE_COUNT_TIME: Duration = Duration::from_secs(120);
-/// How long it may take for what takes as long as a file or a tree is large: digests, copies, moves, removals
-/// and commits.
+/// How long it may take for what takes as long as a file or a tree is large: digests, copies, moves,
+/// removals, and an upload from its begin to its commit without the time in which its bytes come.
 pub const STORE_LONG_ANSWER_TIME: Duration = Duration::from_secs(600);
 /// How long nothing may come, or be taken, in the middle of a file on its way from or to a store elsewhere.
 pub const STORE_BETWEEN_BYTES_TIME: Duration = Duration::from_secs(30);

@@ -2,19 +2,19 @@
 //! alone know.
 //!
 //! It decides nothing: the desk answers, and files are sent as an account's are. What must hold: without the
-//! secret nobody learns anything; an upload whose body breaks off before its last frame is given up, and
-//! nothing of it is confirmed.
+//! secret nobody learns anything; whatever takes long, the front hears of it meanwhile; an upload whose body
+//! breaks off before its last frame is given up, and nothing of it is confirmed.
 
 use std::sync::Arc;
 
 use plimsoll_auth::Secret;
-use plimsoll_io::{Either, select};
 use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
 use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request, StatusPage};
 use plimsoll_store::apart::{
     Asked, CALL, Desk, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, QUESTIONS, Question, READY,
     STAT, Seen, TROUBLE, Trouble, from_ascii, to_ascii, told,
 };
+use plimsoll_store::limits::STORE_TELLS_EVERY;
 use plimsoll_store::{Algorithm, Error, Files, Store, Upload};
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
@@ -49,16 +49,14 @@ impl StoreTier {
         match (request.method(), path) {
             (Method::Post, path) if path == QUESTIONS.as_bytes() => {
                 let asked: Asked = json::read(request).await?;
-                let takes_long = matches!(asked.question, Question::Digest(..));
+                let is_digest = matches!(asked.question, Question::Digest(..));
                 let answer = self.desk.answer(request.io, asked);
-                if !takes_long {
-                    return Ok(in_json(answer.await));
+                if !is_digest {
+                    return Ok(in_json(request.body.telling(STORE_TELLS_EVERY, answer).await));
                 }
                 // A front that has gone wants no digest; what it asked for must not be in others' way.
-                match select(request.body.gone(), answer).await {
-                    Either::Left(()) => Ok(in_json(told::<()>(Err(Error::Away)))),
-                    Either::Right(answer) => Ok(in_json(answer)),
-                }
+                let answer = request.body.unless_gone(Some(STORE_TELLS_EVERY), answer).await;
+                Ok(in_json(answer.unwrap_or_else(|| told::<()>(Err(Error::Away)))))
             }
             (Method::Get, path) if path == READY.as_bytes() => Ok(in_json(told(Ok(())))),
             (Method::Get | Method::Head, path) if path == FILES.as_bytes() => self.send(request).await,
@@ -95,7 +93,7 @@ impl StoreTier {
         let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
         if let Some(file) = file.filter(|_| is_sent) {
             let making = async { Ok(self.desk.digest_of(io, file, Algorithm::Sha256).await?) };
-            match digests::with(request, answer, making).await {
+            match digests::with(request, answer, Some(STORE_TELLS_EVERY), making).await {
                 Ok(with_digest) => answer = with_digest,
                 Err(plimsoll_operations::Error::Store(error)) => return Ok(trouble(error)),
                 Err(error) => return Err(error.into()),
@@ -107,7 +105,8 @@ impl StoreTier {
     /// An upload. That it has begun is said by asking for its first bytes.
     async fn receive(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let arrival: NewArrival = call(request)?;
-        let upload = match self.desk.begin(request.io, arrival).await {
+        let beginning = self.desk.begin(request.io, arrival);
+        let upload = match request.body.telling(STORE_TELLS_EVERY, beginning).await {
             Ok(upload) => upload,
             Err(error) => return Ok(in_json(told::<Ended>(Err(error)))),
         };
@@ -115,7 +114,8 @@ impl StoreTier {
             Ok(received) => received,
             Err(error) => return Ok(in_json(told::<Ended>(Err(error)))),
         };
-        Ok(in_json(told(self.desk.end_upload(upload, ending).await)))
+        let ending = self.desk.end_upload(upload, ending);
+        Ok(in_json(told(request.body.telling(STORE_TELLS_EVERY, ending).await)))
     }
 }
 
@@ -129,8 +129,10 @@ async fn receive_all(
         let come = frames.read(lease).map_err(|_| Refusal::bad("The body is not in frames."))?;
         for frame in come {
             let done = match frame {
-                Frame::Bytes(bytes) => upload.write(bytes.detach()).await,
-                Frame::Prepare => upload.prepare().await,
+                Frame::Bytes(bytes) => {
+                    request.body.telling(STORE_TELLS_EVERY, upload.write(bytes.detach())).await
+                }
+                Frame::Prepare => request.body.telling(STORE_TELLS_EVERY, upload.prepare()).await,
                 Frame::End(end) => {
                     ending = Some(end);
                     Ok(())

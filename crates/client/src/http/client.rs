@@ -5,7 +5,6 @@
 //! out to be closed.
 
 use core::net::SocketAddr;
-use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -14,9 +13,9 @@ use std::time::Duration;
 use plimsoll_io::{Address, Deadline, Either, Elapsed, Io, select};
 use plimsoll_wire::http::response::ResponseHead;
 
-use super::connection::{Await, Connection};
+use super::connection::{Await, Connection, Said};
 use super::error::{Error, When};
-use super::limits::{LAST_WORDS_TIME_MAX, Times};
+use super::limits::{INTERIM_ANSWERS_MAX, LAST_WORDS_TIME_MAX, Times};
 use super::outgoing::{Leave, Outgoing};
 use super::request::Request;
 use super::response::{Owner, Response};
@@ -44,6 +43,7 @@ pub struct Client {
     repeats: bool,
     /// How long leave to send a streamed body is waited for, where none is sent without.
     leave_time: Option<Duration>,
+    interims_max: u32,
 }
 
 /// A connection that a client has kept, for another client of the same server.
@@ -70,6 +70,7 @@ impl Client {
             kept: None,
             repeats: true,
             leave_time: None,
+            interims_max: INTERIM_ANSWERS_MAX,
         }
     }
 
@@ -87,11 +88,20 @@ impl Client {
         self
     }
 
-    /// Sends no streamed body before the server has given leave for it, and waits as long as `time` for that:
-    /// the first piece is asked for when the server has said that it takes the body.
+    /// Sends no streamed body before the server has given leave for it, and waits as long as `time` for that,
+    /// anew after each interim answer: the first piece is asked for when the server has said that it takes
+    /// the body.
     #[must_use]
     pub fn with_leave(mut self, time: Duration) -> Client {
         self.leave_time = Some(time);
+        self
+    }
+
+    /// Takes as many interim answers to one request, anew after each piece of a streamed body: a server may
+    /// say for so long that it is at it (102).
+    #[must_use]
+    pub fn with_interims(mut self, most: u32) -> Client {
+        self.interims_max = most;
         self
     }
 
@@ -181,14 +191,15 @@ impl Client {
         connection: &mut Connection,
         outgoing: &mut Outgoing<'_>,
     ) -> Result<ResponseHead, Error> {
-        let given = Cell::new(false);
-        let leave = Leave { deadline: &self.sending, between_bytes: self.times.between_bytes, given: &given };
+        let said = Said::default();
+        let leave = Leave { deadline: &self.sending, between_bytes: self.times.between_bytes, said: &said };
         let Connection { inbox, tx } = connection;
         let wait = Await {
             method: outgoing.method,
             deadline: &self.deadline,
             first_byte: self.times.first_byte,
-            leave: &given,
+            interims_max: self.interims_max,
+            said: &said,
         };
         inbox.begin();
         let sent = match select(inbox.final_head(&wait), outgoing.send(tx, &leave)).await {

@@ -16,7 +16,7 @@ use plimsoll_wire::http::response::{ResponseHead, parse_response};
 use plimsoll_wire::http::status::Status;
 
 use super::error::{Error, When};
-use super::limits::{HEAD, INTERIM_ANSWERS_MAX};
+use super::limits::HEAD;
 
 /// A connection to a server.
 pub(super) struct Connection {
@@ -42,8 +42,18 @@ pub(super) struct Await<'a> {
     pub(super) method: Method,
     pub(super) deadline: &'a Deadline,
     pub(super) first_byte: Duration,
-    /// Set when a 100 (Continue) comes.
-    pub(super) leave: &'a Cell<bool>,
+    /// Interim answers that are taken, for each piece of a body.
+    pub(super) interims_max: u32,
+    pub(super) said: &'a Said,
+}
+
+/// What a server has said before its answer.
+#[derive(Default)]
+pub(super) struct Said {
+    /// Whether a 100 (Continue) came.
+    pub(super) leave: Cell<bool>,
+    /// How many interim answers came since it was last given a piece of a body.
+    pub(super) interims: Cell<u32>,
 }
 
 impl Connection {
@@ -90,12 +100,14 @@ impl Inbox {
             self.held.consume(head.len());
             (self.searched, self.worth) = (0, 0);
             self.interim += 1;
-            if self.interim > INTERIM_ANSWERS_MAX {
-                return Err(Error::Unasked);
+            wait.said.interims.set(wait.said.interims.get() + 1);
+            if wait.said.interims.get() > wait.interims_max {
+                let is_at_it = head.status() == Status::PROCESSING;
+                return Err(if is_at_it { Error::Late(When::Waiting) } else { Error::Unasked });
             }
             // "A client MUST be able to parse one or more 1xx responses received prior to a final response,
             // even if the client does not expect one" (RFC 9110, section 15.2).
-            wait.leave.set(wait.leave.get() || head.status() == Status::CONTINUE);
+            wait.said.leave.set(wait.said.leave.get() || head.status() == Status::CONTINUE);
             wait.deadline.after(wait.first_byte);
         }
     }

@@ -22,7 +22,7 @@ pub const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
 pub const EXPECT_BYTES_MIN: u64 = 1024 * 1024;
 /// Bytes of a streamed body that may wait to be sent before more are asked of its source.
 pub const SEND_AHEAD_BYTES_MAX: u64 = 256 * 1024;
-/// Interim answers to one request.
+/// Interim answers to one request, anew after each piece of a streamed body, unless its client takes more.
 pub const INTERIM_ANSWERS_MAX: u32 = 32;
 /// The head of an answer.
 pub const HEAD: HeadLimits = HeadLimits { bytes_max: 32 * 1024, fields_max: 100, target_bytes_max: 0 };
@@ -34,7 +34,7 @@ pub struct Times {
     pub connect: Duration,
     /// For the head of the answer, once the request is sent; anew after each interim answer.
     pub first_byte: Duration,
-    /// For the next bytes of a body, either way.
+    /// For the next bytes of a body, either way; of one that is sent, anew after each interim answer.
     pub between_bytes: Duration,
 }
 

@@ -3,7 +3,6 @@
 //! Not here: what comes back. What must hold: a streamed body is as long as was said, or the connection
 //! does not go on; a source is asked for nothing while the server may still say no, or has.
 
-use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use plimsoll_wire::http::chunked::{CHUNK_END, LAST_CHUNK, write_chunk_header};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::target::parse_target;
 
+use super::connection::Said;
 use super::error::{Error, When};
 use super::limits::{CONTINUE_TIME_MAX, EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
 use super::request::{Body, Request};
@@ -56,8 +56,7 @@ enum Payload<'a> {
 pub(super) struct Leave<'a> {
     pub(super) deadline: &'a Deadline,
     pub(super) between_bytes: Duration,
-    /// A 100 (Continue) came.
-    pub(super) given: &'a Cell<bool>,
+    pub(super) said: &'a Said,
 }
 
 impl<'a> Outgoing<'a> {
@@ -174,12 +173,16 @@ impl Leave<'_> {
     /// Waits for leave to send the body; where it can be done without, for a while: a server that knows no
     /// expectations will not give it.
     async fn wait(&self, needed_within: Option<Duration>) -> Result<(), Error> {
-        self.deadline.after(needed_within.unwrap_or(CONTINUE_TIME_MAX));
-        // The receiving side is polled in the same turn, before this one: nobody need wake us.
-        let given = poll_fn(|_| if self.given.get() { Poll::Ready(()) } else { Poll::Pending });
-        match self.deadline.within(given).await {
-            Err(Elapsed) if needed_within.is_some() => Err(Error::Late(When::Waiting)),
-            Ok(()) | Err(Elapsed) => Ok(()),
+        loop {
+            let heard = self.said.interims.get();
+            self.deadline.after(needed_within.unwrap_or(CONTINUE_TIME_MAX));
+            // The receiving side is polled in the same turn, before this one: nobody need wake us.
+            let given = poll_fn(|_| if self.said.leave.get() { Poll::Ready(()) } else { Poll::Pending });
+            match self.deadline.within(given).await {
+                Err(Elapsed) if needed_within.is_some() && self.said.interims.get() > heard => {}
+                Err(Elapsed) if needed_within.is_some() => return Err(Error::Late(When::Waiting)),
+                Ok(()) | Err(Elapsed) => return Ok(()),
+            }
         }
     }
 }
@@ -203,6 +206,7 @@ async fn stream(
             None => push_chunk(piece, tx),
         }
         drain(tx, SEND_AHEAD_BYTES_MAX, leave).await?;
+        leave.said.interims.set(0);
     }
     match length {
         Some(length) if sent < length => Err(changed("there is less of it than there was")),
@@ -230,10 +234,15 @@ fn push_chunk(piece: Segment, tx: &mut Tx) {
     tx.push(Segment::Static(CHUNK_END));
 }
 
-/// Waits until at most `below` bytes are unsent, for as long as the server takes some.
+/// Waits until at most `below` bytes are unsent, for as long as the server takes some, or says that it is at
+/// something.
 async fn drain(tx: &mut Tx, below: u64, leave: &Leave<'_>) -> Result<(), Error> {
-    match sending::drain(tx, below, leave.deadline, leave.between_bytes).await {
-        Ok(drained) => drained.map_err(|source| Error::Broken { when: When::Sending, source }),
-        Err(Elapsed) => Err(Error::Late(When::Sending)),
+    loop {
+        let heard = leave.said.interims.get();
+        match sending::drain(tx, below, leave.deadline, leave.between_bytes).await {
+            Ok(drained) => return drained.map_err(|source| Error::Broken { when: When::Sending, source }),
+            Err(Elapsed) if leave.said.interims.get() > heard => {}
+            Err(Elapsed) => return Err(Error::Late(When::Sending)),
+        }
     }
 }

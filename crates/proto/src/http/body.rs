@@ -6,9 +6,11 @@
 
 use std::future::pending;
 use std::io;
+use std::pin::pin;
+use std::time::Duration;
 
-use plimsoll_io::{Deadline, Lease, Rx, Segment, Tx, Want};
-use plimsoll_wire::http::answer::CONTINUE;
+use plimsoll_io::{Deadline, Either, Elapsed, Lease, Rx, Segment, Tx, Want, select};
+use plimsoll_wire::http::answer::{CONTINUE, PROCESSING};
 use plimsoll_wire::http::chunked::{ChunkedDecoder, Step};
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::refusal::Refusal;
@@ -110,17 +112,32 @@ impl RequestBody<'_> {
         }
     }
 
-    /// Ready when the peer has ended or broken off while its answer is being made: for an answer that takes
+    /// Waits for `work`; for none of it as soon as the peer has ended or broken off: for an answer that takes
     /// long, and that nobody may want any more (RFC 9112, section 9.5, has connections watched for their
-    /// end). A peer whose next request has come is watched no further. Dropping the future loses nothing.
-    pub async fn gone(&mut self) {
-        if self.state.has_ended() && self.state.unread.is_none() {
-            match self.rx.recv(Want::Head).await {
-                Ok(Some(lease)) => self.state.unread = Some(lease),
-                Ok(None) | Err(_) => return,
+    /// end). A peer whose next request has come is watched no further. The peer is told after each `telling`
+    /// that the work is under way, as by [`RequestBody::telling`]. Dropping the future loses nothing.
+    pub async fn unless_gone<T>(
+        &mut self,
+        telling: Option<Duration>,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let RequestBody { rx, tx, deadline, state, .. } = self;
+        let working = async {
+            match telling {
+                Some(every) => tell(tx, deadline, every, work).await,
+                None => work.await,
             }
+        };
+        match select(gone(rx, state), working).await {
+            Either::Left(()) => None,
+            Either::Right(done) => Some(done),
         }
-        pending().await
+    }
+
+    /// Waits for `work`, and tells the peer after each `every` that it is under way, by a 102 (Processing):
+    /// for peers who know of it, and who wait for no word so much longer than that.
+    pub async fn telling<T>(&mut self, every: Duration, work: impl Future<Output = T>) -> T {
+        tell(self.tx, self.deadline, every, work).await
     }
 
     /// Reads the rest and drops it; false if that is more than is worth it.
@@ -168,6 +185,28 @@ impl RequestBody<'_> {
         self.state.progress = Progress::Broken;
         error
     }
+}
+
+async fn tell<T>(tx: &mut Tx, deadline: &Deadline, every: Duration, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    loop {
+        deadline.after(every);
+        match deadline.within(work.as_mut()).await {
+            Ok(done) => return done,
+            Err(Elapsed) => tx.push(Segment::Static(PROCESSING)),
+        }
+    }
+}
+
+/// Ready when the peer has ended or broken off, and has sent nothing before.
+async fn gone(rx: &mut Rx, state: &mut BodyState) {
+    if state.has_ended() && state.unread.is_none() {
+        match rx.recv(Want::Head).await {
+            Ok(Some(lease)) => state.unread = Some(lease),
+            Ok(None) | Err(_) => return,
+        }
+    }
+    pending().await
 }
 
 impl BodyState {

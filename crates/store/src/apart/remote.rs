@@ -20,7 +20,8 @@ use super::turns::{Turn, Turns};
 use crate::error::{Error, Result};
 use crate::limits::{
     READ_AT_ONCE_BYTES_MAX, STORE_ANSWER_BYTES_MAX, STORE_ANSWER_TIME, STORE_BETWEEN_BYTES_TIME,
-    STORE_CONNECT_TIME, STORE_CONNECTION_KEPT_TIME, STORE_CONNECTIONS_KEPT_MAX, STORE_TRANSFERS_MAX,
+    STORE_CONNECT_TIME, STORE_CONNECTION_KEPT_TIME, STORE_CONNECTIONS_KEPT_MAX, STORE_SILENT_TIME,
+    STORE_TELLS_EVERY, STORE_TRANSFERS_MAX,
 };
 
 /// Where questions are sent.
@@ -111,14 +112,18 @@ impl Remote {
         Request::new(method, target).field("Authorization", self.authorization.as_str())
     }
 
-    /// A client on a connection that was kept, if there is one.
+    /// A client on a connection that was kept, if there is one: the store may be at what it is asked for as
+    /// long as `patience`, if it says so.
     pub(super) fn client(&self, io: &Io, patience: Duration) -> Client {
         let times = Times {
             connect: STORE_CONNECT_TIME,
-            first_byte: patience,
+            first_byte: STORE_SILENT_TIME,
             between_bytes: STORE_BETWEEN_BYTES_TIME,
         };
-        let mut client = Client::new(io, self.place.url.clone()).with_times(times);
+        let interims = patience.as_secs() / STORE_TELLS_EVERY.as_secs();
+        let interims = u32::try_from(interims).unwrap_or(u32::MAX);
+        let client = Client::new(io, self.place.url.clone()).with_times(times);
+        let mut client = client.with_interims(interims);
         if let Some(resolve) = self.place.resolve {
             client = client.with_resolve(resolve(io));
         }

@@ -15,12 +15,12 @@ use std::task::{Poll, Waker};
 use plimsoll_client::http::{Body, Piece, Source};
 use plimsoll_io::{Detached, Io, Segment};
 
-use super::ask::{Ended, Ending, How, NewArrival};
+use super::ask::{Ended, Ending, NewArrival};
 use super::frames;
 use super::remote::{CALL, FILES, Remote, away};
 use super::to_ascii;
 use crate::error::{Error, Result};
-use crate::limits::{HELD_BYTES_MAX, STORE_COUNT_TIME, STORE_LONG_ANSWER_TIME};
+use crate::limits::{HELD_BYTES_MAX, STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME};
 use crate::path::Path;
 use crate::write::{Algorithm, Committed};
 
@@ -183,12 +183,7 @@ async fn send(remote: Arc<Remote>, io: Io, arrival: NewArrival, mut out: Out) ->
     let _turn = remote.transfer(&io).await?;
     let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));
     let request = request.body(Body::Stream { length: None, source: &mut out });
-    // The begin of one that is gone on with takes as long as it is large.
-    let leave_time = match &arrival.how {
-        How::From { .. } => STORE_LONG_ANSWER_TIME,
-        How::Whole(..) | How::GoOn { .. } => STORE_COUNT_TIME,
-    };
-    let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_leave(leave_time);
+    let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_leave(STORE_SILENT_TIME);
     let response = client.send_along(request).await.map_err(|error| away(&error))?;
     remote.told(&io, response).await
 }

@@ -3,7 +3,8 @@
 //! What must hold: a digest that cannot be read is refused, since who sent it wants it checked; the digest of
 //! a file is of the very file that is sent.
 
-use plimsoll_io::{Either, select};
+use std::time::Duration;
+
 use plimsoll_operations::Error;
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::Algorithm;
@@ -45,19 +46,18 @@ pub(crate) fn are_wanted(request: &Request<'_>) -> bool {
 
 /// The answer with the digest of its file, which takes as long as reading all of it. Without, if the client
 /// ends its side meanwhile: it is gone, or has said all that it will, and then goes without what it only
-/// prefers (RFC 9530, section 4).
+/// prefers (RFC 9530, section 4). The client is told after each `telling` that it is being made.
 ///
 /// # Errors
 /// As `making`.
 pub(crate) async fn with(
     request: &mut Request<'_>,
     answer: Answer,
+    telling: Option<Duration>,
     making: impl Future<Output = Result<Vec<u8>, Error>>,
 ) -> Result<Answer, Error> {
-    let digest = match select(request.body.gone(), making).await {
-        Either::Left(()) => return Ok(answer),
-        Either::Right(digest) => digest?,
-    };
+    let Some(digest) = request.body.unless_gone(telling, making).await else { return Ok(answer) };
+    let digest = digest?;
     Ok(match digest.as_slice().try_into() {
         Ok(digest) => answer.field("Repr-Digest", sha256_digest(digest)),
         Err(_) => answer,

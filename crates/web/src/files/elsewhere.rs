@@ -4,7 +4,7 @@
 //! ranges and digests are of the file that is open there. What must hold: a GET of a file is one request to
 //! the store; what the store says of itself is not passed on.
 
-use plimsoll_io::{Either, FileKind, select};
+use plimsoll_io::FileKind;
 use plimsoll_operations::{Caller, Error, Operation, Operations, Reading, Shown, Transfer};
 use plimsoll_proto::http::limits::LISTING_ENTRIES_MAX;
 use plimsoll_proto::http::site::{self, Asked, Manner};
@@ -80,10 +80,10 @@ async fn fetch(
         with_digest.fields.push(("Want-Repr-Digest", text(value)));
     }
     let plain = wanted(request);
-    match select(request.body.gone(), home.get(io, path, with_digest)).await {
+    match request.body.unless_gone(None, home.get(io, path, with_digest)).await {
         // Who ends its side goes without, as of a file that is here.
-        Either::Left(()) => Ok(home.get(io, path, plain).await?),
-        Either::Right(got) => Ok(got?),
+        None => Ok(home.get(io, path, plain).await?),
+        Some(got) => Ok(got?),
     }
 }
 

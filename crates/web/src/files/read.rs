@@ -61,7 +61,8 @@ async fn send(
     let mut answer = site::send(request, found);
     let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
     if let Some(file) = file.filter(|_| is_sent) {
-        match digests::with(request, answer, operations.digest(caller, file, Algorithm::Sha256)).await {
+        let making = operations.digest(caller, file, Algorithm::Sha256);
+        match digests::with(request, answer, None, making).await {
             Ok(with_digest) => answer = with_digest,
             Err(error) => return Ok(transfer.end(Err(error))?),
         }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Io, Listener, Segment, Stream, Want, Work, join};
-use plimsoll_store::{Error, Files, Path, Quota};
+use plimsoll_store::limits::{STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME, STORE_TELLS_EVERY};
+use plimsoll_store::{Error, Expected, Files, Path, Quota, Terms};
 
 use crate::{Front, SECRET, path};
 
-/// A store, or who passes for one.
-struct ByHand(Listener);
+/// A store, or who passes for one, and its clock.
+struct ByHand(Listener, Io);
 
 /// One connection of a front.
 struct Peer {
@@ -53,6 +54,11 @@ impl Peer {
         self.stream.tx.push(Segment::Owned(text.as_bytes().to_vec()));
     }
 
+    /// Nothing else comes.
+    async fn ended(mut self) {
+        assert!(self.stream.rx.recv(Want::Head).await.unwrap().is_none(), "an end, and no reset");
+    }
+
     fn answer(&mut self, json: &str) {
         self.say(&format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{json}", json.len()));
     }
@@ -74,7 +80,7 @@ fn run_with(
     let at = listener.address().clone();
     sim.run(&near.clone(), async move {
         let asking = Front::new(&near, &at, SECRET).await;
-        join(front(asking), store(ByHand(listener))).await;
+        join(front(asking), store(ByHand(listener, far.io()))).await;
     });
     assert_eq!(sim.panics(), Vec::<String>::new());
 }
@@ -92,8 +98,7 @@ async fn close_on_the_second(mut store: ByHand, is_repeated: bool) {
         let mut peer = store.accept().await;
         assert_eq!(peer.question().await, question);
         peer.answer(USAGE);
-        // Nothing else comes.
-        assert!(peer.stream.rx.recv(Want::Head).await.unwrap().is_none());
+        peer.ended().await;
     }
 }
 
@@ -146,7 +151,7 @@ fn a_long_listing_is_read_where_listings_are_and_not_beside_others_of_the_thread
                 peer.question().await;
                 peer.answer(&format!(r#"{{"answer":[{}]}}"#, entries.join(",")));
             }
-            assert!(peer.stream.rx.recv(Want::Head).await.unwrap().is_none(), "an end");
+            peer.ended().await;
         },
         async |Front { io, home }| {
             let Files::Apart(home) = home.files() else { panic!("it is elsewhere") };
@@ -159,6 +164,65 @@ fn a_long_listing_is_read_where_listings_are_and_not_beside_others_of_the_thread
                 "it waits for no turn: {:?}",
                 long.map(|long| long.len())
             );
+        },
+    );
+}
+
+/// Takes an upload up to the frame that commits it.
+async fn take_upload(store: &mut ByHand) -> Peer {
+    let mut peer = store.accept().await;
+    peer.read_to("\r\n\r\n").await;
+    peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+    peer.read_to(r#"{"commit":[]}"#).await;
+    peer
+}
+
+async fn put(Front { io, home }: &Front) -> Result<(), Error> {
+    let upload = home.upload(io, Terms::any(path("a"), Quota::default()), Expected::default()).await?;
+    upload.commit().await.map(drop)
+}
+
+/// Says so often that it is at it.
+async fn say_still(peer: &mut Peer, io: &Io, times: u32) {
+    for _ in 0..times {
+        io.sleep(STORE_TELLS_EVERY).await;
+        peer.say("HTTP/1.1 102 Processing\r\n\r\n");
+    }
+}
+
+#[test]
+fn a_store_that_falls_silent_in_a_commit_is_given_up_and_one_that_is_at_it_is_not() {
+    run(
+        async |mut store| {
+            let silent = take_upload(&mut store).await;
+            let (mut slow, io) = (take_upload(&mut store).await, store.1);
+            drop(silent);
+            say_still(&mut slow, &io, 30).await;
+            slow.answer(r#"{"error":"quota"}"#);
+            slow.ended().await;
+        },
+        async |front| {
+            let begun = front.io.now();
+            assert!(matches!(put(&front).await, Err(Error::Away)));
+            assert!(front.io.now() < begun + 2 * STORE_SILENT_TIME);
+            assert!(matches!(put(&front).await, Err(Error::Quota)), "it is the answer that counts");
+            assert!(front.io.now() > begun + 5 * STORE_SILENT_TIME);
+        },
+    );
+}
+
+#[test]
+fn a_store_that_is_at_it_without_end_is_given_up_too() {
+    run(
+        async |mut store| {
+            let mut peer = store.accept().await;
+            peer.question().await;
+            say_still(&mut peer, &store.1, 100).await;
+        },
+        async |Front { io, home }| {
+            let begun = io.now();
+            assert!(matches!(home.usage(&io).await, Err(Error::Away)));
+            assert!(io.now() < begun + 2 * STORE_LONG_ANSWER_TIME);
         },
     );
 }

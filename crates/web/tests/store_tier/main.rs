@@ -18,7 +18,7 @@ use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
 use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
 use plimsoll_store::apart::{Contents, FILES, Place, QUESTIONS, Wanted};
-use plimsoll_store::limits::STORE_TRANSFERS_MAX;
+use plimsoll_store::limits::{STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
 use plimsoll_store::{
     Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Settings, Store, Terms, What,
 };
@@ -195,6 +195,19 @@ fn connections_that_are_kept_are_for_the_store_that_they_lead_to() {
             assert_eq!(one.get("a").await.unwrap(), b"a");
         });
     }
+}
+
+#[test]
+fn a_store_whose_disk_takes_long_is_waited_for() {
+    let slow = || Faults { offload_delay_max: 4 * STORE_SILENT_TIME, ..Faults::none() };
+    run_with(5, slow, async |[left, _], _, _| {
+        let begun = left.io.now();
+        for (name, length) in [("a", 5), ("b", 500_000)] {
+            left.put(name, &noise(1, length), Condition::none()).await.unwrap();
+        }
+        assert_eq!(left.home.usage(&left.io).await.unwrap().files, 2);
+        assert!(left.io.now() > begun + 4 * STORE_SILENT_TIME, "it did take long");
+    });
 }
 
 /// Files that are on their way until they are dropped: nobody takes them.

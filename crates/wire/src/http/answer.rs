@@ -14,6 +14,11 @@ use crate::decimal::write_decimal;
 /// The interim answer that lets a client send its body (RFC 9110, section 15.2.1).
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
+/// The interim answer that says that what was asked is under way: "This status code SHOULD only be sent when
+/// the server has a reasonable expectation that the request will take significant time to complete" (RFC
+/// 2518, section 10.1).
+pub const PROCESSING: &[u8] = b"HTTP/1.1 102 Processing\r\n\r\n";
+
 /// A head being written: fields in the order of the calls, ended by [`AnswerHead::finish`].
 #[must_use = "a head is not complete before `finish`"]
 #[derive(Debug)]
