@@ -38,17 +38,19 @@ pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::R
     Ok(Operations::new(open_auth(config)?, store, recorder.clone()))
 }
 
-/// The store of this process, in the data folder.
-pub(crate) fn open_store_here(config: &Config) -> anyhow::Result<Store> {
-    open_store(config, store_settings(config))
+/// The store of this process, in the data folder. Where accounts are removed elsewhere, nobody puts their
+/// homes here away, and these say whose they are.
+fn open_store_here(config: &Config) -> anyhow::Result<Store> {
+    open_store(config, !config.fixed.has_accounts_beside_files())
 }
 
 /// As [`open_store_here`], for fronts elsewhere, which have the accounts.
 pub(crate) fn open_store_of_fronts(config: &Config) -> anyhow::Result<Store> {
-    open_store(config, plimsoll_store::Settings { homes_say_whose: true, ..store_settings(config) })
+    open_store(config, true)
 }
 
-fn open_store(config: &Config, settings: plimsoll_store::Settings) -> anyhow::Result<Store> {
+fn open_store(config: &Config, homes_say_whose: bool) -> anyhow::Result<Store> {
+    let settings = plimsoll_store::Settings { homes_say_whose, ..store_settings(config) };
     let data = &config.fixed.data;
     Store::open(&SystemFs, data, settings)
         .with_context(|| format!("cannot open the data folder {}", data.display()))

@@ -1,9 +1,10 @@
 //! Whose a home is: a file beside it with the account's number, and with the name of the directory that has
 //! it.
 //!
-//! It is for a store whose accounts are kept elsewhere: nobody tells it when an account has gone, and its
-//! name may be another's after that. What must hold: a home is opened for one account of one directory alone,
-//! until an operator has moved it away; so it has one lock, and nobody finds another's files in it.
+//! It is for a store whose accounts are kept elsewhere, a front's own among them: nobody tells it when an
+//! account has gone, and its name may be another's after that. What must hold: a home is opened for one
+//! account of one directory alone, until an operator has moved it away; so it has one lock, and nobody finds
+//! another's files in it.
 
 use std::io;
 

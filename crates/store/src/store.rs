@@ -28,8 +28,8 @@ pub struct Settings {
     pub upload_kept_time: std::time::Duration,
     /// Homes whose folders are kept open while nobody uses them. Each takes two descriptors.
     pub homes_open_max: usize,
-    /// Whether each home says whose it is, by the account's number: where accounts are kept elsewhere, and a
-    /// name may come to be another account's while its home is still there.
+    /// Whether each home says whose it is, by the account's number: where accounts are removed elsewhere, and
+    /// a name may come to be another account's while its home is still there.
     pub homes_say_whose: bool,
 }
 

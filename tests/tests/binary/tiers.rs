@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use plimsoll_tests::binary::{Kind, Server, command, until};
+use plimsoll_tests::binary::{Kind, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
 
 const SECRET: &str = "of the tiers, and of nobody else\n";
@@ -131,6 +131,34 @@ fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) 
     until("the log says why", || front.stderr().contains("it does not take the secret"));
 }
 
+fn remove(place: &Place, name: &str) {
+    let mut rm = command();
+    rm.args(["account", "rm", name, "--yes", "--data"]).arg(place.path("accounts"));
+    let said = tool::run(&mut rm).well().text();
+    assert!(said.contains("had no files in") && said.contains("DATA/accounts/alice"), "{said}");
+}
+
+/// Nobody tells a front that an account has gone, but its home says whose it was.
+fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Kind) {
+    let place = Place::new();
+    let _auth = place.auth();
+    let front = place.front(kind, "one");
+    let as_alice = ["--user", ALICE];
+    let put = [&as_alice[..], &["--request", "PUT", "--data-binary", "hers"]].concat();
+    sign_up(&front);
+    assert_eq!(curl(&front, "/files/secret.txt", &put).0, 201);
+    remove(&place, "alice");
+    until("she has gone", || curl(&front, "/api/whoami", &as_alice).0 == 401);
+    sign_up(&front);
+    assert_eq!(curl(&front, "/files/secret.txt", &as_alice).0, 403);
+    assert_eq!(curl(&front, "/files/another", &put).0, 403);
+    until("the log says what to do", || front.stderr().contains("move DATA/accounts/NAME away"));
+    std::fs::rename(place.path("one/accounts/alice"), place.path("one/removed-alice")).unwrap();
+    assert_eq!(curl(&front, "/files/another", &put).0, 201);
+    assert_eq!(curl(&front, "/files/secret.txt", &as_alice).0, 404);
+    assert_eq!(std::fs::read(place.path("one/removed-alice/files/secret.txt")).unwrap(), b"hers");
+}
+
 /// The program of the documents' that knows who people are, and how it is reached.
 fn hook(place: &Place) -> (Running, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -240,6 +268,7 @@ on_each_engine! {
     fronts_of_one_authentication_server_are_as_one,
     while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long,
     a_front_with_another_secret_is_told_nothing_and_its_log_says_why,
+    a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has,
     a_program_of_somebody_elses_can_say_who_people_are,
 }
 

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
+use plimsoll_auth::directory::file_of;
 use plimsoll_engine::{Kind, WhenFull};
 use plimsoll_io::Address;
 
@@ -153,6 +154,13 @@ impl Fixed {
             // Without accounts there is no such folder, and none is made for a log alone.
             self.transfer_log = if self.accounts { in_data } else { Destination::Off };
         }
+    }
+
+    /// Whether the directory of accounts is in the data folder that has their files: who removes an account
+    /// there puts its home away in the same go.
+    pub(crate) fn has_accounts_beside_files(&self) -> bool {
+        let folder = file_of(&self.directory).and_then(|file| file.parent().map(Path::to_owned));
+        self.auth == AuthAt::Embedded && self.store == StoreAt::Local && folder.as_ref() == Some(&self.data)
     }
 
     /// Whether people do what is recorded: with an account, or as guests over FTP.

@@ -26,6 +26,8 @@ use crate::person::shown::{print, print_json};
   plimsoll account rm alice --with-files
 
 The files are moved to DATA/removed/NAME.TIME, where no later account of that name finds them.
+Files at fronts of an authentication server or of a database, and at a storage server, stay where
+they are: no later account gets them, and one of that name gets none until they are moved away.
 It takes a second or two, in which a running server comes to know that the account is disabled.
 JSON: {\"removed\":{\"name\":\"alice\",...},\"files\":\"./plimsoll-data/removed/alice.20261120T134005Z\"};
        files is null if there were none, or if they were deleted")]
@@ -52,13 +54,13 @@ impl Rm {
             return Err(WrongUsage(text.to_owned()).into());
         }
         let (name, yes, with_files) = (self.name, self.yes, self.with_files);
-        let (account, away) = self.at.run(async move |at| {
+        let (account, away, data) = self.at.run(async move |at| {
             let account = at.auth.account(&at.io, &name).await.map_err(refused(&name))?;
             if !yes {
                 ask(&account.name, with_files)?;
             }
             let away = remove(&at, &account).await?;
-            Ok((account, away))
+            Ok((account, away, at.config.fixed.data))
         })?;
         let kept = if with_files { None } else { away.as_ref() };
         if let Some(away) = away.as_ref().filter(|_| with_files) {
@@ -70,7 +72,12 @@ impl Rm {
         let files = match (kept, &away) {
             (Some(kept), _) => format!("Its files are in {}.", kept.display()),
             (None, Some(_)) => "Its files are deleted.".to_owned(),
-            (None, None) => "It had no files.".to_owned(),
+            (None, None) => format!(
+                "It had no files in {}. What fronts or a storage server elsewhere have stays there, in \
+                 DATA/accounts/{}: move it away before somebody else has that name.",
+                data.display(),
+                account.name
+            ),
         };
         print(format!("The account {} is removed. {files}\n", account.name))
     }
