@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_auth::{Argon2Settings, Auth, MemoryDirectory, Permissions, Quota, Secret, Settings, SignUp};
-use plimsoll_io::{Address, FileKind, Fs, Setup};
+use plimsoll_io::{Address, File, FileKind, Fs, Setup};
 use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::HotSet;
@@ -94,15 +94,23 @@ pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
     })
 }
 
-/// The store that is served at an address.
-pub(crate) fn store_at(at: &Address) -> Store {
+/// The store that is served at an address, to which uploads go by way of the folder `spool`, if there is one.
+pub(crate) fn store_at(at: &Address, spool: Option<File>) -> Store {
     let url = format!("http://{at}").parse().expect("an address is a URL's");
     Store::apart(plimsoll_store::apart::Place {
         url,
         secret: SECRET.to_owned().into(),
         directory: String::new(),
+        spool,
         resolve: None,
     })
+}
+
+/// Makes the folder that a front has its uploads wait in.
+pub(crate) fn open_spool(fs: &dyn Fs, data: &Path) -> File {
+    let data = fs.open_root(data).expect("the folder is there");
+    fs.make_folder(&data, b"spool").expect("there is none yet");
+    fs.open_beneath(&data, b"spool").expect("it was made")
 }
 
 /// What a folder holds: files with their bytes, folders with none.

@@ -34,13 +34,20 @@ pub use under::{Engine, under};
 
 /// Makes a test of each behaviour under every engine: `behaviours!(scenario; one, two);`, where `scenario`
 /// is a function that makes the [`Scenario`] and each behaviour an `async fn(Scene)`. With
-/// `behaviours!(scenario and apart; one, two);` also of a front whose accounts' files are at a store apart.
+/// `behaviours!(scenario and apart; one, two);` also of a front whose accounts' files are at a store apart;
+/// with `behaviours!(scenario and spooled; one, two);` both as uploads come, and when all of each has come.
 #[macro_export]
 macro_rules! behaviours {
     ($scenario:ident and apart; $($name:ident),* $(,)?) => {
         $crate::behaviours!($scenario; $($name),*);
         mod apart {
             $(#[test] fn $name() { $crate::under::apart(super::$scenario, super::$name); })*
+        }
+    };
+    ($scenario:ident and spooled; $($name:ident),* $(,)?) => {
+        $crate::behaviours!($scenario and apart; $($name),*);
+        mod spooled {
+            $(#[test] fn $name() { $crate::under::spooled(super::$scenario, super::$name); })*
         }
     };
     ($scenario:ident; $($name:ident),* $(,)?) => {

@@ -34,6 +34,8 @@ pub struct Scenario {
     pub accounts: Option<plimsoll_auth::Settings>,
     /// Whether the accounts' files are at a store apart.
     pub apart: bool,
+    /// Whether uploads wait at the front until all of each has come, on their way to a store apart.
+    pub spool: bool,
     /// How long connections may go on after the order to stop.
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
@@ -70,6 +72,7 @@ impl Default for Scenario {
             classic: None,
             accounts: None,
             apart: false,
+            spool: false,
             grace: Duration::from_secs(20),
             panics: false,
         }

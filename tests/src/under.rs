@@ -12,7 +12,7 @@ use plimsoll_engine::{Connections, Kind, Plan, SystemFs, WhenFull, bind, block_o
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Fs, Io, Setup, Stop};
 
-use crate::accounts::{Accounts, open_store, store_at, store_server};
+use crate::accounts::{Accounts, open_spool, open_store, store_at, store_server};
 use crate::binary::skipped;
 use crate::counted::counted;
 use crate::ftp::ftp;
@@ -64,12 +64,20 @@ pub fn under<F: Future<Output = ()> + 'static>(
 /// Runs `behaviour` against `scenario` where the accounts' files are at a store apart: in the simulator with
 /// fewer seeds, and in a long run for real, too.
 pub fn apart<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
-    let scenario = Scenario { apart: true, ..scenario() };
+    with_a_store(&Scenario { apart: true, ..scenario() }, behaviour);
+}
+
+/// As [`apart`], where uploads wait at the front until all of each has come.
+pub fn spooled<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
+    with_a_store(&Scenario { apart: true, spool: true, ..scenario() }, behaviour);
+}
+
+fn with_a_store<F: Future<Output = ()> + 'static>(scenario: &Scenario, behaviour: fn(Scene) -> F) {
     for seed in every_seed().step_by(APART_EVERY) {
-        simulated(seed, Faults::splits(), &scenario, behaviour);
+        simulated(seed, Faults::splits(), scenario, behaviour);
     }
     if cfg!(feature = "every-engine") {
-        for_real(Engine::Epoll, Kind::Epoll, &scenario, behaviour);
+        for_real(Engine::Epoll, Kind::Epoll, scenario, behaviour);
     }
 }
 
@@ -130,7 +138,8 @@ impl Simulation {
             let mut store = open_store(&**server.disk(), data);
             if scenario.apart {
                 let (at, setup) = (Address::Ip((server.ip(), 7071).into()), store_server(store, &seen.hot));
-                store = store_at(&sim.serve(&server, &at, &setup).expect("the address is free"));
+                let at = sim.serve(&server, &at, &setup).expect("the address is free");
+                store = store_at(&at, scenario.spool.then(|| open_spool(&**server.disk(), data)));
             }
             Accounts::open(store, data, settings)
         });
@@ -237,7 +246,8 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let apart = apart.map(|store| {
         start(kind, store_server(store, &seen.hot), Beside { ftp: None, classic: None }, scenario.grace)
     });
-    let store = apart.as_ref().map(|running| store_at(&running.at)).or(store);
+    let spool = scenario.spool.then(|| open_spool(&SystemFs, data.path()));
+    let store = apart.as_ref().map(|running| store_at(&running.at, spool)).or(store);
     let settings = scenario.accounts.clone().zip(store);
     let accounts = settings.map(|(settings, store)| Accounts::open(store, data.path(), settings));
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());

@@ -15,13 +15,14 @@ use plimsoll_auth::directory::{self, NotOpened};
 use plimsoll_auth::{Argon2Settings, Auth, Directory, Place, Secret};
 use plimsoll_client::http::Url;
 use plimsoll_engine::{Kind, SystemFs, block_on};
+use plimsoll_io::Fs as _;
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_store::{Store, apart};
 use rustix::fs::FlockOperation;
 use zeroize::Zeroizing;
 
 use crate::cli::WrongUsage;
-use crate::config::{AuthAt, Config, Durability, Fixed, StoreAt};
+use crate::config::{AuthAt, Config, Durability, Fixed, Relay, StoreAt};
 use crate::directory_name::directory_name;
 use crate::open_files;
 use crate::resolve::resolve;
@@ -64,8 +65,25 @@ fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
         url: url.clone(),
         secret,
         directory: directory_name(fixed)?,
+        spool: open_spool(fixed)?,
         resolve: Some(resolve),
     }))
+}
+
+/// The folder in which uploads wait until all of each has come, if they do.
+fn open_spool(fixed: &Fixed) -> anyhow::Result<Option<plimsoll_io::File>> {
+    if fixed.relay == Relay::Stream {
+        return Ok(None);
+    }
+    let folder = fixed.data.join("spool");
+    make_data_folder(&folder)?;
+    let opened = empty(&folder).and_then(|()| SystemFs.open_root(&folder));
+    opened.map(Some).with_context(|| format!("cannot empty and open the folder {}", folder.display()))
+}
+
+/// Removes what a server has left that was killed between making a file and taking its name away.
+fn empty(folder: &Path) -> io::Result<()> {
+    std::fs::read_dir(folder)?.try_for_each(|entry| std::fs::remove_file(entry?.path()))
 }
 
 /// Bytes of a secret that can be guessed at.

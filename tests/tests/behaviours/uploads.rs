@@ -296,7 +296,7 @@ async fn each_upload_has_one_line(scene: Scene) {
     assert_eq!((&lines[0]["bytes"], &lines[1]["bytes"]), (&5.into(), &0.into()));
 }
 
-behaviours!(scenario and apart;
+behaviours!(scenario and spooled;
     a_file_is_created_and_then_replaced,
     bodies_may_be_empty_large_or_chunked,
     digests_are_checked_when_they_are_sent,

@@ -23,10 +23,14 @@ fn store_at(place: &Place) -> String {
 }
 
 fn front(place: &Place, kind: Kind, name: &str) -> Server {
+    front_with(place, kind, name, &[])
+}
+
+fn front_with(place: &Place, kind: Kind, name: &str, more: &[&str]) -> Server {
     let mut serve = command();
     serve.args(["serve", "--auth", &place.auth_at(), "--store", &store_at(place), "--secret-file"]);
     serve.arg(place.path("secret")).args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0"]);
-    serve.args(["--ftp", "127.0.0.1:0", "--data"]).arg(place.path(name));
+    serve.args(["--ftp", "127.0.0.1:0", "--data"]).arg(place.path(name)).args(more);
     Server::spawn(serve)
 }
 
@@ -144,6 +148,50 @@ fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(k
     }
 }
 
+/// Bytes that a process has open in files of a folder that have no name any more.
+fn nameless_bytes(pid: u32, folder: &str) -> u64 {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let size = |entry: std::io::Result<std::fs::DirEntry>| {
+        let at = entry.unwrap().path();
+        let name = std::fs::read_link(&at).unwrap_or_default().display().to_string();
+        let is_it = name.contains(folder) && name.ends_with(" (deleted)");
+        std::fs::metadata(&at).ok().filter(|_| is_it).map_or(0, |stat| stat.len())
+    };
+    open.map(size).sum()
+}
+
+fn names_in(folder: PathBuf) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+/// It is on the front's disk alone until all of it has come, and gone with the front.
+fn an_upload_that_is_spooled_is_gone_when_its_front_is_killed(kind: Kind) {
+    let place = Place::new();
+    let (_auth, _store) = (place.auth(), store(&place, kind));
+    let killed = front_with(&place, kind, "one", &["--relay", "spool"]);
+    sign_up(&killed);
+    let bytes = noise(1, 3_000_000);
+    let file = written(&place, "large", &bytes);
+    assert_eq!(put(&killed, &file, "/files/large", &[]).0, 201);
+    assert_eq!(std::fs::read(kept(&place, "large")).unwrap(), bytes);
+    let mut half = killed.visit();
+    let head = "PUT /files/half HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n";
+    // "alice:correct horse"
+    half.send(&format!("{head}Authorization: Basic YWxpY2U6Y29ycmVjdCBob3JzZQ==\r\n\r\n")).unwrap();
+    half.send(&"x".repeat(500_000)).unwrap();
+    until("what came is spooled", || nameless_bytes(killed.pid(), "/spool/") == 500_000);
+    assert_eq!(names_in(place.path("files/accounts/alice/pending")), 0, "the store has nothing of it");
+    killed.signal(Signal::KILL);
+    drop(killed);
+    assert_eq!(names_in(place.path("one/spool")), 0);
+    // As it would be left between the file's making and the end of its name.
+    std::fs::write(place.path("one/spool/left"), "").unwrap();
+    let front = front_with(&place, kind, "one", &["--relay", "spool"]);
+    assert_eq!(names_in(place.path("one/spool")), 0);
+    assert_eq!(get(&front, "/files/half", &[]).0, 404);
+    assert_eq!(put(&front, &file, "/files/half", &[]).0, 201);
+}
+
 /// The peer hears that files cannot be reached, the operator why.
 fn a_front_with_another_secret_reaches_no_files_and_its_log_says_why(kind: Kind) {
     let place = Place::new();
@@ -162,6 +210,7 @@ on_each_engine! {
     fronts_of_one_storage_server_have_the_same_files,
     while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can,
     a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed,
+    an_upload_that_is_spooled_is_gone_when_its_front_is_killed,
     a_front_with_another_secret_reaches_no_files_and_its_log_says_why,
 }
 

@@ -13,7 +13,7 @@ use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
 use super::units::{DAY, Size, Time, size_within, time_within};
-use super::values::{AuthAt, Durability, LogFormat, StoreAt, Threads};
+use super::values::{AuthAt, Durability, LogFormat, Relay, StoreAt, Threads};
 use crate::log_file::Destination;
 
 /// Stands for the data folder in the defaults below it.
@@ -57,6 +57,11 @@ pub(crate) struct Fixed {
     /// server: http://HOST:PORT or unix:PATH
     #[arg(long, value_name = "local|URL", env = "PLIMSOLL_STORE", default_value = "local")]
     pub(crate) store: StoreAt,
+
+    /// How uploads go to a storage server: stream (as they come), or spool (onto this server's disk first,
+    /// and on when all of each has come)
+    #[arg(long, value_name = "stream|spool", env = "PLIMSOLL_RELAY", default_value = "stream")]
+    pub(crate) relay: Relay,
 
     /// The file with the secret that this server and those of its tiers share
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_SECRET_FILE", default_value = SECRET)]

@@ -22,7 +22,7 @@ pub(crate) use live::Live;
 pub(crate) use load::Loaded;
 pub(crate) use sites::SiteFlag;
 pub(crate) use units::{Size, Time};
-pub(crate) use values::{AtMost, AuthAt, Durability, LogFormat, LogLevel, SignUp, StoreAt};
+pub(crate) use values::{AtMost, AuthAt, Durability, LogFormat, LogLevel, Relay, SignUp, StoreAt};
 
 use std::ffi::OsString;
 use std::path::PathBuf;

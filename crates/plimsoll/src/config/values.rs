@@ -83,6 +83,15 @@ impl fmt::Display for StoreAt {
     }
 }
 
+/// How whole uploads go to a storage server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relay {
+    /// As they come.
+    Stream,
+    /// When all of each is on this server's disk.
+    Spool,
+}
+
 /// Who may make an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignUp {
@@ -112,6 +121,7 @@ pub(crate) struct Threads(Option<usize>);
 pub(crate) struct AtMost(pub(crate) Option<u64>);
 
 const DURABILITIES: [(&str, Durability); 2] = [("full", Durability::Full), ("none", Durability::None)];
+const RELAYS: [(&str, Relay); 2] = [("stream", Relay::Stream), ("spool", Relay::Spool)];
 const SIGN_UPS: [(&str, SignUp); 3] =
     [("auto", SignUp::Auto), ("open", SignUp::Open), ("closed", SignUp::Closed)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
@@ -154,7 +164,7 @@ macro_rules! words {
     )* };
 }
 
-words!(Durability: DURABILITIES, SignUp: SIGN_UPS, LogFormat: FORMATS, LogLevel: LEVELS);
+words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, LogFormat: FORMATS, LogLevel: LEVELS);
 
 impl SignUp {
     /// Whether anyone may, where `is_local` says that only programs of this machine can come.

@@ -138,8 +138,11 @@ impl Elsewhere {
     }
 
     pub(crate) async fn upload(&self, io: &Io, terms: &Terms, expected: Expected) -> Result<Upload> {
-        let announced = expected.bytes;
-        self.begin(io, How::Whole(said(terms), expected), (terms.to.clone(), announced, 0)).await
+        let (to, announced) = (terms.to.clone(), expected.bytes);
+        let how = How::Whole(said(terms), expected);
+        let Some(folder) = self.remote.spool() else { return self.begin(io, how, (to, announced, 0)).await };
+        let arrival = NewArrival { owner: self.owner.clone(), how };
+        Upload::begin_spooled(&self.remote, io, arrival, (to, announced, terms.quota.bytes), folder).await
     }
 
     pub(crate) async fn upload_from(

@@ -15,6 +15,7 @@ mod desk;
 mod elsewhere;
 mod frames;
 mod remote;
+mod spool;
 mod trouble;
 mod turns;
 mod upload;

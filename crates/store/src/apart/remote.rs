@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_client::http::{self, Body, Client, Kept, Request, Resolve, Response, Times, Url};
-use plimsoll_io::{Instant, Io, Work};
+use plimsoll_io::{File, Instant, Io, Work};
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
@@ -47,6 +47,9 @@ pub struct Place {
     /// What the directory of accounts is called, if others' accounts may have the same numbers: up to 64
     /// letters and digits. Fronts that have one directory say the same.
     pub directory: String,
+    /// The folder, here, in which whole uploads wait until all of each has come; none if they go on as they
+    /// come.
+    pub spool: Option<File>,
     /// What looks up the name of its host; without, the URL has an IP address or `localhost`.
     pub resolve: Option<fn(&Io) -> Resolve>,
 }
@@ -76,6 +79,10 @@ impl Remote {
 
     pub(super) fn directory(&self) -> &str {
         &self.place.directory
+    }
+
+    pub(super) fn spool(&self) -> Option<&File> {
+        self.place.spool.as_ref()
     }
 
     /// Asks, and waits for the answer.

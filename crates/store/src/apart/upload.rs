@@ -1,4 +1,5 @@
-//! An upload on its way to a store elsewhere: one request, whose body comes as its bytes do.
+//! An upload on its way to a store elsewhere: one request, whose body comes as its bytes do; or, where
+//! uploads are spooled, when all of it is here.
 //!
 //! It does not read from a client's connection. What must hold: nothing is asked of a client before the store
 //! has begun the upload; no more is in memory than the store has room to take; when it is dropped, its
@@ -13,11 +14,12 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use plimsoll_client::http::{Body, Piece, Source};
-use plimsoll_io::{Detached, Io, Segment};
+use plimsoll_io::{Detached, File, Io, Lease, Segment};
 
 use super::ask::{Ended, Ending, NewArrival};
 use super::frames;
 use super::remote::{CALL, FILES, Remote, away};
+use super::spool::Spool;
 use super::to_ascii;
 use crate::error::{Error, Result};
 use crate::limits::{HELD_BYTES_MAX, STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME};
@@ -26,13 +28,23 @@ use crate::write::{Algorithm, Committed};
 
 /// An upload under way.
 pub(crate) struct Upload {
-    /// The request; none once it has ended.
+    /// The request; none once it has ended, or before all has come that is spooled.
     sending: Option<Sending>,
     pipe: Rc<Pipe>,
+    spooled: Option<Spooled>,
     to: Path,
     announced: Option<u64>,
     begun_at: u64,
     bytes: u64,
+}
+
+/// What waits here until all of it has come, and what is to be asked then.
+struct Spooled {
+    spool: Spool,
+    remote: Arc<Remote>,
+    io: Io,
+    arrival: NewArrival,
+    bytes_max: Option<u64>,
 }
 
 /// A request on its way, and what the store has answered.
@@ -90,8 +102,41 @@ impl Upload {
         let pipe = Rc::<Pipe>::default();
         let sending: Sending = Box::pin(send(Arc::clone(remote), io.clone(), arrival, Out(Rc::clone(&pipe))));
         let bytes = begun_at;
-        let mut upload = Upload { sending: Some(sending), pipe, to, announced, begun_at, bytes };
+        let (sending, spooled) = (Some(sending), None);
+        let mut upload = Upload { sending, pipe, spooled, to, announced, begun_at, bytes };
         upload.until(|pipe| pipe.is_open.get()).await?;
+        Ok(upload)
+    }
+
+    /// As [`Upload::begin`], of one whose bytes wait in `folder`, here, until all of them have come.
+    pub(super) async fn begin_spooled(
+        remote: &Arc<Remote>,
+        io: &Io,
+        arrival: NewArrival,
+        (to, announced, bytes_max): (Path, Option<u64>, Option<u64>),
+        folder: &File,
+    ) -> Result<Upload> {
+        // What would be refused is refused before a byte comes; the commit asks again.
+        let asked = Upload::begin(remote, io, arrival.clone(), to.clone(), announced, 0).await?;
+        asked.end(Ending::GiveUp).await?;
+        let spool = Spool::new(io, folder).await?;
+        let spooled = Spooled { spool, remote: Arc::clone(remote), io: io.clone(), arrival, bytes_max };
+        let (pipe, spooled) = (Rc::default(), Some(spooled));
+        Ok(Upload { sending: None, pipe, spooled, to, announced, begun_at: 0, bytes: 0 })
+    }
+
+    /// Sends what was spooled on its way.
+    async fn sent_on(mut self) -> Result<Upload> {
+        let Some(Spooled { spool, remote, io, arrival, .. }) = self.spooled.take() else { return Ok(self) };
+        let mut upload = Upload::begin(&remote, &io, arrival, self.to, self.announced, 0).await?;
+        while upload.bytes < self.bytes {
+            match spool.read(upload.bytes).await? {
+                nothing if nothing.is_empty() => {
+                    return Err(Error::Failed(std::io::ErrorKind::UnexpectedEof.into()));
+                }
+                part => upload.write_all([Lease::owned(part).detach()]).await?,
+            }
+        }
         Ok(upload)
     }
 
@@ -127,11 +172,15 @@ impl Upload {
     }
 
     pub(crate) async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
+        let pieces: Vec<Detached> = pieces.into_iter().collect();
+        self.bytes += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+        if self.announced.is_some_and(|most| self.bytes > most) {
+            return Err(Error::Length);
+        }
+        if let Some(spooled) = &mut self.spooled {
+            return spooled.write_all(pieces).await;
+        }
         for piece in pieces {
-            self.bytes += piece.len() as u64;
-            if self.announced.is_some_and(|most| self.bytes > most) {
-                return Err(Error::Length);
-            }
             for part in piece.chunks(HELD_BYTES_MAX) {
                 let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
                 self.pipe.push(Segment::Owned([&frames::data_head(length), part].concat()));
@@ -141,6 +190,9 @@ impl Upload {
     }
 
     pub(crate) async fn prepare(&mut self) -> Result<()> {
+        if self.spooled.is_some() {
+            return Ok(());
+        }
         self.pipe.push(Segment::Owned(frames::prepare()));
         self.until(Pipe::is_empty).await
     }
@@ -149,7 +201,7 @@ impl Upload {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
-        match self.end(Ending::Commit(digests)).await? {
+        match self.sent_on().await?.end(Ending::Commit(digests)).await? {
             Ended::Committed(committed) => Ok(committed),
             _ => Err(Error::Away),
         }
@@ -163,7 +215,10 @@ impl Upload {
     }
 
     pub(crate) async fn give_up(self) {
-        if let Err(error) = self.end(Ending::GiveUp).await {
+        // Of what is spooled, the store knows nothing.
+        if self.spooled.is_none()
+            && let Err(error) = self.end(Ending::GiveUp).await
+        {
             tracing::info!(%error, "an upload that was given up is settled later");
         }
     }
@@ -175,6 +230,14 @@ impl Upload {
             Some(sending) => sending.await,
             None => Err(Error::InUse),
         }
+    }
+}
+
+impl Spooled {
+    /// No more than the home may have: the store, which weighs it, hears of it late.
+    async fn write_all(&mut self, pieces: Vec<Detached>) -> Result<()> {
+        self.spool.write_all(pieces).await?;
+        if self.bytes_max.is_some_and(|most| self.spool.bytes() > most) { Err(Error::Quota) } else { Ok(()) }
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod by_hand;
+mod spooled;
 
 use std::collections::BTreeMap;
 use std::path::Path as Folder;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use plimsoll_auth::Secret;
 use plimsoll_client::http::{Client, Request, Url};
 use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
-use plimsoll_io::{Address, Existing, Io, Lease, Setup};
+use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
 use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
@@ -94,8 +95,18 @@ impl Front {
     }
 
     async fn on(io: Io, at: &Address, secret: &str, (account, name): (i64, &str)) -> Front {
-        let place =
-            Place { url: url(at), secret: secret.to_owned().into(), directory: String::new(), resolve: None };
+        Front::spooling(io, at, secret, (account, name), None).await
+    }
+
+    async fn spooling(
+        io: Io,
+        at: &Address,
+        secret: &str,
+        (account, name): (i64, &str),
+        spool: Option<File>,
+    ) -> Front {
+        let (secret, directory) = (secret.to_owned().into(), String::new());
+        let place = Place { url: url(at), secret, directory, spool, resolve: None };
         let home = Store::apart(place).home(&io, account, name).await.unwrap();
         Front { io, home }
     }
@@ -315,7 +326,6 @@ fn an_upload_that_a_front_drops_leaves_nothing_and_one_that_is_kept_can_be_gone_
 
 /// Files in alice's pending folder.
 fn pending(disk: &Arc<SimDisk>) -> usize {
-    use plimsoll_io::Fs as _;
     let folder = disk.open_root(Folder::new("/data/accounts/alice/pending")).unwrap();
     disk.names(&folder, usize::MAX).unwrap().len()
 }
