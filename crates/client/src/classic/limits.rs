@@ -1,7 +1,7 @@
 //! Every bound of the client of classic, by name, with its unit last.
 //!
-//! Not here: the length of lines, which stands beside their parser. What must hold: whatever a server can make
-//! wait has a number here.
+//! Not here: the length of lines, which stands beside their parser. What must hold: whatever a server can
+//! make wait has a number here.
 
 use std::time::Duration;
 

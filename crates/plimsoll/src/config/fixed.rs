@@ -35,7 +35,8 @@ pub(crate) struct Fixed {
     #[arg(value_parser = ftp_address)]
     pub(crate) ftp: Vec<SocketAddr>,
 
-    /// Where to listen for classic, one connection a request in lines of text, such as :9000; several may be given
+    /// Where to listen for classic, a connection a request in lines of text, such as :9000; several
+    /// may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_CLASSIC", value_delimiter = ',')]
     pub(crate) classic: Vec<Address>,
 

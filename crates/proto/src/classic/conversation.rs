@@ -195,7 +195,8 @@ impl<'a> Conversation<'a> {
         self.stream.tx.push(Segment::Owned(line));
     }
 
-    /// Ends the connection once all is sent, and the client has heard it: it may have sent more than was read.
+    /// Ends the connection once all is sent and the client has heard it, who may have sent more than was
+    /// read.
     async fn end(&mut self) {
         let limits = &self.shared.settings.limits;
         if drain(&mut self.stream.tx, 0, &self.deadline, limits.send_time).await.is_err() {
