@@ -12,13 +12,14 @@ use rustix::process::Signal;
 use super::lftp::lftp;
 use super::{Served, assert_same, held, home};
 
-/// Kills the server, and starts it again on the same data at the same ports.
+/// Kills the server, and starts it again on the same data, for FTP at the same port. Nobody needs the same
+/// one for HTTP, and another program may have taken it meanwhile.
 fn kill_and_start(served: &mut Served, kind: Kind) {
-    let (http, ftp) = (served.server.at().to_string(), served.server.ftp_at().to_string());
+    let ftp = served.server.ftp_at().to_string();
     served.server.signal(Signal::KILL);
     served.server.ends_within(Duration::from_secs(10));
     let data = served.folder.path().join("data");
-    served.server = Server::on_data(kind, &data, &["--ftp", &ftp, "--http", &http]);
+    served.server = Server::on_data(kind, &data, &["--ftp", &ftp]);
 }
 
 /// Bytes of pending uploads of Alice.
