@@ -113,7 +113,7 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = taken.local_addr().unwrap();
         // Who has it ends each connection at once.
-        let other = std::thread::spawn(move || (0..2).for_each(|_| drop(taken.accept())));
+        let other = std::thread::spawn(move || (0..3).for_each(|_| drop(taken.accept())));
         for spoken in [HTTP, FTP, CLASSIC] {
             let finding = check_one(&Address::Ip(at), &spoken);
             assert_eq!(finding.verdict, Verdict::Fail, "{finding:?}");

@@ -39,18 +39,19 @@ fn set(setting: &str) -> String {
 mod tests {
     use super::*;
     use crate::doctor::Verdict;
+    use crate::doctor::directory::CONNECTIONS;
 
     #[test]
     fn a_server_that_loses_what_it_confirms_or_has_no_room_is_told() {
         let facts = |flush, taken| MysqlFacts {
             version: "10.11.6-MariaDB".to_owned(),
             flush,
-            connections_max: 10,
+            connections_max: 11 + CONNECTIONS,
             connections_taken: taken,
         };
         let verdicts = |facts: &MysqlFacts| [durability(facts).verdict, connections(facts).verdict];
-        assert_eq!(verdicts(&facts(1, 8)), [Verdict::Ok, Verdict::Ok]);
-        assert_eq!(verdicts(&facts(2, 8)), [Verdict::Warn, Verdict::Ok]);
-        assert_eq!(verdicts(&facts(0, 9)), [Verdict::Warn, Verdict::Warn]);
+        assert_eq!(verdicts(&facts(1, 11)), [Verdict::Ok, Verdict::Ok]);
+        assert_eq!(verdicts(&facts(2, 11)), [Verdict::Warn, Verdict::Ok]);
+        assert_eq!(verdicts(&facts(0, 12)), [Verdict::Warn, Verdict::Warn]);
     }
 }

@@ -44,14 +44,15 @@ fn set(setting: &str, value: &str) -> String {
 mod tests {
     use super::*;
     use crate::doctor::Verdict;
+    use crate::doctor::directory::CONNECTIONS;
 
     fn facts() -> PostgresFacts {
         PostgresFacts {
             version: "15.3".to_owned(),
             syncs: true,
             synchronous_commit: "on".to_owned(),
-            connections_max: 10,
-            connections_taken: 8,
+            connections_max: 11 + CONNECTIONS,
+            connections_taken: 11,
         }
     }
 
@@ -66,7 +67,7 @@ mod tests {
         let late = PostgresFacts { synchronous_commit: off, ..facts() };
         assert_eq!(verdicts(&late), [Verdict::Warn, Verdict::Ok]);
         assert_eq!(verdicts(&PostgresFacts { syncs: false, ..late }), [Verdict::Fail, Verdict::Ok]);
-        let full = PostgresFacts { connections_taken: 9, ..facts() };
+        let full = PostgresFacts { connections_taken: 12, ..facts() };
         assert_eq!(verdicts(&full), [Verdict::Ok, Verdict::Warn]);
     }
 }

@@ -60,6 +60,7 @@ fn set(setting: &str) -> String {
 mod tests {
     use super::*;
     use crate::doctor::Verdict;
+    use crate::doctor::directory::CONNECTIONS;
 
     fn facts(appendonly: &str, appendfsync: &str) -> RedisFacts {
         RedisFacts {
@@ -67,8 +68,8 @@ mod tests {
             appendonly: appendonly.to_owned(),
             appendfsync: appendfsync.to_owned(),
             eviction: "noeviction".to_owned(),
-            connections_max: 10,
-            connections_taken: 8,
+            connections_max: 11 + CONNECTIONS,
+            connections_taken: 11,
         }
     }
 
@@ -92,7 +93,7 @@ mod tests {
         let verdicts = |facts: &RedisFacts| [eviction(facts).verdict, connections(facts).verdict];
         assert_eq!(verdicts(&facts("yes", "always")), [Verdict::Ok, Verdict::Ok]);
         let lru = "allkeys-lru".to_owned();
-        let full = RedisFacts { eviction: lru, connections_taken: 9, ..facts("yes", "always") };
+        let full = RedisFacts { eviction: lru, connections_taken: 12, ..facts("yes", "always") };
         assert_eq!(verdicts(&full), [Verdict::Fail, Verdict::Warn]);
         let ttl = "volatile-ttl".to_owned();
         assert_eq!(verdicts(&RedisFacts { eviction: ttl, ..full }), [Verdict::Ok, Verdict::Warn]);
