@@ -1,7 +1,10 @@
 //! The authentication server apart from its fronts: the real programs, killed and started again.
 
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_tests::binary::{Kind, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
@@ -224,43 +227,51 @@ fn the_doctor_of_a_front_asks_its_authentication_server() {
 /// As the first of these servers did it, for a laboratory.
 fn each_question_can_have_a_connection_of_its_own(kind: Kind) {
     let place = Place::new();
-    let auth = place.auth();
-    let accepted = || {
-        let (status, said) = curl_of_socket(&place.path("auth.sock"), "/api/status");
-        assert_eq!(status, 200, "{said}");
-        let told: serde_json::Value = serde_json::from_str(&said).unwrap();
-        told["load"]["connections_accepted"].as_u64().unwrap()
-    };
-    for (each, least, most) in [("false", 0, 15), ("true", 20, u64::MAX)] {
+    let _auth = place.auth();
+    let between = place.path("between.sock");
+    let accepted = count_connections(&between, place.path("auth.sock"));
+    for (each, least, most) in [("false", 0, 15), ("true", 20, usize::MAX)] {
         let mut serve = command();
-        serve.args(["serve", "--auth", &place.auth_at(), "--secret-file"]).arg(place.path("secret"));
-        serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--data"]).arg(place.path(each));
-        let front = Server::spawn({
-            serve.env("PLIMSOLL_LAB_CONNECT_EACH", each);
-            serve
-        });
+        serve.args(["serve", "--auth", &format!("unix:{}", between.display()), "--secret-file"]);
+        serve.arg(place.path("secret")).args([
+            "--engine",
+            &kind.to_string(),
+            "--http",
+            "127.0.0.1:0",
+            "--data",
+        ]);
+        serve.arg(place.path(each)).env("PLIMSOLL_LAB_CONNECT_EACH", each);
+        let front = Server::spawn(serve);
         if each == "false" {
             sign_up(&front);
         }
         let session = log_in(&front);
-        let before = accepted();
+        let before = accepted.load(Ordering::SeqCst);
         for _ in 0..20 {
             assert_eq!(who_am_i(&front, &session), 200);
         }
-        let more = accepted() - before;
+        let more = accepted.load(Ordering::SeqCst) - before;
         assert!((least..=most).contains(&more), "{each}: {more} connections for 20 questions");
     }
-    drop(auth);
 }
 
-/// What curl says of a request to whoever listens at a socket.
-fn curl_of_socket(socket: &Path, target: &str) -> (u16, String) {
-    let mut curl = std::process::Command::new("curl");
-    curl.args(["--silent", "--show-error", "--max-time", "60", "--write-out", "\n%{http_code}"]);
-    let output = curl.arg("--unix-socket").arg(socket).arg(format!("http://auth{target}")).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let (body, status) = text.rsplit_once('\n').unwrap();
-    (status.parse().unwrap(), body.to_owned())
+/// Passes connections on, and counts them.
+fn count_connections(at: &Path, to: PathBuf) -> Arc<AtomicUsize> {
+    let (listener, count) = (UnixListener::bind(at).unwrap(), Arc::<AtomicUsize>::default());
+    let counted = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for near in listener.incoming() {
+            let (near, far) = (near.unwrap(), UnixStream::connect(&to).unwrap());
+            counted.fetch_add(1, Ordering::SeqCst);
+            for (mut from, mut to) in [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)] {
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(std::net::Shutdown::Write);
+                });
+            }
+        }
+    });
+    count
 }
 
 on_each_engine! {
