@@ -9,8 +9,8 @@ mod operator;
 mod rights;
 mod verify;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_io::{Io, NotDone, Work};
 
@@ -39,6 +39,9 @@ pub(crate) struct Keeper {
 struct Shelf {
     directories: Connections,
     changes: Changes,
+    /// Held by who looks for changes made elsewhere, until they are noted: who looks next must not find that
+    /// there is nothing new because another knows already and has not said so.
+    looking: Mutex<()>,
     /// When the last look for changes made elsewhere began.
     looked: AtomicU64,
     /// When what has ended was last forgotten.
@@ -52,6 +55,7 @@ impl Keeper {
         let shelf = Shelf {
             directories: Connections::of(directory),
             changes: Changes::new(),
+            looking: Mutex::new(()),
             looked: AtomicU64::new(0),
             swept: AtomicU64::new(0),
             hashes: AtomicU64::new(0),
@@ -151,6 +155,7 @@ impl Keeper {
 impl Shelf {
     /// Looks for what another process has changed, and forgets what has ended now and then.
     fn look(&self, now: Millis) -> Result<(), Trouble> {
+        let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         self.directories.work(|directory| self.look_at(directory, now))
     }
 
