@@ -6,21 +6,28 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use plimsoll_io::Peer;
+use plimsoll_io::{Cells, Peer};
+
+/// Which cell counts what.
+#[derive(Clone, Copy)]
+enum Count {
+    Open,
+    Accepted,
+    Panicked,
+    Refused,
+    CutOff,
+}
 
 /// Connections of a server: how many are open, have been, and may be.
 #[derive(Debug)]
 pub struct Connections {
-    open: AtomicUsize,
-    accepted: AtomicU64,
-    panicked: AtomicU64,
-    refused: AtomicU64,
-    cut_off: AtomicU64,
+    cells: Cells,
     max: usize,
+    /// Of the process that accepts.
     by_address: Mutex<HashMap<IpAddr, usize>>,
     ended: Condvar,
     waiting: Mutex<()>,
@@ -35,14 +42,18 @@ pub(crate) struct Admitted {
 }
 
 impl Connections {
+    /// How many cells they are counted in.
+    pub const CELLS: usize = Count::CutOff as usize + 1;
+
     /// None yet, `max` at most.
     pub fn new(max: usize) -> Arc<Connections> {
+        Connections::counted_in(Cells::own(Connections::CELLS), max)
+    }
+
+    /// The same, counted in `cells`, of which there are [`Connections::CELLS`].
+    pub fn counted_in(cells: Cells, max: usize) -> Arc<Connections> {
         Arc::new(Connections {
-            open: AtomicUsize::new(0),
-            accepted: AtomicU64::new(0),
-            panicked: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            cut_off: AtomicU64::new(0),
+            cells,
             max,
             by_address: Mutex::default(),
             ended: Condvar::new(),
@@ -51,23 +62,35 @@ impl Connections {
         })
     }
 
+    fn cell(&self, of: Count) -> &AtomicU64 {
+        &self.cells[of as usize]
+    }
+
+    fn read(&self, of: Count) -> u64 {
+        self.cell(of).load(Ordering::Relaxed)
+    }
+
+    fn add(&self, of: Count, more: u64) {
+        self.cell(of).fetch_add(more, Ordering::Relaxed);
+    }
+
     /// How many are open.
     pub fn open(&self) -> usize {
-        self.open.load(Ordering::Relaxed)
+        usize::try_from(self.read(Count::Open)).unwrap_or(usize::MAX)
     }
 
     /// How many were accepted since the start.
     pub fn accepted(&self) -> u64 {
-        self.accepted.load(Ordering::Relaxed)
+        self.read(Count::Accepted)
     }
 
     /// How many were dropped because serving them panicked: each is a defect of the server.
     pub fn panicked(&self) -> u64 {
-        self.panicked.load(Ordering::Relaxed)
+        self.read(Count::Panicked)
     }
 
     pub(crate) fn count_panic(&self) {
-        self.panicked.fetch_add(1, Ordering::Relaxed);
+        self.add(Count::Panicked, 1);
     }
 
     /// How many may be open.
@@ -81,20 +104,20 @@ impl Connections {
 
     /// How many were refused: their address had half of all places, or no worker came to them.
     pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+        self.read(Count::Refused)
     }
 
     pub(crate) fn count_refused(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.add(Count::Refused, 1);
     }
 
     /// How many were cut off because the grace was over.
     pub fn cut_off(&self) -> u64 {
-        self.cut_off.load(Ordering::Relaxed)
+        self.read(Count::CutOff)
     }
 
     pub(crate) fn count_cut_off(&self, connections: usize) {
-        self.cut_off.fetch_add(connections as u64, Ordering::Relaxed);
+        self.add(Count::CutOff, connections as u64);
     }
 
     /// A place for a connection of `peer`; none if its address has half of them already.
@@ -112,8 +135,8 @@ impl Connections {
             }
             *count += 1;
         }
-        self.open.fetch_add(1, Ordering::Relaxed);
-        self.accepted.fetch_add(1, Ordering::Relaxed);
+        self.add(Count::Open, 1);
+        self.add(Count::Accepted, 1);
         Some(Admitted { connections: Arc::clone(self), address })
     }
 
@@ -123,7 +146,7 @@ impl Connections {
         // Before the count is looked at: whoever ends the last one looks at this after it.
         self.is_awaited.store(true, Ordering::SeqCst);
         // How it ended does not matter: either all have gone, or the grace is over.
-        let is_any_open = |(): &mut ()| self.open.load(Ordering::SeqCst) > 0;
+        let is_any_open = |(): &mut ()| self.cell(Count::Open).load(Ordering::SeqCst) > 0;
         let _ = self.ended.wait_timeout_while(waiting, time, is_any_open);
     }
 }
@@ -140,7 +163,7 @@ impl Drop for Admitted {
                 }
             }
         }
-        let is_last = connections.open.fetch_sub(1, Ordering::SeqCst) == 1;
+        let is_last = connections.cell(Count::Open).fetch_sub(1, Ordering::SeqCst) == 1;
         if is_last && connections.is_awaited.load(Ordering::SeqCst) {
             let _waiting = connections.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             connections.ended.notify_all();

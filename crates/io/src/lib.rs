@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod cells;
 mod combine;
 mod deadline;
 mod engine;
@@ -42,6 +43,7 @@ mod time;
 mod transport;
 
 pub use address::{Address, BadAddress};
+pub use cells::Cells;
 pub use combine::{Either, join, select};
 pub use deadline::{Deadline, Elapsed};
 pub use engine::{Engine, Handler, Job, LocalFuture, Setup, Work};

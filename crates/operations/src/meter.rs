@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use plimsoll_io::Cells;
+
 use crate::caller::Protocol;
 use crate::operation::Operation;
 
@@ -18,23 +20,42 @@ const BOUNDS_MICROS: [u64; 19] = [
 const PROTOCOLS: usize = Protocol::ALL.len();
 const OPERATIONS: usize = Operation::ALL.len();
 
-/// Counts of one protocol's one operation.
-#[derive(Debug, Default)]
-struct Count {
-    /// By bucket, each without those below it; the last is above all bounds.
-    buckets: [AtomicU64; BOUNDS_MICROS.len() + 1],
-    micros: AtomicU64,
-    failed: AtomicU64,
-    bytes: AtomicU64,
-}
+/// By bucket, each without those below it; the last is above all bounds.
+const BUCKETS: usize = BOUNDS_MICROS.len() + 1;
+/// Which cell of an operation counts what; those below are its buckets.
+const MICROS: usize = BUCKETS;
+const FAILED: usize = BUCKETS + 1;
+const BYTES: usize = BUCKETS + 2;
+const EACH: usize = BUCKETS + 3;
 
 /// What was counted since the start.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meter {
-    counts: [[Count; OPERATIONS]; PROTOCOLS],
+    /// So many cells for each operation of each protocol.
+    cells: Cells,
+}
+
+impl Default for Meter {
+    fn default() -> Meter {
+        Meter::counted_in(Cells::own(Meter::CELLS))
+    }
 }
 
 impl Meter {
+    /// How many cells it counts in.
+    pub const CELLS: usize = PROTOCOLS * OPERATIONS * EACH;
+
+    /// Counts in `cells`, of which there are [`Meter::CELLS`].
+    pub fn counted_in(cells: Cells) -> Meter {
+        Meter { cells }
+    }
+
+    /// The cells of one protocol's one operation.
+    fn of(&self, protocol: Protocol, operation: Operation) -> &[AtomicU64] {
+        let first = (protocol as usize * OPERATIONS + operation as usize) * EACH;
+        &self.cells[first..first + EACH]
+    }
+
     pub(crate) fn count(
         &self,
         protocol: Protocol,
@@ -43,14 +64,14 @@ impl Meter {
         bytes: u64,
         failed: bool,
     ) {
-        let count = &self.counts[protocol as usize][operation as usize];
+        let cells = self.of(protocol, operation);
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_MICROS.partition_point(|bound| *bound < micros);
-        count.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        count.micros.fetch_add(micros, Ordering::Relaxed);
-        count.bytes.fetch_add(bytes, Ordering::Relaxed);
+        cells[bucket].fetch_add(1, Ordering::Relaxed);
+        cells[MICROS].fetch_add(micros, Ordering::Relaxed);
+        cells[BYTES].fetch_add(bytes, Ordering::Relaxed);
         if failed {
-            count.failed.fetch_add(1, Ordering::Relaxed);
+            cells[FAILED].fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -62,22 +83,22 @@ impl Meter {
             &mut text,
             "plimsoll_operation_failures_total",
             "Operations that were refused, failed or broken off.",
-            |count| &count.failed,
+            FAILED,
         );
         self.write_sums(
             &mut text,
             "plimsoll_operation_bytes_total",
             "Bytes of file contents that operations moved.",
-            |count| &count.bytes,
+            BYTES,
         );
         text
     }
 
-    fn each(&self) -> impl Iterator<Item = (String, &Count)> {
+    fn each(&self) -> impl Iterator<Item = (String, &[AtomicU64])> {
         Protocol::ALL.into_iter().flat_map(move |protocol| {
             Operation::ALL.into_iter().map(move |operation| {
                 let labels = format!("protocol=\"{}\",operation=\"{}\"", protocol.name(), operation.name());
-                (labels, &self.counts[protocol as usize][operation as usize])
+                (labels, self.of(protocol, operation))
             })
         })
     }
@@ -86,9 +107,9 @@ impl Meter {
         const NAME: &str = "plimsoll_operation_duration_seconds";
         let _ = writeln!(text, "# HELP {NAME} Time from the request to the end of its answer.");
         let _ = writeln!(text, "# TYPE {NAME} histogram");
-        for (labels, count) in self.each() {
+        for (labels, cells) in self.each() {
             let mut below = 0;
-            for (bucket, counted) in count.buckets.iter().enumerate() {
+            for (bucket, counted) in cells[..BUCKETS].iter().enumerate() {
                 below += counted.load(Ordering::Relaxed);
                 match BOUNDS_MICROS.get(bucket) {
                     Some(bound) => {
@@ -100,15 +121,15 @@ impl Meter {
                     }
                 }
             }
-            let sum = Seconds(count.micros.load(Ordering::Relaxed));
+            let sum = Seconds(cells[MICROS].load(Ordering::Relaxed));
             let _ = writeln!(text, "{NAME}_sum{{{labels}}} {sum}\n{NAME}_count{{{labels}}} {below}");
         }
     }
 
-    fn write_sums(&self, text: &mut String, name: &str, help: &str, of: fn(&Count) -> &AtomicU64) {
+    fn write_sums(&self, text: &mut String, name: &str, help: &str, cell: usize) {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
-        for (labels, count) in self.each() {
-            let _ = writeln!(text, "{name}{{{labels}}} {}", of(count).load(Ordering::Relaxed));
+        for (labels, cells) in self.each() {
+            let _ = writeln!(text, "{name}{{{labels}}} {}", cells[cell].load(Ordering::Relaxed));
         }
     }
 }

@@ -1,20 +1,32 @@
-//! What a server has done so far, counted by all its threads.
+//! What a server has done so far, counted by all its threads, or by all its processes.
 //!
-//! It is not a metrics system (that comes with its page). What must hold: counting takes no lock.
+//! It is not a metrics system (that comes with its page). What must hold: counting takes no lock; what a
+//! process that is killed has in memory is not counted for ever.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plimsoll_io::Cells;
 use plimsoll_wire::http::status::Status;
 
 use super::limits::MADE_BYTES_MAX;
 
+/// Which cell counts what; those below count answers by the first digit of their status.
+const CLASSES: usize = 6;
+const SENT_BYTES: usize = CLASSES;
+const DROPPED_LOG_LINES: usize = CLASSES + 1;
+
 /// Counts since the start of the server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counters {
-    by_class: [AtomicU64; 6],
-    sent_bytes: AtomicU64,
-    dropped_log_lines: AtomicU64,
+    cells: Cells,
+    /// Of this process, whoever shares the cells: it gives them back when it ends, in whatever way.
     made_bytes: AtomicU64,
+}
+
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters::counted_in(Cells::own(Counters::CELLS))
+    }
 }
 
 /// Bytes of a made body, counted while they are in memory.
@@ -32,27 +44,45 @@ impl Drop for Made<'_> {
 }
 
 impl Counters {
+    /// How many cells they are counted in.
+    pub const CELLS: usize = CLASSES + 2;
+
+    /// Counts in `cells`, of which there are [`Counters::CELLS`].
+    pub fn counted_in(cells: Cells) -> Counters {
+        Counters { cells, made_bytes: AtomicU64::new(0) }
+    }
+
     /// Answers whose status begins with `class` (2 for 2xx).
     pub fn answers(&self, class: usize) -> u64 {
-        self.by_class.get(class).map_or(0, |count| count.load(Ordering::Relaxed))
+        if class < CLASSES { self.read(class) } else { 0 }
+    }
+
+    fn read(&self, cell: usize) -> u64 {
+        self.cells.get(cell).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    fn add(&self, cell: usize, more: u64) {
+        if let Some(count) = self.cells.get(cell) {
+            count.fetch_add(more, Ordering::Relaxed);
+        }
     }
 
     /// Bytes of bodies that were given to the network.
     pub fn sent_bytes(&self) -> u64 {
-        self.sent_bytes.load(Ordering::Relaxed)
+        self.read(SENT_BYTES)
     }
 
     /// Log lines that were dropped because whoever writes them could not follow.
     pub fn dropped_log_lines(&self) -> u64 {
-        self.dropped_log_lines.load(Ordering::Relaxed)
+        self.read(DROPPED_LOG_LINES)
     }
 
     /// Counts lines that the log's sink did not take.
     pub fn drop_log_lines(&self, lines: u64) {
-        self.dropped_log_lines.fetch_add(lines, Ordering::Relaxed);
+        self.add(DROPPED_LOG_LINES, lines);
     }
 
-    /// Counts a made body of `bytes`; none if that is more than a server keeps in memory.
+    /// Counts a made body of `bytes`; none if that is more than a process of a server keeps in memory.
     pub(crate) fn made(&self, bytes: u64) -> Option<Made<'_>> {
         let made = Made { counters: self, bytes };
         // Most answers have none, and all loops share this count.
@@ -61,10 +91,11 @@ impl Counters {
     }
 
     pub(super) fn answered(&self, status: Status, body_bytes: u64) {
-        if let Some(count) = self.by_class.get(usize::from(status.code() / 100)) {
-            count.fetch_add(1, Ordering::Relaxed);
+        let class = usize::from(status.code() / 100);
+        if class < CLASSES {
+            self.add(class, 1);
         }
-        self.sent_bytes.fetch_add(body_bytes, Ordering::Relaxed);
+        self.add(SENT_BYTES, body_bytes);
     }
 }
 
