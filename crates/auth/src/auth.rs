@@ -4,14 +4,17 @@
 //! and nothing is half done; what has changed is never believed for one request more in this process, and
 //! for `TRUST_TIME` at most after another process changed it.
 
+mod beside;
+mod operator;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_client::http::Resolve;
 use plimsoll_io::{Io, LocalFuture, Peer};
 
-use crate::account::{Account, Change, Exported, Permissions, Quota};
-use crate::ask::{Answer, Order, Question};
+use crate::account::Account;
+use crate::ask::{Answer, Question};
 use crate::attempts::{Counts, Source};
 use crate::changes::{Changes, Stamp};
 use crate::courier;
@@ -86,7 +89,13 @@ impl Auth {
     /// verified is remembered, whether anybody may sign up here, and the limits on guessing. Somebody has to
     /// poll [`Auth::courier`].
     pub fn apart(place: Place, settings: Settings) -> Auth {
-        Auth::of(Tier::Apart(Arc::new(Remote::new(place, settings))))
+        Auth::of(Tier::Apart(Arc::new(Remote::new(place, settings, false))))
+    }
+
+    /// Has the process answer that this one belongs to ([`Auth::answer_beside`]): it is asked each time, and
+    /// remembers for all. The rest as with [`Auth::apart`].
+    pub fn beside(place: Place, settings: Settings) -> Auth {
+        Auth::of(Tier::Apart(Arc::new(Remote::new(place, settings, true))))
     }
 
     fn of(tier: Tier) -> Auth {
@@ -119,6 +128,12 @@ impl Auth {
     pub async fn check(&self, io: &Io) -> Result<(), Error> {
         match &self.shared.tier {
             Tier::Here(keeper) => keeper.look(io).await,
+            Tier::Apart(remote) if remote.is_beside() => {
+                match self.answer(io, courier::of_nobody(io)).await {
+                    Ok(_) | Err(Error::NoSession) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
             Tier::Apart(remote) if remote.is_trusted(io.now()) => Ok(()),
             Tier::Apart(_) => Err(Error::Unavailable),
         }
@@ -159,13 +174,24 @@ impl Auth {
     /// [`Error::WrongCredentials`], [`Error::TooManyAttempts`].
     pub async fn log_in(&self, io: &Io, name: &str, password: &Secret, from: &Peer) -> Result<LogIn, Error> {
         let name = account_name(name.as_bytes()).map_err(|_| Error::WrongCredentials)?;
-        let (from, password) = (Source::from(from), password.clone());
+        let (begun, _) = self.begin(io, name, password.clone(), Source::from(from)).await?;
+        Ok(begun)
+    }
+
+    /// As [`Auth::log_in`], with how often the password was set.
+    async fn begin(
+        &self,
+        io: &Io,
+        name: String,
+        password: Secret,
+        from: Source,
+    ) -> Result<(LogIn, i64), Error> {
         let shown = self.shown(io, &name, &password, from).await?;
         let is_known = !matches!(shown.recall, Recall::Nothing);
         let begun = self.ask(io, Question::LogIn { name, password, from, is_known }).await;
         let (begun, version): (LogIn, i64) = self.noting_misses(io, from, begun)?;
         self.remember(&shown, shown.asked.password(begun.account.clone(), version));
-        Ok(begun)
+        Ok((begun, version))
     }
 
     /// Who shows this token: a bearer's or a cookie's.
@@ -335,102 +361,7 @@ impl Auth {
     }
 }
 
-/// The operator's side.
 impl Auth {
-    /// All accounts by name.
-    ///
-    /// # Errors
-    /// [`Error::Busy`], [`Error::Unavailable`].
-    pub async fn accounts(&self, io: &Io) -> Result<Vec<Account>, Error> {
-        self.order(io, Order::Accounts).await
-    }
-
-    /// One account.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn account(&self, io: &Io, name: &str) -> Result<Account, Error> {
-        self.order(io, Order::Account(name.to_owned())).await
-    }
-
-    /// Makes an account.
-    ///
-    /// # Errors
-    /// [`Error::BadName`], [`Error::BadPassword`], [`Error::NameTaken`].
-    pub async fn add(
-        &self,
-        io: &Io,
-        name: &str,
-        password: &Secret,
-        quota: Quota,
-        permissions: Permissions,
-    ) -> Result<Account, Error> {
-        let (name, password) = (name.to_owned(), password.clone());
-        self.order(io, Order::Add { name, password, quota, permissions }).await
-    }
-
-    /// Sets a password and ends all sessions.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::BadPassword`].
-    pub async fn set_password(&self, io: &Io, name: &str, password: &Secret) -> Result<(), Error> {
-        self.order(io, Order::SetPassword { name: name.to_owned(), password: password.clone() }).await
-    }
-
-    /// Sets what an account may store.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn set_quota(&self, io: &Io, name: &str, quota: Quota) -> Result<Account, Error> {
-        self.order(io, Order::Change(name.to_owned(), Change::Quota(quota))).await
-    }
-
-    /// Sets what an account may do.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn set_permissions(&self, io: &Io, name: &str, may: Permissions) -> Result<Account, Error> {
-        self.order(io, Order::Change(name.to_owned(), Change::Permissions(may))).await
-    }
-
-    /// Lets an account log in, or no more; who may not loses the sessions.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn set_enabled(&self, io: &Io, name: &str, is_enabled: bool) -> Result<Account, Error> {
-        self.order(io, Order::Change(name.to_owned(), Change::Enabled(is_enabled))).await
-    }
-
-    /// Removes an account with its sessions and shares, and tells what it was. Its files are the caller's.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn remove(&self, io: &Io, name: &str) -> Result<Account, Error> {
-        self.order(io, Order::Remove(name.to_owned())).await
-    }
-
-    /// All accounts as data, with the hashes of their passwords.
-    ///
-    /// # Errors
-    /// [`Error::Busy`], [`Error::Unavailable`].
-    pub async fn export(&self, io: &Io) -> Result<Vec<Exported>, Error> {
-        self.order(io, Order::Export).await
-    }
-
-    /// Makes an account from data.
-    ///
-    /// # Errors
-    /// [`Error::BadName`], [`Error::NameTaken`], [`Error::BadImport`] if the password is no hash.
-    pub async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
-        self.order(io, Order::Import(account)).await
-    }
-}
-
-impl Auth {
-    async fn order<T: TryFrom<Answer>>(&self, io: &Io, order: Order) -> Result<T, Error> {
-        self.ask(io, Question::Operator(order)).await
-    }
-
     async fn ask<T: TryFrom<Answer>>(&self, io: &Io, question: Question) -> Result<T, Error> {
         let answer = self.answer(io, question).await?;
         T::try_from(answer).map_err(|_| {

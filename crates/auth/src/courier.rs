@@ -47,13 +47,17 @@ enum Unanswered {
 pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>) {
     let post = |patience| Post::new(&remote.place, &io, resolve.clone(), patience);
     let mut all: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
-    for _ in 0..QUICK_CONNECTIONS {
+    // Beside, there is one connection to ask for: it has one question at a time.
+    let (quick, slow) = if remote.is_beside() { (1, 1) } else { (QUICK_CONNECTIONS, SLOW_CONNECTIONS) };
+    for _ in 0..quick {
         all.push(Box::pin(carry_questions(post(QUICK_ANSWER_TIME), &remote, remote.quick())));
     }
-    for _ in 0..SLOW_CONNECTIONS {
+    for _ in 0..slow {
         all.push(Box::pin(carry_questions(post(SLOW_ANSWER_TIME), &remote, remote.slow())));
     }
-    all.push(Box::pin(carry_changes(post(WATCH_ANSWER_TIME), &remote, &io)));
+    if !remote.is_beside() {
+        all.push(Box::pin(carry_changes(post(WATCH_ANSWER_TIME), &remote, &io)));
+    }
     std::future::poll_fn(|cx| {
         // None of them ends.
         for each in &mut all {
@@ -69,17 +73,21 @@ pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>)
 /// # Errors
 /// What is wrong, for an operator.
 pub async fn try_out(place: &Place, io: &Io, resolve: Option<Resolve>) -> Result<(), String> {
-    let mut number = [0; 32];
-    io.entropy(&mut number);
-    let nobody = Question::Session(SessionId(number));
     let told: Result<Told<Answer>, _> =
-        Post::new(place, io, resolve, QUICK_ANSWER_TIME).send(QUESTIONS, &nobody).await;
+        Post::new(place, io, resolve, QUICK_ANSWER_TIME).send(QUESTIONS, &of_nobody(io)).await;
     match told.map_err(|unanswered| unanswered.to_string())? {
         // That there is no such session is known by whoever can look.
         Told::Error(Error::NoSession) => Ok(()),
         Told::Error(error) => Err(error.to_string()),
         Told::Answer(_) => Err("it knows a session that nobody began".to_owned()),
     }
+}
+
+/// A question about a session that nobody began: who can look, knows that there is none.
+pub(crate) fn of_nobody(io: &Io) -> Question {
+    let mut number = [0; 32];
+    io.entropy(&mut number);
+    Question::Session(SessionId(number))
 }
 
 /// Carries one question after the other, on one connection unless each is to have its own.

@@ -30,6 +30,8 @@ pub(crate) struct Remote {
     pub(crate) place: Place,
     settings: InForce,
     changes: Changes,
+    /// Whether it tells no changes, so that it is asked each time.
+    is_beside: bool,
     /// Until when what is remembered is trusted, in nanoseconds of the engine's clock.
     trusted: AtomicU64,
     known: Mutex<Option<Known>>,
@@ -63,11 +65,12 @@ pub(crate) struct Asked {
 }
 
 impl Remote {
-    pub(crate) fn new(place: Place, settings: Settings) -> Remote {
+    pub(crate) fn new(place: Place, settings: Settings, is_beside: bool) -> Remote {
         Remote {
             place,
             settings: InForce::new(settings),
             changes: Changes::new(),
+            is_beside,
             trusted: AtomicU64::new(0),
             known: Mutex::new(None),
             quick: Line::default(),
@@ -85,6 +88,11 @@ impl Remote {
 
     pub(crate) fn changes(&self) -> &Changes {
         &self.changes
+    }
+
+    /// Whether it tells no changes, so that nothing is believed which it was not asked.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.is_beside
     }
 
     /// Whether what is remembered, and was not said to have changed, can be believed.

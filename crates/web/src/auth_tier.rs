@@ -21,12 +21,19 @@ pub struct AuthTier {
     secret: Secret,
     /// Set up by the first who asks: it needs an engine's clock.
     desk: OnceLock<Arc<Desk>>,
+    /// Whether who asks are processes that belong to this one.
+    is_beside: bool,
 }
 
 impl AuthTier {
     /// Answers whoever shows `secret` from `auth`, of which there is no other such tier.
     pub fn new(auth: Auth, secret: Secret) -> Arc<AuthTier> {
-        Arc::new(AuthTier { auth, secret, desk: OnceLock::new() })
+        Arc::new(AuthTier { auth, secret, desk: OnceLock::new(), is_beside: false })
+    }
+
+    /// Answers processes that belong to this one, and show `secret`.
+    pub fn beside(auth: Auth, secret: Secret) -> Arc<AuthTier> {
+        Arc::new(AuthTier { auth, secret, desk: OnceLock::new(), is_beside: true })
     }
 
     async fn serve(&self, request: &mut Request<'_>, path: &[u8]) -> Result<Answer, Refusal> {
@@ -41,6 +48,11 @@ impl AuthTier {
         }
         if request.method() != Method::Post {
             return Err(Refusal::method(request.method(), "POST".to_owned()));
+        }
+        if self.is_beside {
+            let question: Question = json::read(request).await?;
+            let answered = self.auth.answer_beside(request.io, question).await;
+            return Ok(json::answer(Status::OK, &Told::from(answered)));
         }
         let desk = self.desk.get_or_init(|| Desk::new(request.io, self.auth.clone()));
         match path {

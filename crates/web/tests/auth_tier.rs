@@ -67,7 +67,10 @@ fn auth_server(sim: &Sim, host: &Host) -> Address {
 }
 
 fn serve(sim: &Sim, host: &Host, auth: Auth) -> Address {
-    let tier = AuthTier::new(auth, Secret::from(SECRET));
+    serve_tier(sim, host, AuthTier::new(auth, Secret::from(SECRET)))
+}
+
+fn serve_tier(sim: &Sim, host: &Host, tier: Arc<AuthTier>) -> Address {
     let service = Routes::with_api(Vec::new(), status_page(), tier);
     let current = Current::new(Snapshot { limits: Limits::default(), service });
     let setup: Setup = Arc::new(move |io| {
@@ -90,8 +93,12 @@ struct Front {
 
 impl Front {
     fn new(sim: &Sim, name: &str, at: &Address, secret: &str) -> Front {
+        let place = Place { url: url(at), secret: Secret::from(secret) };
+        Front::asking(sim, name, Auth::apart(place, settings()))
+    }
+
+    fn asking(sim: &Sim, name: &str, auth: Auth) -> Front {
         let (host, is_cut) = (sim.host(name), Rc::new(Cell::new(false)));
-        let auth = Auth::apart(Place { url: url(at), secret: Secret::from(secret) }, settings());
         let (io, ticks, cut) = (host.io(), host.io(), Rc::clone(&is_cut));
         let mut courier = auth.courier(&io, None).unwrap();
         let carried = async move {
@@ -425,4 +432,90 @@ async fn look(front: &Front, token: &str, session: Session) {
         Session::Ended => assert_ne!(found, Some(true), "it was confirmed to have ended"),
         Session::Unknown => {}
     }
+}
+
+/// Runs `test` with two processes that belong to one, and with that one's own handle, which has these
+/// limits on guessing.
+fn run_beside(attempts: Option<Attempts>, test: impl AsyncFn([Front; 2], Auth) + Copy + 'static) {
+    for seed in seeds(20) {
+        let sim = Sim::new(seed, Faults::splits());
+        let auth = Auth::here(Box::new(MemoryDirectory::new()), Settings { attempts, ..settings() });
+        let tier = AuthTier::beside(auth.clone(), Secret::from(SECRET));
+        let at = serve_tier(&sim, &sim.host("program"), tier);
+        let fronts = ["left", "right"].map(|name| {
+            let place = Place { url: url(&at), secret: Secret::from(SECRET) };
+            Front::asking(&sim, name, Auth::beside(place, settings()))
+        });
+        sim.run(&sim.host("people"), async move { test(fronts, auth).await });
+        assert_eq!(sim.panics(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_ends_ends_at_once_for_processes_that_belong_to_one() {
+    run_beside(None, async |[left, right], _| {
+        left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let token = right.log_in("alice").await;
+        assert_eq!((left.opens(&token).await, right.opens(&token).await), (Some(true), Some(true)));
+        let shown =
+            right.auth.by_password(&right.io, b"alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let begun = left.io.now();
+        left.log_out(&token).await.unwrap();
+        assert!(left.io.now() - begun < SECOND, "nobody is waited for, also right after the start");
+        assert_eq!((left.opens(&token).await, right.opens(&token).await), (Some(false), Some(false)));
+        let who = left.auth.by_password(&left.io, b"alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        assert!(right.auth.renew(&right.io, &shown).await.is_ok());
+        let (old, new) = (Secret::from(PASSWORD), Secret::from("another horse"));
+        left.auth.change_password(&left.io, &who, &old, &new, &here()).await.unwrap();
+        assert!(matches!(right.auth.renew(&right.io, &shown).await, Err(Error::NoSession)));
+    });
+}
+
+#[test]
+fn a_password_is_hashed_once_for_all_processes_that_belong_to_one() {
+    run_beside(None, async |[left, right], auth| {
+        left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let shows = async |front: &Front, password: &str| {
+            let password = Secret::from(password);
+            front.auth.by_password(&front.io, b"alice", &password, &here()).await.is_ok()
+        };
+        assert!(shows(&left, PASSWORD).await);
+        let hashed = auth.hashes();
+        for front in [&right, &left, &right] {
+            assert!(shows(front, PASSWORD).await);
+        }
+        assert_eq!(auth.hashes(), hashed, "it is remembered for all");
+        assert!(!shows(&right, "another horse").await);
+    });
+}
+
+#[test]
+fn guesses_are_counted_over_all_processes_that_belong_to_one() {
+    run_beside(Settings::default().attempts, async |[left, right], _| {
+        left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
+        let guess = async |front: &Front| {
+            let guessed =
+                front.auth.by_password(&front.io, b"alice", &Secret::from("a guess"), &here()).await;
+            guessed.map(drop).unwrap_err()
+        };
+        let mut guesses = 0;
+        while guess(&left).await == Error::WrongCredentials {
+            guesses += 1;
+            assert!(guesses < 1_000, "there is a limit");
+        }
+        assert!(
+            matches!(guess(&right).await, Error::TooManyAttempts { .. }),
+            "also where nobody has guessed"
+        );
+    });
+}
+
+#[test]
+fn a_process_that_belongs_to_one_finds_out_whether_it_answers_and_orders_nothing() {
+    run_beside(None, async |[left, right], _| {
+        assert_eq!(left.auth.check(&left.io).await, Ok(()));
+        assert_eq!(left.auth.accounts(&left.io).await.unwrap_err(), Error::NotAllowed);
+        right.is_cut.set(true);
+        assert!(right.auth.check(&right.io).await.is_err());
+    });
 }

@@ -1,0 +1,106 @@
+//! The operator's side of the handle: accounts that are added, changed, removed and carried elsewhere.
+//!
+//! It is for whoever has the data, not for those who log in. What must hold: each method is one question,
+//! which the keeper answers.
+
+use plimsoll_io::Io;
+
+use super::Auth;
+use crate::account::{Account, Change, Exported, Permissions, Quota};
+use crate::ask::{Answer, Order, Question};
+use crate::error::Error;
+use crate::secret::Secret;
+
+impl Auth {
+    /// All accounts by name.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Unavailable`].
+    pub async fn accounts(&self, io: &Io) -> Result<Vec<Account>, Error> {
+        self.order(io, Order::Accounts).await
+    }
+
+    /// One account.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn account(&self, io: &Io, name: &str) -> Result<Account, Error> {
+        self.order(io, Order::Account(name.to_owned())).await
+    }
+
+    /// Makes an account.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::BadPassword`], [`Error::NameTaken`].
+    pub async fn add(
+        &self,
+        io: &Io,
+        name: &str,
+        password: &Secret,
+        quota: Quota,
+        permissions: Permissions,
+    ) -> Result<Account, Error> {
+        let (name, password) = (name.to_owned(), password.clone());
+        self.order(io, Order::Add { name, password, quota, permissions }).await
+    }
+
+    /// Sets a password and ends all sessions.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::BadPassword`].
+    pub async fn set_password(&self, io: &Io, name: &str, password: &Secret) -> Result<(), Error> {
+        self.order(io, Order::SetPassword { name: name.to_owned(), password: password.clone() }).await
+    }
+
+    /// Sets what an account may store.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn set_quota(&self, io: &Io, name: &str, quota: Quota) -> Result<Account, Error> {
+        self.order(io, Order::Change(name.to_owned(), Change::Quota(quota))).await
+    }
+
+    /// Sets what an account may do.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn set_permissions(&self, io: &Io, name: &str, may: Permissions) -> Result<Account, Error> {
+        self.order(io, Order::Change(name.to_owned(), Change::Permissions(may))).await
+    }
+
+    /// Lets an account log in, or no more; who may not loses the sessions.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn set_enabled(&self, io: &Io, name: &str, is_enabled: bool) -> Result<Account, Error> {
+        self.order(io, Order::Change(name.to_owned(), Change::Enabled(is_enabled))).await
+    }
+
+    /// Removes an account with its sessions and shares, and tells what it was. Its files are the caller's.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn remove(&self, io: &Io, name: &str) -> Result<Account, Error> {
+        self.order(io, Order::Remove(name.to_owned())).await
+    }
+
+    /// All accounts as data, with the hashes of their passwords.
+    ///
+    /// # Errors
+    /// [`Error::Busy`], [`Error::Unavailable`].
+    pub async fn export(&self, io: &Io) -> Result<Vec<Exported>, Error> {
+        self.order(io, Order::Export).await
+    }
+
+    /// Makes an account from data.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::NameTaken`], [`Error::BadImport`] if the password is no hash.
+    pub async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
+        self.order(io, Order::Import(account)).await
+    }
+
+    async fn order<T: TryFrom<Answer>>(&self, io: &Io, order: Order) -> Result<T, Error> {
+        self.ask(io, Question::Operator(order)).await
+    }
+}
