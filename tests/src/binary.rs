@@ -30,12 +30,21 @@ pub use crate::under::has_a_ring;
 
 /// Makes a test of each function for every real engine, beside others: `on_each_engine!(one, two);`. Under
 /// the engine that nobody has without asking for it, they run in a long run; those that are its exam,
-/// always.
+/// always. `forks` has them run also where each connection is a process.
 #[macro_export]
 macro_rules! on_each_engine {
     ($($name:ident),* $(,)?) => { $crate::on_each_engine!(@ among_others is_long; $($name),*); };
     (alone: $($name:ident),* $(,)?) => { $crate::on_each_engine!(@ alone is_long; $($name),*); };
     (exam: $($name:ident),* $(,)?) => { $crate::on_each_engine!(@ alone has_a_ring; $($name),*); };
+    (forks: $($name:ident),* $(,)?) => {
+        mod forks {
+            $(#[test] fn $name() {
+                let _turn = $crate::binary::among_others();
+                super::$name($crate::binary::Kind::Process);
+            })*
+        }
+        $crate::on_each_engine!(@ among_others is_long; $($name),*);
+    };
     (@ $beside:ident $asked:ident; $($name:ident),*) => {
         mod epoll {
             $(#[test] fn $name() {
@@ -143,6 +152,14 @@ fn with_few_open_files(open_files: u32) -> Command {
     shell
 }
 
+/// The binary as a command, where the system allows its account so few processes. That of an administrator
+/// may have more all the same; others have to count what they run already.
+fn with_few_processes(processes: usize) -> Command {
+    let mut shell = without_settings("bash");
+    shell.args(["-c", &format!("ulimit -u {processes} && exec \"$0\" \"$@\"")]).arg(plimsoll());
+    shell
+}
+
 /// The binary as a command, where the system gives it one core: what it has for each core, it has once.
 pub fn on_one_core() -> Command {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
@@ -226,6 +243,11 @@ impl Server {
     /// The same, where the system allows it `open_files` descriptors and no more.
     pub fn start_with_few_open_files(kind: Kind, root: &Path, args: &[&str], open_files: u32) -> Server {
         Server::start_by(with_few_open_files(open_files), Stdio::null(), kind, root, args)
+    }
+
+    /// The same, where the system says that it may have so few processes.
+    pub fn start_with_few_processes(kind: Kind, root: &Path, processes: usize) -> Server {
+        Server::start_by(with_few_processes(processes), Stdio::null(), kind, root, &[])
     }
 
     /// Serves accounts and nothing else, their files in `data`: log-ins cost next to nothing, and none is

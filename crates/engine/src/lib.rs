@@ -7,7 +7,7 @@
 //!
 //! It is not a runtime for others' code and knows no protocol. What must hold: every engine keeps the
 //! contract of `plimsoll_io` alike; `unsafe` may stand in this crate, each block with its reason, and only
-//! `ring` has any.
+//! `ring`, the fork and the shared page have any.
 
 mod block_on;
 mod clock;
@@ -17,6 +17,7 @@ mod files;
 pub mod limits;
 mod notifier;
 mod offload;
+mod page;
 mod ready;
 mod ring;
 pub mod serve;
@@ -26,6 +27,8 @@ pub use block_on::{block_on, run_all};
 pub use clock::since_start;
 pub use connections::Connections;
 pub use files::{SystemFs, check_kernel};
+pub use page::shared_cells;
 pub use ready::{Bound, bind};
 pub use ring::{NoRing, check_ring};
+pub use serve::process::{Forked, Forking, Master, Orders, Reload, fork_master};
 pub use serve::{Kind, NoWhenFull, Plan, UnknownEngine, WhenFull, serve};

@@ -61,6 +61,16 @@ pub const LAST_WORD_TIME: Duration = Duration::from_secs(1);
 pub const ENDING_PER_WORKER_MAX: usize = 64;
 /// Stack of a thread that serves one connection, in bytes: protocol futures live on the heap.
 pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
+/// Connections of the engine `process`, each of which is a process, where the system would allow more.
+pub const PROCESSES_MAX: u64 = 4096;
+/// Processes and threads that are left of those that the system allows, for the server itself and for others.
+pub const PROCESSES_RESERVED: u64 = 64;
+/// How long after the grace a connection's process may take to end by itself before it is killed.
+pub const OWN_END_TIME: Duration = Duration::from_secs(1);
+/// How long a killed process is waited for: one that waits for a broken disk does not end.
+pub const KILLED_TIME: Duration = Duration::from_secs(5);
+/// How long the fork master may take to do what it is told, such as to read the configuration again.
+pub const ORDER_TIME_MAX: Duration = Duration::from_secs(60);
 /// How often a lookup is tried again when folders are renamed while it runs.
 pub const LOOKUP_TRIES_MAX: u32 = 8;
 /// Of so many bytes of a file, one tells whether they are in memory: systems read ahead by a good part of it.

@@ -22,7 +22,12 @@ pub(crate) struct Offload {
     /// For work of which each piece is short or waits for a disk; none where the thread serves one
     /// connection, which would wait anyway.
     short: Option<Short>,
-    /// For work that takes memory, a core or long: a few at a time under every engine.
+    /// For work that takes memory, a core or long: a few at a time under every engine of one process.
+    long: Option<Long>,
+}
+
+#[derive(Clone)]
+struct Long {
     listings: Arc<Pool>,
     chores: Arc<Pool>,
     passwords: Arc<Pool>,
@@ -36,15 +41,20 @@ struct Short {
 }
 
 impl Offload {
+    /// For a process that serves one connection, and has no other thread.
+    pub(crate) fn alone() -> Offload {
+        Offload { short: None, long: None }
+    }
+
     /// For threads that serve one connection each.
     pub(crate) fn in_place() -> io::Result<Offload> {
         let hashing = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-        Ok(Offload {
-            short: None,
+        let long = Long {
             listings: Pool::start("listings", LISTING_THREADS, LISTING_JOBS_MAX)?,
             chores: Pool::start("chores", CHORE_THREADS, CHORE_JOBS_MAX)?,
             passwords: Pool::start("passwords", hashing, hashing * PASSWORD_JOBS_PER_THREAD_MAX)?,
-        })
+        };
+        Ok(Offload { short: None, long: Some(long) })
     }
 
     /// For threads that must not block.
@@ -62,19 +72,26 @@ impl Offload {
     }
 
     pub(crate) fn submit(&self, work: Work, job: Job) -> Result<(), NotDone> {
-        let pool = match (work, &self.short) {
-            (Work::Listings, _) => &self.listings,
-            (Work::Chores, _) => &self.chores,
-            (Work::Passwords, _) => &self.passwords,
-            (Work::Files, Some(short)) => &short.files,
-            (Work::Writes, Some(short)) => &short.writes,
-            (Work::Directory, Some(short)) => &short.directory,
-            (_, None) => {
+        match self.pool_of(work) {
+            Some(pool) => pool.submit(job),
+            None => {
                 run(job);
-                return Ok(());
+                Ok(())
             }
-        };
-        pool.submit(job)
+        }
+    }
+
+    /// Whose threads do it; nobody's where the caller does it.
+    fn pool_of(&self, work: Work) -> Option<&Pool> {
+        let (short, long) = (self.short.as_ref(), self.long.as_ref());
+        Some(match work {
+            Work::Listings => &long?.listings,
+            Work::Chores => &long?.chores,
+            Work::Passwords => &long?.passwords,
+            Work::Files => &short?.files,
+            Work::Writes => &short?.writes,
+            Work::Directory => &short?.directory,
+        })
     }
 }
 

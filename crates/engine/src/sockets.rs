@@ -14,7 +14,7 @@ use plimsoll_io::{Address, Listener, Peer, Stream};
 
 use crate::limits::RING_ACCEPTS;
 use crate::notifier::Notifier;
-use crate::ready::{self, Bound, Park, Reactor, ReadyListener};
+use crate::ready::{self, Bound, Hangup, Park, Reactor, ReadyListener};
 use crate::ring::{self, Ring, RingListener};
 
 /// How a thread waits for its sockets.
@@ -98,6 +98,14 @@ impl Sockets {
         match self {
             Sockets::Ready(reactor) => Stream::new(ready::Socket::accepted(reactor, fd, peer)),
             Sockets::Ring(ring) => Stream::new(ring::Socket::accepted(ring, fd, peer)),
+        }
+    }
+
+    /// This thread's end of a pipe whose end it waits for; none where work is handed to the kernel.
+    pub(crate) fn hangup(&self, fd: OwnedFd) -> Option<Rc<Hangup>> {
+        match self {
+            Sockets::Ready(reactor) => Some(Hangup::new(reactor, fd)),
+            Sockets::Ring(_) => None,
         }
     }
 

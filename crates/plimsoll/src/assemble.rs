@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, Secret};
-use plimsoll_engine::{Connections, Kind, Plan, WhenFull, serve};
-use plimsoll_io::{Handler, Setup, Stop};
+use plimsoll_engine::{Bound, Connections, Forking, Kind, Orders, Plan, WhenFull, serve};
+use plimsoll_io::{Cells, Handler, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::classic::{self, Classic};
@@ -28,21 +28,21 @@ use plimsoll_web::{AuthTier, StoreTier, Web};
 use crate::config::{AuthAt, Config, Fixed, StoreAt};
 use crate::line_writer::Reopen;
 use crate::listening::Listening;
-use crate::log_file::{Log, Sink};
-use crate::records::Records;
+use crate::records::{Logs, Sinks};
+use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
 use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts, take_data_folder};
-use crate::{hot, open_files, readiness};
+use crate::{forked, hot, open_files, readiness};
 
 /// A server, ready to serve.
 pub(crate) struct Server {
     grace: Duration,
     shared: Arc<Shared>,
     current: Currents,
-    /// The log of requests.
-    access_log: Option<Log>,
-    /// The logs of what people do.
-    logs: Vec<Log>,
+    /// Where lines on requests go.
+    requests: Option<Arc<dyn LogSink>>,
+    /// The logs that this process writes.
+    logs: Logs,
     /// Held as long as it serves.
     _folder: Option<File>,
 }
@@ -85,10 +85,14 @@ struct Accounts {
 /// What a server is made of beside its configuration.
 struct Parts {
     counters: Arc<Counters>,
+    connections: Cells,
     accounts: Option<Accounts>,
     operations: Option<Operations>,
-    records: Records,
-    /// What keeps others out of the data folder, where there has to be one.
+    sinks: Sinks,
+    logs: Logs,
+    /// The data folder, where there has to be one.
+    data: Option<PathBuf>,
+    /// What keeps others out of it; none where another process does.
     folder: Option<File>,
 }
 
@@ -106,60 +110,107 @@ impl Server {
         let counters = Arc::<Counters>::default();
         // First, because the logs may be in it.
         let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
-        let records = Records::open(fixed, &counters)?;
-        let operations = folder.as_ref().map(|_| open_operations(config, &records.recorder)).transpose()?;
+        let logs = Logs::open(fixed)?;
+        let sinks = logs.sinks(&counters);
+        let operations = folder.as_ref().map(|_| open_operations(config, &sinks.recorder)).transpose()?;
         let accounts = operations.as_ref().map(|operations| accounts(operations, fixed));
-        let parts = Parts { counters, accounts, operations, records, folder };
+        let connections = Cells::own(Connections::CELLS);
+        let data = folder.is_some().then(|| fixed.data.clone());
+        let parts = Parts { counters, connections, accounts, operations, sinks, logs, data, folder };
         Server::made_of(parts, config, sites)
+    }
+
+    /// What a fork master serves: it counts where other processes do too, and its logs are written elsewhere.
+    pub(crate) fn of_master(
+        config: &Config,
+        counters: Arc<Counters>,
+        connections: Cells,
+        sinks: Sinks,
+        operations: Option<Operations>,
+    ) -> anyhow::Result<Server> {
+        let data = operations.is_some().then(|| config.fixed.data.clone());
+        let accounts = operations.as_ref().map(|operations| Accounts {
+            store: Some(operations.store().clone()),
+            ..accounts(operations, &config.fixed)
+        });
+        let (logs, folder) = (Logs::default(), None);
+        let parts = Parts { counters, connections, accounts, operations, sinks, logs, data, folder };
+        Server::made_of(parts, config, open_sites(config)?)
+    }
+
+    /// What answers the processes of connections, in the program that they belong to.
+    pub(crate) fn of_desks(
+        config: &Config,
+        auth: Auth,
+        api: Arc<dyn Api>,
+        folder: File,
+    ) -> anyhow::Result<Server> {
+        let accounts = Some(Accounts { auth: Some(auth), store: None, api });
+        Server::of_tier(config, Arc::default(), accounts, Logs::default(), Some(folder))
     }
 
     /// A server that answers fronts elsewhere for accounts, and does nothing else.
     pub(crate) fn of_auth(config: &Config, secret: Secret) -> anyhow::Result<Server> {
         let counters = Arc::<Counters>::default();
-        let records = Records::open(&config.fixed, &counters)?;
+        let logs = Logs::open(&config.fixed)?;
         let auth = open_auth_here(config)?;
         let api = AuthTier::new(auth.clone(), secret);
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
-        let parts = Parts { counters, accounts, operations: None, records, folder: None };
-        Server::made_of(parts, config, Vec::new())
+        Server::of_tier(config, counters, accounts, logs, None)
     }
 
     /// A server that keeps the files of fronts elsewhere, and does nothing else.
     pub(crate) fn of_store(config: &Config, secret: Secret) -> anyhow::Result<Server> {
         let counters = Arc::<Counters>::default();
         let folder = Some(take_data_folder(&config.fixed.data)?);
-        let records = Records::open(&config.fixed, &counters)?;
+        let logs = Logs::open(&config.fixed)?;
         let api = StoreTier::new(open_store_of_fronts(config)?, secret);
         let accounts = Some(Accounts { auth: None, store: None, api });
-        let parts = Parts { counters, accounts, operations: None, records, folder };
+        Server::of_tier(config, counters, accounts, logs, folder)
+    }
+
+    /// A server of one tier, to which no person comes.
+    fn of_tier(
+        config: &Config,
+        counters: Arc<Counters>,
+        accounts: Option<Accounts>,
+        logs: Logs,
+        folder: Option<File>,
+    ) -> anyhow::Result<Server> {
+        let (sinks, connections) = (logs.sinks(&counters), Cells::own(Connections::CELLS));
+        let data = folder.is_some().then(|| config.fixed.data.clone());
+        let operations = None;
+        let parts = Parts { counters, connections, accounts, operations, sinks, logs, data, folder };
         Server::made_of(parts, config, Vec::new())
     }
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
-        let Parts { counters, accounts, operations, records, folder } = parts;
-        let Records { recorder, logs } = records;
+        let Parts { counters, connections, accounts, operations, sinks, logs, data, folder } = parts;
+        let Sinks { requests, recorder } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let shared = Arc::new(Shared {
             engine: fixed.engine,
-            threads: if fixed.engine == Kind::Thread { 1 } else { fixed.threads.number(fixed.engine) },
+            threads: match fixed.engine {
+                Kind::Process | Kind::Thread => 1,
+                Kind::Pool | Kind::Epoll | Kind::Uring => fixed.threads.number(fixed.engine),
+            },
             tiers: tiers_of(fixed, accounts.as_ref(), operations.is_some()),
-            folder: folder.is_some().then(|| fixed.data.clone()),
+            folder: data,
             when_full: fixed.queue,
             hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
-            connections: Connections::new(open_files::connections_max(config, limit)),
+            connections: Connections::counted_in(connections, open_files::connections_max(config, limit)),
             stop: Stop::new(),
             started: Instant::now(),
             accounts,
             ftp: Arc::new(over_ftp(fixed, operations, recorder, &counters)),
             counters,
         });
-        let access_log = fixed.access_log.open_as("access-log")?;
         let current = Currents {
             ftp: Current::new(ftp_settings(config, &sites)),
             classic: Current::new(classic_settings(config, &sites)),
             http: Current::new(shared.snapshot(config, sites)),
         };
-        Ok(Server { grace: fixed.grace.0, shared, current, access_log, logs, _folder: folder })
+        Ok(Server { grace: fixed.grace.0, shared, current, requests, logs, _folder: folder })
     }
 
     pub(crate) fn stop(&self) -> &Stop {
@@ -168,39 +219,60 @@ impl Server {
 
     /// What of it a reload replaces.
     pub(crate) fn reloadable(&self) -> Reloadable {
-        let logs = self.access_log.iter().chain(&self.logs).map(|log| log.writer.reopen()).collect();
+        let logs = self.logs.reopen();
         Reloadable { shared: Arc::clone(&self.shared), current: self.current.clone(), logs }
     }
 
     /// Serves until the order to stop, and until what was begun is done.
     pub(crate) fn serve(self, listening: Listening) -> anyhow::Result<()> {
+        let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
+        let Shared { engine, threads, when_full, .. } = *self.shared;
+        let listeners = self.behind(listening);
+        let served =
+            serve(Plan { engine, threads, when_full, listeners, stop, grace: self.grace, connections });
+        warn_of_cut_off(&self.shared.connections);
+        self.logs.finish();
+        Ok(served?)
+    }
+
+    /// The same in a fork master, as the program orders.
+    pub(crate) fn serve_forked(
+        self,
+        orders: Orders,
+        listening: Listening,
+        reload: Box<dyn FnMut() -> bool>,
+    ) -> anyhow::Result<()> {
+        let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
+        let listeners = self.behind(listening).into_iter();
+        let listeners = listeners.map(|(bound, setup)| (bound, self.asking(setup))).collect();
+        Ok(orders.serve(Forking { listeners, stop, grace: self.grace, connections, reload })?)
+    }
+
+    /// Has a process that serves by `setup` carry its own questions about accounts.
+    fn asking(&self, setup: Setup) -> Setup {
+        match self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.clone()) {
+            Some(auth) => forked::asking(setup, auth),
+            None => setup,
+        }
+    }
+
+    /// The protocol behind each listener.
+    fn behind(&self, listening: Listening) -> Vec<(Bound, Setup)> {
         let (http, ftp) = (self.http(), self.ftp());
         let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
         let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
         let classic = self.classic();
         let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
-        let listeners = http_listeners.chain(ftp_listeners).chain(classic).collect();
-        let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
-        let Shared { engine, threads, when_full, .. } = *self.shared;
-        let plan = Plan { engine, threads, when_full, listeners, stop, grace: self.grace, connections };
-        let served = serve(plan);
-        drop((http, ftp));
-        let cut_off = self.shared.connections.cut_off();
-        if cut_off > 0 {
-            tracing::warn!(connections = cut_off, "the grace was over; who was connected was cut off");
-        }
-        self.access_log.into_iter().chain(self.logs).for_each(Log::finish);
-        Ok(served?)
+        http_listeners.chain(ftp_listeners).chain(classic).collect()
     }
 
     /// What makes HTTP's handler for a thread.
     fn http(&self) -> Setup {
         let counters = Arc::clone(&self.shared.counters);
-        let sink = |log: &Log| Arc::new(Sink { lines: log.writer.lines(), counters: Arc::clone(&counters) });
-        let (sink, current) = (self.access_log.as_ref().map(sink), Arc::clone(&self.current.http));
+        let (sink, current) = (self.requests.clone(), Arc::clone(&self.current.http));
         let hot = Arc::clone(&self.shared.hot);
         Arc::new(move |io| {
-            let log = AccessLog::new(sink.as_ref().map(|sink| Arc::clone(sink) as Arc<dyn LogSink>));
+            let log = AccessLog::new(sink.clone());
             let (current, counters, hot) = (Arc::clone(&current), Arc::clone(&counters), Arc::clone(&hot));
             Rc::new(Http::new(io, current, log, counters, hot)) as Rc<dyn Handler>
         })
@@ -223,9 +295,8 @@ impl Server {
     }
 }
 
-impl Reloadable {
-    /// Puts what a reload may change into effect, all of it or nothing.
-    pub(crate) fn apply(&self, config: &Config) -> anyhow::Result<()> {
+impl Replace for Reloadable {
+    fn apply(&self, config: &Config) -> anyhow::Result<()> {
         let sites = open_sites(config)?;
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.classic.replace(classic_settings(config, &sites));
@@ -236,9 +307,16 @@ impl Reloadable {
         Ok(())
     }
 
-    /// Opens the files of the logs again, which may have been moved away.
-    pub(crate) fn reopen_logs(&self) {
+    fn reopen_logs(&self) {
         self.logs.iter().for_each(Reopen::order);
+    }
+}
+
+/// Says how many connections the end of the grace has cut off.
+pub(crate) fn warn_of_cut_off(connections: &Connections) {
+    let cut_off = connections.cut_off();
+    if cut_off > 0 {
+        tracing::warn!(connections = cut_off, "the grace was over; who was connected was cut off");
     }
 }
 

@@ -24,11 +24,13 @@ const BAR: &str = "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_
 pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::Result<Arc<HotSet>> {
     let fixed = &config.fixed;
     let files_max = open_files::hot_files_max(config, limit);
-    let hot = HotSet::new(HotSettings { bytes_max: fixed.hot_bytes.0, files_max, time: fixed.hot_time.0 });
+    let bytes_max = if fixed.keeps_hot_files() { fixed.hot_bytes.0 } else { 0 };
+    let hot = HotSet::new(HotSettings { bytes_max, files_max, time: fixed.hot_time.0 });
     if fixed.prefetch {
         prefetch(&hot, sites);
     }
-    if let Some(closing) = hot.take_closing() {
+    // A set that keeps nothing closes nothing; and a fork master may have no thread.
+    if let Some(closing) = hot.take_closing().filter(|_| bytes_max > 0) {
         let swept = Arc::downgrade(&hot);
         let named = std::thread::Builder::new().name("hot-set".to_owned());
         named.spawn(move || sweep(&swept, &closing))?;

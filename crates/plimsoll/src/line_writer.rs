@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -84,8 +84,9 @@ impl LineWriter {
 
     /// Writes what waits, and ends; false if the place takes nothing and the last lines are lost.
     pub(crate) fn finish(self) -> bool {
-        let mut told = false;
-        for _ in 0..FINISH_TIME.as_millis() / FINISH_STEP.as_millis() {
+        let (mut told, begun) = (false, Instant::now());
+        // By the clock: where many wait for a core, a step takes several times as long as it says.
+        while begun.elapsed() < FINISH_TIME {
             told = told || !matches!(self.queue.try_send(Piece::End), Err(TrySendError::Full(_)));
             if self.thread.is_finished() {
                 return true;

@@ -10,6 +10,7 @@ mod cli;
 mod config;
 mod directory_name;
 mod doctor;
+mod forked;
 mod hot;
 mod line_writer;
 mod listening;

@@ -3,6 +3,7 @@
 //! It is not the doctor. What must hold: the server uses what the system allows it, and no more; homes and
 //! files that are kept open leave the connections theirs.
 
+use plimsoll_engine::Kind;
 use plimsoll_store::limits::HOMES_OPEN_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -10,10 +11,13 @@ use crate::config::Config;
 
 /// Descriptors that a home takes which is kept open: of its files, and of its pending uploads.
 const EACH_HOME: u64 = 2;
-/// Descriptors that a connection takes beside its own: for the file that it asks for; and, where a session of
-/// FTP may be one, for data (a listener, and then a stream).
+/// Descriptors that a connection takes beside its own: for the file that it asks for; and, where a session
+/// of FTP may be one, for data (a listener, and then a stream).
 const EACH_FILE: u64 = 1;
 const EACH_DATA: u64 = 1;
+/// Connections that a connection's process has to the program, to ask for accounts and files: for questions
+/// with a password and without, and to the files for a request and, over FTP, for a transfer.
+const EACH_ASKS: usize = 4;
 /// The part of all descriptors that homes may take.
 const HOMES_PART: u64 = 4;
 /// The part that files may take which are kept open because they are hot.
@@ -39,16 +43,20 @@ pub(crate) fn homes_max(limit: u64) -> usize {
 
 /// How many hot files may be kept open where `limit` files may be.
 pub(crate) fn hot_files_max(config: &Config, limit: u64) -> u64 {
-    let is_on = config.fixed.hot_bytes.0 > 0;
-    if is_on { config.fixed.hot_files.min(limit / HOT_PART) } else { 0 }
+    if config.fixed.keeps_hot_files() { config.fixed.hot_files.min(limit / HOT_PART) } else { 0 }
 }
 
 /// How many connections there may be where `limit` files may be open.
 pub(crate) fn connections_max(config: &Config, limit: u64) -> usize {
     let homes = if config.fixed.accounts { homes_max(limit) as u64 * EACH_HOME } else { 0 };
     let data = if config.fixed.ftp.is_empty() { 0 } else { EACH_DATA };
-    let kept = homes + hot_files_max(config, limit);
-    config.fixed.engine.connections_max(limit - kept, EACH_FILE + data)
+    let left = limit - homes - hot_files_max(config, limit);
+    let most = config.fixed.engine.connections_max(left, EACH_FILE + data);
+    if config.fixed.engine == Kind::Process && config.fixed.accounts {
+        // Each process has its own, but the program, which they ask, has one limit for all.
+        return most.min(Kind::Epoll.connections_max(left, EACH_FILE) / EACH_ASKS).max(1);
+    }
+    most
 }
 
 #[cfg(test)]
@@ -67,6 +75,14 @@ mod tests {
         assert_eq!(connections_max(&with_homes, 1 << 20), ((1 << 20) - 2_048 - 1_024 - 64) / 2);
         let cold = Config::of(&["--engine", "epoll", "--hot-bytes", "0"]);
         assert_eq!(connections_max(&cold, 1_024), (1_024 - 256 - 64) / 2);
+    }
+
+    #[test]
+    fn processes_have_their_own_and_ask_a_program_that_has_one_limit() {
+        let process =
+            |more: &[&str]| connections_max(&Config::of(&[&["--engine", "process"], more].concat()), 1_024);
+        assert_eq!(process(&[]), (1_024 - 256 - 64) / 2 / 4);
+        assert!(process(&["--accounts", "false"]) > process(&[]));
     }
 
     #[test]

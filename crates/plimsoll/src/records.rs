@@ -1,49 +1,76 @@
-//! The logs of what people do, and the recorder that writes to them: the same for every protocol.
+//! The logs of requests and of what people do, and the ways of a server's threads to them.
 //!
-//! It is neither the log of requests nor the operator's. What must hold: a log is opened only where something
-//! can be recorded; lines that are lost are counted.
+//! It is not the operator's log. What must hold: a log is opened only where something can be recorded; lines
+//! that are lost are counted.
 
 use std::sync::Arc;
 
 use plimsoll_operations::{LineSink, Meter, Recorder};
-use plimsoll_proto::http::Counters;
+use plimsoll_proto::http::{Counters, LogSink};
 
 use crate::config::Fixed;
-use crate::line_writer::{LineWriter, Lines};
-use crate::log_file::{Destination, Log};
+use crate::line_writer::{Lines, Reopen};
+use crate::log_file::{self, Log};
 
-/// What records operations, and what writes that.
-pub(crate) struct Records {
-    pub(crate) recorder: Recorder,
-    pub(crate) logs: Vec<Log>,
+/// The logs that are on.
+#[derive(Default)]
+pub(crate) struct Logs {
+    pub(crate) requests: Option<Log>,
+    pub(crate) transfers: Option<Log>,
+    pub(crate) xferlog: Option<Log>,
 }
 
-/// The way of a server's threads to such a log.
+/// The ways to them.
+pub(crate) struct Sinks {
+    /// That of requests over HTTP.
+    pub(crate) requests: Option<Arc<dyn LogSink>>,
+    /// What records operations, whatever the protocol.
+    pub(crate) recorder: Recorder,
+}
+
+/// The way of a server's threads to a log of operations.
 struct Sink {
     lines: Lines,
     counters: Arc<Counters>,
 }
 
-impl Records {
+impl Logs {
     /// Opens the logs that are on, where somebody does what has a line.
-    pub(crate) fn open(fixed: &Fixed, counters: &Arc<Counters>) -> anyhow::Result<Records> {
-        let mut logs = Vec::new();
-        let mut open = |destination: &Destination, name: &'static str| -> anyhow::Result<_> {
-            let log = destination.open_as(name)?;
-            let sink = log.as_ref().map(|log| sink(&log.writer, counters));
-            logs.extend(log);
-            Ok(sink)
-        };
-        let (log, xferlog) = match fixed.has_operations() {
-            true => (open(&fixed.transfer_log, "transfer-log")?, open(&fixed.xferlog, "xferlog")?),
+    pub(crate) fn open(fixed: &Fixed) -> anyhow::Result<Logs> {
+        let (transfers, xferlog) = match fixed.has_operations() {
+            true => (fixed.transfer_log.open_as("transfer-log")?, fixed.xferlog.open_as("xferlog")?),
             false => (None, None),
         };
-        Ok(Records { recorder: Recorder::new(Arc::<Meter>::default(), log, xferlog), logs })
+        Ok(Logs { requests: fixed.access_log.open_as("access-log")?, transfers, xferlog })
     }
-}
 
-fn sink(log: &LineWriter, counters: &Arc<Counters>) -> Arc<dyn LineSink> {
-    Arc::new(Sink { lines: log.lines(), counters: Arc::clone(counters) })
+    /// The ways of this process to them.
+    pub(crate) fn sinks(&self, counters: &Arc<Counters>) -> Sinks {
+        let of_requests = |log: &Log| {
+            let sink = log_file::Sink { lines: log.writer.lines(), counters: Arc::clone(counters) };
+            Arc::new(sink) as Arc<dyn LogSink>
+        };
+        let of_operations = |log: &Log| {
+            Arc::new(Sink { lines: log.writer.lines(), counters: Arc::clone(counters) }) as Arc<dyn LineSink>
+        };
+        let (transfers, xferlog) =
+            (self.transfers.as_ref().map(of_operations), self.xferlog.as_ref().map(of_operations));
+        Sinks {
+            requests: self.requests.as_ref().map(of_requests),
+            recorder: Recorder::new(Arc::<Meter>::default(), transfers, xferlog),
+        }
+    }
+
+    /// Orders to open them again.
+    pub(crate) fn reopen(&self) -> Vec<Reopen> {
+        let all = [&self.requests, &self.transfers, &self.xferlog];
+        all.into_iter().flatten().map(|log| log.writer.reopen()).collect()
+    }
+
+    /// Writes what waits, and ends.
+    pub(crate) fn finish(self) {
+        [self.requests, self.transfers, self.xferlog].into_iter().flatten().for_each(Log::finish);
+    }
 }
 
 impl LineSink for Sink {

@@ -58,7 +58,7 @@ fn open_store(config: &Config, homes_say_whose: bool) -> anyhow::Result<Store> {
 }
 
 /// The storage server at `url`, which may be away now.
-fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
+pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
     let secret = read_secret(fixed)?;
     let secret = Zeroizing::new(String::from_utf8_lossy(secret.bytes()).into_owned());
     Ok(Store::apart(apart::Place {
@@ -90,7 +90,7 @@ fn empty(folder: &Path) -> io::Result<()> {
 const SECRET_BYTES_MIN: usize = 16;
 
 /// The auth tier that the configuration names: in this process, or elsewhere.
-fn open_auth(config: &Config) -> anyhow::Result<Auth> {
+pub(crate) fn open_auth(config: &Config) -> anyhow::Result<Auth> {
     match &config.fixed.auth {
         AuthAt::Embedded => open_auth_here(config),
         AuthAt::Apart(url) => {

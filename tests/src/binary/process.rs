@@ -25,6 +25,37 @@ pub fn threads_named(pid: u32, prefix: &str) -> usize {
     names.filter(|name| name.starts_with(prefix)).count()
 }
 
+/// The processes that `pid` has made, also those that have ended and were not waited for.
+pub fn children(pid: u32) -> Vec<u32> {
+    let all = fs::read_dir("/proc").expect("the system tells about processes");
+    let numbers = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let mut children: Vec<u32> = numbers.filter(|child| parent(*child) == Some(pid)).collect();
+    children.sort_unstable();
+    children
+}
+
+/// Who made `pid`, if that is there: it may have ended between the two looks.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // "pid (name) state parent", and the name may be anything.
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
+
+/// Whether `pid` is there and has not ended.
+pub fn is_running(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// The sockets that `pid` has, by their numbers in the system.
+pub fn sockets(pid: u32) -> Vec<String> {
+    let all = fs::read_dir(format!("/proc/{pid}/fd")).expect("the process is there");
+    // A descriptor may be closed between the two looks.
+    let places = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let told = places.map(|place| place.display().to_string());
+    told.filter(|place| place.starts_with("socket:")).collect()
+}
+
 /// The most memory that `pid` has had resident so far, in KiB.
 pub fn peak_kib(pid: u32) -> u64 {
     field(&read(pid, "status"), "VmHWM:")

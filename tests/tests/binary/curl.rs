@@ -323,7 +323,7 @@ fn the_ten_requests(kind: Kind) {
     assert_eq!(listed(&bob), serde_json::json!([]), "another's is not");
 }
 
-on_each_engine!(
+on_each_engine!(forks:
     the_ten_requests,
     get_and_head,
     ranges,
@@ -333,8 +333,16 @@ on_each_engine!(
     a_precompressed_sibling_is_sent_and_unpacked,
     a_connection_is_kept_for_the_next_url,
     http_1_0_is_served_and_closed,
-    a_unix_socket_serves_the_same,
     a_successor_keeps_the_unix_socket,
     several_addresses_serve_at_once,
     many_downloads_at_once,
 );
+
+// One is killed and followed by another at once, and processes end a moment after a program that is killed.
+mod one_process {
+    use plimsoll_tests::on_each_engine;
+
+    use super::a_unix_socket_serves_the_same;
+
+    on_each_engine!(a_unix_socket_serves_the_same);
+}

@@ -183,12 +183,20 @@ fn held_transfers_begin_together(kind: Kind) {
     });
 }
 
-on_each_engine!(
+on_each_engine!(forks:
     the_greeting_tells_guests_what_to_type,
     a_transfer_over_ftp_is_logged_twice_and_counted,
     a_session_keeps_the_settings_that_it_began_with,
     guests_without_a_site_are_refused_by_a_reload,
     guests_need_no_accounts,
     an_idle_session_ends,
-    held_transfers_begin_together,
 );
+
+// It counts in one process, and is refused where there are several.
+mod one_process {
+    use plimsoll_tests::on_each_engine;
+
+    use super::held_transfers_begin_together;
+
+    on_each_engine!(held_transfers_begin_together);
+}

@@ -35,6 +35,7 @@ mod person;
 mod pipelines;
 mod pool;
 mod prefetch;
+mod processes;
 mod ready;
 mod reload;
 mod service_manager;

@@ -49,7 +49,7 @@ fn a_server_that_drains_is_not_ready(kind: Kind) {
     assert!(String::from_utf8(refused.body).unwrap().contains("about to end"));
 }
 
-on_each_engine!(
+on_each_engine!(forks:
     a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended,
     a_server_that_drains_is_not_ready,
 );

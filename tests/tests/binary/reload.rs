@@ -208,7 +208,7 @@ fn a_terminal_that_goes_away_ends_the_server(kind: Kind) {
     assert_eq!(server.ends_within(Duration::from_secs(10)).code(), Some(0), "{}", server.stderr());
 }
 
-on_each_engine!(
+on_each_engine!(forks:
     a_connection_keeps_the_configuration_that_it_began_with,
     reloads_under_load_disturb_nobody,
     a_configuration_that_is_wrong_changes_nothing,

@@ -183,7 +183,7 @@ fn logs_that_nobody_reads_hold_nothing_up(kind: Kind) {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-on_each_engine!(
+on_each_engine!(forks:
     sigterm_drains,
     sigint_drains,
     a_second_signal_ends_at_once,

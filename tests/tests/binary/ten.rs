@@ -44,4 +44,4 @@ fn a_mix_that_cannot_be_lived_is_refused_with_what_to_write() {
     assert_eq!(done.status.code(), Some(2), "{}", done.stderr);
 }
 
-on_each_engine!(users_live_the_ten_requests);
+on_each_engine!(forks: users_live_the_ten_requests);

@@ -4,6 +4,7 @@
 //! a hint that a system call is worth trying, so a stale or a missed one costs a call and never a byte.
 
 mod address;
+mod hangup;
 mod listener;
 mod park;
 mod reactor;
@@ -11,6 +12,7 @@ mod socket;
 
 pub use address::{Bound, bind};
 pub(crate) use address::{connected, local_address, peer_of, start_connect};
+pub(crate) use hangup::Hangup;
 pub(crate) use listener::{ReadyListener, is_that_connections};
 pub(crate) use park::Park;
 pub(crate) use reactor::Reactor;

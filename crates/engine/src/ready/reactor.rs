@@ -14,6 +14,7 @@ use std::time::Duration;
 use plimsoll_io::Pool;
 use plimsoll_io::limits::{BODY_BLOCK_BYTES, DISCARD_BYTES_MAX, HEAD_BLOCK_BYTES};
 
+use super::hangup::Hangup;
 use super::listener::Accepting;
 use super::park::{EpollSet, Hint, Interest, Park, wait_in_poll};
 use super::socket::Socket;
@@ -24,6 +25,7 @@ enum Source {
     Vacant,
     Socket(Weak<Socket>),
     Listener(Weak<Accepting>),
+    Hangup(Weak<Hangup>),
 }
 
 enum Parked {
@@ -152,6 +154,7 @@ impl Reactor {
         match alive {
             Some(Alive::Socket(socket)) => socket.on_ready(hint),
             Some(Alive::Listener(listener)) => listener.on_ready(),
+            Some(Alive::Hangup(hangup)) => hangup.on_ready(),
             None => {}
         }
     }
@@ -171,6 +174,14 @@ impl Reactor {
         let listener = make(token);
         self.sources.borrow_mut()[token] = Source::Listener(Rc::downgrade(&listener));
         listener
+    }
+
+    /// As [`Reactor::add_socket`].
+    pub(super) fn add_hangup(&self, make: impl FnOnce(usize) -> Rc<Hangup>) -> Rc<Hangup> {
+        let token = self.claim();
+        let hangup = make(token);
+        self.sources.borrow_mut()[token] = Source::Hangup(Rc::downgrade(&hangup));
+        hangup
     }
 
     /// Has events of a socket told from now on; what is so already is told at once. Where poll(2) is asked,
@@ -218,6 +229,7 @@ impl Reactor {
 enum Alive {
     Socket(Rc<Socket>),
     Listener(Rc<Accepting>),
+    Hangup(Rc<Hangup>),
 }
 
 impl Source {
@@ -226,6 +238,7 @@ impl Source {
             Source::Vacant => None,
             Source::Socket(socket) => socket.upgrade().map(Alive::Socket),
             Source::Listener(listener) => listener.upgrade().map(Alive::Listener),
+            Source::Hangup(hangup) => hangup.upgrade().map(Alive::Hangup),
         }
     }
 }
@@ -235,6 +248,7 @@ impl AsFd for Alive {
         match self {
             Alive::Socket(socket) => socket.as_fd(),
             Alive::Listener(listener) => listener.as_fd(),
+            Alive::Hangup(hangup) => hangup.as_fd(),
         }
     }
 }
@@ -246,6 +260,7 @@ fn waiting((token, source): (usize, &Source)) -> Option<(usize, Alive, Interest)
     let interest = match &alive {
         Alive::Socket(socket) => socket.interest(),
         Alive::Listener(listener) => listener.interest(),
+        Alive::Hangup(hangup) => hangup.interest(),
     };
     (interest.read || interest.write).then_some((token, alive, interest))
 }

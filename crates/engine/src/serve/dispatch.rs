@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use plimsoll_io::{Either, Io, Peer, select};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_error;
+use rustix::net::{RecvFlags, recv};
 
 use crate::connections::{Admitted, Connections};
 use crate::driver::Driver;
@@ -55,6 +58,19 @@ pub(super) fn accept_all(
 /// Who is always ready for one more.
 pub(super) fn always(_: &mut Context<'_>) -> Poll<()> {
     Poll::Ready(())
+}
+
+/// Whether the peer has left again: without a word, or with a reset, whatever it had said before. A thread,
+/// or even a process, costs more than a client's connect and close, so a flood of those would hold up
+/// everybody who comes after.
+pub(super) fn has_gone(accepted: &Accepted) -> bool {
+    let looked = recv(&accepted.fd, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+    // What came before a reset can be read after it.
+    !matches!(looked, Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR)) || is_reset(accepted)
+}
+
+fn is_reset(accepted: &Accepted) -> bool {
+    !matches!(socket_error(&accepted.fd), Ok(Ok(())))
 }
 
 async fn next(

@@ -7,6 +7,7 @@
 mod dispatch;
 mod loops;
 mod pool;
+pub(crate) mod process;
 mod queue;
 mod thread;
 mod worker;
@@ -29,6 +30,9 @@ use crate::sockets::Wait;
 /// A kind of engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
+    /// A process for each connection. It serves by [`fork_master`](process::fork_master), because only a
+    /// process with one thread can be forked, and by [`serve()`] nothing.
+    Process,
     /// A thread for each connection.
     Thread,
     /// So many threads, each of which serves one connection at a time; others wait in a queue.
@@ -41,17 +45,19 @@ pub enum Kind {
 
 /// A name that is no engine's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no engine {0:?}: write auto, thread, pool, epoll or uring")]
+#[error("there is no engine {0:?}: write auto, process, thread, pool, epoll or uring")]
 pub struct UnknownEngine(String);
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 4] = [Kind::Thread, Kind::Pool, Kind::Epoll, Kind::Uring];
+    pub const ALL: [Kind; 5] = [Kind::Process, Kind::Thread, Kind::Pool, Kind::Epoll, Kind::Uring];
 
     /// How many connections may be open where `open_files` descriptors may: each takes its socket, and can
-    /// have as many as `beside` more for what it does.
+    /// have as many as `beside` more for what it does. Those of a process are its own; there may be as many
+    /// connections as processes.
     pub fn connections_max(self, open_files: u64, beside: u64) -> usize {
         let own = match self {
+            Kind::Process => return process::connections_max(),
             // Its thread has a bell.
             Kind::Thread | Kind::Pool => 2,
             Kind::Epoll | Kind::Uring => 1,
@@ -63,7 +69,7 @@ impl Kind {
     /// How many threads there are for connections on a machine of so many cores, unless the operator says.
     pub fn threads(self, cores: usize) -> usize {
         match self {
-            Kind::Thread => 1,
+            Kind::Process | Kind::Thread => 1,
             Kind::Pool => cores.saturating_mul(WORKERS_PER_CORE),
             Kind::Epoll | Kind::Uring => cores,
         }
@@ -79,7 +85,7 @@ impl Kind {
 
     pub(crate) fn wait(self) -> Wait {
         match self {
-            Kind::Thread | Kind::Pool => Wait::Ready(Park::Poll),
+            Kind::Process | Kind::Thread | Kind::Pool => Wait::Ready(Park::Poll),
             Kind::Epoll => Wait::Ready(Park::Epoll),
             Kind::Uring => Wait::Ring,
         }
@@ -87,7 +93,7 @@ impl Kind {
 
     pub(crate) fn offload(self) -> io::Result<Offload> {
         match self {
-            Kind::Thread | Kind::Pool => Offload::in_place(),
+            Kind::Process | Kind::Thread | Kind::Pool => Offload::in_place(),
             Kind::Epoll | Kind::Uring => Offload::pooled(),
         }
     }
@@ -96,6 +102,7 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Kind::Process => "process",
             Kind::Thread => "thread",
             Kind::Pool => "pool",
             Kind::Epoll => "epoll",
@@ -110,6 +117,7 @@ impl FromStr for Kind {
     fn from_str(name: &str) -> Result<Kind, UnknownEngine> {
         match name {
             "auto" | "epoll" => Ok(Kind::Epoll),
+            "process" => Ok(Kind::Process),
             "thread" => Ok(Kind::Thread),
             "pool" => Ok(Kind::Pool),
             "uring" => Ok(Kind::Uring),
@@ -172,6 +180,8 @@ pub struct Plan {
     pub connections: Arc<Connections>,
 }
 
+const FORKED_ONLY: &str = "the engine process serves by a fork master, which has to be made first";
+
 /// Serves until the order to stop, and then until the last connection has ended or the grace is over.
 ///
 /// # Errors
@@ -179,6 +189,7 @@ pub struct Plan {
 pub fn serve(plan: Plan) -> io::Result<()> {
     plan.engine.check()?;
     match plan.engine {
+        Kind::Process => Err(io::Error::new(io::ErrorKind::Unsupported, FORKED_ONLY)),
         Kind::Thread => thread::serve(plan),
         Kind::Pool => pool::serve(plan),
         Kind::Epoll | Kind::Uring => loops::serve(plan),

@@ -8,11 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_io::{Setup, Stop};
-use rustix::io::Errno;
-use rustix::net::sockopt::socket_error;
-use rustix::net::{RecvFlags, recv};
 
-use super::dispatch::{Accepted, accept_all, always};
+use super::dispatch::{Accepted, accept_all, always, has_gone};
 use super::{Kind, Plan};
 use crate::connections::Connections;
 use crate::driver::Driver;
@@ -63,18 +60,6 @@ fn serve_apart(accepted: Accepted, own: Own) {
     if let Err(error) = started {
         tracing::warn!(%error, "no thread for a connection; it was dropped");
     }
-}
-
-/// Whether the peer has left again: without a word, or with a reset, whatever it had said before. A thread
-/// costs more than a client's connect and close, so a flood of those would hold up everybody who comes after.
-fn has_gone(accepted: &Accepted) -> bool {
-    let looked = recv(&accepted.fd, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-    // What came before a reset can be read after it.
-    !matches!(looked, Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR)) || is_reset(accepted)
-}
-
-fn is_reset(accepted: &Accepted) -> bool {
-    !matches!(socket_error(&accepted.fd), Ok(Ok(())))
 }
 
 fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {

@@ -15,12 +15,16 @@ use crate::config::{Config, Loaded, unknown_variables};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
 use crate::reloading::{self, Reloading};
+use crate::stopping;
 use crate::tiers::read_secret;
-use crate::{service_manager, stopping};
 
 /// Fronts have many connections, which stay or carry what is slow, and its workers would be all taken.
 const NO_POOL: &str = "a pool of workers is soon taken by the connections that fronts keep; choose \
                        --engine epoll, uring or thread";
+
+/// What a tier has, one process has.
+const NO_PROCESS: &str = "a process for each connection would have to share what a tier has, which it \
+                          cannot so far; choose --engine epoll, uring or thread";
 
 /// What one tier has that another has not.
 pub(super) struct Alone {
@@ -42,8 +46,10 @@ impl Alone {
         let log = log.context("cannot start the log")?;
         plimsoll_engine::check_kernel()?;
         config.fixed.engine.check()?;
-        if config.fixed.engine == Kind::Pool {
-            return Err(WrongUsage(NO_POOL.to_owned()).into());
+        match config.fixed.engine {
+            Kind::Pool => return Err(WrongUsage(NO_POOL.to_owned()).into()),
+            Kind::Process => return Err(WrongUsage(NO_PROCESS.to_owned()).into()),
+            Kind::Thread | Kind::Epoll | Kind::Uring => {}
         }
         let secret = read_secret(&config.fixed)?;
         if self.check_only {
@@ -53,11 +59,9 @@ impl Alone {
         let server = (self.open)(config, secret)?;
         let addresses = listening.addresses();
         stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
-        let status = format!("answering at {}", addresses.urls().join(", "));
-        let (parts, level) = (server.reloadable(), log.level());
-        let reloading = Reloading { loaded: loaded.clone(), parts, level, status: status.clone() };
-        reloading::watch(reloading, server.stop().clone()).context("cannot watch for signals")?;
-        service_manager::ready(&status);
+        let (parts, level) = (Box::new(server.reloadable()), log.level());
+        let status = reloading::status("answering", &addresses);
+        Reloading { loaded: loaded.clone(), parts, level, status }.watch(server.stop())?;
         warn(config);
         say(&(self.greeting)(config, &addresses))?;
         let served = server.serve(listening).context("the server ended early");

@@ -24,12 +24,14 @@ pub(super) fn what_would_be_done(config: &Config) -> String {
         lines.extend(of_accounts(config));
     }
     let threads = match fixed.engine {
+        Kind::Process => "a process per connection".to_owned(),
         Kind::Thread => "a thread per connection".to_owned(),
         Kind::Pool => format!("workers: {}, queue {}", fixed.threads.number(fixed.engine), fixed.queue),
         Kind::Epoll | Kind::Uring => format!("loops: {}", fixed.threads.number(fixed.engine)),
     };
     lines.push(("run", format!("engine {}, {threads}, grace {}", fixed.engine, fixed.grace)));
-    if fixed.hot_bytes.0 > 0 {
+    // Where processes serve, it is the program that keeps them, of accounts.
+    if fixed.hot_bytes.0 > 0 && (fixed.engine != Kind::Process || fixed.accounts) {
         let (bytes, files, time) = (fixed.hot_bytes, fixed.hot_files, fixed.hot_time);
         lines.push((
             "keep",

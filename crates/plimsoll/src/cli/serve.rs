@@ -8,17 +8,18 @@ use std::io::{IsTerminal as _, Write as _};
 use anyhow::Context as _;
 use clap::Args;
 use clap::builder::Resettable;
+use plimsoll_engine::Kind;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
 use crate::cli::check::what_would_be_done;
 use crate::cli::greeting::greeting;
-use crate::config::{Config, Configured, Loaded, unknown_variables};
+use crate::config::{Config, Configured, unknown_variables};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
 use crate::reloading::{self, Reloading};
 use crate::sites::open_sites;
-use crate::{service_manager, stopping};
+use crate::{forked, stopping};
 
 /// Serve accounts and their files, and folders to anyone, over HTTP, FTP and classic
 #[derive(Args)]
@@ -48,6 +49,10 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = self.configured.load()?;
+        forked::check(&loaded.config)?;
+        if loaded.config.fixed.engine == Kind::Process && !self.check {
+            return forked::serve(loaded, greet);
+        }
         let config = &loaded.config;
         let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
         let log = log.context("cannot start the log")?;
@@ -62,7 +67,9 @@ impl Serve {
         let server = Server::new(config, sites)?;
         let addresses = listening.addresses();
         stopping::watch(server.stop(), &addresses.http).context("cannot watch for signals")?;
-        watch_for_reloads(loaded.clone(), &server, &log, &addresses)?;
+        let (parts, level) = (Box::new(server.reloadable()), log.level());
+        let status = reloading::status("serving", &addresses);
+        Reloading { loaded: loaded.clone(), parts, level, status }.watch(server.stop())?;
         greet(config, &addresses)?;
         let served = server.serve(listening).context("the server ended early");
         log.finish();
@@ -74,21 +81,6 @@ impl Serve {
 fn check_logs(config: &Config) -> anyhow::Result<()> {
     config.fixed.access_log.check_as("access-log")?;
     config.fixed.xferlog.check_as("xferlog")
-}
-
-fn watch_for_reloads(
-    loaded: Loaded,
-    server: &Server,
-    log: &OperatorLog,
-    addresses: &Addresses,
-) -> anyhow::Result<()> {
-    let status = format!("serving at {}", addresses.urls().join(", "));
-    let (parts, level) = (server.reloadable(), log.level());
-    let reloading = Reloading { loaded, parts, level, status: status.clone() };
-    reloading::watch(reloading, server.stop().clone()).context("cannot watch for signals")?;
-    // Now, because the service manager may ask for a reload from here on.
-    service_manager::ready(&status);
-    Ok(())
 }
 
 fn greet(config: &Config, addresses: &Addresses) -> anyhow::Result<()> {

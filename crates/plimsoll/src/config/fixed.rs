@@ -80,7 +80,8 @@ pub(crate) struct Fixed {
     pub(crate) durability: Durability,
 
     /// What runs connections: auto, epoll (a loop per core), uring (the same
-    /// on io_uring), thread (a thread per connection) or pool (so many threads, and a queue)
+    /// on io_uring), thread (a thread per connection), pool (so many threads, and a queue) or process (a
+    /// process per connection)
     #[arg(long, env = "PLIMSOLL_ENGINE", default_value = "auto")]
     pub(crate) engine: Kind,
 
@@ -172,6 +173,11 @@ impl Fixed {
     /// Whether people do what is recorded: with an account, or as guests over FTP.
     pub(crate) fn has_operations(&self) -> bool {
         self.accounts || !self.ftp.is_empty()
+    }
+
+    /// Whether files are kept ready. A process for each connection would keep them for itself alone.
+    pub(crate) fn keeps_hot_files(&self) -> bool {
+        self.hot_bytes.0 > 0 && self.engine != Kind::Process
     }
 
     /// Whether only programs of this machine can come.

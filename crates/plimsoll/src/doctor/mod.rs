@@ -16,6 +16,7 @@ mod memory;
 mod open_files;
 mod outgoing;
 mod ports;
+mod processes;
 mod queue;
 mod report;
 mod space;
@@ -73,9 +74,10 @@ impl Finding {
 }
 
 /// Every check, in the order in which it is told.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 15] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 16] = [
     kernel::check,
     open_files::check,
+    processes::check,
     queue::check,
     outgoing::check,
     congestion::check,

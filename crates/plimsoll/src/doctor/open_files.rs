@@ -2,6 +2,8 @@
 //!
 //! It leaves the limit as it was for everybody else. What must hold: it counts as the server does.
 
+use plimsoll_engine::Kind;
+
 use super::Finding;
 use crate::config::Config;
 use crate::open_files;
@@ -16,6 +18,10 @@ const ASKED_LEAST: u64 = 65_536;
 const TRIED: std::ops::RangeInclusive<u32> = 6..=30;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
+    if config.fixed.engine == Kind::Process {
+        // Each connection has a process' limit for itself, which is never so low.
+        return Vec::new();
+    }
     let soft = open_files::soft();
     vec![judge(soft, open_files::raise(), config)]
 }

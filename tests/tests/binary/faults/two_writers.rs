@@ -79,4 +79,4 @@ fn two_people_write_one_path(kind: Kind) {
     until_nothing_is_pending(data.path(), "alice");
 }
 
-on_each_engine!(two_people_write_one_path);
+on_each_engine!(forks: two_people_write_one_path);

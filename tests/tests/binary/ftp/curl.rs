@@ -122,7 +122,7 @@ fn it_is_served_over_ipv6(kind: Kind) {
     }
 }
 
-on_each_engine!(
+on_each_engine!(forks:
     files_go_up_and_down_in_every_way,
     what_was_broken_off_is_gone_on_with,
     commands_are_sent_beside,

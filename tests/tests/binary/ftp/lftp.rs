@@ -50,4 +50,4 @@ fn a_file_is_got_in_segments_and_by_patterns(kind: Kind) {
     assert!(std::fs::read(got.join("large.bin")).unwrap() == bytes);
 }
 
-on_each_engine!(a_folder_is_mirrored_up_and_down, a_file_is_got_in_segments_and_by_patterns);
+on_each_engine!(forks: a_folder_is_mirrored_up_and_down, a_file_is_got_in_segments_and_by_patterns);

@@ -15,4 +15,4 @@ fn pythons_own_client_goes_through_it(kind: Kind) {
     assert_eq!(done.text(), "done\n", "{}", done.stderr);
 }
 
-on_each_engine!(pythons_own_client_goes_through_it);
+on_each_engine!(forks: pythons_own_client_goes_through_it);

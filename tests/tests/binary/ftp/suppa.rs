@@ -70,4 +70,4 @@ fn a_program_in_rust_goes_through_it(kind: Kind) {
     assert!(super::held(&served.home()).is_empty());
 }
 
-on_each_engine!(a_program_in_rust_goes_through_it);
+on_each_engine!(forks: a_program_in_rust_goes_through_it);

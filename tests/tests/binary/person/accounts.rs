@@ -27,7 +27,7 @@ fn an_account_is_made_used_and_left(kind: Kind) {
     alice.fails(&["whoami"], 1, &["Not logged in"]);
 }
 
-on_each_engine!(an_account_is_made_used_and_left);
+on_each_engine!(forks: an_account_is_made_used_and_left);
 
 fn sessions(person: &Person) -> Vec<PathBuf> {
     let read = std::fs::read_dir(person.state().join("plimsoll/sessions"));

@@ -24,7 +24,7 @@ fn files_come_back_as_they_were_sent(kind: Kind) {
     assert_eq!(lines(alice.types(&["ls"])), ["empty", "large"]);
 }
 
-on_each_engine!(files_come_back_as_they_were_sent);
+on_each_engine!(forks: files_come_back_as_they_were_sent);
 
 #[test]
 fn what_cannot_be_sent_is_told_with_the_next_step() {

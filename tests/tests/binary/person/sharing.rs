@@ -25,7 +25,7 @@ fn a_share_is_given_used_and_taken_back(kind: Kind) {
     alice.fails(&["unshare", "report", "bob"], 1, &["not shared", "plimsoll shares"]);
 }
 
-on_each_engine!(a_share_is_given_used_and_taken_back);
+on_each_engine!(forks: a_share_is_given_used_and_taken_back);
 
 #[test]
 fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {

@@ -1,0 +1,251 @@
+//! Lines of logs on their way from the processes of connections to the program, which writes them.
+//!
+//! It writes no log itself. What must hold: a line arrives whole or is counted as lost; who hands lines over
+//! waits for a bounded time, and never for whoever reads a log: the program takes them in as they come, and
+//! loses them itself where a log's place is slow.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use plimsoll_operations::LineSink;
+use plimsoll_proto::http::{Counters, LogSink};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::line_writer::Lines;
+
+/// How long a process waits where the program has not taken in what others have handed over.
+const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
+/// Bytes of lines that are handed over at once; more would not go through the socket, whatever its room.
+const PIECE_BYTES_MAX: usize = 128 * 1024;
+/// How long the end waits for what is still under way, and how often it looks.
+const FINISH_TIME: Duration = Duration::from_secs(2);
+const FINISH_STEP: Duration = Duration::from_millis(2);
+
+/// Which log lines belong to. The number goes before them.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(super) enum Which {
+    Operator,
+    Requests,
+    Transfers,
+    Xferlog,
+}
+
+/// The end that processes hand lines over at.
+#[derive(Clone)]
+pub(super) struct Sender(Arc<OwnedFd>);
+
+/// The program's end.
+pub(super) struct Receiver(OwnedFd);
+
+/// The way of lines to one log.
+#[derive(Clone)]
+pub(super) struct Way {
+    sender: Sender,
+    which: Which,
+    counters: Arc<Counters>,
+}
+
+/// Where the program writes lines, by log.
+pub(super) struct Writers {
+    pub(super) operator: Lines,
+    pub(super) requests: Option<Lines>,
+    pub(super) transfers: Option<Lines>,
+    pub(super) xferlog: Option<Lines>,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// The thread that takes lines in.
+pub(super) struct Receiving(JoinHandle<()>);
+
+/// A socket that keeps pieces apart, and tells its reader when the last who could send has gone.
+pub(super) fn pair() -> io::Result<(Sender, Receiver)> {
+    let (sender, receiver) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    Ok((Sender(Arc::new(sender)), Receiver(receiver)))
+}
+
+impl Sender {
+    /// The way to one log; what is lost on it is counted.
+    pub(super) fn to(&self, which: Which, counters: &Arc<Counters>) -> Way {
+        Way { sender: self.clone(), which, counters: Arc::clone(counters) }
+    }
+}
+
+impl Way {
+    /// Hands whole lines over; whether they went.
+    fn hand_over(&self, lines: &[u8]) -> bool {
+        let piece = [&[self.which as u8][..], lines].concat();
+        if piece.len() > PIECE_BYTES_MAX {
+            return false;
+        }
+        match self.send(&piece) {
+            Err(Errno::AGAIN) => {
+                self.wait_for_room();
+                self.send(&piece).is_ok()
+            }
+            sent => sent.is_ok(),
+        }
+    }
+
+    fn send(&self, piece: &[u8]) -> Result<(), Errno> {
+        send(&*self.sender.0, piece, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map(drop)
+    }
+
+    fn wait_for_room(&self) {
+        let mut fds = [PollFd::new(&*self.sender.0, PollFlags::OUT)];
+        // Whatever comes of it, it is tried once more.
+        let _ = poll(&mut fds, Timespec::try_from(ROOM_TIME_MAX).ok().as_ref());
+    }
+
+    fn take(&self, lines: &[u8]) {
+        if !self.hand_over(lines) {
+            self.counters.drop_log_lines(count_of(lines));
+        }
+    }
+}
+
+fn count_of(lines: &[u8]) -> u64 {
+    lines.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+impl LogSink for Way {
+    fn take(&self, lines: Vec<u8>) {
+        Way::take(self, &lines);
+    }
+}
+
+impl LineSink for Way {
+    fn take(&self, line: Vec<u8>) {
+        Way::take(self, &line);
+    }
+}
+
+/// For the operator's log: each of its events is one write. What does not fit is lost.
+impl Write for Way {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.hand_over(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Way {
+    type Writer = Way;
+
+    fn make_writer(&self) -> Way {
+        self.clone()
+    }
+}
+
+impl Receiver {
+    /// Takes lines in, on a thread of its own, until nobody can send any more.
+    pub(super) fn start(self, writers: Writers) -> io::Result<Receiving> {
+        let named = std::thread::Builder::new().name("lines".to_owned());
+        Ok(Receiving(named.spawn(move || self.take_in(&writers))?))
+    }
+
+    fn take_in(&self, writers: &Writers) {
+        let mut piece = vec![0; PIECE_BYTES_MAX];
+        loop {
+            match recv(&self.0, &mut piece[..], RecvFlags::empty()) {
+                Ok((0, _)) => return,
+                Ok((bytes, _)) => writers.take(piece[0], &piece[1..bytes]),
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    tracing::error!(%error, "the lines of connections' logs cannot be taken in any more");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Writers {
+    fn take(&self, which: u8, lines: &[u8]) {
+        let log = match which {
+            0 => Some(&self.operator),
+            1 => self.requests.as_ref(),
+            2 => self.transfers.as_ref(),
+            _ => self.xferlog.as_ref(),
+        };
+        let lost = log.is_none_or(|log| log.hand_over(lines.to_vec()).is_err());
+        if lost && which != Which::Operator as u8 {
+            self.counters.drop_log_lines(count_of(lines));
+        }
+    }
+}
+
+impl Receiving {
+    /// Waits until the last line has been taken in: the processes that could send have ended.
+    pub(super) fn finish(self) {
+        let begun = Instant::now();
+        while begun.elapsed() < FINISH_TIME {
+            if self.0.is_finished() {
+                return;
+            }
+            std::thread::sleep(FINISH_STEP);
+        }
+        tracing::warn!("a process of a connection does not end; its last lines are lost");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line_writer::LineWriter;
+
+    #[test]
+    fn lines_come_to_the_log_that_they_are_of_and_the_end_waits_for_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sender, receiver) = pair().unwrap();
+        let counters = Arc::<Counters>::default();
+        let (operator, requests) = (folder.path().join("operator"), folder.path().join("requests"));
+        let writer_to = |path: &std::path::PathBuf| {
+            let path = path.clone();
+            let open =
+                move || -> io::Result<Box<dyn Write + Send>> { Ok(Box::new(std::fs::File::create(&path)?)) };
+            LineWriter::start("test", Box::new(open), Box::new(|_| {})).unwrap()
+        };
+        let (of_operator, of_requests) = (writer_to(&operator), writer_to(&requests));
+        let writers = Writers {
+            operator: of_operator.lines(),
+            requests: Some(of_requests.lines()),
+            transfers: None,
+            xferlog: None,
+            counters: Arc::clone(&counters),
+        };
+        let receiving = receiver.start(writers).unwrap();
+        let mut log = sender.to(Which::Operator, &counters);
+        log.write_all(b"started\n").unwrap();
+        LogSink::take(&sender.to(Which::Requests, &counters), b"one\ntwo\n".to_vec());
+        LineSink::take(&sender.to(Which::Xferlog, &counters), b"to nowhere\n".to_vec());
+        drop((log, sender));
+        receiving.finish();
+        assert!(of_operator.finish() && of_requests.finish());
+        let read = |path| std::fs::read_to_string(path).unwrap();
+        assert_eq!((read(&operator).as_str(), read(&requests).as_str()), ("started\n", "one\ntwo\n"));
+        assert_eq!(counters.dropped_log_lines(), 1);
+    }
+
+    #[test]
+    fn what_finds_no_room_is_counted() {
+        let (sender, receiver) = pair().unwrap();
+        let counters = Arc::<Counters>::default();
+        let way = sender.to(Which::Requests, &counters);
+        while way.send(b"\x01line\n").is_ok() {}
+        Way::take(&way, b"one\ntwo\n");
+        Way::take(&way, &vec![b'\n'; PIECE_BYTES_MAX]);
+        assert_eq!(counters.dropped_log_lines(), 2 + PIECE_BYTES_MAX as u64);
+        drop(receiver);
+    }
+}

@@ -1,0 +1,215 @@
+//! `plimsoll serve --engine process`: the program, and the fork master that it makes of itself.
+//!
+//! The program has what needs threads and handles: signals, the configuration's file, the logs, accounts and
+//! their files. The master has the listeners and what is served.
+//!
+//! It is not the engine, which forks ([`plimsoll_engine::fork_master`]). What must hold: the master is made
+//! before there is any thread; everything that can be wrong with the configuration is found before the first
+//! connection.
+
+mod asking;
+mod desks;
+mod lines;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use plimsoll_auth::Auth;
+use plimsoll_engine::{Connections, Forked, Kind, Master, Orders, Reload, fork_master, shared_cells};
+use plimsoll_io::{Cells, Stop};
+use plimsoll_operations::{Meter, Recorder};
+use plimsoll_proto::http::Counters;
+
+pub(crate) use self::asking::asking;
+use self::desks::Desks;
+use self::lines::{Receiver, Sender, Which, Writers};
+use crate::assemble::{Reloadable, Server, warn_of_cut_off};
+use crate::cli::WrongUsage;
+use crate::config::{Config, Loaded};
+use crate::line_writer::Reopen;
+use crate::listening::{Addresses, Listening};
+use crate::log_file::Destination;
+use crate::operator_log::{Level, OperatorLog, start_with};
+use crate::records::{Logs, Sinks};
+use crate::reloading::{self, Reloading, Replace};
+use crate::sites::open_sites;
+use crate::stopping;
+use crate::tiers::{auth_settings, make_data_folder, take_data_folder};
+
+const NO_HOLD: &str = "--lab-hold-transfers counts in one process: choose another engine than process";
+
+/// What the processes of a server have in common: what they count in, and where accounts are asked for.
+struct Common {
+    counters: Cells,
+    connections: Cells,
+    operations: Cells,
+    desks: Option<Desks>,
+}
+
+impl Common {
+    /// That of a server with this configuration.
+    fn of(config: &Config) -> anyhow::Result<Common> {
+        let cells = shared_cells([Counters::CELLS, Connections::CELLS, Meter::CELLS]);
+        let [counters, connections, operations] = cells.context("cannot make memory that processes share")?;
+        if config.fixed.accounts {
+            // The master may look something up in it, and so may who opens it.
+            make_data_folder(&config.fixed.data)?;
+        }
+        let desks = config.fixed.accounts.then(|| Desks::of(config)).transpose();
+        Ok(Common { counters, connections, operations, desks: desks.context("cannot draw a secret")? })
+    }
+}
+
+/// Refuses what cannot be served under the engine process.
+pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
+    if config.fixed.engine == Kind::Process && config.fixed.lab_hold_transfers > 0 {
+        return Err(WrongUsage(NO_HOLD.to_owned()).into());
+    }
+    Ok(())
+}
+
+/// Serves until the order to stop. It has to be called before there is any thread.
+pub(crate) fn serve(
+    loaded: Loaded,
+    tell: impl FnOnce(&Config, &Addresses) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let config = &loaded.config;
+    plimsoll_engine::check_kernel()?;
+    // What is wrong with them is found here, where it can be told.
+    open_sites(config)?;
+    let listening = Listening::at(config)?;
+    let (sender, receiver) = lines::pair().context("cannot make a socket for logs")?;
+    let common = Common::of(config)?;
+    match fork_master().context("cannot make the process that accepts")? {
+        Forked::Master(orders) => {
+            drop(receiver);
+            accept(loaded, orders, listening, common, &sender)
+        }
+        Forked::Program(master) => {
+            drop(sender);
+            let addresses = listening.addresses();
+            // The master has the listeners, and has them alone.
+            drop(listening);
+            watch_over(loaded, master, common, receiver, &addresses, tell)
+        }
+    }
+}
+
+/// The master's life.
+fn accept(
+    mut loaded: Loaded,
+    orders: Orders,
+    listening: Listening,
+    common: Common,
+    sender: &Sender,
+) -> anyhow::Result<()> {
+    let config = &loaded.config;
+    let counters = Arc::new(Counters::counted_in(common.counters));
+    let (format, level) = (config.fixed.log_format, config.live.log_level);
+    let level = start_with(format, level, sender.to(Which::Operator, &counters));
+    let sinks = sinks(config, sender, &counters, Meter::counted_in(common.operations));
+    let operations = common.desks.as_ref().map(|desks| desks.ask(config, &sinks.recorder)).transpose()?;
+    let server = Server::of_master(config, counters, common.connections, sinks, operations)?;
+    let parts = server.reloadable();
+    let reload = move || match read_again(&mut loaded, &parts, &level) {
+        Ok(()) => true,
+        Err(error) => {
+            let error = format!("{error:#}");
+            tracing::error!(error, "the process that accepts could not read the configuration again");
+            false
+        }
+    };
+    server.serve_forked(orders, listening, Box::new(reload))
+}
+
+fn read_again(loaded: &mut Loaded, parts: &Reloadable, level: &Level) -> anyhow::Result<()> {
+    let mut new = loaded.again()?;
+    new.config.fixed = loaded.config.fixed.clone();
+    parts.apply(&new.config)?;
+    level.set(new.config.live.log_level);
+    loaded.config = new.config;
+    Ok(())
+}
+
+/// The ways to the logs that the program writes.
+fn sinks(config: &Config, sender: &Sender, counters: &Arc<Counters>, meter: Meter) -> Sinks {
+    let fixed = &config.fixed;
+    let way = |which, at: &Destination, is_on: bool| {
+        (is_on && *at != Destination::Off).then(|| Arc::new(sender.to(which, counters)))
+    };
+    let has_operations = fixed.has_operations();
+    let log = way(Which::Transfers, &fixed.transfer_log, has_operations);
+    let xferlog = way(Which::Xferlog, &fixed.xferlog, has_operations);
+    Sinks {
+        requests: way(Which::Requests, &fixed.access_log, true).map(|way| way as _),
+        recorder: Recorder::new(Arc::new(meter), log.map(|way| way as _), xferlog.map(|way| way as _)),
+    }
+}
+
+/// The program's life beside its master.
+fn watch_over(
+    loaded: Loaded,
+    master: Master,
+    common: Common,
+    receiver: Receiver,
+    addresses: &Addresses,
+    tell: impl FnOnce(&Config, &Addresses) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let config = loaded.config.clone();
+    let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
+    let log = log.context("cannot start the log")?;
+    let counters = Arc::new(Counters::counted_in(common.counters));
+    // First, because the logs may be in it.
+    let folder = config.fixed.accounts.then(|| take_data_folder(&config.fixed.data)).transpose()?;
+    let logs = Logs::open(&config.fixed)?;
+    let open = common.desks.zip(folder).map(|(desks, folder)| desks.open(folder, &config)).transpose()?;
+    let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
+    let stop = Stop::new();
+    stopping::watch(&stop, &addresses.http).context("cannot watch for signals")?;
+    let auth = open.as_ref().map(|open| open.auth.clone());
+    let parts = Box::new(AtMaster { reload: master.reload(), logs: logs.reopen(), auth });
+    Reloading { loaded, parts, level: log.level(), status: reloading::status("serving", addresses) }
+        .watch(&stop)?;
+    tell(&config, addresses)?;
+    master.begin().context("the process that accepts has ended; it has said why")?;
+    let ended = master.wait(&stop);
+    if let Some(open) = open {
+        open.finish();
+    }
+    receiving.finish();
+    warn_of_cut_off(&Connections::counted_in(common.connections, 0));
+    logs.finish();
+    log.finish();
+    ended.context("the server ended early")
+}
+
+fn writers(log: &OperatorLog, logs: &Logs, counters: Arc<Counters>) -> Writers {
+    let lines = |log: &Option<crate::log_file::Log>| log.as_ref().map(|log| log.writer.lines());
+    let (requests, transfers, xferlog) =
+        (lines(&logs.requests), lines(&logs.transfers), lines(&logs.xferlog));
+    Writers { operator: log.lines(), requests, transfers, xferlog, counters }
+}
+
+/// What a reload replaces, most of which the master has.
+struct AtMaster {
+    reload: Reload,
+    logs: Vec<Reopen>,
+    auth: Option<Auth>,
+}
+
+impl Replace for AtMaster {
+    fn apply(&self, config: &Config) -> anyhow::Result<()> {
+        // What is wrong is told once, and better here.
+        open_sites(config)?;
+        let done = self.reload.order().context("the process that accepts does not answer")?;
+        anyhow::ensure!(done, "the process that accepts could not; the log says why");
+        if let Some(auth) = &self.auth {
+            auth.set(auth_settings(config));
+        }
+        Ok(())
+    }
+
+    fn reopen_logs(&self) {
+        self.logs.iter().for_each(Reopen::order);
+    }
+}

@@ -1,0 +1,133 @@
+//! Accounts and their files, which the program has and each connection's process asks it for.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use plimsoll_tests::binary::{
+    Kind, Member, PATIENCE, Server, Visitor, among_others, process, reached_within, tool, until,
+};
+use plimsoll_tests::tree::noise;
+use rustix::process::Signal;
+
+use super::{children, children_are, master};
+
+const FTP: [&str; 2] = ["--ftp", "127.0.0.1:0"];
+const LARGE_BYTES: usize = 3 << 20;
+
+fn on_data(data: &Path) -> Server {
+    Server::on_data(Kind::Process, data, &FTP)
+}
+
+#[test]
+fn what_one_process_did_another_knows_at_the_next_request() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let server = on_data(folder.path());
+    let mut alice = Member::new(&server, "alice");
+    let mut again = alice.again(&server);
+    assert_eq!(children_are(&server, 2).len(), 2);
+    let large = noise(5, LARGE_BYTES);
+    assert_eq!(alice.put("/files/large.bin", &large).status, 201);
+    assert!(again.get("/files/large.bin").body == large, "every byte");
+    assert_eq!(again.put("/files/large.bin", b"small").status, 204);
+    assert_eq!(alice.get("/files/large.bin").body, b"small");
+    assert_eq!(alice.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
+    assert_eq!(again.get("/files/large.bin").status, 401);
+    for child in children(&server) {
+        assert_eq!((process::threads(child), process::children(child).len()), (1, 0));
+    }
+    assert_eq!(process::threads(master(&server)), 1);
+}
+
+#[test]
+fn what_people_did_in_any_process_is_counted_and_logged_once() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = on_data(folder.path());
+    let mut alice = Member::new(&server, "alice");
+    assert_eq!(alice.put("/files/one.txt", b"one").status, 201);
+    assert_eq!(alice.again(&server).put("/files/two.txt", b"two").status, 201);
+    let mut curl = tool("curl");
+    let at = format!("ftp://{}/one.txt", server.ftp_at());
+    curl.args(["-q", "--silent", "--show-error", "--user", "alice:correct horse", &at]);
+    assert_eq!(tool::run(&mut curl).well().stdout, b"one");
+    let metrics = || server.visit().get("/metrics").unwrap().text();
+    let counts = ["protocol=\"http\",operation=\"upload\"} 2", "protocol=\"ftp\",operation=\"download\"} 1"];
+    for count in counts {
+        let line = format!("plimsoll_operation_duration_seconds_count{{{count}");
+        until("all of them are counted", || metrics().lines().any(|counted| counted == line));
+    }
+    server.signal(Signal::TERM);
+    drop(alice);
+    assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+    let log = std::fs::read_to_string(folder.path().join("transfers.jsonl")).unwrap();
+    let uploads = log.lines().filter(|line| line.contains("\"operation\":\"upload\"")).count();
+    let downloads = log.lines().filter(|line| line.contains("\"operation\":\"download\"")).count();
+    assert_eq!((uploads, downloads), (2, 1), "{log}");
+}
+
+/// An upload whose process is killed in the middle: the old file stays, and the place in the quota is free
+/// again.
+#[test]
+fn a_process_that_is_killed_in_the_middle_of_an_upload_leaves_the_old_file() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let server = on_data(folder.path());
+    let mut alice = Member::new(&server, "alice");
+    assert_eq!(alice.put("/files/kept.txt", b"old").status, 201);
+    let before = children(&server);
+    let mut uploading = alice.again(&server);
+    let head = format!("PUT /files/kept.txt HTTP/1.1\r\nHost: test\r\n{}", uploading.field());
+    uploading
+        .visitor
+        .send(&format!("{head}Content-Length: 1000000\r\nExpect: 100-continue\r\n\r\n"))
+        .unwrap();
+    assert_eq!(uploading.visitor.reply().expect("leave to send").status, 100);
+    uploading.visitor.send(&"x".repeat(100_000)).unwrap();
+    let child = children(&server).into_iter().find(|child| !before.contains(child)).expect("a process");
+    super::ending::kill(child);
+    until("its process has ended", || !process::is_running(child));
+    assert!(uploading.visitor.reply().is_err());
+    assert_eq!(alice.get("/files/kept.txt").body, b"old");
+    let pending = folder.path().join("accounts/alice/pending");
+    until("nothing is left of it", || std::fs::read_dir(&pending).unwrap().count() == 0);
+    assert_eq!(alice.put("/files/kept.txt", b"new").status, 204);
+}
+
+#[test]
+fn whoever_finds_the_socket_is_told_nothing_without_the_secret() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let _server = on_data(&folder.path().join("data"));
+    let mut socket = UnixStream::connect(folder.path().join("data/desk.sock")).unwrap();
+    let question = "\"shares_by\"";
+    let to = "POST /api/auth/questions HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer 00\r\n";
+    let to = format!("{to}Connection: close\r\n");
+    write!(socket, "{to}Content-Length: {}\r\n\r\n{question}", question.len()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
+
+#[test]
+fn an_order_to_stop_waits_for_an_upload_and_then_ends_all() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::on_data(Kind::Process, folder.path(), &["--grace", "600"]);
+    let mut alice = Member::new(&server, "alice");
+    let head = format!("PUT /files/last.txt HTTP/1.1\r\nHost: test\r\n{}", alice.field());
+    alice.visitor.send(&format!("{head}Content-Length: 10\r\nExpect: 100-continue\r\n\r\n")).unwrap();
+    assert_eq!(alice.visitor.reply().expect("leave to send").status, 100);
+    server.signal(Signal::TERM);
+    server.wait_until_refused();
+    assert!(!reached_within(std::time::Duration::from_millis(200), || !server.is_running()));
+    alice.visitor.send("0123456789").unwrap();
+    assert_eq!(alice.visitor.reply().expect("an answer").status, 201);
+    assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+    let again = on_data(folder.path());
+    let token = plimsoll_tests::binary::member::log_in(&mut again.visit(), "alice").unwrap();
+    let mut visitor: Visitor = again.visit();
+    let field = format!("Authorization: Bearer {token}\r\n");
+    assert_eq!(visitor.get_with("/files/last.txt", &field).unwrap().body, b"0123456789");
+}

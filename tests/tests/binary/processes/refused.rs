@@ -1,0 +1,33 @@
+//! What the engine does not serve is refused at the start, with what to do instead.
+
+use plimsoll_tests::binary::{among_others, command};
+
+fn refused(args: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command();
+    command.args(args).args(["--engine", "process"]).current_dir(folder.path());
+    let done = command.output().unwrap();
+    assert_eq!(done.status.code(), Some(2), "{done:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was made");
+    String::from_utf8(done.stderr).unwrap()
+}
+
+#[test]
+fn what_counts_in_one_process_is_refused_at_the_start() {
+    let _turn = among_others();
+    for check in [&[][..], &["--check"]] {
+        let hold = ["serve", "--http", "127.0.0.1:0", "--lab-hold-transfers", "2"];
+        let told = refused(&[&hold[..], check].concat());
+        assert!(told.contains("--lab-hold-transfers") && told.contains("another engine"), "{told}");
+    }
+}
+
+#[test]
+fn a_tier_alone_is_not_served_by_processes() {
+    let _turn = among_others();
+    let auth = refused(&["auth", "--listen", "127.0.0.1:0", "--directory", "sqlite:accounts"]);
+    let store = refused(&["store", "--listen", "127.0.0.1:0", "--data", "files"]);
+    for told in [auth, store] {
+        assert!(told.contains("a process for each connection") && told.contains("--engine epoll"), "{told}");
+    }
+}

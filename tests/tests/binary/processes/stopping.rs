@@ -1,0 +1,71 @@
+//! The order to stop, as it reaches every process.
+
+use plimsoll_tests::binary::{Broken, PATIENCE, among_others, process, until};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{assert_whole, begun, children, children_are, master, served, start};
+
+#[test]
+fn who_was_idle_goes_and_who_had_begun_is_served_to_the_end() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), &["--grace", "600"]);
+    let ((mut idle, _), large) = (served(&server), begun(&server));
+    server.signal(Signal::TERM);
+    server.wait_until_refused();
+    assert!(matches!(idle.reply(), Err(Broken::Ended)), "a clean end");
+    let left = children_are(&server, 1);
+    assert_whole(large);
+    assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+    assert!(!process::is_running(left[0]));
+}
+
+/// A terminal's Ctrl-C and a service manager's order come to each process, not only to the program.
+#[test]
+fn a_signal_to_all_processes_cuts_nobody_off() {
+    let _turn = among_others();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = start(folder.path(), &["--grace", "600"]);
+        let ((mut kept, _), large) = (served(&server), begun(&server));
+        for process in children(&server).into_iter().chain([master(&server)]) {
+            let pid = Pid::from_raw(process.try_into().unwrap()).unwrap();
+            kill_process(pid, signal).unwrap();
+        }
+        super::assert_small(&mut kept);
+        server.signal(Signal::TERM);
+        assert_whole(large);
+        assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+    }
+}
+
+#[test]
+fn the_end_of_the_grace_cuts_off_who_is_left_and_counts_them() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), &["--grace", "1s"]);
+    let stuck = [begun(&server), begun(&server)];
+    let left = children_are(&server, 2);
+    server.signal(Signal::TERM);
+    assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+    assert!(left.iter().all(|child| !process::is_running(*child)));
+    let told = server.stderr();
+    let line = told.lines().find(|line| line.contains("the grace was over")).expect(&told);
+    assert!(line.contains("connections=2"), "{line}");
+    drop(stuck);
+}
+
+/// A process that a debugger holds, or a broken disk, does not end by itself.
+#[test]
+fn a_process_that_does_not_end_after_the_grace_is_killed_and_counted() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), &["--grace", "100ms"]);
+    let (_held, child) = served(&server);
+    let pid = Pid::from_raw(child.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    server.signal(Signal::TERM);
+    assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+    until("it has ended", || !process::is_running(child));
+    assert!(server.stderr().contains("connections=1"), "{}", server.stderr());
+}
