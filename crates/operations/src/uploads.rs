@@ -6,7 +6,8 @@
 
 use plimsoll_io::Detached;
 use plimsoll_store::{
-    Algorithm, Begin, Committed, Condition, Expected, KeptUpload, NewUpload, Path, Terms, Upload, UploadId,
+    Algorithm, Begin, Committed, Completed, Condition, Expected, KeptUpload, NewUpload, Path, Terms, Upload,
+    UploadId,
 };
 
 use crate::Operations;
@@ -151,6 +152,15 @@ impl Operations {
     pub async fn kept_upload(&self, caller: &Caller, id: UploadId) -> Result<KeptUpload, Error> {
         let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
         Ok(at.home.kept(caller.io(), id).await?)
+    }
+
+    /// One of the caller's kept uploads that came into its place a while ago.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::completed`].
+    pub async fn completed_upload(&self, caller: &Caller, id: UploadId) -> Result<Completed, Error> {
+        let at = self.permit(caller, &Place::own(Path::root()), &[Right::Write]).await?;
+        Ok(at.home.completed(caller.io(), id).await?)
     }
 
     /// Throws one of the caller's kept uploads away.

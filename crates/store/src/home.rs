@@ -16,6 +16,7 @@ use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
 use crate::durability::Syncs;
 use crate::edition::{Current, Edition};
 use crate::error::{Error, Result};
+use crate::finished::{Completed, Finished};
 use crate::limits::COPIES_PER_HOME_MAX;
 use crate::owner::Whose;
 use crate::path::Path;
@@ -34,6 +35,7 @@ struct Inner {
     pending: File,
     syncs: Arc<Syncs>,
     settings: Settings,
+    finished: Arc<Finished>,
     state: Mutex<State>,
     edition: Current,
     /// What it holds; none until it is counted. Apart from the state, which is held while the disk is waited
@@ -125,10 +127,11 @@ impl Home {
         files: File,
         pending: File,
         syncs: &Arc<Syncs>,
+        finished: &Arc<Finished>,
         settings: Settings,
     ) -> Home {
         let state = Mutex::new(State { uploads: HashMap::new() });
-        let syncs = Arc::clone(syncs);
+        let (syncs, finished) = (Arc::clone(syncs), Arc::clone(finished));
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
         let edition = Current::draw();
         Home(Arc::new(Inner {
@@ -137,6 +140,7 @@ impl Home {
             pending,
             syncs,
             settings,
+            finished,
             state,
             edition,
             usage,
@@ -171,6 +175,19 @@ impl Home {
 
     pub(crate) fn settings(&self) -> Settings {
         self.0.settings
+    }
+
+    /// Remembers for a while that a kept upload is in its place.
+    pub(crate) fn note_completed(&self, id: UploadId, at: SystemTime, completed: Completed) {
+        self.0.finished.note(&self.0.whose, id, at, completed);
+    }
+
+    /// A kept upload that came into its place a while ago.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], also for one that is still kept, and after a while.
+    pub(crate) fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
+        self.0.finished.of(&self.0.whose, id, io.wall()).ok_or(Error::NotFound)
     }
 
     /// Whether what is confirmed has been waited for.
@@ -343,7 +360,7 @@ mod tests {
         let root = disk.open_root(std::path::Path::new("/")).unwrap();
         let syncs = Arc::new(Syncs::new(crate::Durability::None));
         let whose = Whose { account: 1, name: "alice".to_owned(), directory: String::new() };
-        let home = Home::open(whose, root.clone(), root, &syncs, Settings::default());
+        let home = Home::open(whose, root.clone(), root, &syncs, &Arc::default(), Settings::default());
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));

@@ -78,5 +78,12 @@ pub const READ_AT_ONCE_BYTES_MAX: usize = 64 * 1024;
 pub const DIGESTS_MAX: usize = 64;
 /// Bytes of the last frame of an upload, which has digests at most.
 pub const ENDING_BYTES_MAX: usize = 4 * 1024;
+/// Completed uploads of one home that are remembered, for who has lost the answer; a client has a few under
+/// way at a time.
+pub const FINISHED_PER_HOME_MAX: usize = 16;
+/// Completed uploads that are remembered in all. Each has a path.
+pub const FINISHED_UPLOADS_MAX: usize = 1024;
+/// How long a completed upload is remembered.
+pub const FINISHED_TIME: Duration = Duration::from_secs(1800);
 /// How long an upload is kept for its owner to go on with, from its last byte.
 pub const UPLOAD_KEPT_TIME: Duration = Duration::from_secs(24 * 3600);

@@ -12,6 +12,7 @@ use plimsoll_io::{File, Fs, Io, Work};
 
 use crate::durability::{Durability, Syncs};
 use crate::error::{Error, Result};
+use crate::finished::Finished;
 use crate::home::Home;
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, Whose};
@@ -52,6 +53,7 @@ struct Inner {
     accounts: File,
     settings: Settings,
     syncs: Arc<Syncs>,
+    finished: Arc<Finished>,
     /// By the account's number: a name may come to be another account's, whose home is another folder.
     open: Mutex<HashMap<i64, Slot>>,
     /// Held while it is found out, and said, whose a home is.
@@ -70,8 +72,8 @@ impl Store {
         let root = fs.open_root(root)?;
         let accounts = folder_in(fs, &root, ACCOUNTS)?;
         let syncs = Arc::new(Syncs::new(settings.durability));
-        let (open, claims) = (Mutex::default(), Mutex::default());
-        Ok(Store(Arc::new(Inner { accounts, settings, syncs, open, claims })))
+        let (finished, open, claims) = (Arc::default(), Mutex::default(), Mutex::default());
+        Ok(Store(Arc::new(Inner { accounts, settings, syncs, finished, open, claims })))
     }
 
     /// The home of the account of this number and name in this directory of accounts, made if there is none.
@@ -118,7 +120,8 @@ impl Store {
             opened => opened,
         };
         let (files, pending) = folders?;
-        let home = Home::open(whose.clone(), files, pending, &self.0.syncs, self.0.settings);
+        let Inner { syncs, finished, settings, .. } = &*self.0;
+        let home = Home::open(whose.clone(), files, pending, syncs, finished, *settings);
         let trees = home.sweep(fs, now)?;
         *slot = Some(home.clone());
         Ok((home, trees))

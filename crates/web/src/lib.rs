@@ -45,11 +45,10 @@ pub struct Settings {
     pub metrics_open: bool,
 }
 
-/// The API. One for a server: its only state is which uploads were completed of late.
+/// The API. It has no state of its own.
 pub struct Web {
     operations: Operations,
     settings: Settings,
-    finished: uploads::Finished,
 }
 
 /// A request on its way to its resource.
@@ -62,7 +61,7 @@ pub(crate) struct Ask<'a, 'r> {
 impl Web {
     /// The API over these operations.
     pub fn new(operations: Operations, settings: Settings) -> Arc<Web> {
-        Arc::new(Web { operations, settings, finished: uploads::Finished::default() })
+        Arc::new(Web { operations, settings })
     }
 
     async fn serve(&self, ask: Ask<'_, '_>, status: &StatusPage) -> Result<Answer, Refusal> {

@@ -3,8 +3,6 @@
 //! Sizes of heads and bodies are `proto`'s, sizes of paths the store's. What must hold: whatever one request
 //! keeps in memory has a number here or there.
 
-use std::time::Duration;
-
 /// Bytes of a JSON body.
 pub const JSON_BYTES_MAX: usize = 64 * 1024;
 /// Receives of fewer bytes are put together before they are written: each takes a whole block of memory,
@@ -14,12 +12,5 @@ pub const GATHERED_BYTES: usize = 8 * 1024;
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
 /// Shares that one answer lists; its `next` leads to more.
 pub const SHARES_PER_PAGE_MAX: usize = 1000;
-/// Completed uploads of one account that are remembered, for who has lost the answer; a client has a few
-/// under way at a time.
-pub const FINISHED_PER_ACCOUNT_MAX: usize = 16;
-/// Completed uploads that are remembered in all. Each has a path.
-pub const FINISHED_UPLOADS_MAX: usize = 1024;
-/// How long a completed upload is remembered.
-pub const FINISHED_TIME: Duration = Duration::from_secs(1800);
 /// Seconds that a client is asked to wait when too much is going on.
 pub const RETRY_AFTER_SECONDS: u64 = 2;

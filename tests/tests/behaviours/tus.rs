@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use plimsoll_store::limits::{FINISHED_PER_HOME_MAX, FINISHED_TIME};
 use plimsoll_tests::accounts::{UPLOAD_KEPT_TIME, settings};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Engine, Person, Scenario, Scene, behaviours, under};
-use plimsoll_web::limits::{FINISHED_PER_ACCOUNT_MAX, FINISHED_TIME};
 use serde_json::json;
 
 fn scenario() -> Scenario {
@@ -248,7 +248,7 @@ async fn a_few_complete_uploads_of_each_account_are_remembered(scene: Scene) {
     let his = created(&mut bob, 0).await;
     let mut alice = Person::new(&scene, "alice").await;
     let mut at = Vec::new();
-    for _ in 0..=FINISHED_PER_ACCOUNT_MAX {
+    for _ in 0..=FINISHED_PER_HOME_MAX {
         at.push(created(&mut alice, 0).await);
     }
     assert_eq!(offset(&mut alice, &at[0]).await, None);

@@ -81,6 +81,23 @@ fn fronts_of_one_storage_server_have_the_same_files(kind: Kind) {
     assert!(!place.path("one/accounts/alice").exists(), "a front keeps no files");
 }
 
+/// Who lost the answer of one front may ask another.
+fn an_upload_that_one_front_completed_is_complete_at_another(kind: Kind) {
+    let place = Place::new();
+    let (_auth, _store) = (place.auth(), store(&place, Kind::Epoll));
+    let fronts = [front(&place, kind, "one"), front(&place, Kind::Thread, "two")];
+    sign_up(&fronts[0]);
+    let tus = ["--user", ALICE, "--include", "--header", "Tus-Resumable: 1.0.0"];
+    // The file `a`, of no bytes: it is complete when it is announced.
+    let announced =
+        ["--request", "POST", "--header", "Upload-Length: 0", "--header", "Upload-Metadata: path YQ=="];
+    let (status, told) = curl(&fronts[0], "/uploads", &[&tus[..], &announced].concat());
+    let location = told.lines().find_map(|line| line.strip_prefix("Location: ")).expect("a place").trim();
+    assert_eq!(status, 201, "{told}");
+    let (status, told) = curl(&fronts[1], location, &[&tus[..], &["--head"]].concat());
+    assert!(status == 200 && told.contains("Upload-Length: 0"), "{status} {told}");
+}
+
 /// Who is not answered is told to come back, and nothing has to be done when the server is back.
 fn while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can(kind: Kind) {
     let place = Place::new();
@@ -208,6 +225,7 @@ fn a_front_with_another_secret_reaches_no_files_and_its_log_says_why(kind: Kind)
 
 on_each_engine! {
     fronts_of_one_storage_server_have_the_same_files,
+    an_upload_that_one_front_completed_is_complete_at_another,
     while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can,
     a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed,
     an_upload_that_is_spooled_is_gone_when_its_front_is_killed,

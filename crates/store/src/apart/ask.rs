@@ -90,6 +90,8 @@ pub enum Question {
     },
     /// Look at a kept upload. [`crate::KeptUpload`]
     Kept(UploadId),
+    /// Look at a kept upload that is in its place. [`crate::Completed`]
+    Completed(UploadId),
     /// The newest kept upload to a path. [`crate::KeptUpload`] or nothing.
     PendingAt(Path),
     /// All kept uploads. A list of [`crate::KeptUpload`].
@@ -134,6 +136,7 @@ impl Question {
             Question::Copy(..) => (Changes, STORE_LONG_ANSWER_TIME),
             Question::Keep { .. } => (Changes, STORE_COUNT_TIME),
             Question::Kept(_) => (Looks, STORE_ANSWER_TIME),
+            Question::Completed(_) => (Looks, STORE_ANSWER_TIME),
             Question::PendingAt(_) => (Looks, STORE_ANSWER_TIME),
             Question::AllKept => (Looks, STORE_ANSWER_TIME),
             Question::Discard(_) => (Changes, STORE_ANSWER_TIME),

@@ -87,6 +87,7 @@ impl Desk {
                 told(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
             }
             Question::Kept(id) => told(home.kept(io, id).await),
+            Question::Completed(id) => told(home.completed(io, id).await),
             Question::PendingAt(path) => told(home.pending_at(io, &path).await),
             Question::AllKept => told(home.all_kept(io).await),
             Question::Discard(id) => told(home.discard(io, id).await),

@@ -13,6 +13,7 @@ use super::remote::Remote;
 use super::upload::Upload;
 use crate::condition::Condition;
 use crate::error::Result;
+use crate::finished::Completed;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
@@ -123,6 +124,10 @@ impl Elsewhere {
 
     pub(crate) async fn kept(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
         self.ask(io, Question::Kept(id)).await
+    }
+
+    pub(crate) async fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
+        self.ask(io, Question::Completed(id)).await
     }
 
     pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Option<KeptUpload>> {

@@ -11,6 +11,7 @@ use crate::apart::Elsewhere;
 use crate::condition::Condition;
 use crate::edition::Edition;
 use crate::error::Result;
+use crate::finished::Completed;
 use crate::home;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
@@ -215,6 +216,17 @@ impl Home {
         match &self.0 {
             At::Here(home) => home.kept(io, id).await,
             At::Apart(home) => home.kept(io, id).await,
+        }
+    }
+
+    /// A kept upload of announced length that came into its place a while ago.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`], also for one that is still kept, and after a while.
+    pub async fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
+        match &self.0 {
+            At::Here(home) => home.completed(io, id),
+            At::Apart(home) => home.completed(io, id).await,
         }
     }
 

@@ -13,6 +13,7 @@ use super::digest::{Algorithm, Expected};
 use super::id::UploadId;
 use super::written::{Offset, Stay, Written};
 use crate::error::{Error, Result};
+use crate::finished::Completed;
 use crate::home::Home;
 use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, HELD_BYTES_MAX};
 
@@ -31,6 +32,8 @@ pub(crate) struct Upload {
     /// Whether its commit waits for the disk.
     is_synced: bool,
     slot: Slot,
+    /// Which it is, to be remembered once it is in its place: a kept one whose length was announced.
+    told: Option<(Home, UploadId)>,
     /// Who settles it if it is dropped now: that waits for whatever is under way.
     settles: Work,
 }
@@ -84,7 +87,9 @@ impl Home {
             Ok::<_, Error>((written.shown(about.by_path()), about))
         });
         let (slot, about) = opened.await??;
-        Ok(Upload::over(self, io, terms(about.to, &about.condition), about.bytes, offset, slot))
+        let mut upload = Upload::over(self, io, terms(about.to, &about.condition), about.bytes, offset, slot);
+        upload.told = about.bytes.map(|_| (self.clone(), id));
+        Ok(upload)
     }
 }
 
@@ -108,6 +113,7 @@ impl Upload {
             held_bytes: 0,
             is_synced,
             slot,
+            told: None,
             settles,
         }
     }
@@ -203,9 +209,14 @@ impl Upload {
             return Err(Error::Length);
         }
         let (pieces, terms) = (self.take_held(), self.terms.clone());
+        let (told, bytes, now) = (self.told.take(), self.bytes, self.io.wall());
         let committed = self.work(Work::Writes, move |fs, slot| {
             let written = slot.take().ok_or(Error::InUse)?;
-            written.write_last(fs, &pieces, terms.quota)?.commit(fs, &terms, &digests)
+            let committed = written.write_last(fs, &pieces, terms.quota)?.commit(fs, &terms, &digests)?;
+            if let Some((home, id)) = told {
+                home.note_completed(id, now, Completed { to: terms.to, bytes, whole: digests });
+            }
+            Ok(committed)
         });
         committed.await
     }

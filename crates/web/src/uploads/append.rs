@@ -11,7 +11,6 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::{BadTus, Checksum, parse_checksum, parse_offset};
 
 use super::expiring;
-use super::finished::Complete;
 use crate::body::{Stopped, receive};
 use crate::files::{of_content, of_representation, tagged};
 use crate::refusal::Refusal;
@@ -35,7 +34,7 @@ pub(super) async fn patch(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Re
     let arriving = match operations.go_on(caller, id, offset, part, conditions::again).await {
         Ok(arriving) => arriving,
         Err(Error::Store(StoreError::NotFound)) => {
-            return ended(&ask, caller, id, offset, &whole).ok_or_else(|| Error::NOT_FOUND.into());
+            return ended(&ask, caller, id, offset, &whole).await;
         }
         Err(error) => return Err(error.into()),
     };
@@ -47,13 +46,9 @@ pub(super) async fn patch(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Re
         }
         Err(stopped) => return Err(stopped.into()),
     };
-    let (to, bytes) = (arriving.to().clone(), arriving.bytes());
-    let answer = Answer::new(Status::NO_CONTENT).field_display("Upload-Offset", bytes);
-    match arriving.end_part(whole.clone()).await {
-        Ok(Landed::Complete(committed)) => {
-            ask.web.finished.note(caller, Complete { id, to, bytes, whole });
-            Ok(tagged(answer, &committed))
-        }
+    let answer = Answer::new(Status::NO_CONTENT).field_display("Upload-Offset", arriving.bytes());
+    match arriving.end_part(whole).await {
+        Ok(Landed::Complete(committed)) => Ok(tagged(answer, &committed)),
         Ok(Landed::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),
         Err(Error::Store(StoreError::Digest)) => Err(Refusal::new(
             failed,
@@ -67,18 +62,20 @@ pub(super) async fn patch(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Re
 
 /// Whether nothing more is to come of an upload that is complete, and it is what its client wanted: whose
 /// answer was lost, and who now only wants to hear it.
-fn ended(
+async fn ended(
     ask: &Ask<'_, '_>,
     caller: &Caller,
     id: UploadId,
     offset: u64,
     whole: &[(Algorithm, Vec<u8>)],
-) -> Option<Answer> {
-    let complete = ask.web.finished.of(caller, id)?;
+) -> Result<Answer, Refusal> {
+    let complete = ask.web.operations.completed_upload(caller, id).await?;
     let is_empty = matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
     let is_same = whole.iter().all(|digest| complete.whole.contains(digest));
-    let answer = || Answer::new(Status::NO_CONTENT).field_display("Upload-Offset", complete.bytes);
-    (offset == complete.bytes && is_empty && is_same).then(answer)
+    if offset != complete.bytes || !is_empty || !is_same {
+        return Err(Error::NOT_FOUND.into());
+    }
+    Ok(Answer::new(Status::NO_CONTENT).field_display("Upload-Offset", complete.bytes))
 }
 
 /// Digests of what comes now: tus' own, and those of HTTP.

@@ -10,7 +10,6 @@ use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::{BadTus, parse_length, parse_metadata};
 
-use super::finished::Complete;
 use super::{expiring, spoken};
 use crate::files::tagged;
 use crate::limits::UPLOAD_BYTES_MAX;
@@ -35,12 +34,7 @@ pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     }
     let part = operations.go_on(&caller, kept.id, 0, Vec::new(), conditions::again).await?;
     match part.end_part(Vec::new()).await? {
-        Landed::Complete(committed) => {
-            let answer = tagged(located(&kept), &committed);
-            let complete = Complete { id: kept.id, to: kept.to, bytes: 0, whole: Vec::new() };
-            ask.web.finished.note(&caller, complete);
-            Ok(answer)
-        }
+        Landed::Complete(committed) => Ok(tagged(located(&kept), &committed)),
         Landed::Paused(_) => Ok(located(&kept)),
     }
 }

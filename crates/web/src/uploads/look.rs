@@ -5,7 +5,7 @@
 
 use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::Answer;
-use plimsoll_store::{Error as StoreError, KeptUpload, Path, UploadId};
+use plimsoll_store::{Completed, Error as StoreError, KeptUpload, Path, UploadId};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::write_metadata;
 use serde::Serialize;
@@ -55,9 +55,8 @@ pub(super) async fn head(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Res
     let kept = match ask.web.operations.kept_upload(caller, id).await {
         Ok(kept) => kept,
         Err(Error::Store(StoreError::NotFound)) => {
-            let complete = ask.web.finished.of(caller, id).ok_or(Error::NOT_FOUND)?;
-            let answer = standing(&complete.to, complete.bytes);
-            return Ok(answer.field_display("Upload-Length", complete.bytes));
+            let Completed { to, bytes, .. } = ask.web.operations.completed_upload(caller, id).await?;
+            return Ok(standing(&to, bytes).field_display("Upload-Length", bytes));
         }
         Err(error) => return Err(error.into()),
     };

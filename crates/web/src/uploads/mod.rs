@@ -1,12 +1,11 @@
 //! Uploads that can be gone on with: tus 1.0 (<https://tus.io/protocols/resumable-upload>) at `/uploads`.
 //!
-//! The store keeps them; what became of those that are complete is remembered here for a while. What must
-//! hold: an upload is there for its owner alone; the offset that is told is synced; whoever speaks another
-//! version is told which one is spoken here.
+//! The store keeps them, and remembers for a while what became of those that are complete. What must hold:
+//! an upload is there for its owner alone; the offset that is told is synced; whoever speaks another version
+//! is told which one is spoken here.
 
 mod append;
 mod create;
-mod finished;
 mod look;
 
 use plimsoll_operations::Error;
@@ -17,7 +16,6 @@ use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::{CHECKSUM_ALGORITHMS, VERSION, check_version};
 
-pub(crate) use self::finished::Finished;
 use crate::limits::UPLOAD_BYTES_MAX;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
