@@ -6,14 +6,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_auth::{Argon2Settings, Auth, MemoryDirectory, Permissions, Quota, Secret, Settings, SignUp};
+use plimsoll_auth::{
+    Argon2Settings, Auth, MemoryDirectory, Permissions, Place, Quota, Secret, Settings, SignUp,
+};
+use plimsoll_client::http::Url;
 use plimsoll_io::{Address, File, FileKind, Fs, Setup};
 use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{AccessLog, Api, Http, Limits, Routes, Snapshot};
 use plimsoll_store::Store;
-use plimsoll_web::{StoreTier, Web};
+use plimsoll_web::{Desks, StoreTier, Web};
 use plimsoll_wire::http::head::HeadLimits;
 
 use crate::client::{Answer, Client};
@@ -47,15 +50,27 @@ impl LineSink for LogLines {
     }
 }
 
+/// Where it is put down what people did.
+#[derive(Clone, Default)]
+pub(crate) struct Records {
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) transfers: Arc<LogLines>,
+    pub(crate) xferlog: Arc<LogLines>,
+}
+
 impl Accounts {
     /// Accounts in memory, and their files in `store`, which has them in the folder `data`.
     pub(crate) fn open(store: Store, data: &Path, settings: Settings) -> Accounts {
         let auth = Auth::here(Box::new(MemoryDirectory::new()), settings);
-        let (meter, transfers) = (Arc::new(Meter::default()), Arc::new(LogLines::default()));
-        let sink = Some(Arc::clone(&transfers) as Arc<dyn LineSink>);
-        let xferlog = Arc::<LogLines>::default();
-        let xfer_sink = Some(Arc::clone(&xferlog) as Arc<dyn LineSink>);
-        let operations = Operations::new(auth.clone(), store, Recorder::new(meter, sink, xfer_sink));
+        Accounts::of(auth, store, data, Records::default())
+    }
+
+    /// Accounts at `auth`, and their files in `store`, which has them in the folder `data`.
+    pub(crate) fn of(auth: Auth, store: Store, data: &Path, records: Records) -> Accounts {
+        let Records { meter, transfers, xferlog } = records;
+        let sink = |log: &Arc<LogLines>| Some(Arc::clone(log) as Arc<dyn LineSink>);
+        let recorder = Recorder::new(meter, sink(&transfers), sink(&xferlog));
+        let operations = Operations::new(auth.clone(), store, recorder);
         Accounts { auth, operations, transfers, xferlog, data: data.to_owned() }
     }
 
@@ -81,10 +96,18 @@ pub(crate) fn open_store(fs: &dyn Fs, data: &Path) -> Store {
 /// What serves a store to its fronts, with the hot set that the scene looks at. It waits longer for them than
 /// they wait for their clients.
 pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
+    tier_server(StoreTier::new(store, Secret::from(SECRET)), hot)
+}
+
+/// What answers the processes of connections for accounts and files.
+pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotSet>) -> Setup {
+    tier_server(Desks::new(auth, Some(store), &Secret::from(SECRET)), hot)
+}
+
+fn tier_server(tier: Arc<dyn Api>, hot: &Arc<HotSet>) -> Setup {
     let time = Duration::from_secs(600);
     let head = HeadLimits { bytes_max: 64 << 10, ..HeadLimits::default() };
     let limits = Limits { head, receive_time: time, send_time: time, ..Limits::default() };
-    let tier = StoreTier::new(store, Secret::from(SECRET));
     let service = Routes::with_api(Vec::new(), status_page(), tier);
     let current = Current::new(Snapshot { limits, service });
     let hot = Arc::clone(hot);
@@ -96,14 +119,27 @@ pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
 
 /// The store that is served at an address, to which uploads go by way of the folder `spool`, if there is one.
 pub(crate) fn store_at(at: &Address, spool: Option<File>) -> Store {
-    let url = format!("http://{at}").parse().expect("an address is a URL's");
     Store::apart(plimsoll_store::apart::Place {
-        url,
+        url: url_of(at),
         secret: SECRET.to_owned().into(),
         directory: String::new(),
         spool,
         resolve: None,
     })
+}
+
+/// Accounts that are served at an address, to processes that belong to whoever serves them.
+pub(crate) fn auth_beside(at: &Address, settings: Settings) -> Auth {
+    Auth::beside(Place { url: url_of(at), secret: Secret::from(SECRET) }, settings)
+}
+
+/// An address as the HTTP client takes it.
+fn url_of(at: &Address) -> Url {
+    let url = match at {
+        Address::Ip(at) => format!("http://{at}"),
+        Address::Unix(_) => at.to_string(),
+    };
+    url.parse().expect("an address is a URL's")
 }
 
 /// Makes the folder that a front has its uploads wait in.

@@ -17,6 +17,7 @@ pub mod binary;
 pub mod client;
 mod counted;
 pub mod database;
+pub mod forked;
 pub mod ftp;
 pub mod scene;
 pub mod service;
@@ -32,10 +33,15 @@ pub use together::together;
 pub use tree::Tree;
 pub use under::{Engine, under};
 
+#[doc(hidden)]
+pub use inventory;
+
 /// Makes a test of each behaviour under every engine: `behaviours!(scenario; one, two);`, where `scenario`
 /// is a function that makes the [`Scenario`] and each behaviour an `async fn(Scene)`. With
 /// `behaviours!(scenario and apart; one, two);` also of a front whose accounts' files are at a store apart;
 /// with `behaviours!(scenario and spooled; one, two);` both as uploads come, and when all of each has come.
+/// With `behaviours!(scenario but process; one);` not where each connection is a process: what it does there
+/// from within is seen in one process alone (`xtask` has the list).
 #[macro_export]
 macro_rules! behaviours {
     ($scenario:ident and apart; $($name:ident),* $(,)?) => {
@@ -51,6 +57,14 @@ macro_rules! behaviours {
         }
     };
     ($scenario:ident; $($name:ident),* $(,)?) => {
+        #[cfg(feature = "every-engine")]
+        mod process {
+            use $crate::{Engine, under};
+            $($crate::alone!($name, || under(Engine::Process, super::$scenario, super::$name));)*
+        }
+        $crate::behaviours!($scenario but process; $($name),*);
+    };
+    ($scenario:ident but process; $($name:ident),* $(,)?) => {
         mod epoll {
             use $crate::{Engine, under};
             $(#[test] fn $name() { under(Engine::Epoll, super::$scenario, super::$name); })*

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_io::sim::SimDisk;
-use plimsoll_io::{Address, Handler, Io, Stop, Stream};
+use plimsoll_io::{Address, Cells, Handler, Io, Stop, Stream};
 use plimsoll_proto::classic;
 use plimsoll_proto::http::Limits;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
@@ -110,7 +110,7 @@ pub struct Scene {
     pub(crate) ftp_at: Option<Address>,
     pub(crate) classic_at: Option<Address>,
     pub(crate) accounts: Option<Accounts>,
-    pub(crate) begun: Arc<AtomicUsize>,
+    pub(crate) begun: Arc<Cells>,
     /// Files that the server keeps ready.
     pub hot: Arc<HotSet>,
     pub(crate) disk: Disk,
@@ -138,8 +138,8 @@ impl Scene {
     }
 
     /// Requests whose answer the server has begun to make.
-    pub fn begun(&self) -> usize {
-        self.begun.load(Ordering::Relaxed)
+    pub fn begun(&self) -> u64 {
+        self.begun[0].load(Ordering::Relaxed)
     }
 
     /// Where the served folder is, as the server's engine names it.

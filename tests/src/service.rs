@@ -1,20 +1,22 @@
 //! The real HTTP server with a few services for tests beside it: an echo of bodies, a panic, slow answers.
 
+use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_io::{Fs, Handler, Io, LocalFuture, Setup, Stream};
+use plimsoll_io::{Cells, Fs, Handler, Io, LocalFuture, Setup, Stream};
 
 use plimsoll_proto::Current;
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::http::site::{HotSet, HotSettings, Site};
 use plimsoll_proto::http::{
-    AccessLog, Answer, Body, BodyError, Http, Limits, Load, LogSink, Readiness, Request, Routes, Service,
-    Snapshot, StatusPage, Tiers, Whereabouts, problem,
+    AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
+    Service, Snapshot, StatusPage, Tiers, Whereabouts, problem,
 };
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
@@ -30,31 +32,56 @@ pub(crate) fn classic(limits: classic::Limits, fs: &dyn Fs, root: &Path, account
     Arc::new(move |io| Rc::new(Classic::new(io, Arc::clone(&current), operations.clone())))
 }
 
-/// The access log, kept.
-#[derive(Default)]
-pub struct LogLines(Mutex<Vec<u8>>);
+/// A log, kept: in memory, or where several processes write it.
+pub enum LogLines {
+    Own(Mutex<Vec<u8>>),
+    Shared(File),
+}
+
+impl Default for LogLines {
+    fn default() -> LogLines {
+        LogLines::Own(Mutex::default())
+    }
+}
 
 impl LogLines {
+    /// One that processes share which are forked from now on.
+    pub(crate) fn shared() -> LogLines {
+        LogLines::Shared(tempfile::tempfile().expect("a temporary file"))
+    }
+
     pub fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        let lines = match self {
+            LogLines::Own(lines) => lines.lock().unwrap().clone(),
+            LogLines::Shared(file) => {
+                let mut lines = vec![0; usize::try_from(file.metadata().unwrap().len()).unwrap()];
+                file.read_exact_at(&mut lines, 0).unwrap();
+                lines
+            }
+        };
+        String::from_utf8(lines).unwrap()
     }
 }
 
 impl LogSink for LogLines {
     fn take(&self, lines: Vec<u8>) {
-        self.0.lock().unwrap().write_all(&lines).unwrap();
+        match self {
+            LogLines::Own(kept) => kept.lock().unwrap().extend(lines),
+            // Its place in the file is common to all processes, and a write has it moved as one step.
+            LogLines::Shared(file) => (&*file).write_all(&lines).unwrap(),
+        }
     }
 }
 
 /// The routes of a real server, and `/test/…` beside them.
 struct ForTests {
     routes: Arc<Routes>,
-    begun: Arc<AtomicUsize>,
+    begun: Arc<Cells>,
 }
 
 impl Service for ForTests {
     async fn answer(&self, request: &mut Request<'_>) -> Answer {
-        self.begun.fetch_add(1, Ordering::Relaxed);
+        self.begun[0].fetch_add(1, Ordering::Relaxed);
         match (request.method(), request.target()) {
             (Method::Put | Method::Post, b"/test/echo") => echo(request).await,
             (Method::Get, b"/test/panic") => panic!("asked to"),
@@ -95,15 +122,22 @@ async fn echo(request: &mut Request<'_>) -> Answer {
 #[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) log: Arc<LogLines>,
-    /// Requests whose answer was begun.
-    pub(crate) begun: Arc<AtomicUsize>,
+    /// Requests whose answer was begun: one cell.
+    pub(crate) begun: Arc<Cells>,
     /// Files that are kept ready.
     pub(crate) hot: Arc<HotSet>,
+    /// What was done over HTTP.
+    pub(crate) counters: Arc<Counters>,
 }
 
 impl Seen {
     pub(crate) fn new(hot: HotSettings) -> Seen {
-        Seen { log: Arc::default(), begun: Arc::default(), hot: HotSet::new(hot) }
+        Seen {
+            log: Arc::default(),
+            begun: Arc::new(Cells::own(1)),
+            hot: HotSet::new(hot),
+            counters: Arc::default(),
+        }
     }
 }
 
@@ -140,8 +174,8 @@ pub(crate) fn http(
     accounts: Option<&Accounts>,
 ) -> Setup {
     let hot = Arc::clone(&seen.hot);
-    let status = StatusPage { hot: Arc::clone(&hot), ..status_page() };
-    let counters = Arc::clone(&status.counters);
+    let counters = Arc::clone(&seen.counters);
+    let status = StatusPage { hot: Arc::clone(&hot), counters: Arc::clone(&counters), ..status_page() };
     let site = Site::open(fs, "/", root).expect("the folder is there");
     let aside = Site::open(fs, "/aside", &root.join("aside")).ok();
     let sites = std::iter::once(site).chain(aside).collect();

@@ -1,20 +1,23 @@
 //! Runs a behaviour under an engine: a real server on loopback, or a simulated one, once for each seed.
 
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_engine::{Connections, Kind, Plan, SystemFs, WhenFull, bind, block_on, check_ring, serve};
+use plimsoll_engine::{
+    Bound, Connections, Kind, Plan, SystemFs, WhenFull, bind, block_on, check_ring, serve,
+};
 use plimsoll_io::sim::{Faults, Host, Sim, seeds};
-use plimsoll_io::{Address, Fs, Io, Setup, Stop};
+use plimsoll_io::{Address, Cells, Fs, Io, Setup, Stop};
 
 use crate::accounts::{Accounts, open_spool, open_store, store_at, store_server};
 use crate::binary::skipped;
 use crate::counted::counted;
+use crate::forked;
 use crate::ftp::ftp;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
 use crate::service::{self, Seen};
@@ -22,6 +25,7 @@ use crate::service::{self, Seen};
 /// What a behaviour runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
+    Process,
     Epoll,
     Thread,
     Pool,
@@ -48,6 +52,7 @@ pub fn under<F: Future<Output = ()> + 'static>(
     behaviour: fn(Scene) -> F,
 ) {
     match engine {
+        Engine::Process => forked::for_real(&scenario(), behaviour),
         Engine::Epoll => for_real(engine, Kind::Epoll, &scenario(), behaviour),
         Engine::Thread => for_real(engine, Kind::Thread, &scenario(), behaviour),
         Engine::Pool => for_real(engine, Kind::Pool, &scenario(), behaviour),
@@ -149,7 +154,7 @@ impl Simulation {
             sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free")
         };
         let at = serve(80, setup);
-        let Beside { ftp, classic } = beside(scenario, &**server.disk(), root, accounts.as_ref());
+        let Beside { ftp, classic } = beside(scenario, &**server.disk(), root, accounts.as_ref(), None);
         let (ftp_at, classic_at) =
             (ftp.map(|setup| serve(21, setup)), classic.map(|setup| serve(9000, setup)));
         let scene = Scene {
@@ -170,7 +175,7 @@ impl Simulation {
     }
 }
 
-fn setup_of(
+pub(crate) fn setup_of(
     scenario: &Scenario,
     fs: &dyn Fs,
     root: &Path,
@@ -186,21 +191,34 @@ fn setup_of(
 }
 
 /// What is served beside HTTP.
-struct Beside<T> {
-    ftp: Option<T>,
-    classic: Option<T>,
+#[derive(Clone)]
+pub(crate) struct Beside<T> {
+    pub(crate) ftp: Option<T>,
+    pub(crate) classic: Option<T>,
 }
 
-fn beside(scenario: &Scenario, fs: &dyn Fs, root: &Path, accounts: Option<&Accounts>) -> Beside<Setup> {
+/// What serves it. `line` is what a start line for transfers is counted in, if not in this process.
+pub(crate) fn beside(
+    scenario: &Scenario,
+    fs: &dyn Fs,
+    root: &Path,
+    accounts: Option<&Accounts>,
+    line: Option<Cells>,
+) -> Beside<Setup> {
     let classic = scenario.classic.clone().zip(accounts);
     Beside {
-        ftp: scenario.ftp.as_ref().map(|wanted| ftp(wanted, fs, root, accounts)),
+        ftp: scenario.ftp.as_ref().map(|wanted| ftp(wanted, fs, root, accounts, line)),
         classic: classic.map(|(limits, accounts)| service::classic(limits, fs, root, accounts)),
     }
 }
 
-/// A server on loopback, on threads of its own.
-struct Running {
+/// Listens at a port of loopback that is free.
+pub(crate) fn listen() -> Bound {
+    bind(&":0".parse().unwrap()).expect("a port of loopback")
+}
+
+/// A server on threads of its own.
+pub(crate) struct Running {
     at: Address,
     beside: Beside<Address>,
     stop: Stop,
@@ -208,16 +226,17 @@ struct Running {
     thread: JoinHandle<std::io::Result<()>>,
 }
 
-fn start(kind: Kind, http: Setup, beside: Beside<Setup>, grace: Duration) -> Running {
-    let mut listeners = Vec::new();
-    let mut listen = |setup| {
-        let bound = bind(&":0".parse().unwrap()).expect("a port of loopback");
+/// Serves on threads of its own.
+pub(crate) fn start(kind: Kind, http: (Bound, Setup), beside: Beside<Setup>, grace: Duration) -> Running {
+    let at = http.0.address().clone();
+    let mut listeners = vec![http];
+    let mut serve_at = |setup| {
+        let bound = listen();
         let at = bound.address().clone();
         listeners.push((bound, setup));
         at
     };
-    let at = listen(http);
-    let beside = Beside { ftp: beside.ftp.map(&mut listen), classic: beside.classic.map(&mut listen) };
+    let beside = Beside { ftp: beside.ftp.map(&mut serve_at), classic: beside.classic.map(&mut serve_at) };
     let (stop, connections) = (Stop::new(), Connections::new(10_000));
     let plan = Plan {
         engine: kind,
@@ -229,6 +248,14 @@ fn start(kind: Kind, http: Setup, beside: Beside<Setup>, grace: Duration) -> Run
         connections: Arc::clone(&connections),
     };
     Running { at, beside, stop, connections, thread: std::thread::spawn(move || serve(plan)) }
+}
+
+impl Running {
+    /// Ends it, and waits until it has ended.
+    pub(crate) fn end(self) {
+        self.stop.order();
+        self.thread.join().expect("the server's thread does not panic").expect("the server ends well");
+    }
 }
 
 fn for_real<F: Future<Output = ()> + 'static>(
@@ -244,47 +271,71 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let store = scenario.accounts.is_some().then(|| open_store(&SystemFs, data.path()));
     let apart = store.clone().filter(|_| scenario.apart);
     let apart = apart.map(|store| {
-        start(kind, store_server(store, &seen.hot), Beside { ftp: None, classic: None }, scenario.grace)
+        let nothing = Beside { ftp: None, classic: None };
+        start(kind, (listen(), store_server(store, &seen.hot)), nothing, scenario.grace)
     });
     let spool = scenario.spool.then(|| open_spool(&SystemFs, data.path()));
     let store = apart.as_ref().map(|running| store_at(&running.at, spool)).or(store);
     let settings = scenario.accounts.clone().zip(store);
     let accounts = settings.map(|(settings, store)| Accounts::open(store, data.path(), settings));
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
-    let beside = beside(scenario, &SystemFs, folder.path(), accounts.as_ref());
-    let running = start(kind, setup, beside, scenario.grace);
-    let (at, ftp_at, classic_at) =
-        (running.at.clone(), running.beside.ftp.clone(), running.beside.classic.clone());
-    let (stop, connections) = (running.stop.clone(), Arc::clone(&running.connections));
-    let root = folder.path().to_owned();
-    let passed = block_on(kind, move |io| {
-        let connections: Rc<dyn Fn() -> usize> = Rc::new(move || connections.open());
-        let (Seen { log, begun, hot }, disk) = (seen, Disk::Real(root));
-        let io_of_client = io.clone();
+    let beside = beside(scenario, &SystemFs, folder.path(), accounts.as_ref(), None);
+    let running = start(kind, (listen(), setup), beside, scenario.grace);
+    let connections = Arc::clone(&running.connections);
+    let shown = Shown {
+        engine,
+        at: running.at.clone(),
+        beside: running.beside.clone(),
+        stop: running.stop.clone(),
+        connections: Arc::clone(&connections),
+        seen,
+        accounts,
+        root: folder.path().to_owned(),
+    };
+    let passed = play(kind, shown, behaviour);
+    running.end();
+    apart.into_iter().for_each(Running::end);
+    assert_eq!(connections.panicked() > 0, scenario.panics, "connections that panicked");
+    passed.expect("the behaviour (its message is above)");
+}
+
+/// What a behaviour is shown of a server that runs.
+pub(crate) struct Shown {
+    pub(crate) engine: Engine,
+    pub(crate) at: Address,
+    pub(crate) beside: Beside<Address>,
+    pub(crate) stop: Stop,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) seen: Seen,
+    pub(crate) accounts: Option<Accounts>,
+    pub(crate) root: PathBuf,
+}
+
+/// Runs the behaviour, with clients on an engine of this kind.
+pub(crate) fn play<F: Future<Output = ()> + 'static>(
+    kind: Kind,
+    shown: Shown,
+    behaviour: fn(Scene) -> F,
+) -> std::io::Result<()> {
+    block_on(kind, move |io| {
+        let Shown { engine, at, beside, stop, connections, seen, accounts, root } = shown;
+        let Seen { log, begun, hot, .. } = seen;
         let scene = Scene {
-            io: io_of_client,
+            io: io.clone(),
             at,
             engine,
             stop,
-            connections,
+            connections: Rc::new(move || connections.open()),
             log,
-            ftp_at,
-            classic_at,
+            ftp_at: beside.ftp,
+            classic_at: beside.classic,
             accounts,
             begun,
             hot,
-            disk,
+            disk: Disk::Real(root),
         };
         within_time(io, behaviour(scene))
-    });
-    for running in std::iter::once(&running).chain(&apart) {
-        running.stop.order();
-    }
-    for thread in std::iter::once(running.thread).chain(apart.map(|apart| apart.thread)) {
-        thread.join().expect("the server's thread does not panic").expect("the server ends well");
-    }
-    assert_eq!(running.connections.panicked() > 0, scenario.panics, "connections that panicked");
-    passed.expect("the behaviour (its message is above)");
+    })
 }
 
 async fn within_time(io: Io, behaviour: impl Future<Output = ()>) {

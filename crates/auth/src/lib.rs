@@ -16,6 +16,7 @@
 
 mod account;
 pub mod ask;
+mod asking;
 mod attempts;
 mod auth;
 mod changes;
@@ -40,6 +41,7 @@ mod table;
 mod time;
 
 pub use account::{Account, Change, Exported, Permissions, Quota};
+pub use asking::asking;
 pub use attempts::Source;
 pub use auth::Auth;
 pub use changes::Topic;

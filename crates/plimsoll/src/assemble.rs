@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use plimsoll_auth::{Auth, Secret};
+use plimsoll_auth::{Auth, Secret, asking};
 use plimsoll_engine::{Bound, Connections, Forking, Kind, Orders, Plan, WhenFull, serve};
 use plimsoll_io::{Cells, Handler, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
@@ -32,7 +32,7 @@ use crate::records::{Logs, Sinks};
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
 use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts, take_data_folder};
-use crate::{forked, hot, open_files, readiness};
+use crate::{hot, open_files, readiness};
 
 /// A server, ready to serve.
 pub(crate) struct Server {
@@ -88,6 +88,8 @@ struct Parts {
     connections: Cells,
     accounts: Option<Accounts>,
     operations: Option<Operations>,
+    /// What a laboratory's start line is counted in.
+    hold: Cells,
     sinks: Sinks,
     logs: Logs,
     /// The data folder, where there has to be one.
@@ -114,9 +116,9 @@ impl Server {
         let sinks = logs.sinks(&counters);
         let operations = folder.as_ref().map(|_| open_operations(config, &sinks.recorder)).transpose()?;
         let accounts = operations.as_ref().map(|operations| accounts(operations, fixed));
-        let connections = Cells::own(Connections::CELLS);
+        let (connections, hold) = (Cells::own(Connections::CELLS), Cells::own(Hold::CELLS));
         let data = folder.is_some().then(|| fixed.data.clone());
-        let parts = Parts { counters, connections, accounts, operations, sinks, logs, data, folder };
+        let parts = Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder };
         Server::made_of(parts, config, sites)
     }
 
@@ -125,6 +127,7 @@ impl Server {
         config: &Config,
         counters: Arc<Counters>,
         connections: Cells,
+        hold: Cells,
         sinks: Sinks,
         operations: Option<Operations>,
     ) -> anyhow::Result<Server> {
@@ -134,7 +137,7 @@ impl Server {
             ..accounts(operations, &config.fixed)
         });
         let (logs, folder) = (Logs::default(), None);
-        let parts = Parts { counters, connections, accounts, operations, sinks, logs, data, folder };
+        let parts = Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder };
         Server::made_of(parts, config, open_sites(config)?)
     }
 
@@ -179,13 +182,13 @@ impl Server {
     ) -> anyhow::Result<Server> {
         let (sinks, connections) = (logs.sinks(&counters), Cells::own(Connections::CELLS));
         let data = folder.is_some().then(|| config.fixed.data.clone());
-        let operations = None;
-        let parts = Parts { counters, connections, accounts, operations, sinks, logs, data, folder };
+        let (operations, hold) = (None, Cells::own(Hold::CELLS));
+        let parts = Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder };
         Server::made_of(parts, config, Vec::new())
     }
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
-        let Parts { counters, connections, accounts, operations, sinks, logs, data, folder } = parts;
+        let Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder } = parts;
         let Sinks { requests, recorder } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let shared = Arc::new(Shared {
@@ -202,7 +205,7 @@ impl Server {
             stop: Stop::new(),
             started: Instant::now(),
             accounts,
-            ftp: Arc::new(over_ftp(fixed, operations, recorder, &counters)),
+            ftp: Arc::new(over_ftp(fixed, operations, recorder, &counters, hold)),
             counters,
         });
         let current = Currents {
@@ -251,7 +254,7 @@ impl Server {
     /// Has a process that serves by `setup` carry its own questions about accounts.
     fn asking(&self, setup: Setup) -> Setup {
         match self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.clone()) {
-            Some(auth) => forked::asking(setup, auth),
+            Some(auth) => asking(setup, auth),
             None => setup,
         }
     }
@@ -383,8 +386,10 @@ fn over_ftp(
     operations: Option<Operations>,
     recorder: Recorder,
     counters: &Arc<Counters>,
+    hold: Cells,
 ) -> ftp::Served {
-    let hold = (fixed.lab_hold_transfers > 0).then(|| Hold::new(fixed.lab_hold_transfers));
+    let count = fixed.lab_hold_transfers;
+    let hold = (count > 0).then(|| Hold::counted_in(hold, count));
     ftp::Served { operations, recorder, counters: Arc::clone(counters), hold }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::R
 
 /// The store of this process, in the data folder. Where accounts are removed elsewhere, nobody puts their
 /// homes here away, and these say whose they are.
-fn open_store_here(config: &Config) -> anyhow::Result<Store> {
+pub(crate) fn open_store_here(config: &Config) -> anyhow::Result<Store> {
     open_store(config, !config.fixed.has_accounts_beside_files())
 }
 

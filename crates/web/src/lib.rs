@@ -16,6 +16,7 @@ mod auth_tier;
 mod body;
 mod conditions;
 mod credentials;
+mod desks;
 mod files;
 mod json;
 pub mod limits;
@@ -34,6 +35,7 @@ use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 pub use self::auth_tier::AuthTier;
+pub use self::desks::Desks;
 use self::refusal::Refusal;
 use self::resource::Resource;
 pub use self::store_tier::StoreTier;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{Fs, Setup};
+use plimsoll_io::{Cells, Fs, Setup};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::ftp::{Hold, Limits, Ports, Served, Settings};
@@ -27,8 +27,15 @@ pub struct Ftp {
     pub hold: Option<usize>,
 }
 
-/// What serves accounts, and the folder `root` of `fs` to guests.
-pub(crate) fn ftp(wanted: &Ftp, fs: &dyn Fs, root: &Path, accounts: Option<&Accounts>) -> Setup {
+/// What serves accounts, and the folder `root` of `fs` to guests. `line` is what a start line is counted in, if
+/// not in this process.
+pub(crate) fn ftp(
+    wanted: &Ftp,
+    fs: &dyn Fs,
+    root: &Path,
+    accounts: Option<&Accounts>,
+    line: Option<Cells>,
+) -> Setup {
     let Ftp { limits, ports, announced, guests, hold } = wanted.clone();
     let guests = guests.then(|| Site::open(fs, "/", root).expect("the folder is there"));
     let current = Current::new(Settings { limits, ports, announced, guests });
@@ -37,7 +44,7 @@ pub(crate) fn ftp(wanted: &Ftp, fs: &dyn Fs, root: &Path, accounts: Option<&Acco
         operations: accounts.map(|accounts| accounts.operations.clone()),
         recorder: accounts.map_or_else(nowhere, |accounts| accounts.operations.recorder().clone()),
         counters: Arc::<Counters>::default(),
-        hold: hold.map(Hold::new),
+        hold: hold.map(|count| Hold::counted_in(line.unwrap_or_else(|| Cells::own(Hold::CELLS)), count)),
     });
     Arc::new(move |io| {
         let (current, served) = (Arc::clone(&current), Arc::clone(&served));

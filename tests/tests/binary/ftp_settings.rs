@@ -190,13 +190,5 @@ on_each_engine!(forks:
     guests_without_a_site_are_refused_by_a_reload,
     guests_need_no_accounts,
     an_idle_session_ends,
+    held_transfers_begin_together,
 );
-
-// It counts in one process, and is refused where there are several.
-mod one_process {
-    use plimsoll_tests::on_each_engine;
-
-    use super::held_transfers_begin_together;
-
-    on_each_engine!(held_transfers_begin_together);
-}

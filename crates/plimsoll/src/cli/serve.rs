@@ -49,7 +49,6 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = self.configured.load()?;
-        forked::check(&loaded.config)?;
         if loaded.config.fixed.engine == Kind::Process && !self.check {
             return forked::serve(loaded, greet);
         }

@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::Context as _;
@@ -15,9 +14,7 @@ use plimsoll_client::http::Url;
 use plimsoll_engine::Kind;
 use plimsoll_io::{Address, Stop};
 use plimsoll_operations::{Operations, Recorder};
-use plimsoll_proto::http::{Answering, Api, Called, Request, StatusPage};
 use plimsoll_store::{Store, apart};
-use plimsoll_web::{AuthTier, StoreTier};
 use zeroize::Zeroizing;
 
 use crate::assemble::Server;
@@ -42,12 +39,6 @@ pub(super) struct Open {
     at: Address,
     stop: Stop,
     thread: JoinHandle<anyhow::Result<()>>,
-}
-
-/// Both of them, at one socket.
-struct Both {
-    auth: Arc<AuthTier>,
-    store: Option<Arc<StoreTier>>,
 }
 
 impl Desks {
@@ -81,10 +72,10 @@ impl Desks {
         let secret = Secret::from(self.secret.as_str());
         let auth = open_auth(config)?;
         let store = match config.fixed.store {
-            StoreAt::Local => Some(StoreTier::new(open_store_here(config)?, secret.clone())),
+            StoreAt::Local => Some(open_store_here(config)?),
             StoreAt::Apart(_) => None,
         };
-        let api = Arc::new(Both { auth: AuthTier::beside(auth.clone(), secret), store });
+        let api = plimsoll_web::Desks::new(auth.clone(), store, &secret);
         let config = self.adjusted(config);
         let server = Server::of_desks(&config, auth.clone(), api, folder)?;
         let listening = Listening::at(&config).with_context(|| {
@@ -123,23 +114,5 @@ impl Open {
             // If it stays, the next server replaces it.
             let _ = std::fs::remove_file(socket);
         }
-    }
-}
-
-impl Api for Both {
-    fn answer<'a>(
-        &'a self,
-        request: &'a mut Request<'_>,
-        called: Called<'a>,
-        status: &'a StatusPage,
-    ) -> Answering<'a> {
-        match &self.store {
-            Some(store) if called.path.starts_with(b"/api/store/") => store.answer(request, called, status),
-            _ => self.auth.answer(request, called, status),
-        }
-    }
-
-    fn is_private(&self) -> bool {
-        true
     }
 }

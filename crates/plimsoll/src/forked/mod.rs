@@ -7,7 +7,6 @@
 //! before there is any thread; everything that can be wrong with the configuration is found before the first
 //! connection.
 
-mod asking;
 mod desks;
 mod lines;
 
@@ -15,16 +14,15 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use plimsoll_auth::Auth;
-use plimsoll_engine::{Connections, Forked, Kind, Master, Orders, Reload, fork_master, shared_cells};
+use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, fork_master, shared_cells};
 use plimsoll_io::{Cells, Stop};
 use plimsoll_operations::{Meter, Recorder};
+use plimsoll_proto::ftp::Hold;
 use plimsoll_proto::http::Counters;
 
-pub(crate) use self::asking::asking;
 use self::desks::Desks;
 use self::lines::{Receiver, Sender, Which, Writers};
 use crate::assemble::{Reloadable, Server, warn_of_cut_off};
-use crate::cli::WrongUsage;
 use crate::config::{Config, Loaded};
 use crate::line_writer::Reopen;
 use crate::listening::{Addresses, Listening};
@@ -36,36 +34,28 @@ use crate::sites::open_sites;
 use crate::stopping;
 use crate::tiers::{auth_settings, make_data_folder, take_data_folder};
 
-const NO_HOLD: &str = "--lab-hold-transfers counts in one process: choose another engine than process";
-
 /// What the processes of a server have in common: what they count in, and where accounts are asked for.
 struct Common {
     counters: Cells,
     connections: Cells,
     operations: Cells,
+    hold: Cells,
     desks: Option<Desks>,
 }
 
 impl Common {
     /// That of a server with this configuration.
     fn of(config: &Config) -> anyhow::Result<Common> {
-        let cells = shared_cells([Counters::CELLS, Connections::CELLS, Meter::CELLS]);
-        let [counters, connections, operations] = cells.context("cannot make memory that processes share")?;
+        let cells = shared_cells([Counters::CELLS, Connections::CELLS, Meter::CELLS, Hold::CELLS]);
+        let [counters, connections, operations, hold] =
+            cells.context("cannot make memory that processes share")?;
         if config.fixed.accounts {
             // The master may look something up in it, and so may who opens it.
             make_data_folder(&config.fixed.data)?;
         }
         let desks = config.fixed.accounts.then(|| Desks::of(config)).transpose();
-        Ok(Common { counters, connections, operations, desks: desks.context("cannot draw a secret")? })
+        Ok(Common { counters, connections, operations, hold, desks: desks.context("cannot draw a secret")? })
     }
-}
-
-/// Refuses what cannot be served under the engine process.
-pub(crate) fn check(config: &Config) -> anyhow::Result<()> {
-    if config.fixed.engine == Kind::Process && config.fixed.lab_hold_transfers > 0 {
-        return Err(WrongUsage(NO_HOLD.to_owned()).into());
-    }
-    Ok(())
 }
 
 /// Serves until the order to stop. It has to be called before there is any thread.
@@ -109,7 +99,8 @@ fn accept(
     let level = start_with(format, level, sender.to(Which::Operator, &counters));
     let sinks = sinks(config, sender, &counters, Meter::counted_in(common.operations));
     let operations = common.desks.as_ref().map(|desks| desks.ask(config, &sinks.recorder)).transpose()?;
-    let server = Server::of_master(config, counters, common.connections, sinks, operations)?;
+    let Common { connections, hold, .. } = common;
+    let server = Server::of_master(config, counters, connections, hold, sinks, operations)?;
     let parts = server.reloadable();
     let reload = move || match read_again(&mut loaded, &parts, &level) {
         Ok(()) => true,

@@ -68,6 +68,8 @@ pub const UNSENT_DATA_BYTES_MAX: u64 = 256 * 1024;
 pub const TAKE_BACK_TIME: Duration = Duration::from_millis(1);
 /// The same for a client on this machine where nothing is synced, so that it would be time lost.
 pub const TAKE_BACK_TIME_UNSYNCED: Duration = Duration::from_micros(250);
+/// How often a held transfer looks whether enough have come, where they are in several processes.
+pub const HOLD_LOOK_TIME: Duration = Duration::from_millis(1);
 /// Bytes of an upload that are handed to the disk together, where so many have come: one after another,
 /// handing over costs more than the writing does.
 pub const TAKEN_BYTES: usize = 256 * 1024;

@@ -13,16 +13,6 @@ fn refused(args: &[&str]) -> String {
 }
 
 #[test]
-fn what_counts_in_one_process_is_refused_at_the_start() {
-    let _turn = among_others();
-    for check in [&[][..], &["--check"]] {
-        let hold = ["serve", "--http", "127.0.0.1:0", "--lab-hold-transfers", "2"];
-        let told = refused(&[&hold[..], check].concat());
-        assert!(told.contains("--lab-hold-transfers") && told.contains("another engine"), "{told}");
-    }
-}
-
-#[test]
 fn a_tier_alone_is_not_served_by_processes() {
     let _turn = among_others();
     let auth = refused(&["auth", "--listen", "127.0.0.1:0", "--directory", "sqlite:accounts"]);

@@ -6,8 +6,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_auth::Auth;
 use plimsoll_io::{Handler, Io, LocalFuture, Setup, Stream, join};
+
+use crate::auth::Auth;
 
 struct Asking {
     inner: Rc<dyn Handler>,
@@ -15,8 +16,9 @@ struct Asking {
     auth: Auth,
 }
 
-/// Has what `setup` makes carry the questions that `auth` is asked.
-pub(crate) fn asking(setup: Setup, auth: Auth) -> Setup {
+/// Has what `setup` makes carry the questions that `auth` is asked, where nobody else does: `auth` is
+/// [`Auth::beside`] the process that this one belongs to.
+pub fn asking(setup: Setup, auth: Auth) -> Setup {
     Arc::new(move |io| {
         let (inner, auth) = (setup(io.clone()), auth.clone());
         Rc::new(Asking { inner, io, auth }) as Rc<dyn Handler>

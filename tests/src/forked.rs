@@ -1,0 +1,184 @@
+//! Runs a behaviour where each connection is a process of its own.
+//!
+//! Accounts and their files are this process', which answers those of connections as `plimsoll serve` does.
+//! What must hold: a test begins in a process that has one thread, because that is what can be forked.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use plimsoll_auth::asking;
+use plimsoll_engine::{
+    Bound, Connections, Forked, Forking, Kind, Master, Orders, SystemFs, bind, fork_master, shared_cells,
+};
+use plimsoll_io::{Address, Cells, Setup, Stop};
+use plimsoll_operations::Meter;
+use plimsoll_proto::ftp::Hold;
+use plimsoll_proto::http::Counters;
+use plimsoll_proto::http::site::HotSet;
+
+use crate::accounts::{Accounts, Records, auth_beside, desks_server, open_store, store_at};
+use crate::scene::{Scenario, Scene};
+use crate::service::{LogLines, Seen};
+use crate::under::{Beside, Engine, Running, Shown, beside, listen, play, setup_of, start};
+
+/// A test that has a process to itself.
+pub struct Alone {
+    pub module: &'static str,
+    pub name: &'static str,
+    pub run: fn(),
+}
+
+inventory::collect!(Alone);
+
+/// Makes a test of a function, one that has a process to itself.
+#[macro_export]
+macro_rules! alone {
+    ($name:ident, $run:expr) => {
+        $crate::inventory::submit! {
+            $crate::forked::Alone { module: module_path!(), name: stringify!($name), run: $run }
+        }
+    };
+}
+
+impl Alone {
+    /// Every one in this program, by its path.
+    pub fn all() -> impl Iterator<Item = (String, fn())> {
+        inventory::iter::<Alone>().map(|test| {
+            let (_, module) = test.module.split_once("behaviours::").expect("a module of the suite");
+            (format!("{module}::{}", test.name), test.run)
+        })
+    }
+}
+
+/// What the processes have in common.
+struct Common {
+    seen: Seen,
+    records: Records,
+    connections: Cells,
+    /// What a start line for transfers is counted in.
+    line: Cells,
+}
+
+impl Common {
+    fn of(scenario: &Scenario) -> Common {
+        let counts = [1, Counters::CELLS, Connections::CELLS, Meter::CELLS, Hold::CELLS];
+        let [begun, counters, connections, meter, line] = shared_cells(counts).expect("a page");
+        let log = || Arc::new(LogLines::shared());
+        let counters = Arc::new(Counters::counted_in(counters));
+        let seen = Seen { log: log(), begun: Arc::new(begun), hot: HotSet::new(scenario.hot), counters };
+        let meter = Arc::new(Meter::counted_in(meter));
+        Common { seen, records: Records { meter, transfers: log(), xferlog: log() }, connections, line }
+    }
+}
+
+/// Where a server listens.
+struct Listening {
+    http: Bound,
+    beside: Beside<Bound>,
+}
+
+impl Listening {
+    fn of(scenario: &Scenario) -> Listening {
+        let beside = Beside {
+            ftp: scenario.ftp.is_some().then(listen),
+            classic: scenario.classic.is_some().then(listen),
+        };
+        Listening { http: listen(), beside }
+    }
+
+    fn addresses(&self) -> (Address, Beside<Address>) {
+        let address = |bound: &Bound| bound.address().clone();
+        let Beside { ftp, classic } = &self.beside;
+        let beside = Beside { ftp: ftp.as_ref().map(address), classic: classic.as_ref().map(address) };
+        (address(&self.http), beside)
+    }
+}
+
+pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, behaviour: fn(Scene) -> F) {
+    let (folder, data) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    scenario.tree.plant(folder.path());
+    let (common, listening) = (Common::of(scenario), Listening::of(scenario));
+    let desk = Address::Unix(data.path().join("desk.sock"));
+    match fork_master().expect("a process with one thread") {
+        Forked::Master(orders) => {
+            accept(orders, scenario, common, listening, folder.path(), &desk);
+            // Nothing is cleared away that is the program's.
+            std::process::exit(0);
+        }
+        Forked::Program(master) => {
+            let (at, beside) = listening.addresses();
+            drop(listening);
+            let open = open_desks(scenario, &common, data.path(), &desk);
+            let (accounts, desks) = open.unzip();
+            let connections = Connections::counted_in(common.connections, 0);
+            let (stop, watched) = (Stop::new(), Arc::clone(&connections));
+            let (engine, seen, root) = (Engine::Process, common.seen, folder.path().to_owned());
+            let shown = Shown { engine, at, beside, stop: stop.clone(), connections, seen, accounts, root };
+            let master = watch(master, &stop);
+            let passed = play(Kind::Epoll, shown, behaviour);
+            stop.order();
+            master.join().expect("no panic").expect("the server ends well");
+            desks.into_iter().for_each(Running::end);
+            assert_eq!(watched.panicked() > 0, scenario.panics, "connections that panicked");
+            passed.expect("the behaviour (its message is above)");
+        }
+    }
+}
+
+/// The master's life.
+fn accept(
+    orders: Orders,
+    scenario: &Scenario,
+    common: Common,
+    listening: Listening,
+    root: &Path,
+    desk: &Address,
+) {
+    let Common { seen, records, connections, line } = common;
+    let accounts = scenario.accounts.clone().map(|settings| {
+        let (auth, store) = (auth_beside(desk, settings), store_at(desk, None));
+        Accounts::of(auth, store, root, records)
+    });
+    let http = setup_of(scenario, &SystemFs, root, &seen, accounts.as_ref());
+    let Beside { ftp, classic } = beside(scenario, &SystemFs, root, accounts.as_ref(), Some(line));
+    let beside = listening.beside.ftp.zip(ftp).into_iter().chain(listening.beside.classic.zip(classic));
+    let carried = |setup: Setup| match &accounts {
+        Some(accounts) => asking(setup, accounts.auth.clone()),
+        None => setup,
+    };
+    let listeners = std::iter::once((listening.http, http)).chain(beside);
+    let forking = Forking {
+        listeners: listeners.map(|(bound, setup)| (bound, carried(setup))).collect(),
+        stop: Stop::new(),
+        grace: scenario.grace,
+        connections: Connections::counted_in(connections, 1_000),
+        reload: Box::new(|| true),
+    };
+    orders.serve(forking).expect("the master serves");
+}
+
+/// Opens accounts and their files, and answers for them.
+fn open_desks(
+    scenario: &Scenario,
+    common: &Common,
+    data: &Path,
+    desk: &Address,
+) -> Option<(Accounts, Running)> {
+    let settings = scenario.accounts.clone()?;
+    let store = open_store(&SystemFs, data);
+    let auth = plimsoll_auth::Auth::here(Box::new(plimsoll_auth::MemoryDirectory::new()), settings);
+    let accounts = Accounts::of(auth.clone(), store.clone(), data, common.records.clone());
+    let bound = bind(desk).expect("a socket in the folder");
+    let nothing = Beside { ftp: None, classic: None };
+    let setup = desks_server(auth, store, &common.seen.hot);
+    Some((accounts, start(Kind::Epoll, (bound, setup), nothing, scenario.grace)))
+}
+
+/// Has the master accept, and waits beside us until it has ended.
+fn watch(master: Master, stop: &Stop) -> JoinHandle<std::io::Result<()>> {
+    master.begin().expect("the master is there");
+    let stop = stop.clone();
+    std::thread::spawn(move || master.wait(&stop))
+}
