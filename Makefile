@@ -23,7 +23,7 @@ test: rust ## install what the tests need, then run every test
 	tests/install
 	@cargo xtask test
 
-test-long: rust ## the same with many more seeds, and under the pool too; takes an hour
+test-long: rust ## the same with many more seeds, under process and pool too; takes an hour
 	tests/install
 	@cargo xtask test --long
 

@@ -43,6 +43,30 @@ enum Unanswered {
     Status(u16),
 }
 
+/// Hands on to the auth server at `place` what a front said at `to`, one of [`QUESTIONS`] and [`CHANGES`],
+/// and what is answered back.
+///
+/// # Errors
+/// [`Error::Unavailable`] if it is not answered.
+pub async fn hand_on<T: DeserializeOwned>(
+    place: &Place,
+    io: &Io,
+    to: &str,
+    said: &impl Serialize,
+) -> Result<T, Error> {
+    // The front has a time of its own for each, of which this is the longest.
+    let mut post = Post::new(place, io, None, SLOW_ANSWER_TIME);
+    let told: Result<Told<T>, Unanswered> = post.send(to, said).await;
+    match told {
+        Ok(Told::Answer(answer)) => Ok(answer),
+        Ok(Told::Error(error)) => Err(error),
+        Err(unanswered) => {
+            tracing::error!("what a front said could not be handed on: {unanswered}");
+            Err(Error::Unavailable)
+        }
+    }
+}
+
 /// Carries questions and changes for as long as it is polled. A front has one.
 pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>) {
     let post = |patience| Post::new(&remote.place, &io, resolve.clone(), patience);

@@ -45,7 +45,7 @@ pub use asking::asking;
 pub use attempts::Source;
 pub use auth::Auth;
 pub use changes::Topic;
-pub use courier::{CHANGES, QUESTIONS, try_out};
+pub use courier::{CHANGES, QUESTIONS, hand_on, try_out};
 #[cfg(feature = "mysql")]
 pub use directory::MysqlDirectory;
 #[cfg(feature = "postgres")]

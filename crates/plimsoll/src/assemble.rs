@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use plimsoll_auth::{Auth, Secret, asking};
+use plimsoll_auth::{Auth, Place, Secret, asking};
 use plimsoll_engine::{Bound, Connections, Forking, Kind, Orders, Plan, WhenFull, serve};
 use plimsoll_io::{Cells, Handler, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
@@ -146,10 +146,27 @@ impl Server {
         config: &Config,
         auth: Auth,
         api: Arc<dyn Api>,
-        folder: File,
+        folder: Option<File>,
     ) -> anyhow::Result<Server> {
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
-        Server::of_tier(config, Arc::default(), accounts, Logs::default(), Some(folder))
+        Server::of_tier(config, Arc::default(), accounts, Logs::default(), folder)
+    }
+
+    /// What the fork master of an authentication server serves: what is asked is handed on to `place`.
+    pub(crate) fn of_auth_master(
+        config: &Config,
+        counters: Arc<Counters>,
+        connections: Cells,
+        place: Place,
+        secret: Secret,
+    ) -> anyhow::Result<Server> {
+        let auth = Auth::beside(place.clone(), auth_settings(config));
+        let api = AuthTier::through(place, secret);
+        let accounts = Some(Accounts { auth: Some(auth), store: None, api });
+        let (logs, folder, data) = (Logs::default(), None, None);
+        let (operations, hold, sinks) = (None, Cells::own(Hold::CELLS), logs.sinks(&counters));
+        let parts = Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder };
+        Server::made_of(parts, config, Vec::new())
     }
 
     /// A server that answers fronts elsewhere for accounts, and does nothing else.

@@ -5,9 +5,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_auth::ask::{Question, Told};
-use plimsoll_auth::desk::{Desk, Watch};
-use plimsoll_auth::{Auth, CHANGES, QUESTIONS, Secret};
+use plimsoll_auth::ask::{Answer as Answered, Question, Told};
+use plimsoll_auth::desk::{Desk, News, Watch};
+use plimsoll_auth::{Auth, CHANGES, Error, Place, QUESTIONS, Secret, hand_on};
+use plimsoll_io::Io;
 use plimsoll_proto::http::{Answer, Answering, Api, Called, Request, StatusPage};
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
@@ -17,23 +18,35 @@ use crate::refusal::Refusal;
 
 /// What answers fronts.
 pub struct AuthTier {
-    auth: Auth,
     secret: Secret,
-    /// Set up by the first who asks: it needs an engine's clock.
-    desk: OnceLock<Arc<Desk>>,
-    /// Whether who asks are processes that belong to this one.
-    is_beside: bool,
+    answers: Answers,
+}
+
+/// Who answers, and whom.
+enum Answers {
+    /// This process, fronts elsewhere. The desk is set up by the first who asks: it needs an engine's clock.
+    Fronts { auth: Auth, desk: OnceLock<Arc<Desk>> },
+    /// This process, processes that belong to it.
+    Beside(Auth),
+    /// The process that this one belongs to, fronts elsewhere.
+    Through(Place),
 }
 
 impl AuthTier {
     /// Answers whoever shows `secret` from `auth`, of which there is no other such tier.
     pub fn new(auth: Auth, secret: Secret) -> Arc<AuthTier> {
-        Arc::new(AuthTier { auth, secret, desk: OnceLock::new(), is_beside: false })
+        Arc::new(AuthTier { secret, answers: Answers::Fronts { auth, desk: OnceLock::new() } })
     }
 
     /// Answers processes that belong to this one, and show `secret`.
     pub fn beside(auth: Auth, secret: Secret) -> Arc<AuthTier> {
-        Arc::new(AuthTier { auth, secret, desk: OnceLock::new(), is_beside: true })
+        Arc::new(AuthTier { secret, answers: Answers::Beside(auth) })
+    }
+
+    /// Hands what is asked by whoever shows `secret` on to such a tier at `place`, of the process that this
+    /// one belongs to.
+    pub fn through(place: Place, secret: Secret) -> Arc<AuthTier> {
+        Arc::new(AuthTier { secret, answers: Answers::Through(place) })
     }
 
     async fn serve(&self, request: &mut Request<'_>, path: &[u8]) -> Result<Answer, Refusal> {
@@ -49,24 +62,39 @@ impl AuthTier {
         if request.method() != Method::Post {
             return Err(Refusal::method(request.method(), "POST".to_owned()));
         }
-        if self.is_beside {
-            let question: Question = json::read(request).await?;
-            let answered = self.auth.answer_beside(request.io, question).await;
-            return Ok(json::answer(Status::OK, &Told::from(answered)));
-        }
-        let desk = self.desk.get_or_init(|| Desk::new(request.io, self.auth.clone()));
         match path {
             path if path == QUESTIONS.as_bytes() => {
-                let question: Question = json::read(request).await?;
-                Ok(json::answer(Status::OK, &Told::from(desk.answer(request.io, question).await)))
+                let question = json::read(request).await?;
+                Ok(json::answer(Status::OK, &Told::from(self.question(request.io, question).await)))
             }
             path if path == CHANGES.as_bytes() => {
-                let watch: Watch = json::read(request).await?;
-                Ok(json::answer(Status::OK, &Told::from(desk.watch(request.io, watch).await)))
+                let watch = json::read(request).await?;
+                Ok(json::answer(Status::OK, &Told::from(self.changes(request.io, watch).await)))
             }
             _ => Err(Refusal::new(Status::NOT_FOUND, "There is no such question.")),
         }
     }
+
+    async fn question(&self, io: &Io, question: Question) -> Result<Answered, Error> {
+        match &self.answers {
+            Answers::Fronts { auth, desk } => desk_of(io, auth, desk).answer(io, question).await,
+            Answers::Beside(auth) => auth.answer_beside(io, question).await,
+            Answers::Through(place) => hand_on(place, io, QUESTIONS, &question).await,
+        }
+    }
+
+    async fn changes(&self, io: &Io, watch: Watch) -> Result<News, Error> {
+        match &self.answers {
+            Answers::Fronts { auth, desk } => desk_of(io, auth, desk).watch(io, watch).await,
+            // They remember nothing.
+            Answers::Beside(_) => Err(Error::NotAllowed),
+            Answers::Through(place) => hand_on(place, io, CHANGES, &watch).await,
+        }
+    }
+}
+
+fn desk_of<'a>(io: &Io, auth: &Auth, desk: &'a OnceLock<Arc<Desk>>) -> &'a Desk {
+    desk.get_or_init(|| Desk::new(io, auth.clone()))
 }
 
 impl Api for AuthTier {

@@ -27,8 +27,8 @@ pub struct Ftp {
     pub hold: Option<usize>,
 }
 
-/// What serves accounts, and the folder `root` of `fs` to guests. `line` is what a start line is counted in, if
-/// not in this process.
+/// What serves accounts, and the folder `root` of `fs` to guests. `line` is what a start line is counted in,
+/// if not in this process.
 pub(crate) fn ftp(
     wanted: &Ftp,
     fs: &dyn Fs,

@@ -29,9 +29,13 @@ impl Place {
 
     /// The authentication server, at a socket that stays the same.
     pub(crate) fn auth(&self) -> Server {
+        self.auth_under(Kind::Epoll)
+    }
+
+    fn auth_under(&self, kind: Kind) -> Server {
         let mut auth = command();
         auth.args(["auth", "--listen", &self.auth_at(), "--secret-file"]).arg(self.path("secret"));
-        auth.arg("--data").arg(self.path("accounts"));
+        auth.args(["--engine", &kind.to_string(), "--data"]).arg(self.path("accounts"));
         Server::spawn(auth)
     }
 
@@ -83,7 +87,7 @@ fn who_am_i(front: &Server, session: &str) -> u16 {
 /// Accounts and sessions are those of the authentication server, whichever front is asked.
 fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
     let place = Place::new();
-    let _auth = place.auth();
+    let _auth = place.auth_under(kind);
     let fronts =
         [place.front(kind, "one"), place.front(Kind::Epoll, "two"), place.front(Kind::Thread, "three")];
     sign_up(&fronts[0]);
@@ -104,7 +108,7 @@ fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
 /// Nobody is let in on what cannot be asked for, and nothing has to be done when the server is back.
 fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind: Kind) {
     let place = Place::new();
-    let auth = place.auth();
+    let auth = place.auth_under(kind);
     let front = place.front(kind, "one");
     sign_up(&front);
     let session = log_in(&front);
@@ -117,7 +121,7 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
     assert!(status == 503 && said.to_lowercase().contains("retry-after:"), "{status} {said}");
     until("it is to be given no work", || curl(&front, "/readyz", &[]).0 == 503);
     drop(auth);
-    let _auth = place.auth();
+    let _auth = place.auth_under(kind);
     until("the front asks the server that is back", || who_am_i(&front, &session) == 200);
     until("it can be given work again", || curl(&front, "/readyz", &[]).0 == 200);
     let told = front.stderr().matches("the auth server does not answer").count();
@@ -127,7 +131,7 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
 /// The peer hears that accounts cannot be looked up, the operator why.
 fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) {
     let place = Place::new();
-    let _auth = place.auth();
+    let _auth = place.auth_under(kind);
     std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
     let front = place.front_with(kind, "one", &place.path("another"));
     assert_eq!(curl(&front, "/api/whoami", &["--user", ALICE]).0, 503);
@@ -144,7 +148,7 @@ fn remove(place: &Place, name: &str) {
 /// Nobody tells a front that an account has gone, but its home says whose it was.
 fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Kind) {
     let place = Place::new();
-    let _auth = place.auth();
+    let _auth = place.auth_under(kind);
     let front = place.front(kind, "one");
     let as_alice = ["--user", ALICE];
     let put = [&as_alice[..], &["--request", "PUT", "--data-binary", "hers"]].concat();
@@ -227,7 +231,7 @@ fn the_doctor_of_a_front_asks_its_authentication_server() {
 /// As the first of these servers did it, for a laboratory.
 fn each_question_can_have_a_connection_of_its_own(kind: Kind) {
     let place = Place::new();
-    let _auth = place.auth();
+    let _auth = place.auth_under(kind);
     let between = place.path("between.sock");
     let accepted = count_connections(&between, place.path("auth.sock"));
     for (each, least, most) in [("false", 0, 15), ("true", 20, usize::MAX)] {
@@ -274,14 +278,14 @@ fn count_connections(at: &Path, to: PathBuf) -> Arc<AtomicUsize> {
     count
 }
 
-on_each_engine! {
+on_each_engine!(forks:
     each_question_can_have_a_connection_of_its_own,
     fronts_of_one_authentication_server_are_as_one,
     while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long,
     a_front_with_another_secret_is_told_nothing_and_its_log_says_why,
     a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has,
     a_program_of_somebody_elses_can_say_who_people_are,
-}
+);
 
 #[test]
 fn an_authentication_server_does_not_start_without_a_secret() {

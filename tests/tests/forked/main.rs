@@ -4,7 +4,12 @@
 //! this program starts itself once more for each test. What must hold: a test runs before there is any
 //! other thread.
 
-#[allow(dead_code, unused_imports, reason = "a test that is not one of the suite is the harness' alone")]
+#[allow(
+    clippy::wildcard_imports,
+    dead_code,
+    unused_imports,
+    reason = "a test that is not one of the suite is the harness' alone"
+)]
 #[path = "../behaviours/main.rs"]
 mod behaviours;
 

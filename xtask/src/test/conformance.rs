@@ -1,8 +1,8 @@
 //! The conformance suite's count per engine: the same behaviours must exist under each.
 //!
 //! A test belongs to the suite if it is in the binary `behaviours`, or in `forked` where each has a process
-//! to itself, and a segment of its path is an engine's name; the rest of the path is the behaviour. Whether it passed is not asked here, only whether it is
-//! there.
+//! to itself, and a segment of its path is an engine's name; the rest of the path is the behaviour. Whether
+//! it passed is not asked here, only whether it is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

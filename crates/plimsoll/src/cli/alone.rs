@@ -12,6 +12,7 @@ use plimsoll_engine::Kind;
 use crate::assemble::Server;
 use crate::cli::WrongUsage;
 use crate::config::{Config, Loaded, unknown_variables};
+use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
 use crate::reloading::{self, Reloading};
@@ -22,9 +23,9 @@ use crate::tiers::read_secret;
 const NO_POOL: &str = "a pool of workers is soon taken by the connections that fronts keep; choose \
                        --engine epoll, uring or thread";
 
-/// What a tier has, one process has.
-const NO_PROCESS: &str = "a process for each connection would have to share what a tier has, which it \
-                          cannot so far; choose --engine epoll, uring or thread";
+/// A process for each connection would hand on what it is there for.
+const NO_PROCESS: &str = "a storage server for whose connections there is a process each would hand on all \
+                          bytes of files; choose --engine epoll, uring or thread";
 
 /// What one tier has that another has not.
 pub(super) struct Alone {
@@ -34,6 +35,8 @@ pub(super) struct Alone {
     pub(super) would_be_done: fn(&Config) -> String,
     /// Opens what it serves.
     pub(super) open: fn(&Config, Secret) -> anyhow::Result<Server>,
+    /// What it is where each connection is a process; none if that cannot be.
+    pub(super) forked: Option<fn(Secret) -> Role>,
     /// What it says when it has started.
     pub(super) greeting: fn(&Config, &Addresses) -> String,
 }
@@ -42,14 +45,17 @@ impl Alone {
     /// Lives as these settings have it.
     pub(super) fn live(&self, loaded: &Loaded) -> anyhow::Result<()> {
         let config = &loaded.config;
+        if config.fixed.engine == Kind::Process && !self.check_only {
+            return self.live_forked(loaded);
+        }
         let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
         let log = log.context("cannot start the log")?;
         plimsoll_engine::check_kernel()?;
         config.fixed.engine.check()?;
         match config.fixed.engine {
             Kind::Pool => return Err(WrongUsage(NO_POOL.to_owned()).into()),
-            Kind::Process => return Err(WrongUsage(NO_PROCESS.to_owned()).into()),
-            Kind::Thread | Kind::Epoll | Kind::Uring => {}
+            Kind::Process if self.forked.is_none() => return Err(no_process()),
+            Kind::Process | Kind::Thread | Kind::Epoll | Kind::Uring => {}
         }
         let secret = read_secret(&config.fixed)?;
         if self.check_only {
@@ -62,12 +68,28 @@ impl Alone {
         let (parts, level) = (Box::new(server.reloadable()), log.level());
         let status = reloading::status("answering", &addresses);
         Reloading { loaded: loaded.clone(), parts, level, status }.watch(server.stop())?;
-        warn(config);
-        say(&(self.greeting)(config, &addresses))?;
+        self.greet(config, &addresses)?;
         let served = server.serve(listening).context("the server ended early");
         log.finish();
         served
     }
+}
+
+impl Alone {
+    /// The same, with a process for each connection.
+    fn live_forked(&self, loaded: &Loaded) -> anyhow::Result<()> {
+        let role = self.forked.ok_or_else(no_process)?(read_secret(&loaded.config.fixed)?);
+        forked::serve(loaded.clone(), role, |config, addresses| self.greet(config, addresses))
+    }
+
+    fn greet(&self, config: &Config, addresses: &Addresses) -> anyhow::Result<()> {
+        warn(config);
+        say(&(self.greeting)(config, addresses))
+    }
+}
+
+fn no_process() -> anyhow::Error {
+    WrongUsage(NO_PROCESS.to_owned()).into()
 }
 
 fn warn(config: &Config) {

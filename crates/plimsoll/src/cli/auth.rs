@@ -14,6 +14,7 @@ use plimsoll_io::Address;
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
 use crate::config::{Config, Loaded, SignUp};
+use crate::forked::Role;
 use crate::listening::Addresses;
 use crate::tiers::make_data_folder;
 
@@ -70,7 +71,8 @@ pub(crate) struct AuthServer {
 impl AuthServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = Loaded::of(self.flags(), self.config.clone(), of_auth)?;
-        Alone { check_only: self.check, would_be_done, open, greeting }.live(&loaded)
+        let forked = Some(Role::Auth as fn(Secret) -> Role);
+        Alone { check_only: self.check, would_be_done, open, forked, greeting }.live(&loaded)
     }
 
     /// What of `plimsoll serve` comes to the same.

@@ -15,11 +15,12 @@ use crate::assemble::Server;
 use crate::cli::check::what_would_be_done;
 use crate::cli::greeting::greeting;
 use crate::config::{Config, Configured, unknown_variables};
+use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
 use crate::reloading::{self, Reloading};
 use crate::sites::open_sites;
-use crate::{forked, stopping};
+use crate::stopping;
 
 /// Serve accounts and their files, and folders to anyone, over HTTP, FTP and classic
 #[derive(Args)]
@@ -50,7 +51,7 @@ impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = self.configured.load()?;
         if loaded.config.fixed.engine == Kind::Process && !self.check {
-            return forked::serve(loaded, greet);
+            return forked::serve(loaded, Role::Front, greet);
         }
         let config = &loaded.config;
         let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);

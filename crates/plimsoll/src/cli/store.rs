@@ -65,7 +65,7 @@ impl StoreServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = Loaded::of(self.flags(), self.config.clone(), of_store)?;
         let check_only = self.check;
-        Alone { check_only, would_be_done, open: Server::of_store, greeting }.live(&loaded)
+        Alone { check_only, would_be_done, open: Server::of_store, forked: None, greeting }.live(&loaded)
     }
 
     /// What of `plimsoll serve` comes to the same.

@@ -1,4 +1,5 @@
-//! `plimsoll serve --engine process`: the program, and the fork master that it makes of itself.
+//! `--engine process`, of `plimsoll serve` and `plimsoll auth`: the program, and the fork master that it
+//! makes of itself.
 //!
 //! The program has what needs threads and handles: signals, the configuration's file, the logs, accounts and
 //! their files. The master has the listeners and what is served.
@@ -13,7 +14,7 @@ mod lines;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use plimsoll_auth::Auth;
+use plimsoll_auth::{Auth, Secret};
 use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, fork_master, shared_cells};
 use plimsoll_io::{Cells, Stop};
 use plimsoll_operations::{Meter, Recorder};
@@ -34,6 +35,15 @@ use crate::sites::open_sites;
 use crate::stopping;
 use crate::tiers::{auth_settings, make_data_folder, take_data_folder};
 
+/// What a server is whose connections are processes.
+#[derive(Clone)]
+pub(crate) enum Role {
+    /// `plimsoll serve`.
+    Front,
+    /// `plimsoll auth`, with the secret that its fronts share.
+    Auth(Secret),
+}
+
 /// What the processes of a server have in common: what they count in, and where accounts are asked for.
 struct Common {
     counters: Cells,
@@ -45,7 +55,7 @@ struct Common {
 
 impl Common {
     /// That of a server with this configuration.
-    fn of(config: &Config) -> anyhow::Result<Common> {
+    fn of(config: &Config, role: &Role) -> anyhow::Result<Common> {
         let cells = shared_cells([Counters::CELLS, Connections::CELLS, Meter::CELLS, Hold::CELLS]);
         let [counters, connections, operations, hold] =
             cells.context("cannot make memory that processes share")?;
@@ -53,7 +63,7 @@ impl Common {
             // The master may look something up in it, and so may who opens it.
             make_data_folder(&config.fixed.data)?;
         }
-        let desks = config.fixed.accounts.then(|| Desks::of(config)).transpose();
+        let desks = config.fixed.accounts.then(|| Desks::of(config, role)).transpose();
         Ok(Common { counters, connections, operations, hold, desks: desks.context("cannot draw a secret")? })
     }
 }
@@ -61,6 +71,7 @@ impl Common {
 /// Serves until the order to stop. It has to be called before there is any thread.
 pub(crate) fn serve(
     loaded: Loaded,
+    role: Role,
     tell: impl FnOnce(&Config, &Addresses) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let config = &loaded.config;
@@ -69,18 +80,18 @@ pub(crate) fn serve(
     open_sites(config)?;
     let listening = Listening::at(config)?;
     let (sender, receiver) = lines::pair().context("cannot make a socket for logs")?;
-    let common = Common::of(config)?;
+    let common = Common::of(config, &role)?;
     match fork_master().context("cannot make the process that accepts")? {
         Forked::Master(orders) => {
             drop(receiver);
-            accept(loaded, orders, listening, common, &sender)
+            accept(loaded, role, orders, listening, common, &sender)
         }
         Forked::Program(master) => {
             drop(sender);
             let addresses = listening.addresses();
             // The master has the listeners, and has them alone.
             drop(listening);
-            watch_over(loaded, master, common, receiver, &addresses, tell)
+            watch_over(loaded, &role, master, common, receiver, &addresses, tell)
         }
     }
 }
@@ -88,6 +99,7 @@ pub(crate) fn serve(
 /// The master's life.
 fn accept(
     mut loaded: Loaded,
+    role: Role,
     orders: Orders,
     listening: Listening,
     common: Common,
@@ -98,9 +110,16 @@ fn accept(
     let (format, level) = (config.fixed.log_format, config.live.log_level);
     let level = start_with(format, level, sender.to(Which::Operator, &counters));
     let sinks = sinks(config, sender, &counters, Meter::counted_in(common.operations));
-    let operations = common.desks.as_ref().map(|desks| desks.ask(config, &sinks.recorder)).transpose()?;
-    let Common { connections, hold, .. } = common;
-    let server = Server::of_master(config, counters, connections, hold, sinks, operations)?;
+    let Common { connections, hold, desks, .. } = common;
+    let server = match (role, desks) {
+        (Role::Auth(secret), Some(desks)) => {
+            Server::of_auth_master(config, counters, connections, desks.place()?, secret)?
+        }
+        (_, desks) => {
+            let operations = desks.map(|desks| desks.ask(config, &sinks.recorder)).transpose()?;
+            Server::of_master(config, counters, connections, hold, sinks, operations)?
+        }
+    };
     let parts = server.reloadable();
     let reload = move || match read_again(&mut loaded, &parts, &level) {
         Ok(()) => true,
@@ -140,6 +159,7 @@ fn sinks(config: &Config, sender: &Sender, counters: &Arc<Counters>, meter: Mete
 /// The program's life beside its master.
 fn watch_over(
     loaded: Loaded,
+    role: &Role,
     master: Master,
     common: Common,
     receiver: Receiver,
@@ -151,15 +171,20 @@ fn watch_over(
     let log = log.context("cannot start the log")?;
     let counters = Arc::new(Counters::counted_in(common.counters));
     // First, because the logs may be in it.
-    let folder = config.fixed.accounts.then(|| take_data_folder(&config.fixed.data)).transpose()?;
+    let has_folder = config.fixed.accounts && matches!(role, Role::Front);
+    let folder = has_folder.then(|| take_data_folder(&config.fixed.data)).transpose()?;
     let logs = Logs::open(&config.fixed)?;
-    let open = common.desks.zip(folder).map(|(desks, folder)| desks.open(folder, &config)).transpose()?;
+    let open = common.desks.map(|desks| desks.open(folder, &config)).transpose()?;
     let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
     let stop = Stop::new();
     stopping::watch(&stop, &addresses.http).context("cannot watch for signals")?;
     let auth = open.as_ref().map(|open| open.auth.clone());
     let parts = Box::new(AtMaster { reload: master.reload(), logs: logs.reopen(), auth });
-    Reloading { loaded, parts, level: log.level(), status: reloading::status("serving", addresses) }
+    let doing = match role {
+        Role::Front => "serving",
+        Role::Auth(_) => "answering",
+    };
+    Reloading { loaded, parts, level: log.level(), status: reloading::status(doing, addresses) }
         .watch(&stop)?;
     tell(&config, addresses)?;
     master.begin().context("the process that accepts has ended; it has said why")?;
