@@ -14,11 +14,14 @@ benchmark and decides nothing: read the table, which has the median of the ratio
   classic-new     accounts made by classic on Redis, by the same of those servers, with fast hashes on both sides
   classic-durable accounts made by classic on MariaDB that syncs each commit, by one connection for each of them
   store           1 MB through a front from a storage server, by a server that keeps its files itself
+  table-3-LOAD    table 3 of document 000: the same servers, on MariaDB, whose authentication server has a thread for
+                  each connection, by a process for each; LOAD is new, 1K, 10K, 100K, 1M or 10M (a file that is got)
 
 Redis and MariaDB are servers of its own (tests/database), which end with it.
 """
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -126,12 +129,12 @@ def basic(program, users):
     yield plain, [f"http://{plainly}/a.bin", "-u", users]
 
 
-def documents(program, url, lab):
+def documents(program, url, lab, engine="thread"):
     """The servers of document 000: a front and an authentication server, which connect for each request."""
     lab = ["CONNECT_EACH", *lab]
     side = Side(program)
     socket = f"unix:{side.folder}/auth.sock"
-    side.serve("--engine", "thread", "--listen", socket, "--directory", url(side), what="auth", lab=lab)
+    side.serve("--engine", engine, "--listen", socket, "--directory", url(side), what="auth", lab=lab)
     for _ in range(200):
         if os.path.exists(f"{side.folder}/auth.sock"):
             break
@@ -175,6 +178,17 @@ def store(program, users):
         yield side, [f"http://{at}/files/a.bin", "--account", "alice", "-u", users]
 
 
+def table_3(program, users, size):
+    mysql = lambda side: side.database("mysql")
+    for engine in ("thread", "process"):
+        side, at = documents(program, mysql, ["FAST_PASSWORDS"], engine)
+        if size is None:
+            yield side, ["-X", "NEW", f"classic://{at['classic']}", "-u", users]
+        else:
+            with_files(at["http"], size)
+            yield side, [f"classic://{at['classic']}/a.bin", "--account", "alice", "-u", users]
+
+
 CASES = {
     "basic": basic,
     "classic-get": classic_get,
@@ -182,6 +196,8 @@ CASES = {
     "classic-durable": classic_durable,
     "store": store,
 }
+for load, size in {"new": None, "1K": 10**3, "10K": 10**4, "100K": 10**5, "1M": 10**6, "10M": 10**7}.items():
+    CASES[f"table-3-{load}"] = functools.partial(table_3, size=size)
 
 
 def measure(program, args, seconds):
