@@ -5,10 +5,12 @@
 //! deadline by more than a turn, and a connection that is served without waiting arms nothing.
 
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+
+use pin_project_lite::pin_project;
 
 use crate::exec::TimerId;
 use crate::io::Io;
@@ -50,14 +52,8 @@ impl Deadline {
     ///
     /// # Errors
     /// [`Elapsed`] if the deadline came first.
-    pub async fn within<F: Future>(&self, future: F) -> Result<F::Output, Elapsed> {
-        let mut future = pin!(future);
-        let _ended = Ended(self);
-        poll_fn(|cx| match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Ok(output)),
-            Poll::Pending => self.poll_elapsed(cx).map(Err),
-        })
-        .await
+    pub fn within<F: Future>(&self, future: F) -> Within<'_, F> {
+        Within { deadline: self, future, waits: None }
     }
 
     fn poll_elapsed(&self, cx: &mut Context<'_>) -> Poll<Elapsed> {
@@ -83,6 +79,35 @@ impl Deadline {
         if let Some((_, timer)) = self.armed.take() {
             self.io.cancel(timer);
         }
+    }
+}
+
+pin_project! {
+    /// What [`Deadline::within`] waits by: a type, as [`select`](crate::select)'s is and for the same reason.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Within<'a, F> {
+        deadline: &'a Deadline,
+        #[pin]
+        future: F,
+        // Once it has begun.
+        waits: Option<Ended<'a>>,
+    }
+}
+
+impl<F: Future> Future for Within<'_, F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        this.waits.get_or_insert(Ended(this.deadline));
+        let polled = match this.future.poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => this.deadline.poll_elapsed(cx).map(Err),
+        };
+        if polled.is_ready() {
+            this.waits.take();
+        }
+        polled
     }
 }
 

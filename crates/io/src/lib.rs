@@ -44,8 +44,8 @@ mod transport;
 
 pub use address::{Address, BadAddress};
 pub use cells::Cells;
-pub use combine::{Either, join, select};
-pub use deadline::{Deadline, Elapsed};
+pub use combine::{Either, Join, Select, join, select};
+pub use deadline::{Deadline, Elapsed, Within};
 pub use engine::{Engine, Handler, Job, LocalFuture, Setup, Work};
 pub use file::{Entry, Existing, File, FileKind, Fs, Handle, InMemory, Space, Stat, check_name};
 pub use io::Io;

@@ -95,11 +95,13 @@ impl<'a, S: Service> Conversation<'a, S> {
                 Err(NoHead::Ended) => return Ending::Close,
                 // A request may be on its way to us: closing on it would be a reset.
                 Err(NoHead::Unwanted) => return Ending::Linger,
+                // Apart, because they are rare.
                 Err(NoHead::Late) => {
-                    return self.refuse(Status::REQUEST_TIMEOUT, "The request's head took too long.").await;
+                    let detail = "The request's head took too long.";
+                    return Box::pin(self.refuse(Status::REQUEST_TIMEOUT, detail)).await;
                 }
                 Err(NoHead::Refused(refusal)) => {
-                    return self.refuse(refusal.status(), refusal.detail()).await;
+                    return Box::pin(self.refuse(refusal.status(), refusal.detail())).await;
                 }
             }
         }

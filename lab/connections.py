@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""What many connections cost a server, what an idle one does, and what the load generator costs beside wrk.
+
+The server has one core and the generator the other; contenders have their rounds in turn, so that whatever else the
+machine does hits all alike. It is a benchmark and decides nothing: read what it prints.
+
+  lab/connections.py --plimsoll PATH [--nginx PATH] [--wrk PATH] [--many N] [--rounds N] [--seconds S] [--only CASE,CASE]
+
+  many       1 KB at N kept connections by 1 KB at 64: requests a second, and requests for each second of the server's
+             own processor time
+  idle       memory for each kept connection on which nothing is under way: what the server's share of all memory (PSS)
+             grows by from 1,000 connections to N, over all its processes
+  generator  requests for each second of the generator's own processor time, at 1 KB and at 1 MB: plimsoll load by wrk
+
+One address may have half of a server's connections, and each takes two descriptors: N connections take a limit of
+open files (ulimit -n) of four times N and some.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import resource
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SERVER, GENERATOR = "0", "1"
+FEW = 64
+NGINX = """worker_processes 1; daemon off; pid {dir}/nginx.pid; error_log {dir}/nginx.log crit; worker_rlimit_nofile {files};
+events {{ worker_connections {files}; }}
+http {{ access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; keepalive_timeout 600;
+  open_file_cache max=20000; client_body_temp_path {dir}/body;
+  server {{ listen 127.0.0.1:{port} backlog=20000; root {root}; }} }}
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def served(name, options, folder):
+    """Starts a server of the files in the folder: its process and its port."""
+    port = free_port()
+    if name == "nginx":
+        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
+        (folder / "nginx.conf").write_text(NGINX.format(dir=folder, port=port, root=folder / "root", files=files))
+        command = [options.nginx, "-c", str(folder / "nginx.conf")]
+    else:
+        command = [options.plimsoll, "serve", "--accounts", "false", "--site", f"/={folder / 'root'}", "--threads", "1"]
+        command += ["--engine", name, "--access-log", "off", "--http", f"127.0.0.1:{port}"]
+    server = subprocess.Popen(["taskset", "-c", SERVER, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            time.sleep(0.05)
+        yield server, port
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def processes(server):
+    children = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    return [server.pid, *map(int, children)]
+
+
+def cpu_seconds(server):
+    ticks = 0
+    for pid in processes(server):
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def kib(server):
+    maps = [pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in processes(server)]
+    return sum(int(re.search(r"^Pss:\s+(\d+)", text, re.M).group(1)) for text in maps)
+
+
+def load(options, port, path, users, seconds):
+    """What the generator tells, and its own processor time."""
+    command = ["taskset", "-c", GENERATOR, options.plimsoll, "load", "-u", str(users), "-d", f"{round(seconds * 1000)}ms"]
+    command += ["--warm-up", "300ms", "--json", "--quiet", f"http://127.0.0.1:{port}{path}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\nhad errors; is the limit of open files high enough?\n{done.stdout.decode()}")
+    return json.loads(done.stdout)
+
+
+def told(ratios):
+    ratios = sorted(ratios)
+    return f"{statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]"
+
+
+def many(name, options, folder):
+    counts, ratios, by_cpu = (FEW, options.many), [], []
+    with served(name, options, folder) as (server, port):
+        for at in range(options.rounds):
+            rates = {}
+            for users in counts if at % 2 == 0 else counts[::-1]:
+                before = cpu_seconds(server)
+                rate = load(options, port, "/1K/0", users, options.seconds)["requests_per_second"]
+                # What the warm-up took is in both.
+                rates[users] = rate, rate / (cpu_seconds(server) - before)
+            ratios.append(rates[options.many][0] / rates[FEW][0])
+            by_cpu.append(rates[options.many][1] / rates[FEW][1])
+    print(f"many       {name:<8} {options.many} by {FEW}: {told(ratios)}; by the server's processor time {told(by_cpu)}", flush=True)
+
+
+def idle(name, options, folder):
+    with served(name, options, folder) as (server, port), contextlib.ExitStack() as held:
+        def connect(count):
+            for _ in range(count):
+                visitor = held.enter_context(socket.create_connection(("127.0.0.1", port)))
+                visitor.sendall(b"GET /1K/0 HTTP/1.1\r\nHost: lab\r\n\r\n")
+                got = 0
+                while got < 1000:
+                    got += len(visitor.recv(4096))
+            time.sleep(1)
+
+        connect(1000)
+        before = kib(server)
+        connect(options.many - 1000)
+        grown = (kib(server) - before) / (options.many - 1000)
+    print(f"idle       {name:<8} {grown:.2f} KiB for each of {options.many} connections beyond 1,000", flush=True)
+
+
+def by_wrk(options, port, path, seconds):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = ["taskset", "-c", GENERATOR, options.wrk, "-t1", f"-c{FEW}", f"-d{seconds}s", f"http://127.0.0.1:{port}{path}"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return int(re.search(r"(\d+) requests in", done.stdout).group(1)) / used
+
+
+def generator(options, folder):
+    with served("epoll", options, folder) as (_, port):
+        for path in ("/1K/0", "/1M/0"):
+            ratios = []
+            for at in range(options.rounds):
+                ours = lambda: (lambda told: told["requests_per_second"] / told["generator"]["share"])(
+                    load(options, port, path, FEW, options.seconds)
+                )
+                theirs = lambda: by_wrk(options, port, path, round(options.seconds))
+                first, second = (ours, theirs) if at % 2 == 0 else (theirs, ours)
+                first, second = first(), second()
+                ratios.append(first / second if at % 2 == 0 else second / first)
+            print(f"generator  {path[1:3]:<8} plimsoll load by wrk, for each second of its own: {told(ratios)}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--plimsoll", required=True)
+    parser.add_argument("--nginx")
+    parser.add_argument("--wrk")
+    parser.add_argument("--many", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--only", default="many,idle,generator")
+    options = parser.parse_args()
+    names = ["epoll", "uring", *(["nginx"] if options.nginx else [])]
+    with tempfile.TemporaryDirectory(prefix="plimsoll-connections.") as folder:
+        folder = pathlib.Path(folder)
+        folder.chmod(0o755)
+        for size, bytes_ in {"1K": 1000, "1M": 1_000_000}.items():
+            (folder / "root" / size).mkdir(parents=True)
+            (folder / "root" / size / "0").write_bytes(os.urandom(bytes_))
+        for case in options.only.split(","):
+            if case == "generator":
+                if options.wrk:
+                    generator(options, folder)
+                continue
+            for name in names:
+                {"many": many, "idle": idle}[case](name, options, folder)
+
+
+if __name__ == "__main__":
+    main()
