@@ -363,7 +363,8 @@ impl Auth {
 
 impl Auth {
     async fn ask<T: TryFrom<Answer>>(&self, io: &Io, question: Question) -> Result<T, Error> {
-        let answer = self.answer(io, question).await?;
+        // Apart, because most of what is shown is remembered: then there is nothing to be asked.
+        let answer = Box::pin(self.answer(io, question)).await?;
         T::try_from(answer).map_err(|_| {
             tracing::error!("the auth tier answered something else than it was asked");
             Error::Unavailable
@@ -448,7 +449,7 @@ impl Auth {
         match self.look(keeper, time::now(io)) {
             Look::No => {}
             Look::Ahead => keeper.look_ahead(io),
-            Look::Now => keeper.look(io).await?,
+            Look::Now => Box::pin(keeper.look(io)).await?,
         }
         Ok(())
     }

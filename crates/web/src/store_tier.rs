@@ -50,7 +50,8 @@ impl StoreTier {
             (Method::Post, path) if path == QUESTIONS.as_bytes() => {
                 let asked: Asked = json::read(request).await?;
                 let is_digest = matches!(asked.question, Question::Digest(..));
-                let answer = self.desk.answer(request.io, asked);
+                // Apart, so that a file that is sent has no room for it.
+                let answer = Box::pin(self.desk.answer(request.io, asked));
                 if !is_digest {
                     return Ok(in_json(request.body.telling(STORE_TELLS_EVERY, answer).await));
                 }
@@ -60,7 +61,7 @@ impl StoreTier {
             }
             (Method::Get, path) if path == READY.as_bytes() => Ok(in_json(told(Ok(())))),
             (Method::Get | Method::Head, path) if path == FILES.as_bytes() => self.send(request).await,
-            (Method::Put, path) if path == FILES.as_bytes() => self.receive(request).await,
+            (Method::Put, path) if path == FILES.as_bytes() => Box::pin(self.receive(request)).await,
             _ => Err(Refusal::new(Status::NOT_FOUND, "There is no such question.")),
         }
     }
@@ -93,7 +94,7 @@ impl StoreTier {
         let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
         if let Some(file) = file.filter(|_| is_sent) {
             let making = async { Ok(self.desk.digest_of(io, file, Algorithm::Sha256).await?) };
-            match digests::with(request, answer, Some(STORE_TELLS_EVERY), making).await {
+            match Box::pin(digests::with(request, answer, Some(STORE_TELLS_EVERY), making)).await {
                 Ok(with_digest) => answer = with_digest,
                 Err(plimsoll_operations::Error::Store(error)) => return Ok(trouble(error)),
                 Err(error) => return Err(error.into()),
