@@ -71,13 +71,17 @@ fn serve(sim: &Sim, host: &Host, auth: Auth) -> Address {
 }
 
 fn serve_tier(sim: &Sim, host: &Host, tier: Arc<AuthTier>) -> Address {
+    serve_tier_at(":7070", sim, host, tier)
+}
+
+fn serve_tier_at(at: &str, sim: &Sim, host: &Host, tier: Arc<AuthTier>) -> Address {
     let service = Routes::with_api(Vec::new(), status_page(), tier);
     let current = Current::new(Snapshot { limits: Limits::default(), service });
     let setup: Setup = Arc::new(move |io| {
         let (current, log) = (Arc::clone(&current), AccessLog::new(None));
         Rc::new(Http::new(io, current, log, Arc::default(), HotSet::off()))
     });
-    sim.serve(host, &":7070".parse().unwrap(), &setup).unwrap()
+    sim.serve(host, &at.parse().unwrap(), &setup).unwrap()
 }
 
 fn url(at: &Address) -> Url {
@@ -470,6 +474,31 @@ fn what_ends_ends_at_once_for_processes_that_belong_to_one() {
         left.auth.change_password(&left.io, &who, &old, &new, &here()).await.unwrap();
         assert!(matches!(right.auth.renew(&right.io, &shown).await, Err(Error::NoSession)));
     });
+}
+
+/// A process keeps the settings that it began with, and the authentication server may be open to others.
+#[test]
+fn who_closes_sign_up_closes_it_for_processes_that_began_before_too() {
+    for seed in seeds(20) {
+        let sim = Sim::new(seed, Faults::splits());
+        let (at, host) = (auth_server(&sim, &sim.host("auth")), sim.host("program"));
+        let place = |at: &Address| Place { url: url(at), secret: Secret::from(SECRET) };
+        let program = Auth::apart(place(&at), settings());
+        sim.spawn(&host, program.courier(&host.io(), None).unwrap());
+        let tier = AuthTier::beside(program.clone(), Secret::from(SECRET));
+        let desks = serve_tier_at(":7071", &sim, &host, tier);
+        let process = Front::asking(&sim, "process", Auth::beside(place(&desks), settings()));
+        sim.run(&sim.host("people"), async move {
+            let sign_up = async |name| {
+                let password = Secret::from(PASSWORD);
+                process.auth.sign_up(&process.io, name, &password, &here()).await.map(drop)
+            };
+            assert_eq!(sign_up("alice").await, Ok(()));
+            program.set(Settings { sign_up: SignUp::Closed, ..settings() });
+            assert_eq!(sign_up("bob").await, Err(Error::SignUpClosed));
+        });
+        assert_eq!(sim.panics(), Vec::<String>::new());
+    }
 }
 
 #[test]

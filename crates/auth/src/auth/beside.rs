@@ -2,8 +2,9 @@
 //! long.
 //!
 //! It is not the desk for fronts, which remember and have to hear of changes. What must hold: what is
-//! remembered and what is counted of attempts is this process', so that it is the same for all; what only
-//! an operator may ask is not answered.
+//! remembered and what is counted of attempts is this process', so that it is the same for all; so is whether
+//! sign-up is open, of which a process that began before a reload knows only what it was; what only an
+//! operator may ask is not answered.
 
 use plimsoll_io::Io;
 
@@ -11,16 +12,19 @@ use super::Auth;
 use crate::ask::{Answer, Question};
 use crate::error::Error;
 use crate::sessions::{Credential, Identity};
+use crate::settings::SignUp;
 use crate::time;
 
 impl Auth {
     /// Answers a process whose own handle is [`Auth::beside`] this one.
     ///
     /// # Errors
-    /// As the question's; [`Error::NotAllowed`] for what only an operator may ask.
+    /// As the question's; [`Error::NotAllowed`] for what only an operator may ask; [`Error::SignUpClosed`] as
+    /// this handle is set, whoever answers it.
     pub async fn answer_beside(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         match question {
             Question::Operator(_) => Err(Error::NotAllowed),
+            Question::SignUp { .. } if self.settings().sign_up == SignUp::Closed => Err(Error::SignUpClosed),
             Question::Session(session) => {
                 let identity = self.by_session(io, session).await?;
                 let until = time::time(identity.verified.until);

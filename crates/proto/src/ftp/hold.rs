@@ -2,7 +2,9 @@
 //!
 //! "We did this by stopping all the server processes before they started transferring data. When all the
 //! server processes were ready to transfer data, they were allowed to continue": the experiments on FTP that
-//! this server reruns. What must hold: who goes away before the start does not count.
+//! this server reruns. What must hold: who goes away before the start does not count. One thing breaks that:
+//! where connections are processes, the place of one that is killed stays counted until the next start,
+//! because nobody is left to give it back. In a laboratory, start the server again then.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
