@@ -161,7 +161,7 @@ pub(crate) fn status_page() -> StatusPage {
         counters: Arc::default(),
         hot: HotSet::off(),
         lab: Vec::new(),
-        readiness: Readiness::default(),
+        readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }
 

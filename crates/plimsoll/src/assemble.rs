@@ -4,7 +4,7 @@
 //! thread; what threads share is counters, configuration and the log's queue.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,8 +60,6 @@ struct Shared {
     engine: Kind,
     threads: usize,
     tiers: Tiers,
-    /// The data folder, if it was taken.
-    folder: Option<PathBuf>,
     when_full: WhenFull,
     counters: Arc<Counters>,
     hot: Arc<HotSet>,
@@ -70,6 +68,7 @@ struct Shared {
     started: Instant,
     /// Accounts and their files, unless it serves sites alone.
     accounts: Option<Accounts>,
+    readiness: Arc<Readiness>,
     ftp: Arc<ftp::Served>,
 }
 
@@ -82,14 +81,33 @@ struct Accounts {
     api: Arc<dyn Api>,
 }
 
+/// What the parts of a server count in which know no others: where processes serve, all count in the same.
+pub(crate) struct CommonCells {
+    pub(crate) connections: Cells,
+    /// A laboratory's start line.
+    pub(crate) hold: Cells,
+    /// What the checks behind `/readyz` said last.
+    pub(crate) ready: Cells,
+}
+
+impl CommonCells {
+    /// Those of one process.
+    fn own() -> CommonCells {
+        let own = Cells::own;
+        CommonCells {
+            connections: own(Connections::CELLS),
+            hold: own(Hold::CELLS),
+            ready: own(Readiness::CELLS),
+        }
+    }
+}
+
 /// What a server is made of beside its configuration.
 struct Parts {
     counters: Arc<Counters>,
-    connections: Cells,
+    cells: CommonCells,
     accounts: Option<Accounts>,
     operations: Option<Operations>,
-    /// What a laboratory's start line is counted in.
-    hold: Cells,
     sinks: Sinks,
     logs: Logs,
     /// The data folder, where there has to be one.
@@ -116,9 +134,9 @@ impl Server {
         let sinks = logs.sinks(&counters);
         let operations = folder.as_ref().map(|_| open_operations(config, &sinks.recorder)).transpose()?;
         let accounts = operations.as_ref().map(|operations| accounts(operations, fixed));
-        let (connections, hold) = (Cells::own(Connections::CELLS), Cells::own(Hold::CELLS));
         let data = folder.is_some().then(|| fixed.data.clone());
-        let parts = Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder };
+        let cells = CommonCells::own();
+        let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
         Server::made_of(parts, config, sites)
     }
 
@@ -126,8 +144,7 @@ impl Server {
     pub(crate) fn of_master(
         config: &Config,
         counters: Arc<Counters>,
-        connections: Cells,
-        hold: Cells,
+        cells: CommonCells,
         sinks: Sinks,
         operations: Option<Operations>,
     ) -> anyhow::Result<Server> {
@@ -137,7 +154,7 @@ impl Server {
             ..accounts(operations, &config.fixed)
         });
         let (logs, folder) = (Logs::default(), None);
-        let parts = Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder };
+        let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
         Server::made_of(parts, config, open_sites(config)?)
     }
 
@@ -156,7 +173,7 @@ impl Server {
     pub(crate) fn of_auth_master(
         config: &Config,
         counters: Arc<Counters>,
-        connections: Cells,
+        cells: CommonCells,
         place: Place,
         secret: Secret,
     ) -> anyhow::Result<Server> {
@@ -164,8 +181,8 @@ impl Server {
         let api = AuthTier::through(place, secret);
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
         let (logs, folder, data) = (Logs::default(), None, None);
-        let (operations, hold, sinks) = (None, Cells::own(Hold::CELLS), logs.sinks(&counters));
-        let parts = Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder };
+        let (operations, sinks) = (None, logs.sinks(&counters));
+        let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
         Server::made_of(parts, config, Vec::new())
     }
 
@@ -197,15 +214,15 @@ impl Server {
         logs: Logs,
         folder: Option<File>,
     ) -> anyhow::Result<Server> {
-        let (sinks, connections) = (logs.sinks(&counters), Cells::own(Connections::CELLS));
+        let (sinks, cells, operations) = (logs.sinks(&counters), CommonCells::own(), None);
         let data = folder.is_some().then(|| config.fixed.data.clone());
-        let (operations, hold) = (None, Cells::own(Hold::CELLS));
-        let parts = Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder };
+        let parts = Parts { counters, cells, accounts, operations, sinks, logs, data, folder };
         Server::made_of(parts, config, Vec::new())
     }
 
     fn made_of(parts: Parts, config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
-        let Parts { counters, connections, accounts, operations, hold, sinks, logs, data, folder } = parts;
+        let Parts { counters, cells, accounts, operations, sinks, logs, data, folder } = parts;
+        let CommonCells { connections, hold, ready } = cells;
         let Sinks { requests, recorder } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
         let shared = Arc::new(Shared {
@@ -215,7 +232,7 @@ impl Server {
                 Kind::Pool | Kind::Epoll | Kind::Uring => fixed.threads.number(fixed.engine),
             },
             tiers: tiers_of(fixed, accounts.as_ref(), operations.is_some()),
-            folder: data,
+            readiness: Arc::new(Readiness::noted_in(ready, checks(data.as_deref(), accounts.as_ref()))),
             when_full: fixed.queue,
             hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
             connections: Connections::counted_in(connections, open_files::connections_max(config, limit)),
@@ -365,17 +382,8 @@ impl Shared {
             counters: Arc::clone(&self.counters),
             hot: Arc::clone(&self.hot),
             lab: config.lab(),
-            readiness: Readiness::new(self.checks()),
+            readiness: Arc::clone(&self.readiness),
         }
-    }
-
-    /// What must be well before the server takes work.
-    fn checks(&self) -> Vec<Check> {
-        let folder = self.folder.as_deref().map(readiness::data_folder);
-        let accounts = self.accounts.as_ref();
-        let auth = accounts.and_then(|accounts| accounts.auth.clone()).map(readiness::accounts);
-        let store = accounts.and_then(|accounts| accounts.store.clone()).map(readiness::store);
-        folder.into_iter().chain(auth).chain(store).collect()
     }
 
     fn load(&self) -> Load {
@@ -389,6 +397,14 @@ impl Shared {
             uptime_seconds: self.started.elapsed().as_secs(),
         }
     }
+}
+
+/// What must be well before a server takes work that has `folder` for its data.
+fn checks(folder: Option<&Path>, accounts: Option<&Accounts>) -> Vec<Check> {
+    let folder = folder.map(readiness::data_folder);
+    let auth = accounts.and_then(|accounts| accounts.auth.clone()).map(readiness::accounts);
+    let store = accounts.and_then(|accounts| accounts.store.clone()).map(readiness::store);
+    folder.into_iter().chain(auth).chain(store).collect()
 }
 
 fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {

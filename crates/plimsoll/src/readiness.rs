@@ -17,28 +17,25 @@ const PROBE: &[u8] = b".plimsoll-ready";
 /// Whether something can be written into the data folder.
 pub(crate) fn data_folder(folder: &Path) -> Check {
     let folder = folder.to_owned();
-    Check::new("the data folder", move |io| ask(io, folder.clone()))
+    let told = "The server cannot write into its data folder; its log says why.";
+    Check::new("the data folder", told, move |io| ask(io, folder.clone()))
 }
 
 /// Whether it can be asked who somebody is.
 pub(crate) fn accounts(auth: Auth) -> Check {
-    Check::new("accounts", move |io| {
+    let told = "The server cannot ask who somebody is; its log says why.";
+    Check::new("accounts", told, move |io| {
         let (auth, io) = (auth.clone(), io.clone());
-        Box::pin(async move {
-            let checked = auth.check(&io).await;
-            checked.map_err(|_| "The server cannot ask who somebody is; its log says why.")
-        })
+        Box::pin(async move { auth.check(&io).await.is_ok() })
     })
 }
 
 /// Whether the storage server answers.
 pub(crate) fn store(store: Store) -> Check {
-    Check::new("the storage server", move |io| {
+    let told = "The storage server does not answer; the server's log says why.";
+    Check::new("the storage server", told, move |io| {
         let (io, store) = (io.clone(), store.clone());
-        Box::pin(async move {
-            let answered = store.is_there(&io).await;
-            answered.map_err(|_| "The storage server does not answer; the server's log says why.")
-        })
+        Box::pin(async move { store.is_there(&io).await.is_ok() })
     })
 }
 
@@ -47,10 +44,11 @@ fn ask(io: &Io, folder: PathBuf) -> Asked {
     Box::pin(async move {
         let told = folder.display().to_string();
         let written = io.offload(Work::Writes, move |fs| write(fs, &folder)).await;
-        written.map_err(io::Error::from).flatten().map_err(|error| {
+        let written = written.map_err(io::Error::from).flatten();
+        if let Err(error) = &written {
             tracing::warn!(%error, folder = told, "nothing can be written into the data folder");
-            "The server cannot write into its data folder; its log says why."
-        })
+        }
+        written.is_ok()
     })
 }
 

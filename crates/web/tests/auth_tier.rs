@@ -57,7 +57,7 @@ fn status_page() -> StatusPage {
         counters: Arc::default(),
         hot: HotSet::off(),
         lab: Vec::new(),
-        readiness: Readiness::new(Vec::new()),
+        readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }
 

@@ -19,11 +19,11 @@ use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, fork_master, 
 use plimsoll_io::{Cells, Stop};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::ftp::Hold;
-use plimsoll_proto::http::Counters;
+use plimsoll_proto::http::{Counters, Readiness};
 
 use self::desks::Desks;
 use self::lines::{Receiver, Sender, Which, Writers};
-use crate::assemble::{Reloadable, Server, warn_of_cut_off};
+use crate::assemble::{CommonCells, Reloadable, Server, warn_of_cut_off};
 use crate::config::{Config, Loaded};
 use crate::line_writer::Reopen;
 use crate::listening::{Addresses, Listening};
@@ -50,21 +50,23 @@ struct Common {
     connections: Cells,
     operations: Cells,
     hold: Cells,
+    ready: Cells,
     desks: Option<Desks>,
 }
 
 impl Common {
     /// That of a server with this configuration.
     fn of(config: &Config, role: &Role) -> anyhow::Result<Common> {
-        let cells = shared_cells([Counters::CELLS, Connections::CELLS, Meter::CELLS, Hold::CELLS]);
-        let [counters, connections, operations, hold] =
-            cells.context("cannot make memory that processes share")?;
+        let counts = [Counters::CELLS, Connections::CELLS, Meter::CELLS, Hold::CELLS, Readiness::CELLS];
+        let [counters, connections, operations, hold, ready] =
+            shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {
             // The master may look something up in it, and so may who opens it.
             make_data_folder(&config.fixed.data)?;
         }
         let desks = config.fixed.accounts.then(|| Desks::of(config, role)).transpose();
-        Ok(Common { counters, connections, operations, hold, desks: desks.context("cannot draw a secret")? })
+        let desks = desks.context("cannot draw a secret")?;
+        Ok(Common { counters, connections, operations, hold, ready, desks })
     }
 }
 
@@ -110,14 +112,15 @@ fn accept(
     let (format, level) = (config.fixed.log_format, config.live.log_level);
     let level = start_with(format, level, sender.to(Which::Operator, &counters));
     let sinks = sinks(config, sender, &counters, Meter::counted_in(common.operations));
-    let Common { connections, hold, desks, .. } = common;
+    let Common { connections, hold, ready, desks, .. } = common;
+    let shared = CommonCells { connections, hold, ready };
     let server = match (role, desks) {
         (Role::Auth(secret), Some(desks)) => {
-            Server::of_auth_master(config, counters, connections, desks.place()?, secret)?
+            Server::of_auth_master(config, counters, shared, desks.place()?, secret)?
         }
         (_, desks) => {
             let operations = desks.map(|desks| desks.ask(config, &sinks.recorder)).transpose()?;
-            Server::of_master(config, counters, connections, hold, sinks, operations)?
+            Server::of_master(config, counters, shared, sinks, operations)?
         }
     };
     let parts = server.reloadable();

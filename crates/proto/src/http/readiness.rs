@@ -1,74 +1,118 @@
 //! `/readyz`: whether the server should be given work, by named checks.
 //!
 //! It is not `/healthz`, which says that the process lives. What must hold: however often it is asked, the
-//! checks run once in [`READY_TIME`] at most; a check that hangs counts as failed; what a peer is told names
-//! what is wrong and nothing of the machine.
+//! checks run once in [`READY_TIME`] at most, in all processes of a server together; a check that hangs
+//! counts as failed; what a peer is told names what is wrong and nothing of the machine.
 
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plimsoll_io::Io;
+use plimsoll_io::{Cells, Io};
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
 use super::limits::{READY_CHECK_TIME_MAX, READY_TIME, RETRY_AFTER_SECONDS};
 use super::problem::problem;
 
-/// One run of a check: well, or what is wrong in a sentence for the peer. The reason goes to the log.
-pub type Asked = Pin<Box<dyn Future<Output = Result<(), &'static str>>>>;
+/// One run of a check: whether it is well. The reason why not goes to the log.
+pub type Asked = Pin<Box<dyn Future<Output = bool>>>;
+
+/// What a peer is told where a check did not end.
+const TOO_LONG: &str = "A check of the server's own takes too long.";
 
 /// Something that must be well before the server takes work.
 pub struct Check {
     name: &'static str,
+    told: &'static str,
     ask: Box<dyn Fn(&Io) -> Asked + Send + Sync>,
 }
 
 impl Check {
-    /// Calls `ask` in every run; `name` is for the log.
-    pub fn new(name: &'static str, ask: impl Fn(&Io) -> Asked + Send + Sync + 'static) -> Check {
-        Check { name, ask: Box::new(ask) }
+    /// Calls `ask` in every run; `name` is for the log, `told` a sentence for the peer where it is not well.
+    pub fn new(
+        name: &'static str,
+        told: &'static str,
+        ask: impl Fn(&Io) -> Asked + Send + Sync + 'static,
+    ) -> Check {
+        Check { name, told, ask: Box::new(ask) }
     }
 
-    async fn run(&self, io: &Io) -> Result<(), &'static str> {
+    /// What is wrong, if something is.
+    async fn run(&self, io: &Io) -> Option<Wrong> {
         let deadline = io.deadline();
         deadline.after(READY_CHECK_TIME_MAX);
-        let outcome = match deadline.within((self.ask)(io)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err("A check of the server's own takes too long."),
+        let (wrong, reason) = match deadline.within((self.ask)(io)).await {
+            Ok(true) => return None,
+            Ok(false) => (Wrong::NotWell, self.told),
+            Err(_) => (Wrong::TooLong, TOO_LONG),
         };
-        if let Err(reason) = outcome {
-            tracing::warn!(check = self.name, reason, "not ready");
-        }
-        outcome
+        tracing::warn!(check = self.name, reason, "not ready");
+        Some(wrong)
     }
+}
+
+/// What is wrong with a check.
+#[derive(Clone, Copy)]
+enum Wrong {
+    NotWell,
+    TooLong,
 }
 
 /// All checks, and what they said last.
-#[derive(Default)]
 pub struct Readiness {
     checks: Vec<Check>,
-    last: Mutex<Option<Last>>,
+    /// One cell: see [`Last`].
+    last: Cells,
 }
 
-#[derive(Clone, Copy)]
-struct Last {
-    /// By the time of day, because all threads share it: each may have a clock of its own.
-    begun: SystemTime,
-    outcome: Result<(), &'static str>,
-}
+/// What the checks said, and when they were begun: in the lower bits of its cell a number of an [`Outcome`],
+/// above it the milliseconds since 1970. Zero is nothing yet.
+///
+/// It is the time of day, because all threads and processes share it: each may have a clock of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Last(u64);
+
+/// Bits of an outcome's number.
+const OUTCOME_BITS: u32 = 8;
+
+/// Ready is 0; the check at a place did not end in time, or was not well.
+type Outcome = u64;
+
+/// How many outcomes each check has that are not well.
+const EACH_CHECK: u64 = 2;
 
 impl Last {
+    fn new(begun: SystemTime, outcome: Outcome) -> Last {
+        let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> OUTCOME_BITS);
+        Last(millis << OUTCOME_BITS | outcome)
+    }
+
+    fn outcome(self) -> Outcome {
+        self.0 & ((1 << OUTCOME_BITS) - 1)
+    }
+
     /// Whether it is from a moment ago; a clock that was put back does not make it hold for longer.
-    fn holds_at(&self, now: SystemTime) -> bool {
-        now.duration_since(self.begun).is_ok_and(|since| since < READY_TIME)
+    fn holds_at(self, now: SystemTime) -> bool {
+        let begun = UNIX_EPOCH + Duration::from_millis(self.0 >> OUTCOME_BITS);
+        now.duration_since(begun).is_ok_and(|since| since < READY_TIME)
     }
 }
 
 impl Readiness {
+    /// In how many cells it is noted what they said.
+    pub const CELLS: usize = 1;
+
     /// Ready when all of `checks` are well.
     pub fn new(checks: Vec<Check>) -> Readiness {
-        Readiness { checks, last: Mutex::default() }
+        Readiness::noted_in(Cells::own(Readiness::CELLS), checks)
+    }
+
+    /// The same, where what they said is noted in `last`, of which there is one: others who have it, and the
+    /// same checks, do not run them again.
+    pub fn noted_in(last: Cells, checks: Vec<Check>) -> Readiness {
+        Readiness { checks, last }
     }
 
     pub(super) async fn answer(&self, io: &Io) -> Answer {
@@ -89,34 +133,46 @@ impl Readiness {
 
     /// What the checks say, or said a moment ago.
     async fn outcome(&self, io: &Io) -> Result<(), &'static str> {
-        let (begun, last) = (io.wall(), *self.lock());
-        match last {
-            Some(last) if last.holds_at(begun) => return last.outcome,
-            // Whoever asks while the checks run is told what they said before.
-            Some(last) => *self.lock() = Some(Last { begun, ..last }),
-            None => {}
+        let (begun, last) = (io.wall(), Last(self.cell().load(Ordering::SeqCst)));
+        if last.0 != 0 && (last.holds_at(begun) || !self.is_ours(last, begun)) {
+            return self.told(last.outcome());
         }
         let outcome = self.run(io).await;
-        *self.lock() = Some(Last { begun, outcome });
-        outcome
+        self.cell().store(Last::new(begun, outcome).0, Ordering::SeqCst);
+        self.told(outcome)
     }
 
-    async fn run(&self, io: &Io) -> Result<(), &'static str> {
-        for check in &self.checks {
-            check.run(io).await?;
+    /// Whether it is for who asks now to run the checks: others are told meanwhile what they said before.
+    fn is_ours(&self, last: Last, begun: SystemTime) -> bool {
+        let next = Last::new(begun, last.outcome()).0;
+        self.cell().compare_exchange(last.0, next, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    async fn run(&self, io: &Io) -> Outcome {
+        for (check, number) in self.checks.iter().zip(0..) {
+            if let Some(wrong) = check.run(io).await {
+                return 1 + EACH_CHECK * number + wrong as Outcome;
+            }
         }
-        Ok(())
+        0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Last>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn told(&self, outcome: Outcome) -> Result<(), &'static str> {
+        let Some(wrong) = outcome.checked_sub(1) else { return Ok(()) };
+        let check = usize::try_from(wrong / EACH_CHECK).ok().and_then(|number| self.checks.get(number));
+        let is_too_long = wrong % EACH_CHECK == Wrong::TooLong as Outcome;
+        Err(check.filter(|_| !is_too_long).map_or(TOO_LONG, |check| check.told))
+    }
+
+    fn cell(&self) -> &AtomicU64 {
+        &self.last[0]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
 
     use plimsoll_io::sim::{Faults, Sim};
 
@@ -135,9 +191,9 @@ mod tests {
     fn what_is_wrong_is_told_and_seen_to_be_mended() {
         let is_well = Arc::new(AtomicBool::new(false));
         let looked = Arc::clone(&is_well);
-        let check = Check::new("data", move |_| {
-            let outcome = if looked.load(Ordering::Relaxed) { Ok(()) } else { Err("No data.") };
-            Box::pin(async move { outcome })
+        let check = Check::new("data", "No data.", move |_| {
+            let is_well = looked.load(Ordering::Relaxed);
+            Box::pin(async move { is_well })
         });
         simulated(|io| async move {
             let readiness = Readiness::new(vec![check]);
@@ -156,9 +212,9 @@ mod tests {
     fn checks_run_once_in_a_while_however_often_it_is_asked() {
         let runs = Arc::<AtomicUsize>::default();
         let counted = Arc::clone(&runs);
-        let check = Check::new("counted", move |_| {
+        let check = Check::new("counted", "Not counted.", move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
-            Box::pin(async { Ok(()) })
+            Box::pin(async { true })
         });
         simulated(|io| async move {
             let readiness = Readiness::new(vec![check]);
@@ -173,8 +229,32 @@ mod tests {
     }
 
     #[test]
+    fn processes_that_share_what_was_said_run_the_checks_once_and_tell_the_same() {
+        let runs = Arc::<AtomicUsize>::default();
+        let page: &'static [AtomicU64] = Box::leak(Box::new([AtomicU64::new(0)]));
+        let of_process = |runs: Arc<AtomicUsize>| {
+            let well = Check::new("well", "Not well.", |_| Box::pin(async { true }));
+            let data = Check::new("data", "No data.", move |_| {
+                runs.fetch_add(1, Ordering::Relaxed);
+                Box::pin(async { false })
+            });
+            Readiness::noted_in(Cells::Page(page), vec![well, data])
+        };
+        let processes = [0; 20].map(|_| of_process(Arc::clone(&runs)));
+        simulated(|io| async move {
+            for process in &processes {
+                let answer = process.answer(&io).await;
+                assert_eq!(answer.status(), Status::SERVICE_UNAVAILABLE);
+                let Body::Bytes(body) = answer.body else { panic!("a problem has a body") };
+                assert!(String::from_utf8_lossy(&body).contains("No data."));
+            }
+            assert_eq!(runs.load(Ordering::Relaxed), 1);
+        });
+    }
+
+    #[test]
     fn a_check_that_hangs_has_failed() {
-        let check = Check::new("stuck", |_| Box::pin(std::future::pending()));
+        let check = Check::new("stuck", "Stuck.", |_| Box::pin(std::future::pending()));
         simulated(|io| async move {
             let begun = io.now();
             let answer = Readiness::new(vec![check]).answer(&io).await;

@@ -74,7 +74,7 @@ pub struct StatusPage {
     /// Settings that only a laboratory wants and that are on, by their names in the configuration.
     pub lab: Vec<&'static str>,
     /// What must be well before the server takes work.
-    pub readiness: Readiness,
+    pub readiness: Arc<Readiness>,
 }
 
 #[derive(Serialize)]
