@@ -1,8 +1,9 @@
 //! Lines of logs on their way from the processes of connections to the program, which writes them.
 //!
-//! It writes no log itself. What must hold: a line arrives whole or is counted as lost; who hands lines over
-//! waits for a bounded time, and never for whoever reads a log: the program takes them in as they come, and
-//! loses them itself where a log's place is slow.
+//! It writes no log itself. What must hold: a line that is handed over arrives whole or is counted as lost (a
+//! process that is killed takes with it what it has not handed over: nobody knows of that); who hands lines
+//! over waits for a bounded time, the fork master never, and nobody for whoever reads a log: the program
+//! takes lines in as they come, and loses them itself where a log's place is slow.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -14,11 +15,19 @@ use plimsoll_operations::LineSink;
 use plimsoll_proto::http::{Counters, LogSink};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+use rustix::process::{Pid, getpid};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::line_writer::Lines;
 
+/// Bytes that lines under way may take of the kernel's memory; the system may allow less
+/// (`net.core.wmem_max`).
+const UNDER_WAY_BYTES_MAX: usize = 1024 * 1024;
+/// Pieces without anything in them that may be under way: each takes more of that memory than a part in so
+/// many.
+const EMPTY_PIECES_MAX: u32 = 4096;
 /// How long a process waits where the program has not taken in what others have handed over.
 const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
 /// Bytes of lines that are handed over at once; more would not go through the socket, whatever its room.
@@ -39,7 +48,11 @@ pub(super) enum Which {
 
 /// The end that processes hand lines over at.
 #[derive(Clone)]
-pub(super) struct Sender(Arc<OwnedFd>);
+pub(super) struct Sender {
+    socket: Arc<OwnedFd>,
+    /// Who waits for nothing.
+    master: Option<Pid>,
+}
 
 /// The program's end.
 pub(super) struct Receiver(OwnedFd);
@@ -68,10 +81,17 @@ pub(super) struct Receiving(JoinHandle<()>);
 pub(super) fn pair() -> io::Result<(Sender, Receiver)> {
     let (sender, receiver) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    Ok((Sender(Arc::new(sender)), Receiver(receiver)))
+    // What the system allows beyond is its to say.
+    let _ = set_socket_send_buffer_size(&sender, UNDER_WAY_BYTES_MAX);
+    Ok((Sender { socket: Arc::new(sender), master: None }, Receiver(receiver)))
 }
 
 impl Sender {
+    /// That of the fork master, which is this process, and of those that come of it.
+    pub(super) fn of_master(&self) -> Sender {
+        Sender { master: Some(getpid()), ..self.clone() }
+    }
+
     /// The way to one log; what is lost on it is counted.
     pub(super) fn to(&self, which: Which, counters: &Arc<Counters>) -> Way {
         Way { sender: self.clone(), which, counters: Arc::clone(counters) }
@@ -86,22 +106,33 @@ impl Way {
             return false;
         }
         match self.send(&piece) {
-            Err(Errno::AGAIN) => {
-                self.wait_for_room();
-                self.send(&piece).is_ok()
+            Err(Errno::AGAIN) if self.sender.master != Some(getpid()) => {
+                self.send_within(ROOM_TIME_MAX, &piece)
             }
             sent => sent.is_ok(),
         }
     }
 
     fn send(&self, piece: &[u8]) -> Result<(), Errno> {
-        send(&*self.sender.0, piece, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map(drop)
+        send(&*self.sender.socket, piece, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map(drop)
     }
 
-    fn wait_for_room(&self) {
-        let mut fds = [PollFd::new(&*self.sender.0, PollFlags::OUT)];
-        // Whatever comes of it, it is tried once more.
-        let _ = poll(&mut fds, Timespec::try_from(ROOM_TIME_MAX).ok().as_ref());
+    /// Tries whenever there is room again: others may take it first, because all have the same.
+    fn send_within(&self, time: Duration, piece: &[u8]) -> bool {
+        let until = Instant::now() + time;
+        loop {
+            self.wait_for_room(until.saturating_duration_since(Instant::now()));
+            match self.send(piece) {
+                Err(Errno::AGAIN) if Instant::now() < until => {}
+                sent => return sent.is_ok(),
+            }
+        }
+    }
+
+    fn wait_for_room(&self, time: Duration) {
+        let mut fds = [PollFd::new(&*self.sender.socket, PollFlags::OUT)];
+        // Whatever comes of it, it is tried again.
+        let _ = poll(&mut fds, Timespec::try_from(time).ok().as_ref());
     }
 
     fn take(&self, lines: &[u8]) {
@@ -155,11 +186,21 @@ impl Receiver {
     }
 
     fn take_in(&self, writers: &Writers) {
-        let mut piece = vec![0; PIECE_BYTES_MAX];
+        let (mut piece, mut nothing) = (vec![0; PIECE_BYTES_MAX], 0);
         loop {
             match recv(&self.0, &mut piece[..], RecvFlags::empty()) {
-                Ok((0, _)) => return,
-                Ok((bytes, _)) => writers.take(piece[0], &piece[1..bytes]),
+                // The end, which is seen again and again; or a piece without anything in it.
+                Ok((0, _)) if self.nobody_can_send() => {
+                    nothing += 1;
+                    if nothing > EMPTY_PIECES_MAX {
+                        return;
+                    }
+                }
+                Ok((0, _)) => {}
+                Ok((bytes, _)) => {
+                    nothing = 0;
+                    writers.take(piece[0], &piece[1..bytes]);
+                }
                 Err(Errno::INTR) => {}
                 Err(error) => {
                     tracing::error!(%error, "the lines of connections' logs cannot be taken in any more");
@@ -167,6 +208,13 @@ impl Receiver {
                 }
             }
         }
+    }
+
+    /// Whether nobody is left who could send; what they have sent may still be under way.
+    fn nobody_can_send(&self) -> bool {
+        let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
+        let seen = poll(&mut fds, Some(&Timespec::default()));
+        seen.is_err() || fds[0].revents().contains(PollFlags::HUP)
     }
 }
 
@@ -201,22 +249,29 @@ impl Receiving {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
     use crate::line_writer::LineWriter;
+
+    /// Longer than any machine takes.
+    const PATIENCE: Duration = Duration::from_secs(120);
+
+    /// A log in a file, and its path.
+    fn log_in(folder: &Path, name: &str) -> (LineWriter, PathBuf) {
+        let (path, made) = (folder.join(name), folder.join(name));
+        let open =
+            move || -> io::Result<Box<dyn Write + Send>> { Ok(Box::new(std::fs::File::create(&made)?)) };
+        (LineWriter::start("test", Box::new(open), Box::new(|_| {})).unwrap(), path)
+    }
 
     #[test]
     fn lines_come_to_the_log_that_they_are_of_and_the_end_waits_for_the_last() {
         let folder = tempfile::tempdir().unwrap();
         let (sender, receiver) = pair().unwrap();
         let counters = Arc::<Counters>::default();
-        let (operator, requests) = (folder.path().join("operator"), folder.path().join("requests"));
-        let writer_to = |path: &std::path::PathBuf| {
-            let path = path.clone();
-            let open =
-                move || -> io::Result<Box<dyn Write + Send>> { Ok(Box::new(std::fs::File::create(&path)?)) };
-            LineWriter::start("test", Box::new(open), Box::new(|_| {})).unwrap()
-        };
-        let (of_operator, of_requests) = (writer_to(&operator), writer_to(&requests));
+        let (of_operator, operator) = log_in(folder.path(), "operator");
+        let (of_requests, requests) = log_in(folder.path(), "requests");
         let writers = Writers {
             operator: of_operator.lines(),
             requests: Some(of_requests.lines()),
@@ -227,6 +282,8 @@ mod tests {
         let receiving = receiver.start(writers).unwrap();
         let mut log = sender.to(Which::Operator, &counters);
         log.write_all(b"started\n").unwrap();
+        // Nothing is not the end.
+        log.send(b"").unwrap();
         LogSink::take(&sender.to(Which::Requests, &counters), b"one\ntwo\n".to_vec());
         LineSink::take(&sender.to(Which::Xferlog, &counters), b"to nowhere\n".to_vec());
         drop((log, sender));
@@ -246,6 +303,42 @@ mod tests {
         Way::take(&way, b"one\ntwo\n");
         Way::take(&way, &vec![b'\n'; PIECE_BYTES_MAX]);
         assert_eq!(counters.dropped_log_lines(), 2 + PIECE_BYTES_MAX as u64);
+        drop(receiver);
+    }
+
+    /// Who wakes for the room may find that another has taken it.
+    #[test]
+    fn whoever_is_overtaken_by_others_tries_again_as_long_as_there_is_time() {
+        const SENDERS: usize = 8;
+        const EACH: usize = 200;
+        let (sender, receiver) = pair().unwrap();
+        let lines = vec![b'x'; PIECE_BYTES_MAX - 1];
+        let sent: usize = std::thread::scope(|scope| {
+            let hand_over = || {
+                let way = sender.to(Which::Requests, &Arc::default());
+                let piece = [&[way.which as u8][..], &lines].concat();
+                (0..EACH).filter(|_| way.send_within(PATIENCE, &piece)).count()
+            };
+            let sending: Vec<_> = (0..SENDERS).map(|_| scope.spawn(hand_over)).collect();
+            let mut piece = vec![0; PIECE_BYTES_MAX];
+            for _ in 0..SENDERS * EACH {
+                assert_eq!(recv(&receiver.0, &mut piece[..], RecvFlags::empty()).unwrap().0, PIECE_BYTES_MAX);
+            }
+            sending.into_iter().map(|sender| sender.join().unwrap()).sum()
+        });
+        assert_eq!(sent, SENDERS * EACH);
+    }
+
+    /// Nobody reads: whoever waited would never end.
+    #[test]
+    fn the_fork_master_waits_for_no_room() {
+        let (sender, receiver) = pair().unwrap();
+        let way = sender.of_master().to(Which::Operator, &Arc::default());
+        while way.hand_over(b"line\n") {}
+        // Each would take a second otherwise.
+        for _ in 0..100 {
+            assert!(!way.hand_over(b"line\n"));
+        }
         drop(receiver);
     }
 }

@@ -107,7 +107,7 @@ fn accept(
     common: Common,
     sender: &Sender,
 ) -> anyhow::Result<()> {
-    let config = &loaded.config;
+    let (config, sender) = (&loaded.config, &sender.of_master());
     let counters = Arc::new(Counters::counted_in(common.counters));
     let (format, level) = (config.fixed.log_format, config.live.log_level);
     let level = start_with(format, level, sender.to(Which::Operator, &counters));
