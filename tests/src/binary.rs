@@ -160,6 +160,29 @@ fn with_few_processes(processes: usize) -> Command {
     shell
 }
 
+/// An account that has nothing on the machine.
+const NOBODY: &str = "64123";
+
+/// A program as a command under an account that is not the administrator's.
+fn as_nobody(program: impl AsRef<OsStr>) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return without_settings(program);
+    }
+    let mut command = without_settings("setpriv");
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]).arg(program.as_ref());
+    command
+}
+
+/// Has `pid`, of a server under that account, be given another process only where the account has fewer than
+/// `processes`; as many as this process has, unless it is said.
+pub fn limit_processes(pid: u32, processes: Option<u64>) {
+    let own = || rustix::process::getrlimit(rustix::process::Resource::Nproc).current;
+    let number = processes.or_else(own).map_or("unlimited".to_owned(), |number| number.to_string());
+    let mut prlimit = as_nobody("prlimit");
+    prlimit.args(["--pid", &pid.to_string(), &format!("--nproc={number}:")]);
+    assert!(prlimit.status().expect("prlimit starts").success(), "its limit may be set");
+}
+
 /// The binary as a command, where the system gives it one core: what it has for each core, it has once.
 pub fn on_one_core() -> Command {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
@@ -248,6 +271,15 @@ impl Server {
     /// The same, where the system says that it may have so few processes.
     pub fn start_with_few_processes(kind: Kind, root: &Path, processes: usize) -> Server {
         Server::start_by(with_few_processes(processes), Stdio::null(), kind, root, &[])
+    }
+
+    /// The same, under an account whose limits hold it, as those of an administrator do not; none where there
+    /// is none that can run the binary.
+    pub fn start_as_nobody(kind: Kind, root: &Path, args: &[&str]) -> Option<Server> {
+        let mut tried = as_nobody(plimsoll());
+        tried.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        let can_run = tried.status().is_ok_and(|tried| tried.success());
+        can_run.then(|| Server::start_by(as_nobody(plimsoll()), Stdio::null(), kind, root, args))
     }
 
     /// Serves accounts and nothing else, their files in `data`: log-ins cost next to nothing, and none is

@@ -7,6 +7,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use plimsoll_auth::asking;
 use plimsoll_engine::{
@@ -116,7 +117,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
             let (stop, watched) = (Stop::new(), Arc::clone(&connections));
             let (engine, seen, root) = (Engine::Process, common.seen, folder.path().to_owned());
             let shown = Shown { engine, at, beside, stop: stop.clone(), connections, seen, accounts, root };
-            let master = watch(master, &stop);
+            let master = watch(master, &stop, scenario.grace);
             let passed = play(Kind::Epoll, shown, behaviour);
             stop.order();
             master.join().expect("no panic").expect("the server ends well");
@@ -177,8 +178,8 @@ fn open_desks(
 }
 
 /// Has the master accept, and waits beside us until it has ended.
-fn watch(master: Master, stop: &Stop) -> JoinHandle<std::io::Result<()>> {
+fn watch(master: Master, stop: &Stop, grace: Duration) -> JoinHandle<std::io::Result<()>> {
     master.begin().expect("the master is there");
     let stop = stop.clone();
-    std::thread::spawn(move || master.wait(&stop))
+    std::thread::spawn(move || master.wait(&stop, grace).outcome)
 }

@@ -30,5 +30,7 @@ pub use files::{SystemFs, check_kernel};
 pub use page::shared_cells;
 pub use ready::{Bound, bind};
 pub use ring::{NoRing, check_ring};
-pub use serve::process::{Forked, Forking, Master, Orders, Reload, fork_master};
+pub use serve::process::{
+    Forked, Forking, Master, MasterEnd, Orders, ProcessBound, Reload, fork_master, processes_max,
+};
 pub use serve::{Kind, NoWhenFull, Plan, UnknownEngine, WhenFull, serve};

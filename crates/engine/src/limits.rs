@@ -69,6 +69,10 @@ pub const PROCESSES_RESERVED: u64 = 64;
 pub const OWN_END_TIME: Duration = Duration::from_secs(1);
 /// How long a killed process is waited for: one that waits for a broken disk does not end.
 pub const KILLED_TIME: Duration = Duration::from_secs(5);
+/// How much later than the last of its processes the fork master may end before it is killed.
+pub const MASTER_END_TIME: Duration = Duration::from_secs(3);
+/// How long a trouble that stays is told of once: the system has no process or descriptor more.
+pub const TOLD_ONCE_TIME: Duration = Duration::from_secs(60);
 /// How long the fork master may take to do what it is told, such as to read the configuration again.
 pub const ORDER_TIME_MAX: Duration = Duration::from_secs(60);
 /// How often a lookup is tried again when folders are renamed while it runs.

@@ -3,7 +3,7 @@
 //! It is not the doctor. What must hold: the server uses what the system allows it, and no more; homes and
 //! files that are kept open leave the connections theirs.
 
-use plimsoll_engine::Kind;
+use plimsoll_engine::{Kind, ProcessBound, processes_max};
 use plimsoll_store::limits::HOMES_OPEN_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -46,17 +46,56 @@ pub(crate) fn hot_files_max(config: &Config, limit: u64) -> u64 {
     if config.fixed.keeps_hot_files() { config.fixed.hot_files.min(limit / HOT_PART) } else { 0 }
 }
 
+/// What holds for the number of connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// The limit of open files.
+    Files,
+    /// That of processes, under the engine that has one for each connection.
+    Processes(ProcessBound),
+}
+
 /// How many connections there may be where `limit` files may be open.
 pub(crate) fn connections_max(config: &Config, limit: u64) -> usize {
+    connections_bound(config, limit).0
+}
+
+/// The same, with what allows no more.
+pub(crate) fn connections_bound(config: &Config, limit: u64) -> (usize, Bound) {
+    if config.fixed.engine != Kind::Process {
+        return (of_files(config, limit), Bound::Files);
+    }
+    let (processes, bound) = processes_max();
+    of_processes(config, limit, processes, bound)
+}
+
+fn of_processes(config: &Config, limit: u64, processes: usize, bound: ProcessBound) -> (usize, Bound) {
+    // Each process has a limit for itself, but the program, which they ask, has one for all.
+    let asking = config.fixed.accounts.then(|| (of_files(&at_desks(config), limit) / EACH_ASKS).max(1));
+    match asking {
+        Some(asking) if asking < processes => (asking, Bound::Files),
+        _ => (processes, Bound::Processes(bound)),
+    }
+}
+
+fn of_files(config: &Config, limit: u64) -> usize {
     let homes = if config.fixed.accounts { homes_max(limit) as u64 * EACH_HOME } else { 0 };
     let data = if config.fixed.ftp.is_empty() { 0 } else { EACH_DATA };
     let left = limit - homes - hot_files_max(config, limit);
-    let most = config.fixed.engine.connections_max(left, EACH_FILE + data);
-    if config.fixed.engine == Kind::Process && config.fixed.accounts {
-        // Each process has its own, but the program, which they ask, has one limit for all.
-        return most.min(Kind::Epoll.connections_max(left, EACH_FILE) / EACH_ASKS).max(1);
-    }
-    most
+    config.fixed.engine.connections_max(left, EACH_FILE + data)
+}
+
+/// What the configuration of a server is to the desks at which its processes ask, but for where these are.
+pub(crate) fn at_desks(config: &Config) -> Config {
+    let mut config = config.clone();
+    config.fixed.engine = Kind::Epoll;
+    config.fixed.http.clear();
+    config.fixed.ftp.clear();
+    config.fixed.classic.clear();
+    config.fixed.prefetch = false;
+    config.live.site.clear();
+    config.live.of_fronts();
+    config
 }
 
 #[cfg(test)]
@@ -77,12 +116,32 @@ mod tests {
         assert_eq!(connections_max(&cold, 1_024), (1_024 - 256 - 64) / 2);
     }
 
+    /// The bound of a server of processes, of which the system would allow many.
+    fn of_many_processes(more: &[&str], limit: u64) -> (usize, Bound) {
+        let config = Config::of(&[&["--engine", "process"], more].concat());
+        of_processes(&config, limit, 4_096, ProcessBound::Engine)
+    }
+
     #[test]
     fn processes_have_their_own_and_ask_a_program_that_has_one_limit() {
-        let process =
-            |more: &[&str]| connections_max(&Config::of(&[&["--engine", "process"], more].concat()), 1_024);
-        assert_eq!(process(&[]), (1_024 - 256 - 64) / 2 / 4);
-        assert!(process(&["--accounts", "false"]) > process(&[]));
+        assert_eq!(of_many_processes(&[], 1_024), ((1_024 - 256 - 128 - 64) / 2 / 4, Bound::Files));
+        let (many, engine) = (4_096, Bound::Processes(ProcessBound::Engine));
+        assert_eq!(of_many_processes(&["--accounts", "false"], 1_024), (many, engine.clone()));
+        assert_eq!(of_many_processes(&[], 1 << 20), (many, engine));
+    }
+
+    #[test]
+    fn the_desks_have_a_place_for_all_that_every_process_may_ask() {
+        let of_settings: [&[&str]; 4] =
+            [&[], &["--ftp", ":2121"], &["--hot-bytes", "0"], &["--hot-files", "100000"]];
+        for more in of_settings {
+            for limit in [512, 1_024, 4_096, 32_768, 1 << 20] {
+                let config = Config::of(&[&["--engine", "process"], more].concat());
+                let places = connections_max(&at_desks(&config), limit);
+                let (connections, _) = of_many_processes(more, limit);
+                assert!(places >= EACH_ASKS * connections, "{more:?} {limit}: {places} for {connections}");
+            }
+        }
     }
 
     #[test]

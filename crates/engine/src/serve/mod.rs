@@ -57,7 +57,7 @@ impl Kind {
     /// connections as processes.
     pub fn connections_max(self, open_files: u64, beside: u64) -> usize {
         let own = match self {
-            Kind::Process => return process::connections_max(),
+            Kind::Process => return process::processes_max().0,
             // Its thread has a bell.
             Kind::Thread | Kind::Pool => 2,
             Kind::Epoll | Kind::Uring => 1,

@@ -19,7 +19,8 @@ const TRIED: std::ops::RangeInclusive<u32> = 6..=30;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     if config.fixed.engine == Kind::Process {
-        // Each connection has a process' limit for itself, which is never so low.
+        // Each connection has a process' limit for itself, which is never so low. That of the program, which
+        // they ask for accounts and files, is looked at with their number (`processes`).
         return Vec::new();
     }
     let soft = open_files::soft();

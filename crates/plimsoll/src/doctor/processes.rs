@@ -1,13 +1,13 @@
-//! The limit of processes, where each connection is one.
+//! The limit of processes, where each connection is one, and that of open files which it comes with.
 //!
 //! It is not asked under other engines, whose threads are few or, under `thread`, count like these. What must
-//! hold: it counts as the server does.
+//! hold: it counts as the server does, and what it says to mend is what holds the server back.
 
-use plimsoll_engine::Kind;
+use plimsoll_engine::{Kind, ProcessBound};
 
 use super::Finding;
 use crate::config::Config;
-use crate::open_files;
+use crate::open_files::{self, Bound};
 
 /// With fewer connections, a few browsers fill the server.
 const CONNECTIONS_FEW: usize = 1000;
@@ -15,27 +15,62 @@ const CONNECTIONS_FEW: usize = 1000;
 const CONNECTIONS_LEAST: usize = 16;
 /// What is asked for: all that the server would make, and others beside it.
 const ASKED: u64 = 8192;
+/// What is asked for of open files, where the program's are too few for what all processes ask of it.
+const ASKED_FILES: u64 = 65_536;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     let is_asked = config.fixed.engine == Kind::Process;
-    let judged = is_asked.then(|| judge(open_files::connections_max(config, open_files::raise())));
+    let judged = is_asked.then(|| {
+        let (connections, bound) = open_files::connections_bound(config, open_files::raise());
+        judge(connections, &bound)
+    });
     judged.into_iter().collect()
 }
 
-fn judge(connections: usize) -> Finding {
-    let seen = format!("there may be {connections} connections, each of which is a process");
+fn judge(connections: usize, bound: &Bound) -> Finding {
+    let seen = format!("there may be {connections} connections, each of which is a process: {}", told(bound));
     let finding = match connections {
         CONNECTIONS_FEW.. => return Finding::ok("processes", seen),
         CONNECTIONS_LEAST.. => Finding::warn("processes", seen),
         _ => Finding::fail("processes", seen),
     };
-    finding.mend(
-        format!("sudo prlimit --pid $$ --nproc={ASKED}:{ASKED}, and start the server from this shell"),
-        format!(
-            "LimitNPROC={ASKED} and TasksMax={ASKED} in the service's unit, or `* - nproc {ASKED}` in \
-             /etc/security/limits.d/"
+    let (now, lasting) = mended(bound);
+    finding.mend(now, lasting)
+}
+
+fn told(bound: &Bound) -> String {
+    match bound {
+        Bound::Files => "the program has no open files for what more would ask of it".to_owned(),
+        Bound::Processes(ProcessBound::Engine) => "the engine makes no more".to_owned(),
+        Bound::Processes(ProcessBound::Account) => "the account may have no more".to_owned(),
+        Bound::Processes(ProcessBound::Group(file)) => format!("{} allows no more", file.display()),
+    }
+}
+
+/// What raises the bound now, and for good.
+fn mended(bound: &Bound) -> (String, String) {
+    match bound {
+        Bound::Files => (
+            format!(
+                "sudo prlimit --pid $$ --nofile={ASKED_FILES}:{ASKED_FILES}, and start the server from this \
+                 shell"
+            ),
+            format!(
+                "LimitNOFILE={ASKED_FILES} in the service's unit, or `* - nofile {ASKED_FILES}` in \
+                 /etc/security/limits.d/"
+            ),
         ),
-    )
+        Bound::Processes(ProcessBound::Group(file)) => (
+            format!("echo {ASKED} | sudo tee {}", file.display()),
+            format!("TasksMax={ASKED} in the service's unit, or --pids-limit {ASKED} for a container"),
+        ),
+        Bound::Processes(_) => (
+            format!("sudo prlimit --pid $$ --nproc={ASKED}:{ASKED}, and start the server from this shell"),
+            format!(
+                "LimitNPROC={ASKED} in the service's unit, or `* - nproc {ASKED}` in /etc/security/limits.d/"
+            ),
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -43,13 +78,31 @@ mod tests {
     use super::*;
     use crate::doctor::Verdict;
 
+    const OF_ACCOUNT: Bound = Bound::Processes(ProcessBound::Account);
+
     #[test]
     fn few_processes_are_a_warning_and_very_few_a_failure() {
         assert_eq!(
-            [4_096, 100, 5].map(|few| judge(few).verdict),
+            [4_096, 100, 5].map(|few| judge(few, &OF_ACCOUNT).verdict),
             [Verdict::Ok, Verdict::Warn, Verdict::Fail]
         );
-        assert!(judge(100).now.unwrap().contains("--nproc=8192:8192"));
+    }
+
+    #[test]
+    fn what_is_told_to_mend_is_the_bound_that_holds() {
+        let group = Bound::Processes(ProcessBound::Group("/sys/fs/cgroup/a/pids.max".into()));
+        let mended = |bound: &Bound| {
+            let finding = judge(100, bound);
+            (finding.now.unwrap(), finding.lasting.unwrap())
+        };
+        for (bound, now, lasting) in [
+            (&OF_ACCOUNT, "--nproc=8192:8192", "LimitNPROC=8192"),
+            (&Bound::Files, "--nofile=65536:65536", "LimitNOFILE=65536"),
+            (&group, "echo 8192 | sudo tee /sys/fs/cgroup/a/pids.max", "TasksMax=8192"),
+        ] {
+            let (told_now, told_lasting) = mended(bound);
+            assert!(told_now.contains(now) && told_lasting.contains(lasting), "{told_now}; {told_lasting}");
+        }
     }
 
     #[test]

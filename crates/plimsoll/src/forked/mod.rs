@@ -191,7 +191,8 @@ fn watch_over(
         .watch(&stop)?;
     tell(&config, addresses)?;
     master.begin().context("the process that accepts has ended; it has said why")?;
-    let ended = master.wait(&stop);
+    let grace = config.fixed.grace.0;
+    let ended = master.wait(&stop, grace);
     if let Some(open) = open {
         open.finish();
     }
@@ -199,7 +200,7 @@ fn watch_over(
     warn_of_cut_off(&Connections::counted_in(common.connections, 0));
     logs.finish();
     log.finish();
-    ended.context("the server ended early")
+    ended.outcome.context("the server ended early")
 }
 
 fn writers(log: &OperatorLog, logs: &Logs, counters: Arc<Counters>) -> Writers {

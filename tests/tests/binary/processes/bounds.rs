@@ -1,14 +1,18 @@
-//! As many connections as the system allows processes, and one address no more than half of them.
+//! As many connections as the system allows processes, and one address no more than half of them; and what
+//! becomes of who comes when it allows fewer than it said.
 
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_tests::Tree;
 use plimsoll_tests::binary::visitor::connect_from;
 use plimsoll_tests::binary::{
-    Broken, Kind, PATIENCE, Server, Visitor, among_others, process, skipped, until,
+    Broken, Kind, PATIENCE, Server, Visitor, among_others, limit_processes, process, skipped, until,
 };
-use rustix::process::geteuid;
+use rustix::process::{Signal, geteuid};
 
 use super::{assert_small, children, load, master};
 
@@ -20,7 +24,7 @@ const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
 
 /// A server that may have so few processes. The administrator's account may have more all the same; for
 /// others what they run already counts too, so that the server might not even start.
-fn start_with_few_processes(folder: &std::path::Path) -> Option<Server> {
+fn start_with_few_processes(folder: &Path) -> Option<Server> {
     if !geteuid().is_root() {
         skipped(
             "the bounds of the engine process",
@@ -63,4 +67,84 @@ fn one_address_gets_half_of_the_places_and_who_comes_to_a_full_server_waits() {
     inside.iter_mut().for_each(assert_small);
     drop(inside.pop());
     assert_eq!(next.reply().expect("a place became free").body, b"small\n");
+}
+
+/// A server whose master the system can be told to give no process.
+fn start_with_a_limit(folder: &Path, more: &[&str]) -> Option<Server> {
+    let site = folder.join("site");
+    Tree::new().file("small.txt", "small\n").plant(&site);
+    for path in [folder, &site] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let server = Server::start_as_nobody(Kind::Process, &site, &[&["--accounts", "false"], more].concat());
+    if server.is_none() {
+        skipped("a master without another process", "no other account can run the binary");
+    }
+    server
+}
+
+/// A visitor who has asked and finds no process.
+fn asking(server: &Server) -> Visitor {
+    let mut visitor = server.visit();
+    visitor.send("GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    visitor
+}
+
+const TOLD: &str = "has no process for a connection";
+
+#[test]
+fn whoever_finds_no_process_waits_for_one_and_nobody_is_dropped() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = start_with_a_limit(folder.path(), &[]) else { return };
+    let mut inside = server.visit();
+    assert_small(&mut inside);
+    limit_processes(master(&server), Some(1));
+    let mut waiting = asking(&server);
+    until("it is told", || server.stderr().contains(TOLD));
+    // They wait in the kernel.
+    let mut others = [asking(&server), asking(&server)];
+    waiting.stream.set_read_timeout(Some(NOT_SERVED_TIME)).unwrap();
+    let peeked = waiting.stream.peek(&mut [0]).map_err(|error| error.kind());
+    assert!(matches!(peeked, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut)), "it waits: {peeked:?}");
+    waiting.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_small(&mut inside);
+    assert_eq!(server.stderr().matches(TOLD).count(), 1, "{}", server.stderr());
+    limit_processes(master(&server), None);
+    for visitor in [&mut waiting].into_iter().chain(&mut others) {
+        assert_eq!(visitor.reply().expect("there is a process").body, b"small\n");
+    }
+    assert_eq!(load(&server, "connections_refused"), 0);
+}
+
+#[test]
+fn who_waits_for_a_process_when_the_order_to_stop_comes_is_served_too() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "600"]) else { return };
+    let master = master(&server);
+    limit_processes(master, Some(1));
+    let mut waiting = asking(&server);
+    until("it is told", || server.stderr().contains(TOLD));
+    let mut next = asking(&server);
+    server.signal(Signal::TERM);
+    server.wait_until_refused();
+    limit_processes(master, None);
+    for visitor in [&mut waiting, &mut next] {
+        assert_eq!(visitor.reply().expect("there is a process").body, b"small\n");
+    }
+    assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+}
+
+#[test]
+fn who_waits_for_a_process_when_the_grace_is_over_is_cut_off_and_counted() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "100ms"]) else { return };
+    limit_processes(master(&server), Some(1));
+    let _waiting = asking(&server);
+    until("it is told", || server.stderr().contains(TOLD));
+    server.signal(Signal::TERM);
+    assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+    assert!(server.stderr().contains("connections=1"), "{}", server.stderr());
 }

@@ -69,3 +69,20 @@ fn a_process_that_does_not_end_after_the_grace_is_killed_and_counted() {
     until("it has ended", || !process::is_running(child));
     assert!(server.stderr().contains("connections=1"), "{}", server.stderr());
 }
+
+/// A master that hangs (in reading a configuration, or for a debugger) holds the end up no longer than one of
+/// its processes would.
+#[test]
+fn a_master_that_does_not_end_after_the_grace_is_killed_with_all_that_come_of_it() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), &["--grace", "100ms"]);
+    let (_held, child) = served(&server);
+    let master = master(&server);
+    let pid = Pid::from_raw(master.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    server.signal(Signal::TERM);
+    assert_eq!(server.ends_within(2 * PATIENCE).code(), Some(1), "{}", server.stderr());
+    assert!(server.stderr().contains("did not end in time"), "{}", server.stderr());
+    until("they have ended", || ![child, master].into_iter().any(process::is_running));
+}

@@ -2,10 +2,11 @@
 //!
 //! It serves nobody, and has no thread beside the one that does all this, in one loop around poll(2). What
 //! must hold: a place is given back when its process has ended, whatever that ended of; a system without
-//! another process or descriptor slows accepting, and is never asked in a circle; who was in the queue when
-//! the order to stop came is still served.
+//! another process or descriptor slows accepting, and is never asked in a circle; who was accepted and finds
+//! no process waits for one, and is not dropped; who was in the queue when the order to stop came is still
+//! served.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read as _};
 use std::iter;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,6 +25,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use super::child::{Child, code};
 use super::fork;
 use super::orders::{self, Order};
+use super::told::Told;
 use crate::connections::{Admitted, Connections};
 use crate::limits::{ACCEPT_PAUSE, ACCEPTS_AT_STOP_MAX, ACCEPTS_PER_TURN_MAX, KILLED_TIME, OWN_END_TIME};
 use crate::ready::{Bound, is_that_connections, peer_of};
@@ -57,11 +59,21 @@ struct Serving {
     bell: UnixStream,
     plan: Forking,
     children: HashMap<Pid, Admitted>,
+    /// Who was accepted when there was no process for it: one, or after the order to stop all that came.
+    held: VecDeque<Newcomer>,
     pid: Pid,
     /// Whether the program has said so.
     has_begun: bool,
     paused_until: Option<Instant>,
+    /// Of the want of descriptors, and of that of processes.
+    told: [Told; 2],
     stopping: Option<Stopping>,
+}
+
+/// Who was accepted, and what it is served by.
+struct Newcomer {
+    accepted: Accepted,
+    setup: Setup,
 }
 
 /// When what is left ends, after the order to stop.
@@ -73,8 +85,8 @@ struct Stopping {
 /// What this process found itself to be after a turn.
 enum Turn {
     Master,
-    /// The process of a connection that came to a listener.
-    Child(usize, Accepted),
+    /// The process of a connection.
+    Child(Newcomer),
 }
 
 impl Orders {
@@ -91,9 +103,11 @@ impl Orders {
             bell: bell()?,
             plan,
             children: HashMap::new(),
+            held: VecDeque::new(),
             pid: getpid(),
             has_begun: false,
             paused_until: None,
+            told: Default::default(),
             stopping: None,
         };
         serving.run();
@@ -121,11 +135,11 @@ impl Serving {
             self.obey();
             let turn = match self.stopping {
                 None if ready.stopped => self.stop(),
-                None => self.accept(&ready.listeners, ACCEPTS_PER_TURN_MAX as usize),
-                Some(_) => Turn::Master,
+                None => self.serve_held().or_else(|| self.accept(&ready.listeners)),
+                Some(_) => self.serve_held(),
             };
-            if let Turn::Child(listener, accepted) = turn {
-                self.become_child(listener, accepted);
+            if let Turn::Child(newcomer) = turn {
+                self.become_child(newcomer);
             }
             self.kill_who_is_late();
         }
@@ -133,8 +147,16 @@ impl Serving {
 
     fn is_over(&self) -> bool {
         self.stopping.as_ref().is_some_and(|stopping| {
-            self.children.is_empty() || stopping.killed_at + KILLED_TIME < Instant::now()
+            let is_nobody_left = self.children.is_empty() && self.held.is_empty();
+            is_nobody_left || stopping.killed_at + KILLED_TIME < Instant::now()
         })
+    }
+}
+
+impl Turn {
+    /// What comes of `next`, where this is still the master.
+    fn or_else(self, next: impl FnOnce() -> Turn) -> Turn {
+        if matches!(self, Turn::Master) { next() } else { self }
     }
 }
 
@@ -150,7 +172,7 @@ enum Taken {
     Nobody,
     One,
     /// This process is that of the connection.
-    Child(Accepted),
+    Child(Newcomer),
 }
 
 impl Serving {
@@ -180,15 +202,23 @@ impl Serving {
             false => stopping.killed_at,
             true => stopping.killed_at + KILLED_TIME,
         };
-        let ends = self.stopping.as_ref().map(killed_at).or(self.pause_end());
+        let stop_ends = self.stopping.as_ref().map(killed_at);
+        // Who waits for a process is seen to also where the pause has ended since.
+        let pause_ends = if self.held.is_empty() { self.pause_end() } else { self.paused_until };
+        let ends = stop_ends.into_iter().chain(pause_ends).min();
         // A moment more, so that it is over then.
         ends.map(|end| end.saturating_duration_since(Instant::now()) + Duration::from_millis(1))
     }
 
     /// Whether another connection may be accepted now.
     fn has_room(&self) -> bool {
-        let may_accept = self.has_begun && self.stopping.is_none() && self.pause_end().is_none();
-        may_accept && !self.plan.connections.is_full()
+        let may_accept = self.stopping.is_none() && self.held.is_empty() && self.pause_end().is_none();
+        may_accept && self.has_place()
+    }
+
+    /// Whether there is a place for one, however long it may have to wait for its process.
+    fn has_place(&self) -> bool {
+        self.has_begun && !self.plan.connections.is_full()
     }
 
     /// When accepting goes on, if it pauses.
@@ -200,14 +230,20 @@ impl Serving {
         self.paused_until = Some(Instant::now() + ACCEPT_PAUSE);
     }
 
-    /// Accepts at each of `listeners` as many as wait there, `max` at most.
-    fn accept(&mut self, listeners: &[usize], max: usize) -> Turn {
+    /// Accepts at each of `listeners` some of those who wait there.
+    fn accept(&mut self, listeners: &[usize]) -> Turn {
+        self.take_in(listeners, ACCEPTS_PER_TURN_MAX as usize, Serving::has_room)
+    }
+
+    /// Accepts at each of `listeners`, `max` at most, as long as they `may` come in.
+    fn take_in(&mut self, listeners: &[usize], max: usize, may: fn(&Serving) -> bool) -> Turn {
         for &listener in listeners {
             for _ in 0..max {
-                match self.take_from(listener) {
+                let taken = if may(self) { self.take_from(listener) } else { Taken::Nobody };
+                match taken {
                     Taken::One => {}
                     Taken::Nobody => break,
-                    Taken::Child(accepted) => return Turn::Child(listener, accepted),
+                    Taken::Child(newcomer) => return Turn::Child(newcomer),
                 }
             }
         }
@@ -215,44 +251,72 @@ impl Serving {
     }
 
     fn take_from(&mut self, listener: usize) -> Taken {
-        if !self.has_room() {
-            return Taken::Nobody;
-        }
-        let (fd, peer) = match accept_at(&self.plan.listeners[listener].0) {
+        let (bound, setup) = &self.plan.listeners[listener];
+        let (fd, peer) = match accept_at(bound) {
             Ok(Some(accepted)) => accepted,
             Ok(None) => return Taken::Nobody,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept just now; is the limit of open files too low?");
+                if self.told[0].is_new() {
+                    tracing::warn!(%error, "cannot accept just now; is the limit of open files too low?");
+                }
                 self.pause();
                 return Taken::Nobody;
             }
         };
         // Who is refused is dropped here: its descriptor closes.
         let Some(admitted) = self.plan.connections.admit(&peer) else { return Taken::One };
-        let accepted = Accepted { fd, peer, admitted };
-        if has_gone(&accepted) { Taken::One } else { self.serve_apart(accepted) }
+        let newcomer = Newcomer { accepted: Accepted { fd, peer, admitted }, setup: Arc::clone(setup) };
+        if self.held.is_empty() {
+            return self.serve_apart(newcomer);
+        }
+        self.held.push_back(newcomer);
+        Taken::One
     }
 
-    fn serve_apart(&mut self, accepted: Accepted) -> Taken {
+    /// Makes a process for `newcomer`, or holds it where the system has none more.
+    fn serve_apart(&mut self, newcomer: Newcomer) -> Taken {
+        // It may have gone while it waited in the kernel's queue, or here.
+        if has_gone(&newcomer.accepted) {
+            return Taken::One;
+        }
         match fork::fork() {
-            Ok(None) => return Taken::Child(accepted),
-            Ok(Some(pid)) => drop(self.children.insert(pid, accepted.admitted)),
+            Ok(None) => return Taken::Child(newcomer),
+            Ok(Some(pid)) => drop(self.children.insert(pid, newcomer.accepted.admitted)),
+            Err(error) if is_for_want(&error) => {
+                if self.told[1].is_new() {
+                    tracing::warn!(%error, "{NO_PROCESS}");
+                }
+                self.held.push_front(newcomer);
+                self.pause();
+            }
             Err(error) => {
-                tracing::warn!(%error, "no process for a connection; it was dropped");
+                tracing::error!(%error, "no process for a connection; it was dropped");
                 self.pause();
             }
         }
         Taken::One
     }
 
+    /// Makes processes for those who wait for one, if there are any now.
+    fn serve_held(&mut self) -> Turn {
+        while self.pause_end().is_none()
+            && let Some(newcomer) = self.held.pop_front()
+        {
+            if let Taken::Child(newcomer) = self.serve_apart(newcomer) {
+                return Turn::Child(newcomer);
+            }
+        }
+        Turn::Master
+    }
+
     /// What is left of the master in the process of a connection: what it needs to serve it.
-    fn become_child(self, listener: usize, accepted: Accepted) -> ! {
-        let Serving { orders, stopped, bell, plan, children, pid: master, .. } = self;
-        let Forking { mut listeners, stop, grace, connections, .. } = plan;
-        let Accepted { fd, peer, admitted } = accepted;
+    fn become_child(self, newcomer: Newcomer) -> ! {
+        let Serving { orders, stopped, bell, plan, children, held, pid: master, .. } = self;
+        let Forking { listeners, stop, grace, connections, .. } = plan;
+        let Newcomer { accepted: Accepted { fd, peer, admitted }, setup } = newcomer;
         // Places are the master's to give back.
         std::mem::forget((children, admitted));
-        let (_, setup) = listeners.swap_remove(listener);
+        held.into_iter().for_each(|other| std::mem::forget(other.accepted.admitted));
         drop((orders, bell, listeners));
         Child { fd, peer, setup, master, stopped, stop, grace, connections }.live()
     }
@@ -315,7 +379,7 @@ impl Serving {
     /// Takes in who was in the queues when the order to stop came, and nobody else.
     fn stop(&mut self) -> Turn {
         let all: Vec<usize> = (0..self.plan.listeners.len()).collect();
-        let turn = self.accept(&all, ACCEPTS_AT_STOP_MAX);
+        let turn = self.take_in(&all, ACCEPTS_AT_STOP_MAX, Serving::has_place);
         if matches!(turn, Turn::Master) {
             self.plan.listeners.clear();
             let killed_at = Instant::now() + self.plan.grace + OWN_END_TIME;
@@ -329,12 +393,23 @@ impl Serving {
         let Some(stopping) = &mut self.stopping else { return };
         if !stopping.is_killed && stopping.killed_at < Instant::now() {
             stopping.is_killed = true;
+            self.plan.connections.count_cut_off(self.held.len());
+            self.held.clear();
             for pid in self.children.keys() {
                 // It may have ended meanwhile, and waits to be buried.
                 let _ = kill_process(*pid, Signal::KILL);
             }
         }
     }
+}
+
+/// What is told where a process cannot be made; whoever reads it asks what to do.
+const NO_PROCESS: &str = "the system has no process for a connection, which waits for one; `plimsoll doctor \
+                          --engine process` shows what allows no more";
+
+/// Whether the system may have a process later on.
+fn is_for_want(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::NOMEM))
 }
 
 /// The next connection that waits, if one does.

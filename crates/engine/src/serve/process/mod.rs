@@ -8,23 +8,30 @@
 //! connections, and of the master nothing but what it serves; it ends when its connection does, and when
 //! program or master end, however that is; whatever becomes of it is one client's harm.
 
+mod allowed;
 mod child;
 mod fork;
 mod master;
 mod orders;
+mod told;
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use plimsoll_io::{Notify, Stop};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Resource, WaitOptions, WaitStatus, getpid, getrlimit, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open, waitpid,
+};
 
-use crate::limits::{PROCESSES_MAX, PROCESSES_RESERVED};
+use crate::limits::{KILLED_TIME, MASTER_END_TIME, OWN_END_TIME};
 
+pub use allowed::{ProcessBound, processes_max};
 pub use master::{Forking, Orders};
 pub use orders::Reload;
 use orders::{Line, Order};
@@ -42,17 +49,20 @@ pub struct Master {
     pid: Pid,
     line: Arc<Mutex<Line>>,
     stop: Arc<StopLine>,
+    /// The other end of that line, where the program itself sees the order.
+    stopped: OwnedFd,
+}
+
+/// How a fork master ended, and when it had been told to.
+pub struct MasterEnd {
+    /// When the order to stop came; none if it ended before.
+    pub ordered_at: Option<Instant>,
+    /// What to say where it did not end as it should.
+    pub outcome: io::Result<()>,
 }
 
 /// The pipe whose end is the order to stop: whoever holds its other end sees that, also who comes later.
 struct StopLine(Mutex<Option<OwnedFd>>);
-
-/// How many connections there may be, each of which is a process.
-pub(super) fn connections_max() -> usize {
-    let allowed = getrlimit(Resource::Nproc).current.unwrap_or(u64::MAX);
-    let most = allowed.saturating_sub(PROCESSES_RESERVED).clamp(1, PROCESSES_MAX);
-    usize::try_from(most).unwrap_or(usize::MAX)
-}
 
 /// Makes the fork master of this process, which may have one thread only.
 ///
@@ -64,9 +74,9 @@ pub fn fork_master() -> io::Result<Forked> {
     let program = getpid();
     match fork::fork()? {
         Some(pid) => {
-            drop((masters, stopped));
+            drop(masters);
             let (line, stop) = (Line::new(ours)?, Arc::new(StopLine(Mutex::new(Some(stop)))));
-            Ok(Forked::Program(Master { pid, line: Arc::new(Mutex::new(line)), stop }))
+            Ok(Forked::Program(Master { pid, line: Arc::new(Mutex::new(line)), stop, stopped }))
         }
         None => {
             drop((ours, stop));
@@ -93,19 +103,51 @@ impl Master {
         Reload(Arc::clone(&self.line))
     }
 
-    /// Waits until it has ended, which it does after the order to stop, when the last connection has gone.
-    ///
-    /// # Errors
-    /// Where it ended otherwise.
-    pub fn wait(self, stop: &Stop) -> io::Result<()> {
+    /// Waits until it has ended, which it does after the order to stop, when the last connection has gone or
+    /// `grace` is over. One that hangs is killed then.
+    pub fn wait(self, stop: &Stop, grace: Duration) -> MasterEnd {
         let line: Arc<dyn Notify> = Arc::<StopLine>::clone(&self.stop);
         stop.tell(&line);
+        let mut ordered_at = None;
+        let outcome = self.end(grace, &mut ordered_at);
+        MasterEnd { ordered_at, outcome }
+    }
+
+    fn end(&self, grace: Duration, ordered_at: &mut Option<Instant>) -> io::Result<()> {
+        let ended = pidfd_open(self.pid, PidfdFlags::empty())?;
+        let is_ended = |time| wait_for_any(&[&ended], time);
+        wait_for_any(&[&ended, &self.stopped], None)?;
+        if !is_ended(Some(Duration::ZERO))? {
+            *ordered_at = Some(Instant::now());
+            let most = grace + OWN_END_TIME + KILLED_TIME + MASTER_END_TIME;
+            if !is_ended(Some(most))? {
+                // What comes of it is killed with it.
+                let _ = kill_process(self.pid, Signal::KILL);
+                is_ended(Some(KILLED_TIME))?;
+                return Err(io::Error::other("the process that accepts did not end in time; it was killed"));
+            }
+        }
         loop {
             match waitpid(Some(self.pid), WaitOptions::empty()) {
                 Ok(Some((_, status))) => return how_it_ended(status),
                 Ok(None) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+}
+
+/// Waits until there is something to see at one of `fds`, for `time` at most: whether there is.
+fn wait_for_any(fds: &[&OwnedFd], time: Option<Duration>) -> io::Result<bool> {
+    let until = time.map(|time| Instant::now() + time);
+    loop {
+        let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::new(*fd, PollFlags::IN)).collect();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = left.map(|left| Timespec::try_from(left).unwrap_or_default());
+        match poll(&mut fds, left.as_ref()) {
+            Ok(seen) => return Ok(seen > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }
