@@ -33,8 +33,17 @@ impl Place {
     }
 
     fn auth_under(&self, kind: Kind) -> Server {
+        self.auth_listening(kind, &self.auth_at())
+    }
+
+    /// An authentication server of the same accounts, at a port of its own.
+    pub(crate) fn auth_at_port(&self, kind: Kind) -> Server {
+        self.auth_listening(kind, "127.0.0.1:0")
+    }
+
+    fn auth_listening(&self, kind: Kind, at: &str) -> Server {
         let mut auth = command();
-        auth.args(["auth", "--listen", &self.auth_at(), "--secret-file"]).arg(self.path("secret"));
+        auth.args(["auth", "--listen", at, "--secret-file"]).arg(self.path("secret"));
         auth.args(["--engine", &kind.to_string(), "--data"]).arg(self.path("accounts"));
         Server::spawn(auth)
     }
@@ -48,8 +57,17 @@ impl Place {
     }
 
     fn front_with(&self, kind: Kind, name: &str, secret: &Path) -> Server {
+        self.front_asking(&self.auth_at(), kind, name, secret)
+    }
+
+    /// A front of that authentication server.
+    pub(crate) fn front_of(&self, auth: &Server, name: &str) -> Server {
+        self.front_asking(&format!("http://{}", auth.at()), Kind::Epoll, name, &self.path("secret"))
+    }
+
+    fn front_asking(&self, auth: &str, kind: Kind, name: &str, secret: &Path) -> Server {
         let mut serve = command();
-        serve.args(["serve", "--auth", &self.auth_at(), "--secret-file"]).arg(secret);
+        serve.args(["serve", "--auth", auth, "--secret-file"]).arg(secret);
         serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--data"]).arg(self.path(name));
         Server::spawn(serve)
     }

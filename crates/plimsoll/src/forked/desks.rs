@@ -1,18 +1,18 @@
 //! The desks at which the processes of connections ask the program for accounts and files.
 //!
-//! They are those of a server of a tier, at a socket in the data folder that nobody else can reach. What
-//! must hold: whoever asks shows a secret that is drawn at the start and is nowhere but in the memory of
-//! this server's processes; they answer until the last connection has gone.
+//! They are those of a server of a tier, at a socket in the data folder that nobody else can reach
+//! ([`socket`](super::socket)). What must hold: whoever asks shows a secret that is drawn at the start and is
+//! nowhere but in the memory of this server's processes; they answer until the last connection has gone.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, Place, Secret};
-use plimsoll_engine::Kind;
-use plimsoll_io::{Address, Stop};
+use plimsoll_io::Stop;
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::http::Api;
 use plimsoll_store::{Store, apart};
@@ -20,21 +20,24 @@ use plimsoll_web::AuthTier;
 use zeroize::Zeroizing;
 
 use super::Role;
+use super::socket::Socket;
 use crate::assemble::Server;
 use crate::config::{Config, StoreAt};
 use crate::listening::Listening;
+use crate::open_files::at_desks;
 use crate::tiers::{auth_settings, open_auth, open_auth_here, open_store_apart, open_store_here};
 
-/// The socket, in the data folder.
-const SOCKET: &str = "desk.sock";
-/// The same of an authentication server, which may have the folder beside a server that has its files.
-const SOCKET_OF_AUTH: &str = "auth-desk.sock";
 /// Bytes that are drawn for the secret; each is two digits of it.
 const SECRET_BYTES: usize = 32;
+/// Bytes that are drawn for the socket's name.
+const NAME_BYTES: usize = 4;
+/// How long the end waits for them at least, and how often it looks. Who could ask has gone by then.
+const FINISH_TIME_MIN: Duration = Duration::from_secs(2);
+const FINISH_STEP: Duration = Duration::from_millis(2);
 
 /// Where the desks are, and what is shown there.
 pub(super) struct Desks {
-    at: Address,
+    at: Socket,
     secret: String,
     role: Role,
 }
@@ -42,7 +45,7 @@ pub(super) struct Desks {
 /// Desks that answer.
 pub(super) struct Open {
     pub(super) auth: Auth,
-    at: Address,
+    at: Socket,
     stop: Stop,
     thread: JoinHandle<anyhow::Result<()>>,
 }
@@ -50,20 +53,14 @@ pub(super) struct Open {
 impl Desks {
     /// Those of a server with this configuration, with a secret that is drawn now.
     pub(super) fn of(config: &Config, role: &Role) -> io::Result<Desks> {
-        let mut drawn = [0; SECRET_BYTES];
-        File::open("/dev/urandom")?.read_exact(&mut drawn)?;
-        let secret = drawn.iter().map(|byte| format!("{byte:02x}")).collect();
-        let data = std::path::absolute(&config.fixed.data)?;
-        let socket = match role {
-            Role::Front => SOCKET,
-            Role::Auth(_) => SOCKET_OF_AUTH,
-        };
-        Ok(Desks { at: Address::Unix(data.join(socket)), secret, role: role.clone() })
+        let at = Socket::in_folder(&config.fixed.data, &drawn::<NAME_BYTES>()?)?;
+        Ok(Desks { at, secret: drawn::<SECRET_BYTES>()?, role: role.clone() })
     }
 
     /// Where a process asks for accounts.
     pub(super) fn place(&self) -> anyhow::Result<Place> {
-        let url = self.at.to_string().parse().context("the data folder cannot be named in a URL")?;
+        let url =
+            self.at.address().to_string().parse().context("the data folder cannot be named in a URL")?;
         Ok(Place { url, secret: Secret::from(self.secret.as_str()) })
     }
 
@@ -86,14 +83,18 @@ impl Desks {
     /// then on.
     pub(super) fn open(&self, folder: Option<File>, config: &Config) -> anyhow::Result<Open> {
         let (auth, api) = self.answering(config)?;
-        let config = self.adjusted(config);
+        let mut config = at_desks(config);
+        self.at.clear_others().context("cannot look through the data folder")?;
+        config.fixed.http = vec![self.at.new_address()];
         let server = Server::of_desks(&config, auth.clone(), api, folder)?;
-        let listening = Listening::at(&config).with_context(|| {
+        let not_made = || {
+            let at = self.at.address();
             format!(
-                "cannot make the socket {}; if its path is too long, choose another data folder with --data",
-                self.at
+                "cannot make the socket {at}; if its path is too long, choose another data folder with --data"
             )
-        })?;
+        };
+        let listening = Listening::at(&config).with_context(not_made)?;
+        self.at.publish().with_context(not_made)?;
         let stop = server.stop().clone();
         let named = std::thread::Builder::new().name("desks".to_owned());
         let thread = named.spawn(move || server.serve(listening)).context("cannot start a thread")?;
@@ -119,31 +120,31 @@ impl Desks {
         };
         Ok((auth, api))
     }
+}
 
-    /// What the settings of the server are to its desks.
-    fn adjusted(&self, config: &Config) -> Config {
-        let mut config = config.clone();
-        config.fixed.engine = Kind::Epoll;
-        config.fixed.http = vec![self.at.clone()];
-        config.fixed.ftp.clear();
-        config.fixed.classic.clear();
-        config.fixed.prefetch = false;
-        config.live.site.clear();
-        config.live.of_fronts();
-        config
-    }
+/// Bytes that nobody can guess, in digits.
+fn drawn<const BYTES: usize>() -> io::Result<String> {
+    let mut drawn = [0; BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut drawn)?;
+    Ok(drawn.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Open {
-    /// Ends them: who could ask has gone.
-    pub(super) fn finish(self) {
+    /// Ends them, because who could ask has gone: in `time`, or a little more.
+    pub(super) fn finish(self, time: Duration) {
+        // First: another server of this folder may begin as soon as this one lets go of it.
+        self.at.remove();
         self.stop.order();
+        let until = Instant::now() + time.max(FINISH_TIME_MIN);
+        while !self.thread.is_finished() {
+            if until < Instant::now() {
+                tracing::error!("what answers for accounts and files does not end; it is left as it is");
+                return;
+            }
+            std::thread::sleep(FINISH_STEP);
+        }
         if !matches!(self.thread.join(), Ok(Ok(()))) {
             tracing::error!("what answers for accounts and files did not end well");
-        }
-        if let Address::Unix(socket) = &self.at {
-            // If it stays, the next server replaces it.
-            let _ = std::fs::remove_file(socket);
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod desks;
 mod lines;
+mod socket;
 
 use std::sync::Arc;
 
@@ -194,7 +195,8 @@ fn watch_over(
     let grace = config.fixed.grace.0;
     let ended = master.wait(&stop, grace);
     if let Some(open) = open {
-        open.finish();
+        let since = ended.ordered_at.map(|at| at.elapsed()).unwrap_or_default();
+        open.finish(grace.saturating_sub(since));
     }
     receiving.finish();
     warn_of_cut_off(&Connections::counted_in(common.connections, 0));

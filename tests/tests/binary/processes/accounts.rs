@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_tests::binary::{
     Kind, Member, PATIENCE, Server, Visitor, among_others, process, reached_within, tool, until,
@@ -11,6 +11,7 @@ use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
 
 use super::{children, children_are, master};
+use crate::tiers::{ALICE, Place, curl, sign_up};
 
 const FTP: [&str; 2] = ["--ftp", "127.0.0.1:0"];
 const LARGE_BYTES: usize = 3 << 20;
@@ -95,12 +96,59 @@ fn a_process_that_is_killed_in_the_middle_of_an_upload_leaves_the_old_file() {
     assert_eq!(alice.put("/files/kept.txt", b"new").status, 204);
 }
 
+/// The sockets at which servers' processes ask, in the data folder that these have.
+fn sockets_in(data: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
+    let is_socket = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("desk-")
+    };
+    paths.filter(is_socket).collect()
+}
+
+#[test]
+fn a_server_has_a_socket_of_its_own_and_clears_away_what_one_that_was_killed_has_left() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let mut killed = on_data(folder.path());
+    let left = sockets_in(folder.path());
+    assert_eq!(left.len(), 1, "{left:?}");
+    super::ending::kill(killed.pid());
+    killed.ends_within(PATIENCE);
+    let mut server = on_data(folder.path());
+    let own = sockets_in(folder.path());
+    assert!(own.len() == 1 && own != left, "{left:?}, then {own:?}");
+    drop(Member::new(&server, "alice"));
+    server.signal(Signal::TERM);
+    assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
+    assert_eq!(sockets_in(folder.path()), Vec::<PathBuf>::new());
+}
+
+/// Two authentication servers may have one directory of accounts, and so one folder: one begins before the
+/// other has ended, or both stay.
+#[test]
+fn an_authentication_server_that_ends_leaves_another_of_its_folder_what_it_has() {
+    let _turn = among_others();
+    let place = Place::new();
+    let mut first = place.auth_at_port(Kind::Process);
+    let second = place.auth_at_port(Kind::Process);
+    let fronts = [place.front_of(&first, "one"), place.front_of(&second, "two")];
+    sign_up(&fronts[0]);
+    assert_eq!(curl(&fronts[1], "/api/whoami", &["--user", ALICE]).0, 200);
+    first.signal(Signal::TERM);
+    assert_eq!(first.ends_within(PATIENCE).code(), Some(0), "{}", first.stderr());
+    assert_eq!(sockets_in(&place.path("accounts")).len(), 1);
+    assert_eq!(curl(&fronts[1], "/api/whoami", &["--user", ALICE]).0, 200);
+    assert_eq!(curl(&fronts[1], "/api/whoami", &["--user", "alice:a guess"]).0, 401);
+}
+
 #[test]
 fn whoever_finds_the_socket_is_told_nothing_without_the_secret() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let _server = on_data(&folder.path().join("data"));
-    let mut socket = UnixStream::connect(folder.path().join("data/desk.sock")).unwrap();
+    let sockets = sockets_in(&folder.path().join("data"));
+    let mut socket = UnixStream::connect(&sockets[0]).unwrap();
     let question = "\"shares_by\"";
     let to = "POST /api/auth/questions HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer 00\r\n";
     let to = format!("{to}Connection: close\r\n");
