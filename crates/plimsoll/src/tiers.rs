@@ -7,7 +7,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -34,7 +34,10 @@ const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1
 pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
     let store = match &config.fixed.store {
         StoreAt::Local => open_store_here(config)?,
-        StoreAt::Apart(url) => open_store_apart(url, &config.fixed)?,
+        StoreAt::Apart(url) => {
+            empty_spool(&config.fixed)?;
+            open_store_apart(url, &config.fixed)?
+        }
     };
     Ok(Operations::new(open_auth(config)?, store, recorder.clone()))
 }
@@ -71,17 +74,28 @@ pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store
 }
 
 /// The folder in which uploads wait until all of each has come, if they do.
-fn open_spool(fixed: &Fixed) -> anyhow::Result<Option<plimsoll_io::File>> {
-    if fixed.relay == Relay::Stream {
+fn spool(fixed: &Fixed) -> anyhow::Result<Option<PathBuf>> {
+    if fixed.relay == Relay::Stream || fixed.store == StoreAt::Local {
         return Ok(None);
     }
     let folder = fixed.data.join("spool");
     make_data_folder(&folder)?;
-    let opened = empty(&folder).and_then(|()| SystemFs.open_root(&folder));
-    opened.map(Some).with_context(|| format!("cannot empty and open the folder {}", folder.display()))
+    Ok(Some(folder))
 }
 
-/// Removes what a server has left that was killed between making a file and taking its name away.
+fn open_spool(fixed: &Fixed) -> anyhow::Result<Option<plimsoll_io::File>> {
+    let Some(folder) = spool(fixed)? else { return Ok(None) };
+    let opened = SystemFs.open_root(&folder);
+    opened.map(Some).with_context(|| format!("cannot open the folder {}", folder.display()))
+}
+
+/// Removes what a server has left that was killed between making a file and taking its name away. The data
+/// folder was taken by the caller: another server's uploads would be as good as left.
+pub(crate) fn empty_spool(fixed: &Fixed) -> anyhow::Result<()> {
+    let Some(folder) = spool(fixed)? else { return Ok(()) };
+    empty(&folder).with_context(|| format!("cannot empty the folder {}", folder.display()))
+}
+
 fn empty(folder: &Path) -> io::Result<()> {
     std::fs::read_dir(folder)?.try_for_each(|entry| std::fs::remove_file(entry?.path()))
 }
@@ -216,4 +230,25 @@ pub(crate) fn open_directory(url: &str) -> anyhow::Result<Box<dyn Directory>> {
         NotOpened::Store(trouble) => anyhow::Error::new(trouble)
             .context(format!("cannot open the directory of accounts {}", directory::without_password(url))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_opens_the_spool_leaves_what_is_there_until_the_data_folder_is_taken() {
+        let data = tempfile::tempdir().unwrap();
+        let at = data.path().to_str().unwrap();
+        let config = Config::of(&["--store", "http://127.0.0.1:1", "--relay", "spool", "--data", at]);
+        let of_another = data.path().join("spool/1");
+        assert!(open_spool(&config.fixed).unwrap().is_some());
+        std::fs::write(&of_another, "").unwrap();
+        assert!(open_spool(&config.fixed).unwrap().is_some());
+        assert!(of_another.exists());
+        empty_spool(&config.fixed).unwrap();
+        assert!(!of_another.exists());
+        let streams = Config::of(&["--store", "http://127.0.0.1:1", "--data", at]);
+        assert!(open_spool(&streams.fixed).unwrap().is_none());
+    }
 }

@@ -34,7 +34,7 @@ use crate::records::{Logs, Sinks};
 use crate::reloading::{self, Reloading, Replace};
 use crate::sites::open_sites;
 use crate::stopping;
-use crate::tiers::{auth_settings, make_data_folder, take_data_folder};
+use crate::tiers::{auth_settings, empty_spool, make_data_folder, take_data_folder};
 
 /// What a server is whose connections are processes.
 #[derive(Clone)]
@@ -177,6 +177,10 @@ fn watch_over(
     // First, because the logs may be in it.
     let has_folder = config.fixed.accounts && matches!(role, Role::Front);
     let folder = has_folder.then(|| take_data_folder(&config.fixed.data)).transpose()?;
+    if folder.is_some() {
+        // The master has opened it, and has nobody yet who puts anything there.
+        empty_spool(&config.fixed)?;
+    }
     let logs = Logs::open(&config.fixed)?;
     let open = common.desks.map(|desks| desks.open(folder, &config)).transpose()?;
     let receiving = receiver.start(writers(&log, &logs, counters)).context("cannot start a thread")?;
