@@ -8,7 +8,7 @@ use super::packets::{Packets, Reader, broken, strange};
 use super::way::Way;
 use crate::directory::Trouble;
 use crate::directory::reach::socket::{Deadline, Socket};
-use crate::limits::{DATABASE_STATEMENT_TIME, MYSQL_COLUMNS_MAX};
+use crate::limits::{DATABASE_STATEMENT_TIME, MYSQL_COLUMNS_MAX, PATH_BYTES_MAX};
 
 /// A row of an answer.
 pub(super) struct Row(Vec<Option<Vec<u8>>>);
@@ -66,6 +66,8 @@ impl Connection {
                 "SET SESSION innodb_lock_wait_timeout = {time} /*M!100101 , max_statement_time = {time} */"
             ),
             "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
+            // Of what is longer, it sorts by the first 1024 bytes unless it is told otherwise.
+            format!("SET SESSION max_sort_length = {PATH_BYTES_MAX}"),
             "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned(),
         ])?;
         Ok(connection)
