@@ -15,27 +15,16 @@ DIR must be on a real disk: what is in memory anyway cannot be cold. Files are p
 (posix_fadvise), so nothing else on the machine loses its own, and nobody needs to be root.
 """
 import argparse
+import contextlib
 import http.client
 import multiprocessing
 import os
-import signal
-import socket
-import subprocess
 import tempfile
 import time
 
+from servers import serving
+
 LARGE_BYTES = 1_000_000
-NGINX = """worker_processes 1; daemon off; pid {dir}/nginx.pid; error_log {dir}/nginx.log crit;
-events {{ worker_connections 1024; }}
-http {{ access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=20000;
-  client_body_temp_path {dir}/body; server {{ listen 127.0.0.1:{port}; root {root}; }} }}
-"""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def make_files(root, count):
@@ -87,33 +76,6 @@ def one_round(port, count, readers, repeats):
     return times, time.monotonic() - begun, [taken.get() for _ in others]
 
 
-def start(command, port):
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return server
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-    raise SystemExit(f"it does not listen: {command}")
-
-
-def contenders(wanted, folder, root):
-    """Each name with its process and port."""
-    running = {}
-    if wanted.nginx:
-        port = free_port()
-        with open(f"{folder}/nginx.conf", "w") as file:
-            file.write(NGINX.format(dir=folder, port=port, root=root))
-        running["nginx"] = start([wanted.nginx, "-p", folder, "-c", f"{folder}/nginx.conf"], port), port
-    port = free_port()
-    command = [wanted.plimsoll, "serve", "--accounts", "false", "--site", f"/={root}", "--access-log", "off"]
-    command += ["--threads", "1", "--engine", "epoll", "--http", f"127.0.0.1:{port}"]
-    running["plimsoll"] = start(command, port), port
-    return running
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plimsoll", required=True)
@@ -129,25 +91,22 @@ def main():
         root = f"{folder}/www"
         os.mkdir(root)
         make_files(root, wanted.files)
-        running = contenders(wanted, folder, root)
-        try:
+        with contextlib.ExitStack() as held:
+            serve = lambda engine: held.enter_context(serving(engine, wanted, folder, root))[1]
+            ports = {"plimsoll": serve("epoll"), **({"nginx": serve("nginx")} if wanted.nginx else {})}
             for number in range(wanted.rounds):
                 # In turn forwards and backwards.
-                for name in sorted(running, reverse=number % 2 == 1):
+                for name in sorted(ports, reverse=number % 2 == 1):
                     if not wanted.warm:
                         chill(root, wanted.files)
                     repeats = max(1, wanted.warm)
-                    times, took, rates = one_round(running[name][1], wanted.files, wanted.readers, repeats)
+                    times, took, rates = one_round(ports[name], wanted.files, wanted.readers, repeats)
                     times.sort()
                     p50, p99 = (1000 * times[int(len(times) * part)] for part in (0.5, 0.99))
                     rate = wanted.files * repeats * LARGE_BYTES / took / 1e6
                     print(f"{name:9} hot: {len(times):6} answers, p50 {p50:7.2f} ms, p99 {p99:7.2f} ms, "
                           f"longest {1000 * times[-1]:7.2f} ms; large: {rate:6.0f} MB/s, "
                           f"fair {fairness(rates):.3f}", flush=True)
-        finally:
-            for server, _ in running.values():
-                server.send_signal(signal.SIGTERM)
-                server.wait(60)
 
 
 if __name__ == "__main__":

@@ -29,44 +29,10 @@ import sys
 import tempfile
 import time
 
+from servers import serving
+
 SERVER, GENERATOR = "0", "1"
 FEW = 64
-NGINX = """worker_processes 1; daemon off; pid {dir}/nginx.pid; error_log {dir}/nginx.log crit; worker_rlimit_nofile {files};
-events {{ worker_connections {files}; }}
-http {{ access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; keepalive_timeout 600;
-  open_file_cache max=20000; client_body_temp_path {dir}/body;
-  server {{ listen 127.0.0.1:{port} backlog=20000; root {root}; }} }}
-"""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@contextlib.contextmanager
-def served(name, options, folder):
-    """Starts a server of the files in the folder: its process and its port."""
-    port = free_port()
-    if name == "nginx":
-        files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
-        (folder / "nginx.conf").write_text(NGINX.format(dir=folder, port=port, root=folder / "root", files=files))
-        command = [options.nginx, "-c", str(folder / "nginx.conf")]
-    else:
-        command = [options.plimsoll, "serve", "--accounts", "false", "--site", f"/={folder / 'root'}", "--threads", "1"]
-        command += ["--engine", name, "--access-log", "off", "--http", f"127.0.0.1:{port}"]
-    server = subprocess.Popen(["taskset", "-c", SERVER, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(200):
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            time.sleep(0.05)
-        yield server, port
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def processes(server):
@@ -104,7 +70,7 @@ def told(ratios):
 
 def many(name, options, folder):
     counts, ratios, by_cpu = (FEW, options.many), [], []
-    with served(name, options, folder) as (server, port):
+    with serving(name, options, folder, folder / "root", SERVER) as (server, port):
         for at in range(options.rounds):
             rates = {}
             for users in counts if at % 2 == 0 else counts[::-1]:
@@ -118,7 +84,7 @@ def many(name, options, folder):
 
 
 def idle(name, options, folder):
-    with served(name, options, folder) as (server, port), contextlib.ExitStack() as held:
+    with serving(name, options, folder, folder / "root", SERVER) as (server, port), contextlib.ExitStack() as held:
         def connect(count):
             for _ in range(count):
                 visitor = held.enter_context(socket.create_connection(("127.0.0.1", port)))
@@ -144,18 +110,20 @@ def by_wrk(options, port, path, seconds):
     return int(re.search(r"(\d+) requests in", done.stdout).group(1)) / used
 
 
+def by_ours(options, port, path, seconds):
+    told = load(options, port, path, FEW, seconds)
+    return told["requests_per_second"] / told["generator"]["share"]
+
+
 def generator(options, folder):
-    with served("epoll", options, folder) as (_, port):
+    with serving("epoll", options, folder, folder / "root", SERVER) as (_, port):
         for path in ("/1K/0", "/1M/0"):
             ratios = []
             for at in range(options.rounds):
-                ours = lambda: (lambda told: told["requests_per_second"] / told["generator"]["share"])(
-                    load(options, port, path, FEW, options.seconds)
-                )
-                theirs = lambda: by_wrk(options, port, path, round(options.seconds))
-                first, second = (ours, theirs) if at % 2 == 0 else (theirs, ours)
-                first, second = first(), second()
-                ratios.append(first / second if at % 2 == 0 else second / first)
+                rates = {}
+                for side in (by_ours, by_wrk) if at % 2 == 0 else (by_wrk, by_ours):
+                    rates[side] = side(options, port, path, round(options.seconds))
+                ratios.append(rates[by_ours] / rates[by_wrk])
             print(f"generator  {path[1:3]:<8} plimsoll load by wrk, for each second of its own: {told(ratios)}", flush=True)
 
 

@@ -58,11 +58,15 @@ pub(crate) struct Records {
     pub(crate) xferlog: Arc<LogLines>,
 }
 
+/// Accounts in memory.
+pub(crate) fn in_memory(settings: Settings) -> Auth {
+    Auth::here(Box::new(MemoryDirectory::new()), settings)
+}
+
 impl Accounts {
     /// Accounts in memory, and their files in `store`, which has them in the folder `data`.
     pub(crate) fn open(store: Store, data: &Path, settings: Settings) -> Accounts {
-        let auth = Auth::here(Box::new(MemoryDirectory::new()), settings);
-        Accounts::of(auth, store, data, Records::default())
+        Accounts::of(in_memory(settings), store, data, Records::default())
     }
 
     /// Accounts at `auth`, and their files in `store`, which has them in the folder `data`.

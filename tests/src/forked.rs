@@ -19,7 +19,7 @@ use plimsoll_proto::ftp::Hold;
 use plimsoll_proto::http::Counters;
 use plimsoll_proto::http::site::HotSet;
 
-use crate::accounts::{Accounts, Records, auth_beside, desks_server, open_store, store_at};
+use crate::accounts::{Accounts, Records, auth_beside, desks_server, in_memory, open_store, store_at};
 use crate::scene::{Scenario, Scene};
 use crate::service::{LogLines, Seen};
 use crate::under::{Beside, Engine, Running, Shown, beside, listen, play, setup_of, start};
@@ -169,7 +169,7 @@ fn open_desks(
 ) -> Option<(Accounts, Running)> {
     let settings = scenario.accounts.clone()?;
     let store = open_store(&SystemFs, data);
-    let auth = plimsoll_auth::Auth::here(Box::new(plimsoll_auth::MemoryDirectory::new()), settings);
+    let auth = in_memory(settings);
     let accounts = Accounts::of(auth.clone(), store.clone(), data, common.records.clone());
     let bound = bind(desk).expect("a socket in the folder");
     let nothing = Beside { ftp: None, classic: None };

@@ -48,10 +48,8 @@ pub(crate) enum Role {
 /// What the processes of a server have in common: what they count in, and where accounts are asked for.
 struct Common {
     counters: Cells,
-    connections: Cells,
     operations: Cells,
-    hold: Cells,
-    ready: Cells,
+    cells: CommonCells,
     desks: Option<Desks>,
 }
 
@@ -67,7 +65,8 @@ impl Common {
         }
         let desks = config.fixed.accounts.then(|| Desks::of(config, role)).transpose();
         let desks = desks.context("cannot draw a secret")?;
-        Ok(Common { counters, connections, operations, hold, ready, desks })
+        let cells = CommonCells { connections, hold, ready };
+        Ok(Common { counters, operations, cells, desks })
     }
 }
 
@@ -113,15 +112,14 @@ fn accept(
     let (format, level) = (config.fixed.log_format, config.live.log_level);
     let level = start_with(format, level, sender.to(Which::Operator, &counters));
     let sinks = sinks(config, sender, &counters, Meter::counted_in(common.operations));
-    let Common { connections, hold, ready, desks, .. } = common;
-    let shared = CommonCells { connections, hold, ready };
+    let Common { cells, desks, .. } = common;
     let server = match (role, desks) {
         (Role::Auth(secret), Some(desks)) => {
-            Server::of_auth_master(config, counters, shared, desks.place()?, secret)?
+            Server::of_auth_master(config, counters, cells, desks.place()?, secret)?
         }
         (_, desks) => {
             let operations = desks.map(|desks| desks.ask(config, &sinks.recorder)).transpose()?;
-            Server::of_master(config, counters, shared, sinks, operations)?
+            Server::of_master(config, counters, cells, sinks, operations)?
         }
     };
     let parts = server.reloadable();
@@ -203,7 +201,7 @@ fn watch_over(
         open.finish(grace.saturating_sub(since));
     }
     receiving.finish();
-    warn_of_cut_off(&Connections::counted_in(common.connections, 0));
+    warn_of_cut_off(&Connections::counted_in(common.cells.connections, 0));
     logs.finish();
     log.finish();
     ended.outcome.context("the server ended early")
