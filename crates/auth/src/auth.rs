@@ -24,7 +24,7 @@ use crate::journal::Journal;
 use crate::keeper::Keeper;
 use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, SEAT_WAIT_FIRST_TIME, SEAT_WAITS_MAX, TRUST_TIME};
 use crate::names::account_name;
-use crate::remembered::{Recall, Remembered, Verified};
+use crate::remembered::{Fingerprint, Recall, Remembered, Verified};
 use crate::remote::{Place, Remote};
 use crate::secret::Secret;
 use crate::sessions::{Credential, Identity, LogIn, SessionId};
@@ -231,6 +231,12 @@ impl Auth {
                 Ok(asked.password(self.ask(io, question).await?, version))
             }
         }
+    }
+
+    /// What a connection that shows the same `bytes` with each request has them known by: then
+    /// [`Auth::renew`] says whether who showed them before still is who they were.
+    pub fn fingerprint(&self, io: &Io, bytes: &[u8]) -> Fingerprint {
+        self.shared.remembered.fingerprint(io, bytes)
     }
 
     /// Who shows this name and password, without a session: HTTP's Basic, FTP.

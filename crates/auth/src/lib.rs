@@ -54,6 +54,7 @@ pub use directory::PostgresDirectory;
 pub use directory::RedisDirectory;
 pub use directory::{Directory, MemoryDirectory, SqliteDirectory};
 pub use error::Error;
+pub use remembered::Fingerprint;
 pub use remote::Place;
 pub use secret::Secret;
 pub use sessions::{Identity, LogIn, SessionId};

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use plimsoll_io::Io;
+use subtle::ConstantTimeEq as _;
 
 use crate::attempts::Source;
 use crate::changes::{Changes, Stamp, Topic};
@@ -26,6 +27,18 @@ pub(crate) struct Verified {
     /// When the session ends.
     pub(crate) until: Millis,
 }
+
+/// What bytes that were shown are known by when they are shown again, to whoever may not keep them.
+#[derive(Clone, Copy)]
+pub struct Fingerprint([u8; 32]);
+
+impl PartialEq for Fingerprint {
+    fn eq(&self, other: &Fingerprint) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for Fingerprint {}
 
 /// What is known of something that is shown.
 pub(crate) enum Recall {
@@ -48,6 +61,15 @@ impl Remembered {
         Remembered { key: OnceLock::new(), table: Table::new() }
     }
 
+    /// What `bytes` are known by, in this process.
+    pub(crate) fn fingerprint(&self, io: &Io, bytes: &[u8]) -> Fingerprint {
+        Fingerprint(*blake3::keyed_hash(self.key(io), bytes).as_bytes())
+    }
+
+    fn key(&self, io: &Io) -> &[u8; 32] {
+        self.key.get_or_init(|| draw_key(io))
+    }
+
     /// Where a session is found. Its number is a hash already, of what nobody chooses.
     pub(crate) fn session_key(session: SessionId) -> Key {
         session.0
@@ -56,7 +78,7 @@ impl Remembered {
     /// Where a name with a password is found. The place that it comes from is part of it: a guesser
     /// elsewhere must not learn from quick answers what the owner has shown here.
     pub(crate) fn password_key(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Key {
-        let mut hasher = blake3::Hasher::new_keyed(self.key.get_or_init(|| draw_key(io)));
+        let mut hasher = blake3::Hasher::new_keyed(self.key(io));
         let place = from.place();
         let length = u8::try_from(place.len()).unwrap_or(u8::MAX);
         // A name has no zero byte, and the place says its length: nothing else gives the same bytes.

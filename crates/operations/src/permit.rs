@@ -51,8 +51,9 @@ impl Operations {
     ) -> Result<Permitted, Error> {
         let account = &caller.identity.account;
         check(account.permissions, rights)?;
+        let others: String;
         let (name, id, quota, only, may) = if place.is_own(&account.name) {
-            (account.name.clone(), account.id, account.quota, None, account.permissions)
+            (&account.name, account.id, account.quota, None, account.permissions)
         } else {
             let owner = place.owner.as_deref().unwrap_or_default();
             let path = place.path.as_bytes();
@@ -63,9 +64,10 @@ impl Operations {
             })?;
             let only = shared(&grant, &place.path, rights)?;
             let may = at_most(account.permissions, grant.permission_at(path));
-            (grant.owner.name, grant.owner.id, grant.owner.quota, only, may)
+            others = grant.owner.name;
+            (&others, grant.owner.id, grant.owner.quota, only, may)
         };
-        let home = self.0.store.home(caller.io(), id, &name).await?;
+        let home = self.0.store.home(caller.io(), id, name).await?;
         let quota = Quota { bytes: quota.bytes, files: quota.files };
         Ok(Permitted { home, path: place.path.clone(), quota, owner: id, only, may })
     }

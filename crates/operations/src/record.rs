@@ -42,14 +42,20 @@ pub struct Transfer {
     io: Io,
     protocol: Protocol,
     operation: Operation,
-    peer: String,
-    account: String,
-    path: String,
-    to: Option<String>,
+    /// Nothing, if nobody keeps lines: then they are not worth their memory.
+    names: Option<Box<Names>>,
     start: SystemTime,
     bytes: u64,
     in_ascii: bool,
     ended: bool,
+}
+
+/// Who does what, as lines have it.
+struct Names {
+    peer: String,
+    account: String,
+    path: String,
+    to: Option<String>,
 }
 
 /// A line of the transfer log. Times are microseconds since 1970.
@@ -92,15 +98,19 @@ impl Recorder {
         account: &str,
         place: &dyn std::fmt::Display,
     ) -> Transfer {
+        let has_lines = self.0.log.is_some() || self.0.xferlog.is_some();
+        let names = || Names {
+            peer: visitor.peer.to_string(),
+            account: cut(account.to_owned(), LOG_NAME_BYTES_MAX),
+            path: cut(place.to_string(), LOG_PATH_BYTES_MAX),
+            to: None,
+        };
         Transfer {
             recorder: self.clone(),
             io: visitor.io.clone(),
             protocol: visitor.protocol,
             operation,
-            peer: visitor.peer.to_string(),
-            account: cut(account, LOG_NAME_BYTES_MAX),
-            path: cut(&place.to_string(), LOG_PATH_BYTES_MAX),
-            to: None,
+            names: has_lines.then(|| Box::new(names())),
             start: visitor.io.wall(),
             bytes: 0,
             in_ascii: false,
@@ -129,7 +139,9 @@ impl Operations {
 impl Transfer {
     /// Where something goes, if the operation has two places.
     pub(crate) fn to(mut self, place: &dyn std::fmt::Display) -> Transfer {
-        self.to = Some(cut(&place.to_string(), LOG_PATH_BYTES_MAX));
+        if let Some(names) = &mut self.names {
+            names.to = Some(cut(place.to_string(), LOG_PATH_BYTES_MAX));
+        }
         self
     }
 
@@ -173,27 +185,28 @@ impl Transfer {
         let end = self.io.wall();
         let time = end.duration_since(self.start).unwrap_or(Duration::ZERO);
         records.meter.count(self.protocol, self.operation, time, self.bytes, failed.is_some());
+        let Some(names) = &self.names else { return };
         if let Some(log) = &records.log {
-            log.take(self.line(end, failed));
+            log.take(self.line(names, end, failed));
         }
         if let Some(xferlog) = &records.xferlog
-            && let Some(entry) = self.entry(end, time, failed.is_none())
+            && let Some(entry) = self.entry(names, end, time, failed.is_none())
         {
             xferlog.take(entry.line().into_bytes());
         }
     }
 
     /// Its line of the transfer log.
-    fn line(&self, end: SystemTime, failed: Option<&str>) -> Vec<u8> {
+    fn line(&self, names: &Names, end: SystemTime, failed: Option<&str>) -> Vec<u8> {
         let line = Line {
             start: micros(self.start),
             end: micros(end),
             protocol: self.protocol.name(),
             operation: self.operation.name(),
-            peer: &self.peer,
-            account: &self.account,
-            path: &self.path,
-            to: self.to.as_deref(),
+            peer: &names.peer,
+            account: &names.account,
+            path: &names.path,
+            to: names.to.as_deref(),
             bytes: self.bytes,
             result: failed.unwrap_or("ok"),
         };
@@ -204,17 +217,23 @@ impl Transfer {
     }
 
     /// What xferlog(5) has of it. What failed before a byte has moved was no transfer.
-    fn entry(&self, end: SystemTime, time: Duration, is_complete: bool) -> Option<Entry<'_>> {
+    fn entry<'a>(
+        &self,
+        names: &'a Names,
+        end: SystemTime,
+        time: Duration,
+        is_complete: bool,
+    ) -> Option<Entry<'a>> {
         let direction = xferlog::direction(self.operation).filter(|_| is_complete || self.bytes > 0)?;
         Some(Entry {
             direction,
             end,
             time,
-            peer: &self.peer,
+            peer: &names.peer,
             bytes: self.bytes,
-            path: &self.path,
+            path: &names.path,
             in_ascii: self.in_ascii,
-            account: &self.account,
+            account: &names.account,
             protocol: self.protocol.name(),
             is_complete,
         })
@@ -233,8 +252,9 @@ fn micros(time: SystemTime) -> u64 {
 }
 
 /// The start of a text, cut where a character ends.
-fn cut(text: &str, bytes_max: usize) -> String {
-    text[..text.floor_char_boundary(bytes_max)].to_owned()
+fn cut(mut text: String, bytes_max: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes_max));
+    text
 }
 
 #[cfg(test)]

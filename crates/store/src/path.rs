@@ -3,12 +3,15 @@
 //! It is not yet a file. What must hold: no name in it is empty, `.`, `..`, or has a `/`, NUL or another
 //! control character; so it means the same to a file system as to whoever compares it.
 
-use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, PATH_NAMES_MAX};
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-/// A path in a home. The empty path is the home itself.
+use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, PATH_NAMES_MAX};
+
+/// A path in a home. The empty path is the home itself. Clones share their bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Path(Vec<u8>);
+pub struct Path(Arc<[u8]>);
 
 /// What is wrong with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -33,7 +36,7 @@ pub enum BadPath {
 impl Path {
     /// The home itself.
     pub fn root() -> Path {
-        Path(Vec::new())
+        Path(Arc::default())
     }
 
     /// Reads a path; a slash at its start and one at its end may be there or not.
@@ -54,7 +57,7 @@ impl Path {
             check_name(name)?;
             names += 1;
         }
-        if names > PATH_NAMES_MAX { Err(BadPath::TooDeep) } else { Ok(Path(text.to_owned())) }
+        if names > PATH_NAMES_MAX { Err(BadPath::TooDeep) } else { Ok(Path(text.into())) }
     }
 
     /// Its bytes, without a slash at either end.

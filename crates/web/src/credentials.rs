@@ -3,8 +3,8 @@
 //! What they may do is not known here. What must hold: it is asked before anything is read of a body or told
 //! of a path.
 
-use plimsoll_auth::Secret;
-use plimsoll_operations::{Caller, Protocol, Visitor};
+use plimsoll_auth::{Error as AuthError, Fingerprint, Secret};
+use plimsoll_operations::{Caller, Error, Protocol, Visitor};
 use plimsoll_proto::http::Request;
 use plimsoll_wire::http::credentials::{Credentials, parse_authorization};
 use plimsoll_wire::http::head::Field;
@@ -17,8 +17,14 @@ pub(crate) fn visitor(request: &Request<'_>) -> Visitor {
     Visitor { io: request.io.clone(), peer: request.peer.clone(), protocol: Protocol::Http }
 }
 
+/// What a connection showed with its last request, and who that is. Most show the same with each.
+struct Shown {
+    fingerprint: Fingerprint,
+    caller: Caller,
+}
+
 /// Who asks.
-pub(crate) async fn caller(web: &Web, request: &Request<'_>) -> Result<Caller, Refusal> {
+pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Caller, Refusal> {
     if request.head.repeated(Field::Authorization) {
         return Err(Refusal::bad("Authorization was sent more than once. Send it once."));
     }
@@ -27,6 +33,23 @@ pub(crate) async fn caller(web: &Web, request: &Request<'_>) -> Result<Caller, R
             "This needs an account. Log in: POST /api/sessions, then send Authorization: Bearer TOKEN.",
         ));
     };
+    let fingerprint = web.operations.auth().fingerprint(request.io, value);
+    let shown = request.connection.get::<Shown>().filter(|shown| shown.fingerprint == fingerprint);
+    let renewed = match shown {
+        Some(shown) => web.operations.renew(&shown.caller).await,
+        None => Err(AuthError::NoSession.into()),
+    };
+    let caller = match renewed {
+        // What opened the account does so no more; but the same may open one again.
+        Err(Error::Auth(AuthError::NoSession)) => Box::pin(anew(web, request, value)).await?,
+        renewed => renewed?,
+    };
+    request.connection.keep(Shown { fingerprint, caller: caller.clone() });
+    Ok(caller)
+}
+
+/// Who shows the value of an Authorization field that this connection has not shown just before.
+async fn anew(web: &Web, request: &Request<'_>, value: &[u8]) -> Result<Caller, Refusal> {
     let credentials = parse_authorization(value).map_err(|bad| Refusal::unauthenticated(bad.detail()))?;
     let visitor = visitor(request);
     Ok(match credentials {

@@ -66,8 +66,8 @@ impl Web {
         Arc::new(Web { operations, settings })
     }
 
-    async fn serve(&self, ask: Ask<'_, '_>, status: &StatusPage) -> Result<Answer, Refusal> {
-        let resource = Resource::of(&ask.called.path)?;
+    async fn serve(&self, mut ask: Ask<'_, '_>, status: &StatusPage) -> Result<Answer, Refusal> {
+        let resource = Resource::of(std::mem::take(&mut ask.called.path))?;
         let method = uploads::method(&resource, ask.request);
         let allowed = resource.methods();
         if method == Method::Options {
@@ -82,7 +82,7 @@ impl Web {
         match resource {
             // Apart, so that a file has no room for all of them.
             Resource::Api(point) => Box::pin(api::answer(ask, method, point)).await,
-            Resource::Owners => Box::pin(files::owners(ask)).await,
+            Resource::Owners(path) => Box::pin(files::owners(ask, path)).await,
             Resource::Files(spot) => files::answer(ask, method, spot).await,
             Resource::Uploads => Box::pin(uploads::answer(ask, method, None)).await,
             Resource::Upload(id) => Box::pin(uploads::answer(ask, method, Some(id))).await,

@@ -14,8 +14,8 @@ use crate::refusal::Refusal;
 pub(crate) enum Resource {
     /// One of those that speak JSON.
     Api(Point),
-    /// The list of who shares something.
-    Owners,
+    /// The list of who shares something, and its path.
+    Owners(Vec<u8>),
     /// A file or folder.
     Files(Spot),
     /// The caller's pending uploads.
@@ -28,12 +28,12 @@ pub(crate) enum Resource {
 
 impl Resource {
     /// The resource of a decoded path.
-    pub(crate) fn of(path: &[u8]) -> Result<Resource, Refusal> {
+    pub(crate) fn of(path: Vec<u8>) -> Result<Resource, Refusal> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(match path {
+        Ok(match &*path {
             b"/metrics" => Resource::Metrics,
             b"/uploads" | b"/uploads/" => Resource::Uploads,
-            b"/shared" | b"/shared/" => Resource::Owners,
+            b"/shared" | b"/shared/" => Resource::Owners(path),
             [b'/', b'u', b'p', b'l', b'o', b'a', b'd', b's', b'/', id @ ..] => Resource::Upload(id.to_vec()),
             [b'/', b'a', b'p', b'i', b'/', rest @ ..] => Resource::Api(Point::of(&text(rest))?),
             _ => Resource::Files(Spot::of(path)?),
@@ -45,7 +45,7 @@ impl Resource {
         use Method::{Copy, Delete, Get, Head, Mkcol, Move, Patch, Post, Put};
         match self {
             Resource::Api(point) => point.methods(),
-            Resource::Owners | Resource::Metrics => &[Get, Head],
+            Resource::Owners(_) | Resource::Metrics => &[Get, Head],
             Resource::Files(_) => &[Get, Head, Put, Delete, Mkcol, Move, Copy],
             Resource::Uploads => &[Get, Head, Post],
             Resource::Upload(_) => &[Head, Patch, Delete],

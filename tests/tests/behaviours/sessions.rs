@@ -101,6 +101,44 @@ async fn a_name_and_a_password_do_with_each_request(scene: Scene) {
     assert!(detail.contains("token"), "{detail}");
 }
 
+async fn each_request_of_a_connection_is_of_who_it_shows(scene: Scene) {
+    let (mut alice, bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
+    let of_bob = "Authorization: Basic Ym9iOmNvcnJlY3QgaG9yc2U=\r\n";
+    let wrong = "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n";
+    let (token, other) = (alice.field(), bob.field());
+    let shown = [
+        (BASIC, Some("alice")),
+        (BASIC, Some("alice")),
+        (of_bob, Some("bob")),
+        (BASIC, Some("alice")),
+        (wrong, None),
+        (BASIC, Some("alice")),
+        (&other, Some("bob")),
+        ("", None),
+        (&other, Some("bob")),
+        (&token, Some("alice")),
+    ];
+    for (fields, who) in shown {
+        let answer = alice.client.get_with("/api/whoami", fields).await;
+        assert_eq!(answer.status, if who.is_some() { 200 } else { 401 }, "{fields}");
+        assert_eq!(who.map(|_| answer.json()["account"].clone()), who.map(|who| json!(who)), "{fields}");
+    }
+}
+
+async fn a_connection_that_shows_a_password_each_time_finds_at_once_that_it_is_another(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut kept = scene.connect().await;
+    for (old, new) in [(PASSWORD, "battery staple"), ("battery staple", PASSWORD)] {
+        let expected = if old == PASSWORD { 200 } else { 401 };
+        for _ in 0..3 {
+            assert_eq!(kept.get_with("/api/whoami", BASIC).await.status, expected);
+        }
+        let change = json!({ "old": old, "new": new }).to_string();
+        assert_eq!(alice.ask("PUT", "/api/password", JSON, change).await.status, 204);
+    }
+    assert_eq!(kept.get_with("/api/whoami", BASIC).await.status, 200);
+}
+
 async fn who_is_not_known_is_refused_before_the_body_comes(scene: Scene) {
     for (fields, status) in [("", 401), (BASIC, 401)] {
         let mut client = scene.connect().await;
@@ -134,6 +172,8 @@ behaviours!(scenario and apart;
     without_a_good_credential_everything_is_401_and_says_how_to_get_one,
     after_logging_out_the_token_is_dead_at_once,
     a_name_and_a_password_do_with_each_request,
+    each_request_of_a_connection_is_of_who_it_shows,
+    a_connection_that_shows_a_password_each_time_finds_at_once_that_it_is_another,
     who_is_not_known_is_refused_before_the_body_comes,
     every_log_in_and_each_refused_one_has_its_line,
 );

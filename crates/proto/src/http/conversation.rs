@@ -18,7 +18,7 @@ use super::body::{BodyState, RequestBody};
 use super::inbox::{Inbox, NoHead};
 use super::limits::{Limits, REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
 use super::problem::problem;
-use super::request::Request;
+use super::request::{ConnectionData, Request};
 use super::sending::{self, Sent};
 use super::service::{Service, Shared};
 use crate::outgoing::drain;
@@ -45,6 +45,8 @@ struct Conversation<'a, S> {
     peer: plimsoll_io::Peer,
     /// Whether it has had an answer, and is kept for another request.
     kept: bool,
+    /// What the service keeps of it.
+    data: ConnectionData,
 }
 
 /// How a conversation ends.
@@ -62,7 +64,7 @@ impl<'a, S: Service> Conversation<'a, S> {
         let peer = stream.peer().clone();
         let (rx, tx) = stream.split();
         let (inbox, deadline) = (Inbox::new(rx), shared.io.deadline());
-        Conversation { shared, inbox, tx, deadline, peer, kept: false }
+        Conversation { shared, inbox, tx, deadline, peer, kept: false, data: ConnectionData::default() }
     }
 
     async fn end(mut self, ending: Ending) {
@@ -189,7 +191,7 @@ impl<'a, S: Service> Conversation<'a, S> {
             state,
         };
         let (io, peer, hot) = (&self.shared.io, &self.peer, &*self.shared.hot);
-        let mut request = Request { io, peer, head, block, body, hot };
+        let mut request = Request { io, peer, head, block, body, hot, connection: &mut self.data };
         self.shared.snapshot.service.answer(&mut request).await
     }
 

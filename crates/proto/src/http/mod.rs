@@ -33,7 +33,7 @@ pub use counters::Counters;
 pub use limits::Limits;
 pub use problem::problem;
 pub use readiness::{Asked, Check, Readiness};
-pub use request::Request;
+pub use request::{ConnectionData, Request};
 pub use routes::{Routes, is_reserved};
 pub use service::{Http, Service, Snapshot};
 pub use status_page::{Load, StatusPage, Tiers, Whereabouts};

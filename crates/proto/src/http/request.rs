@@ -3,6 +3,8 @@
 //! It decides nothing. What must hold: the head's bytes stay where they were received; fields are looked
 //! up, not copied.
 
+use std::any::Any;
+
 use plimsoll_io::{Io, Peer};
 use plimsoll_wire::http::head::{Field, Head, Method};
 
@@ -23,6 +25,27 @@ pub struct Request<'a> {
     pub body: RequestBody<'a>,
     /// Files that are kept ready.
     pub hot: &'a HotSet,
+    /// What the service keeps of the connection that it came on.
+    pub connection: &'a mut ConnectionData,
+}
+
+/// What a service keeps of a connection from one request to the next. It ends with the connection.
+#[derive(Default)]
+pub struct ConnectionData(Option<Box<dyn Any>>);
+
+impl ConnectionData {
+    /// What was kept last, if it is of this type.
+    pub fn get<T: 'static>(&self) -> Option<&T> {
+        self.0.as_ref()?.downcast_ref()
+    }
+
+    /// Keeps `data`, in place of what was kept.
+    pub fn keep<T: 'static>(&mut self, data: T) {
+        match self.0.as_mut().and_then(|kept| kept.downcast_mut()) {
+            Some(kept) => *kept = data,
+            None => self.0 = Some(Box::new(data)),
+        }
+    }
 }
 
 impl<'a> Request<'a> {

@@ -123,11 +123,10 @@ pub(crate) fn why_not(error: io::Error) -> StoreError {
 }
 
 /// `GET /shared/`: a folder for each account that shares something with the caller.
-pub(crate) async fn owners(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
+pub(crate) async fn owners(ask: Ask<'_, '_>, path: Vec<u8>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let shares = ask.web.operations.shared(&caller).await?;
-    let asked =
-        Asked { query: ask.called.query, name: Vec::new(), path: ask.called.path, unshown: "/shared".len() };
+    let asked = Asked { query: ask.called.query, name: Vec::new(), path, unshown: "/shared".len() };
     if !asked.path.ends_with(b"/") {
         return Ok(site::redirect(&asked).field("Cache-Control", "private, no-cache"));
     }

@@ -59,7 +59,7 @@ fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
     }
     let mut path = Vec::new();
     decode_path(destination.path, &mut path).map_err(|bad| Refusal::bad(bad.detail()))?;
-    match Spot::of(&path) {
+    match Spot::of(path) {
         Err(refusal) if refusal.status == Status::NOT_FOUND => Err(Refusal::new(
             Status::FORBIDDEN,
             "There are no files at the destination. Choose one below /files/ or /shared/OWNER/.",

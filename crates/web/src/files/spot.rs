@@ -27,15 +27,15 @@ pub(crate) struct Spot {
 
 impl Spot {
     /// The spot of a decoded path.
-    pub(crate) fn of(path: &[u8]) -> Result<Spot, Refusal> {
-        let (place, unshown) = match path {
+    pub(crate) fn of(path: Vec<u8>) -> Result<Spot, Refusal> {
+        let (place, unshown) = match &*path {
             [b'/', b'f', b'i', b'l', b'e', b's', rest @ ..] if matches!(rest, [] | [b'/', ..]) => {
                 (Place::own(Path::parse(rest)?), "/files".len())
             }
             [b'/', b's', b'h', b'a', b'r', b'e', b'd', b'/', rest @ ..] => (shared(rest)?, "/shared".len()),
             _ => return Err(nothing()),
         };
-        Ok(Spot { place, is_folder: path.ends_with(b"/"), path: path.to_vec(), unshown })
+        Ok(Spot { place, is_folder: path.ends_with(b"/"), path, unshown })
     }
 
     /// The path in the home, with a slash at its end if a folder was named.
