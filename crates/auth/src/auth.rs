@@ -219,11 +219,24 @@ impl Auth {
     /// [`Error::NoSession`]: the session or the account has ended, the account is disabled, or it has
     /// another password.
     pub async fn renew(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
-        let (asked, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
-        let recall = who.recall(self.changes(), asked.now, self.settings().remembered_time);
-        if let (Recall::Holds(identity), true) = (recall, is_trusted) {
-            return Ok(identity);
+        match self.still(io, who) {
+            Some(identity) => Ok(identity),
+            // Apart, because it is rare, and room for it would be moved about with each request.
+            None => Box::pin(self.renew_by_asking(io, who)).await,
         }
+    }
+
+    /// Who showed something before, if it is known to hold and nobody need be asked.
+    fn still(&self, io: &Io, who: &Identity) -> Option<Identity> {
+        let (is_seen, is_trusted) = (self.is_seen(io), self.is_trusted(io));
+        match who.recall(self.changes(), time::now(io), self.settings().remembered_time) {
+            Recall::Holds(identity) if is_seen && is_trusted => Some(identity),
+            _ => None,
+        }
+    }
+
+    async fn renew_by_asking(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
+        let asked = self.moment(io).await?;
         match who.credential {
             Credential::Session(session) => self.by_session(io, session).await,
             Credential::Password(version) => {
@@ -450,14 +463,22 @@ impl Auth {
 
     /// Looks for changes that another process made to the directory, if it is time.
     pub(crate) async fn look_around(&self, io: &Io) -> Result<(), Error> {
+        match &self.shared.tier {
+            Tier::Here(keeper) if !self.is_seen(io) => Box::pin(keeper.look(io)).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what another process changed is seen, as far as it must be by now; has it looked for early.
+    fn is_seen(&self, io: &Io) -> bool {
         // An auth server elsewhere looks by itself.
-        let Tier::Here(keeper) = &self.shared.tier else { return Ok(()) };
+        let Tier::Here(keeper) = &self.shared.tier else { return true };
         match self.look(keeper, time::now(io)) {
             Look::No => {}
             Look::Ahead => keeper.look_ahead(io),
-            Look::Now => Box::pin(keeper.look(io)).await?,
+            Look::Now => return false,
         }
-        Ok(())
+        true
     }
 
     /// What is remembered under `key`, and nobody has changed since.

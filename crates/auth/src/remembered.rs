@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use plimsoll_io::Io;
-use subtle::ConstantTimeEq as _;
 
 use crate::attempts::Source;
 use crate::changes::{Changes, Stamp, Topic};
@@ -29,16 +28,9 @@ pub(crate) struct Verified {
 }
 
 /// What bytes that were shown are known by when they are shown again, to whoever may not keep them.
-#[derive(Clone, Copy)]
-pub struct Fingerprint([u8; 32]);
-
-impl PartialEq for Fingerprint {
-    fn eq(&self, other: &Fingerprint) -> bool {
-        self.0.ct_eq(&other.0).into()
-    }
-}
-
-impl Eq for Fingerprint {}
+/// To compare two takes the same time whatever they are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(blake3::Hash);
 
 /// What is known of something that is shown.
 pub(crate) enum Recall {
@@ -63,7 +55,7 @@ impl Remembered {
 
     /// What `bytes` are known by, in this process.
     pub(crate) fn fingerprint(&self, io: &Io, bytes: &[u8]) -> Fingerprint {
-        Fingerprint(*blake3::keyed_hash(self.key(io), bytes).as_bytes())
+        Fingerprint(blake3::keyed_hash(self.key(io), bytes))
     }
 
     fn key(&self, io: &Io) -> &[u8; 32] {

@@ -82,9 +82,14 @@ impl Store {
     /// # Errors
     /// What keeps the home from being opened.
     pub(crate) async fn home(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<Home> {
-        if let Some(home) = self.known(account) {
-            return of(home, name, directory);
+        match self.known(account) {
+            Some(home) => of(home, name, directory),
+            // Apart, because it is rare.
+            None => Box::pin(self.home_anew(io, account, name, directory)).await,
         }
+    }
+
+    async fn home_anew(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<Home> {
         let whose = Whose { account, name: name.to_owned(), directory: directory.to_owned() };
         let (store, now) = (self.clone(), io.wall());
         let opened = io.offload(Work::Writes, move |fs| store.open_home(fs, &whose, now));
