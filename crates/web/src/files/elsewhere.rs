@@ -15,7 +15,7 @@ use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 
 use super::digests;
-use super::read::{redirect, why_not};
+use super::read::{recorded, redirect, why_not};
 use crate::refusal::Refusal;
 
 /// What chooses what is sent.
@@ -102,7 +102,7 @@ fn text(value: &[u8]) -> String {
 }
 
 /// What the store answers, as ours.
-fn relayed(request: &Request<'_>, contents: Contents, mut transfer: Transfer) -> Answer {
+fn relayed(request: &Request<'_>, contents: Contents, transfer: Transfer) -> Answer {
     let status = contents.status();
     let mut answer = Answer::new(status);
     for (name, value) in contents.fields() {
@@ -116,20 +116,7 @@ fn relayed(request: &Request<'_>, contents: Contents, mut transfer: Transfer) ->
     if status != Status::NOT_MODIFIED {
         answer = answer.body(Body::Contents(Box::new(contents)));
     }
-    match status {
-        Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
-            return answer.when_sent(move |bytes, whole| {
-                transfer.moved(bytes);
-                if whole {
-                    transfer.done();
-                }
-            });
-        }
-        Status::PRECONDITION_FAILED => transfer.failed("precondition"),
-        Status::RANGE_NOT_SATISFIABLE => transfer.failed("bad request"),
-        _ => transfer.done(),
-    }
-    answer
+    recorded(request, answer, transfer)
 }
 
 async fn list(

@@ -36,9 +36,16 @@ pub(super) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
             return Box::pin(answer).await;
         }
     };
-    match site::look_up(ask.request, &root, &asked.name, Manner::Private).await {
+    // Apart, as is whatever else is rare or large: the whole is moved into memory of its own for each request,
+    // and the allocator has less to do for a kilobyte than for two.
+    match Box::pin(site::look_up(ask.request, &root, &asked.name, Manner::Private)).await {
         Ok(Found::File(found)) if reading.shown == Shown::All => {
-            send(ask.request, found, reading.transfer, (&ask.web.operations, &caller)).await
+            if digests::are_wanted(ask.request) {
+                let who = (&ask.web.operations, &caller);
+                return Box::pin(send_with_digest(ask.request, found, reading.transfer, who)).await;
+            }
+            let answer = site::send(ask.request, found);
+            Ok(recorded(ask.request, answer, reading.transfer))
         }
         Ok(Found::File(_)) => Ok(reading.transfer.end(Err(Error::NOT_FOUND))?),
         Ok(Found::FolderWithoutSlash) => Ok(redirect(reading.transfer, &asked)),
@@ -53,36 +60,41 @@ pub(super) fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {
     site::redirect(asked).field("Cache-Control", "private, no-cache")
 }
 
-async fn send(
+async fn send_with_digest(
     request: &mut Request<'_>,
     found: FoundFile,
-    mut transfer: Transfer,
+    transfer: Transfer,
     (operations, caller): (&Operations, &Caller),
 ) -> Result<Answer, Refusal> {
-    let file = found.file().filter(|_| digests::are_wanted(request)).cloned();
+    let file = found.file().cloned();
     let mut answer = site::send(request, found);
     let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
     if let Some(file) = file.filter(|_| is_sent) {
         let making = operations.digest(caller, file, Algorithm::Sha256);
-        match Box::pin(digests::with(request, answer, None, making)).await {
+        match digests::with(request, answer, None, making).await {
             Ok(with_digest) => answer = with_digest,
             Err(error) => return Ok(transfer.end(Err(error))?),
         }
     }
+    Ok(recorded(request, answer, transfer))
+}
+
+/// The answer, with the record of it ended when that is known.
+pub(super) fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Transfer) -> Answer {
     match answer.status() {
         Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
-            return Ok(answer.when_sent(move |bytes, whole| {
+            return answer.when_sent(move |bytes, whole| {
                 transfer.moved(bytes);
                 if whole {
                     transfer.done();
                 }
-            }));
+            });
         }
         Status::PRECONDITION_FAILED => transfer.failed("precondition"),
         Status::RANGE_NOT_SATISFIABLE => transfer.failed("bad request"),
         _ => transfer.done(),
     }
-    Ok(answer)
+    answer
 }
 
 async fn list(
