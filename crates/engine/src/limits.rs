@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use plimsoll_io::limits::PIPES_MAX;
+
 /// Events taken from the kernel in one wait.
 pub const EVENTS_MAX: usize = 512;
 /// Connections that a listener hands out in one turn.
@@ -13,6 +15,8 @@ pub const ACCEPTS_PER_TURN_MAX: u32 = 16;
 pub const ACCEPTS_AT_STOP_MAX: usize = 1024;
 /// Connections that wait in the kernel to be accepted; the system caps it at net.core.somaxconn.
 pub const BACKLOG_MAX: i32 = 65_535;
+/// Bytes that a Unix socket holds for its peer, as asked for: the system takes twice that, and counts by it.
+pub const UNIX_SEND_BYTES: usize = 512 * 1024;
 /// How long accepting pauses when the system has no descriptor or memory for another connection.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often accepting looks again when as many connections are open as may be.
@@ -84,8 +88,9 @@ pub const READ_AHEAD_STEP_BYTES: usize = 256 * 1024;
 pub const DIRECT_BLOCK_BYTES: usize = 4096;
 /// Bytes that are read at a time to have them in memory.
 pub const READ_AHEAD_CHUNK_BYTES: usize = 128 * 1024;
-/// Descriptors that are not for connections: listeners, logs, folders, the engine's own.
-pub const DESCRIPTORS_RESERVED: u64 = 64;
+/// Descriptors that are not for connections: listeners, logs, folders, the engine's own, and both ends of
+/// [`plimsoll_io::limits::PIPES_MAX`] pipes.
+pub const DESCRIPTORS_RESERVED: u64 = 64 + 2 * PIPES_MAX as u64;
 /// Bytes that a copy by hand holds in memory.
 pub const COPY_CHUNK_BYTES: usize = 128 * 1024;
 /// Operations that a ring's turn hands over together; more are handed over at once.

@@ -95,6 +95,9 @@ impl Sockets {
 
     /// A stream of this thread, of what was accepted.
     pub(crate) fn accepted(&self, fd: OwnedFd, peer: Peer) -> Stream {
+        if peer == Peer::Unix {
+            ready::widen(&fd);
+        }
         match self {
             Sockets::Ready(reactor) => Stream::new(ready::Socket::accepted(reactor, fd, peer)),
             Sockets::Ring(ring) => Stream::new(ring::Socket::accepted(ring, fd, peer)),

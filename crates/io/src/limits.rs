@@ -25,6 +25,15 @@ pub const GATHER_SEGMENTS_MAX: usize = 16;
 /// How long an answer about files is waited for: a disk or a server of files that hangs holds nobody for
 /// ever.
 pub const FILES_TIME_MAX: Duration = Duration::from_secs(60);
+/// Pipes that a process has for bytes that go from one stream to another, two descriptors each; where they do
+/// not suffice, bytes go through memory.
+pub const PIPES_MAX: usize = 32;
+/// Empty ones that a thread keeps.
+pub const PIPES_KEPT_MAX: usize = 8;
+/// Bytes that a pipe has room for: as many as a Unix socket has.
+pub const PIPE_BYTES: usize = 1024 * 1024;
+/// Bytes that are worth a pipe: fewer are received and sent sooner than the system is asked to move them.
+pub const PIPED_BYTES_MIN: u64 = 16 * 1024;
 /// Bytes that [`crate::Stream::finish`] reads and drops while it waits for the peer's end. Many clients send
 /// all of an upload before they look for an answer: one that is refused early and cut off while it still
 /// sends never hears why. To read and drop is cheap and takes turns; the deadline mostly ends it before this.

@@ -7,13 +7,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::file::File;
+use crate::piped::Piped;
 use crate::segment::Segment;
 
 /// Segments on their way to a peer.
 #[derive(Debug, Default)]
 pub struct Outbox {
     segments: VecDeque<Segment>,
-    /// Bytes of the first segment in memory that were sent; a file range moves its own start.
+    /// Bytes of the first segment that were sent, if it is in memory; others count themselves.
     sent: usize,
     unsent: u64,
     /// Bytes that will never be sent.
@@ -27,6 +28,8 @@ pub enum Front<'a> {
     Bytes,
     /// A range of a file.
     File(&'a File, Range<u64>),
+    /// Bytes in a pipe.
+    Piped(&'a Piped),
 }
 
 impl Outbox {
@@ -53,13 +56,14 @@ impl Outbox {
     pub fn front(&self) -> Option<Front<'_>> {
         self.segments.front().map(|segment| match segment {
             Segment::File(part) => Front::File(&part.file, part.range.clone()),
+            Segment::Piped(piped) => Front::Piped(piped),
             _ => Front::Bytes,
         })
     }
 
-    /// The slices at the front, up to the first file, as many as `into` holds; returns how many.
+    /// The slices at the front, up to the first that is not in memory, as many as `into` holds; returns how many.
     pub fn gather<'a>(&'a self, into: &mut [&'a [u8]]) -> usize {
-        let memory = self.segments.iter().take_while(|segment| !matches!(segment, Segment::File(_)));
+        let memory = self.segments.iter().take_while(|segment| segment.is_in_memory());
         let mut count = 0;
         for (slot, segment) in into.iter_mut().zip(memory) {
             *slot = segment.bytes();
@@ -82,14 +86,7 @@ impl Outbox {
         self.unsent = self.unsent.saturating_sub(bytes);
         let mut left = bytes;
         while let Some(front) = self.segments.front_mut() {
-            if let Segment::File(part) = front {
-                let step = left.min(part.range.end - part.range.start);
-                part.range.start += step;
-                left -= step;
-                if part.range.start < part.range.end {
-                    return;
-                }
-            } else {
+            if front.is_in_memory() {
                 let rest = (front.bytes().len() - self.sent) as u64;
                 if left < rest {
                     self.sent += usize::try_from(left).unwrap_or(usize::MAX);
@@ -97,6 +94,17 @@ impl Outbox {
                 }
                 left -= rest;
                 self.sent = 0;
+            } else {
+                let step = left.min(front.len());
+                match front {
+                    Segment::File(part) => part.range.start += step,
+                    Segment::Piped(piped) => piped.advance(step),
+                    _ => {}
+                }
+                left -= step;
+                if !front.is_empty() {
+                    return;
+                }
             }
             self.segments.pop_front();
         }
@@ -123,6 +131,7 @@ mod tests {
         let (mut bytes, mut ranges) = (Vec::new(), Vec::new());
         while let Some(front) = outbox.front() {
             match front {
+                Front::Piped(_) => unreachable!("none is pushed"),
                 Front::File(_, range) => ranges.push(range.start..(range.start + step).min(range.end)),
                 Front::Bytes => {
                     let mut slices = [&[][..]; 4];

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::file::File;
 use crate::lease::Lease;
+use crate::piped::Piped;
 
 /// A piece of what is to be sent, in the order in which it is pushed.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub enum Segment {
     Lease(Lease),
     /// A range of a file. Only where [`crate::Tx::takes_files`].
     File(FileRange),
+    /// Bytes that were received and go on, and stay with the system. Only where [`crate::Tx::takes_piped`].
+    Piped(Piped),
 }
 
 /// `range` of `file`, in bytes. If the file ends before the range does, the connection is aborted: its
@@ -39,6 +42,7 @@ impl Segment {
     pub fn len(&self) -> u64 {
         match self {
             Segment::File(part) => part.range.end.saturating_sub(part.range.start),
+            Segment::Piped(piped) => piped.len(),
             _ => self.bytes().len() as u64,
         }
     }
@@ -48,14 +52,19 @@ impl Segment {
         self.len() == 0
     }
 
-    /// The bytes, if they are in memory; empty for a file.
+    /// Whether its bytes are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        !matches!(self, Segment::File(_) | Segment::Piped(_))
+    }
+
+    /// The bytes, if they are in memory; empty for others.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Segment::Static(bytes) => bytes,
             Segment::Owned(bytes) => bytes,
             Segment::Shared(bytes) => bytes,
             Segment::Lease(lease) => lease,
-            Segment::File(_) => &[],
+            Segment::File(_) | Segment::Piped(_) => &[],
         }
     }
 }

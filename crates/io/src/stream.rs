@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use crate::address::Address;
 use crate::combine::{Either, select};
 use crate::lease::Lease;
-use crate::limits::LINGER_BYTES_MAX;
+use crate::limits::{LINGER_BYTES_MAX, PIPED_BYTES_MIN};
 use crate::segment::Segment;
 use crate::transport::{Discarded, Peer, Transport, Want};
 
@@ -27,7 +27,7 @@ pub struct Stream {
 /// The receiving side of a stream.
 pub struct Rx {
     transport: Rc<dyn Transport>,
-    /// What came behind bytes that were discarded.
+    /// What came behind bytes that were discarded, or that were all that was wanted.
     held: Option<Lease>,
 }
 
@@ -126,6 +126,34 @@ impl Rx {
         Ok(discarded.bytes)
     }
 
+    /// Receives at least one byte and at most `bytes_max`, or `None` at the peer's end, for who pushes them to
+    /// `to` and does not look at them: where the system moves them by itself, they stay with it. Dropping the
+    /// future loses nothing.
+    ///
+    /// # Errors
+    /// As [`Rx::recv`].
+    pub async fn recv_for(&mut self, to: &Tx, bytes_max: u64) -> io::Result<Option<Segment>> {
+        poll_fn(|cx| {
+            let is_worth_it = self.held.is_none() && bytes_max >= PIPED_BYTES_MIN;
+            if is_worth_it && to.transport.takes_piped() && self.transport.takes_piped() {
+                return self.transport.poll_recv_piped(cx, bytes_max).map_ok(|got| got.map(Segment::Piped));
+            }
+            let received = self.poll_recv(cx, Want::Body);
+            received.map_ok(|lease| lease.map(|lease| Segment::Lease(self.up_to(lease, bytes_max))))
+        })
+        .await
+    }
+
+    /// The first `bytes_max` bytes of a lease; what is behind them is received next.
+    fn up_to(&mut self, mut lease: Lease, bytes_max: u64) -> Lease {
+        let bytes = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        if bytes < lease.len() {
+            self.held = Some(Lease::owned(lease[bytes..].to_vec()));
+            lease.truncate(bytes);
+        }
+        lease
+    }
+
     fn poll_recv(&mut self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>> {
         match self.held.take() {
             Some(held) => Poll::Ready(Ok(Some(held))),
@@ -186,6 +214,11 @@ impl Tx {
     /// Whether [`Segment::File`] may be pushed.
     pub fn takes_files(&self) -> bool {
         self.transport.takes_files()
+    }
+
+    /// Whether [`Segment::Piped`] may be pushed.
+    pub fn takes_piped(&self) -> bool {
+        self.transport.takes_piped()
     }
 
     /// Half-closes after what was pushed; see [`Transport::finish`].

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use crate::address::Address;
 use crate::lease::Lease;
+use crate::piped::Piped;
 use crate::segment::Segment;
 
 /// How much memory a receive is worth.
@@ -77,6 +78,22 @@ pub trait Transport {
             Some(lease) => Discarded::out_of(lease, bytes_max),
             None => Discarded::default(),
         })
+    }
+
+    /// Whether [`Transport::poll_recv_piped`] may be asked, and [`Segment::Piped`] be pushed: where the system
+    /// moves bytes from one stream to another by itself, and there is a pipe for them.
+    fn takes_piped(&self) -> bool {
+        false
+    }
+
+    /// Receives up to `bytes_max` bytes that stay with the system, or `None` at the peer's end of sending.
+    /// Only where [`Transport::takes_piped`].
+    ///
+    /// # Errors
+    /// As [`Transport::poll_recv`].
+    fn poll_recv_piped(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<io::Result<Option<Piped>>> {
+        let _ = (cx, bytes_max);
+        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
     /// Takes a segment to be sent. Never waits and never fails: an error sticks, and `poll_drain` tells it.

@@ -83,9 +83,9 @@ impl Outgoing<'_> {
 
     /// Pushes bytes as they come from elsewhere.
     pub(crate) async fn push_contents(&mut self, mut contents: Contents) -> io::Result<()> {
-        while let Some(lease) = self.read(contents.next().await)? {
-            self.pushed += lease.len() as u64;
-            self.tx.push(Segment::Lease(lease));
+        while let Some(segment) = self.read(contents.next_for(self.tx).await)? {
+            self.pushed += segment.len();
+            self.tx.push(segment);
             self.drain(UNSENT_BYTES_MAX).await?;
         }
         Ok(())

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use plimsoll_io::{Elapsed, Lease, Want};
+use plimsoll_io::{Elapsed, Lease, Segment, Tx, Want};
 use plimsoll_wire::http::chunked::{ChunkedDecoder, unchunk};
 use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead};
 use plimsoll_wire::http::status::Status;
@@ -116,12 +116,7 @@ impl<'a> Response<'a> {
     /// # Errors
     /// The body cannot be read to its end, and never will be.
     pub async fn recv(&mut self) -> Result<Option<Lease>, Error> {
-        let received = self.next().await;
-        if received.is_err() {
-            self.progress = Progress::Broken;
-            self.connection = None;
-        }
-        received
+        self.next().await.map_err(|error| self.break_off(error))
     }
 
     /// The rest of the body, of at most `bytes_max`.
@@ -156,6 +151,46 @@ impl<'a> Response<'a> {
         serde_json::from_slice(&bytes).map_err(|_| Error::Unreadable("the JSON that was expected"))
     }
 
+    /// As [`Response::recv`], for who pushes the bytes to `to` and does not look at them.
+    ///
+    /// # Errors
+    /// As [`Response::recv`].
+    pub async fn recv_for(&mut self, to: &Tx) -> Result<Option<Segment>, Error> {
+        let received = match (&self.progress, &mut self.connection) {
+            (Progress::Length(left), Some(connection)) if connection.inbox.held.is_empty() => {
+                let client = self.client.client();
+                client.deadline.after(client.times.between_bytes);
+                let received = connection.inbox.rx.recv_for(to, *left);
+                came(client.deadline.within(received).await)
+            }
+            _ => return Ok(self.recv().await?.map(Segment::Lease)),
+        };
+        match received {
+            Ok(segment) => {
+                self.took(segment.len());
+                Ok(Some(segment))
+            }
+            Err(error) => Err(self.break_off(error)),
+        }
+    }
+
+    /// Counts bytes of a body whose length was announced.
+    fn took(&mut self, bytes: u64) {
+        if let Progress::Length(left) = &mut self.progress {
+            *left -= bytes;
+            if *left == 0 {
+                self.progress = Progress::Ended;
+            }
+        }
+        self.end_if_ended();
+    }
+
+    fn break_off(&mut self, error: Error) -> Error {
+        self.progress = Progress::Broken;
+        self.connection = None;
+        error
+    }
+
     async fn next(&mut self) -> Result<Option<Lease>, Error> {
         loop {
             let Some(connection) = &mut self.connection else {
@@ -169,13 +204,10 @@ impl<'a> Response<'a> {
                 let client = self.client.client();
                 client.deadline.after(client.times.between_bytes);
                 match client.deadline.within(connection.inbox.rx.recv(Want::Body)).await {
-                    Ok(Ok(Some(lease))) => connection.inbox.held = lease,
                     Ok(Ok(None)) if matches!(self.progress, Progress::UntilClose) => {
                         self.progress = Progress::Ended;
                     }
-                    Ok(Ok(None)) => return Err(broken(io::ErrorKind::UnexpectedEof.into())),
-                    Ok(Err(error)) => return Err(broken(error)),
-                    Err(Elapsed) => return Err(Error::Late(When::Receiving)),
+                    received => connection.inbox.held = came(received)?,
                 }
             }
             let taken = take_some(&mut self.progress, &mut connection.inbox.held)?;
@@ -233,6 +265,16 @@ fn split_off(lease: &mut Lease, bytes: usize) -> Lease {
     let rest = Lease::owned(lease.get(bytes..).unwrap_or_default().to_vec());
     lease.truncate(bytes);
     rest
+}
+
+/// What came of a body that has not ended.
+fn came<T>(received: Result<io::Result<Option<T>>, Elapsed>) -> Result<T, Error> {
+    match received {
+        Ok(Ok(Some(received))) => Ok(received),
+        Ok(Ok(None)) => Err(broken(io::ErrorKind::UnexpectedEof.into())),
+        Ok(Err(error)) => Err(broken(error)),
+        Err(Elapsed) => Err(Error::Late(When::Receiving)),
+    }
 }
 
 fn broken(source: io::Error) -> Error {

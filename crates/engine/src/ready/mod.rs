@@ -11,7 +11,7 @@ mod reactor;
 mod socket;
 
 pub use address::{Bound, bind};
-pub(crate) use address::{connected, local_address, peer_of, start_connect};
+pub(crate) use address::{connected, local_address, peer_of, start_connect, widen};
 pub(crate) use hangup::Hangup;
 pub(crate) use listener::{ReadyListener, is_that_connections};
 pub(crate) use park::Park;

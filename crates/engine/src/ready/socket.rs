@@ -12,14 +12,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use plimsoll_io::limits::{
-    GATHER_SEGMENTS_MAX, TURN_RECEIVE_BYTES_MAX, TURN_RECEIVES_MAX, TURN_SEND_BYTES_MAX,
+    GATHER_SEGMENTS_MAX, PIPE_BYTES, TURN_RECEIVE_BYTES_MAX, TURN_RECEIVES_MAX, TURN_SEND_BYTES_MAX,
 };
 use plimsoll_io::outbox::{Front, Outbox};
-use plimsoll_io::{Address, Discarded, Lease, Peer, Segment, Transport, Want};
+use plimsoll_io::{Address, Discarded, Ends, Lease, Peer, Piped, Segment, Transport, Want};
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
 };
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
 use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
@@ -200,6 +201,15 @@ impl Socket {
                 state.truncated = sent == 0;
                 if sent == 0 { Err(Errno::IO) } else { Ok(sent as u64) }
             }
+            Some(Front::Piped(piped)) => {
+                let Some(source) = piped.source() else { return Err(Errno::BADF) };
+                let mut flags = SpliceFlags::NONBLOCK;
+                flags.set(SpliceFlags::MORE, state.outbox.more_after(1));
+                let count = usize::try_from(piped.len()).unwrap_or(usize::MAX);
+                let sent = splice(source, None, &self.fd, None, count, flags)?;
+                state.writable = sent == count;
+                Ok(sent as u64)
+            }
             Some(Front::Bytes) => {
                 let (sent, whole) = self.send_bytes(&state.outbox)?;
                 // The system took a part: it has no room, and says when it has.
@@ -262,6 +272,25 @@ impl Socket {
             Received::Bytes(bytes) => Received::Bytes(bytes as u64),
             Received::End => Received::End,
         }))
+    }
+
+    /// Has the system move bytes into a pipe.
+    fn receive_piped(&self, state: &mut State, bytes_max: u64) -> io::Result<Option<Received<Piped>>> {
+        let pipes = &self.reactor.pipes;
+        let Some(pipe) = pipes.take() else { return Err(io::ErrorKind::Unsupported.into()) };
+        let room = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(PIPE_BYTES);
+        let moved = splice(&self.fd, None, pipe.sink(), None, room, SpliceFlags::NONBLOCK);
+        // Not counted in the share of bytes, as nothing is copied. A pipe may be full before it has as many
+        // bytes as it could: that nothing more is there is known when the system says so.
+        match state.received(moved, moved.unwrap_or(room)) {
+            Ok(Some(Received::Bytes(bytes))) => {
+                Ok(Some(Received::Bytes(Piped::new(pipe, bytes as u64, pipes))))
+            }
+            other => {
+                pipes.keep(pipe);
+                Ok(other?.map(|_| Received::End))
+            }
+        }
     }
 
     /// Reads by `read` when there is something, and waits otherwise; `None` is the peer's end.
@@ -364,6 +393,14 @@ impl State {
     }
 }
 
+/// A pipe with room for [`PIPE_BYTES`], if the system gives one: an account's pipes may have so much memory
+/// in all (pipe(7), `pipe-user-pages-soft`).
+fn new_pipe() -> Option<Ends> {
+    let ends = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
+    fcntl_setpipe_size(&ends.1, PIPE_BYTES).ok()?;
+    Some(ends)
+}
+
 fn remember(slot: &mut Option<Waker>, waker: &Waker) {
     match slot {
         Some(kept) => kept.clone_from(waker),
@@ -379,6 +416,14 @@ impl Transport for Socket {
     fn poll_discard(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<io::Result<Discarded>> {
         self.poll_read(cx, |state| self.discard(state, bytes_max))
             .map_ok(|bytes| Discarded { bytes: bytes.unwrap_or(0), beyond: None })
+    }
+
+    fn takes_piped(&self) -> bool {
+        self.reactor.pipes.has_one(new_pipe)
+    }
+
+    fn poll_recv_piped(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<io::Result<Option<Piped>>> {
+        self.poll_read(cx, |state| self.receive_piped(state, bytes_max))
     }
 
     fn push(&self, segment: Segment) {

@@ -62,10 +62,11 @@ impl Connection {
             state.share = (turn, 0);
         }
         while state.can_send() && state.share.1 < TURN_SEND_BYTES_MAX {
-            if matches!(state.outbox.front(), Some(Front::File(..))) {
-                self.send_file(state);
-            } else {
-                self.send_bytes(state);
+            match state.outbox.front() {
+                Some(Front::File(..)) => self.send_file(state),
+                // It does not say that it takes them.
+                Some(Front::Piped(_)) => self.fail(state, Errno::OPNOTSUPP),
+                _ => self.send_bytes(state),
             }
         }
         if state.finishing && !state.shut && state.error.is_none() && state.outbox.unsent() == 0 {

@@ -103,6 +103,7 @@ impl Pipe {
                 self.wire.extend(slices[..gathered].iter().copied().flatten().take(most));
                 Ok(self.wire.len() - before)
             }
+            Some(Front::Piped(_)) => Err(io::ErrorKind::Unsupported.into()),
             Some(Front::File(file, range)) => {
                 let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
                 let mut bytes = vec![0; most.min(len)];

@@ -113,12 +113,15 @@ impl Transport for Socket {
     }
 
     /// # Panics
-    /// If a file is pushed into a stream that takes none: the protocol did not ask, and an engine that
-    /// cannot send files would have nothing to do with it.
+    /// If a file is pushed into a stream that takes none, or a pipe: the protocol did not ask, and an engine
+    /// that cannot send such would have nothing to do with it.
     #[allow(clippy::panic, reason = "a simulation fails loudly where a protocol breaks the contract")]
     fn push(&self, segment: Segment) {
         if matches!(segment, Segment::File(_)) && !self.takes_files {
             panic!("a file was pushed into a stream that takes no files");
+        }
+        if matches!(segment, Segment::Piped(_)) {
+            panic!("a pipe was pushed into a stream that takes none");
         }
         let bytes = usize::try_from(segment.len()).unwrap_or(usize::MAX);
         self.connection.log(self.side, Happened::Pushed, bytes);

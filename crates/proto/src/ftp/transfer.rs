@@ -188,14 +188,15 @@ impl Moving<'_> {
         is_image: bool,
     ) -> Result<(), Stopped> {
         let (mut text, mut pushed) = (ToNetwork::default(), 0);
-        while let Some(lease) = contents.next().await.map_err(|_| Stopped::File(StoreError::Away.into()))? {
-            pushed += lease.len() as u64;
-            data.tx.push(if is_image {
-                Segment::Lease(lease)
-            } else {
-                let mut converted = Vec::with_capacity(lease.len() + lease.len() / 16);
-                text.convert(&lease, &mut converted);
-                Segment::Owned(converted)
+        while let Some(piece) = next_piece(&mut contents, &data.tx, is_image).await? {
+            pushed += piece.len();
+            data.tx.push(match piece {
+                Segment::Lease(lease) if !is_image => {
+                    let mut converted = Vec::with_capacity(lease.len() + lease.len() / 16);
+                    text.convert(&lease, &mut converted);
+                    Segment::Owned(converted)
+                }
+                piece => piece,
             });
             self.drain(&mut data.tx, UNSENT_DATA_BYTES_MAX, pushed).await?;
         }
@@ -307,6 +308,15 @@ impl Moving<'_> {
         self.moved.set(self.moved.get() + more as u64);
         arriving.write_all(pieces.into_iter().map(Lease::detach)).await.map_err(Stopped::File)
     }
+}
+
+/// The next bytes of what comes from elsewhere; in memory, if they are to be looked at.
+async fn next_piece(contents: &mut Contents, to: &Tx, is_image: bool) -> Result<Option<Segment>, Stopped> {
+    let piece = match is_image {
+        true => contents.next_for(to).await,
+        false => contents.next().await.map(|lease| lease.map(Segment::Lease)),
+    };
+    piece.map_err(|_| Stopped::File(StoreError::Away.into()))
 }
 
 impl Stopped {

@@ -6,8 +6,8 @@
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_client::http::Response;
-use plimsoll_io::{Io, Lease, Stat};
+use plimsoll_client::http::{Error as HttpError, Response};
+use plimsoll_io::{Io, Lease, Segment, Stat, Tx};
 use plimsoll_wire::http::status::Status;
 
 use super::ask::{Get, Seen};
@@ -120,14 +120,25 @@ impl Contents {
     /// They cannot come to their end.
     pub async fn next(&mut self) -> io::Result<Option<Lease>> {
         let Some((response, _)) = &mut self.coming else { return Ok(None) };
-        let lease = response.recv().await.map_err(|error| {
-            tracing::warn!(%error, "a file did not come from the store to its end");
-            io::Error::from(io::ErrorKind::ConnectionAborted)
-        })?;
-        let Some(lease) = lease else { return Err(io::ErrorKind::UnexpectedEof.into()) };
-        self.left = self.left.saturating_sub(lease.len() as u64);
-        self.keep_if_all();
+        let lease = came(response.recv().await)?;
+        self.took(lease.len() as u64);
         Ok(Some(lease))
+    }
+
+    /// As [`Contents::next`], for who pushes the bytes to `to` and does not look at them.
+    ///
+    /// # Errors
+    /// As [`Contents::next`].
+    pub async fn next_for(&mut self, to: &Tx) -> io::Result<Option<Segment>> {
+        let Some((response, _)) = &mut self.coming else { return Ok(None) };
+        let segment = came(response.recv_for(to).await)?;
+        self.took(segment.len());
+        Ok(Some(segment))
+    }
+
+    fn took(&mut self, bytes: u64) {
+        self.left = self.left.saturating_sub(bytes);
+        self.keep_if_all();
     }
 
     /// The connection is for others as soon as nothing more comes.
@@ -138,6 +149,15 @@ impl Contents {
             self.remote.keep(&self.io, response);
         }
     }
+}
+
+/// What came of a file that has not come to its end.
+fn came<T>(received: std::result::Result<Option<T>, HttpError>) -> io::Result<T> {
+    let came = received.map_err(|error| {
+        tracing::warn!(%error, "a file did not come from the store to its end");
+        io::Error::from(io::ErrorKind::ConnectionAborted)
+    })?;
+    came.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 impl std::fmt::Debug for Contents {

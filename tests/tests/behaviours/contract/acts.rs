@@ -52,6 +52,7 @@ async fn act(io: Io, mut stream: Stream) {
     match received[0] {
         b'e' => echo(stream, rest).await,
         b'E' => echo_dropping_futures(io, stream, rest).await,
+        b'o' => onward(&io, stream, number as u64, rest).await,
         b'p' => push_and_never_look_again(io, stream, number).await,
         b'd' => stream.tx.push(Segment::Owned(sent(number))),
         b'D' => drain_and_drop(stream, number).await,
@@ -94,6 +95,25 @@ async fn echo_dropping_futures(io: Io, mut stream: Stream, rest: Vec<u8>) {
         let Ok(Some(lease)) = received else { break };
         stream.tx.push(Segment::Lease(lease));
         let _dropped = select(stream.tx.drain(0), io.yield_now()).await;
+    }
+    let _ = stream.finish().await;
+}
+
+/// Sends back what comes without looking at it, so many bytes at a time, until the peer's end; each future is
+/// dropped once before it is awaited.
+async fn onward(io: &Io, mut stream: Stream, bytes_max: u64, rest: Vec<u8>) {
+    stream.tx.push(Segment::Owned(rest));
+    loop {
+        let received = match select(stream.rx.recv_for(&stream.tx, bytes_max), io.yield_now()).await {
+            Either::Left(received) => received,
+            Either::Right(()) => stream.rx.recv_for(&stream.tx, bytes_max).await,
+        };
+        let Ok(Some(segment)) = received else { break };
+        assert!((1..=bytes_max).contains(&segment.len()), "{} of {bytes_max}", segment.len());
+        stream.tx.push(segment);
+        if stream.tx.drain(100_000).await.is_err() {
+            return;
+        }
     }
     let _ = stream.finish().await;
 }

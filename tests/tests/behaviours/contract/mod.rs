@@ -7,6 +7,7 @@ mod deadlines;
 mod discarding;
 mod ends;
 mod leases;
+mod onward;
 mod over_a_transport;
 mod panics;
 mod room;

@@ -1,0 +1,153 @@
+//! Bytes on their way from one stream to another that stay with the system: they are in a pipe, and nobody
+//! looks at them.
+//!
+//! It makes no pipes and moves no bytes: engines do. What must hold: a pipe that is used again is empty, so
+//! one that goes with bytes in it is closed; a process has no more than [`PIPES_MAX`].
+
+use std::cell::RefCell;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::limits::{PIPES_KEPT_MAX, PIPES_MAX};
+
+/// How many there are, on all threads.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A pipe's two ends.
+#[derive(Debug)]
+pub struct Pipe {
+    ends: Ends,
+    /// Dropped after the ends are closed.
+    _counted: Counted,
+}
+
+/// Where bytes of a pipe come out, and where they go in.
+pub type Ends = (OwnedFd, OwnedFd);
+
+#[derive(Debug)]
+struct Counted;
+
+impl Pipe {
+    /// One that `make` makes, if there may be one more.
+    pub fn open(make: impl FnOnce() -> Option<Ends>) -> Option<Pipe> {
+        let is_one_more = |open| (open < PIPES_MAX).then_some(open + 1);
+        OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_one_more).ok()?;
+        let _counted = Counted;
+        Some(Pipe { ends: make()?, _counted })
+    }
+
+    /// Where bytes go in.
+    pub fn sink(&self) -> BorrowedFd<'_> {
+        self.ends.1.as_fd()
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Empty pipes of one thread, to be used again.
+#[derive(Debug, Default)]
+pub struct Pipes(RefCell<Vec<Pipe>>);
+
+impl Pipes {
+    /// Whether one is at hand; if none is, `make` makes one.
+    pub fn has_one(&self, make: impl FnOnce() -> Option<Ends>) -> bool {
+        let mut empty = self.0.borrow_mut();
+        if empty.is_empty() {
+            empty.extend(Pipe::open(make));
+        }
+        !empty.is_empty()
+    }
+
+    /// One that is at hand.
+    pub fn take(&self) -> Option<Pipe> {
+        self.0.borrow_mut().pop()
+    }
+
+    /// Has back an empty one; closes it if there are enough.
+    pub fn keep(&self, pipe: Pipe) {
+        let mut empty = self.0.borrow_mut();
+        if empty.len() < PIPES_KEPT_MAX {
+            empty.push(pipe);
+        }
+    }
+}
+
+/// So many bytes in a pipe.
+#[derive(Debug)]
+pub struct Piped {
+    /// None only while it is dropped.
+    pipe: Option<Pipe>,
+    bytes: u64,
+    home: Rc<Pipes>,
+}
+
+impl Piped {
+    /// The `bytes` in a pipe, which goes to `home` when they have left it.
+    pub fn new(pipe: Pipe, bytes: u64, home: &Rc<Pipes>) -> Piped {
+        Piped { pipe: Some(pipe), bytes, home: Rc::clone(home) }
+    }
+
+    /// How many bytes are in it.
+    pub fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether none are.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Where they come out.
+    pub fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(|pipe| pipe.ends.0.as_fd())
+    }
+
+    /// Notes that so many have left it.
+    pub(crate) fn advance(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+impl Drop for Piped {
+    fn drop(&mut self) {
+        if let Some(pipe) = self.pipe.take().filter(|_| self.bytes == 0) {
+            self.home.keep(pipe);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends() -> Option<Ends> {
+        let (source, sink) = std::io::pipe().unwrap();
+        Some((source.into(), sink.into()))
+    }
+
+    #[test]
+    fn an_empty_pipe_is_used_again_and_one_with_bytes_is_closed_and_there_are_only_so_many() {
+        let pipes: Rc<Pipes> = Rc::default();
+        let mut out: Vec<Piped> = Vec::new();
+        while pipes.has_one(ends) {
+            let bytes = 1 + out.len() as u64 % 2;
+            out.push(Piped::new(pipes.take().unwrap(), bytes, &pipes));
+        }
+        assert_eq!(out.len(), PIPES_MAX);
+        assert!(!pipes.has_one(|| panic!("there may be no more")));
+        out.iter_mut().for_each(|piped| piped.advance(1));
+        out.sort_by_key(Piped::len);
+        // The last of those that still have a byte.
+        out.pop();
+        assert!(pipes.take().is_none(), "it was not empty");
+        assert!(pipes.has_one(ends), "another can be made in its place");
+        out.clear();
+        assert_eq!(std::iter::from_fn(|| pipes.take()).count(), PIPES_KEPT_MAX);
+        assert_eq!(OPEN.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,77 @@
+//! Bytes that go from one stream to another and are not looked at: as they came, and to nobody else.
+
+use plimsoll_io::{Segment, Stream, Want, join};
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Scene, behaviours};
+
+use super::acts::{command, scenario, too_much};
+
+/// How many bytes are passed on at a time: one, fewer than are worth a pipe, more, and more than a pipe holds.
+const AT_A_TIME: [usize; 4] = [1, 3_000, 20_000, 10_000_000];
+
+/// A stream whose bytes come back, so many at a time.
+async fn passed_on(scene: &Scene, at_a_time: usize) -> Stream {
+    let mut stream = scene.io.connect(&scene.at).await.unwrap();
+    stream.tx.push(Segment::Owned(command('o', at_a_time)));
+    stream
+}
+
+/// What comes back of `body`, to a clean end.
+async fn returned(stream: Stream, body: &[u8]) -> Vec<u8> {
+    let (mut rx, mut tx) = stream.split();
+    let sending = async {
+        for part in body.chunks(50_000) {
+            tx.push(Segment::Owned(part.to_vec()));
+            tx.drain(0).await.unwrap();
+        }
+        tx.finish();
+    };
+    let receiving = async {
+        let mut whole = Vec::new();
+        while let Some(lease) = rx.recv(Want::Body).await.expect("a clean end") {
+            whole.extend_from_slice(&lease);
+        }
+        whole
+    };
+    join(sending, receiving).await.1
+}
+
+async fn what_is_passed_on_arrives_whole_and_in_order(scene: Scene) {
+    for at_a_time in AT_A_TIME {
+        let most = if at_a_time == 1 { 500 } else { too_much(&scene) / 4 };
+        for len in [0, 1, most] {
+            let body = noise(11, len);
+            let stream = passed_on(&scene, at_a_time).await;
+            assert!(returned(stream, &body).await == body, "{len} bytes, {at_a_time} at a time");
+        }
+    }
+}
+
+/// More often than there are pipes.
+async fn what_was_on_its_way_when_a_stream_broke_is_never_sent_on_another(scene: Scene) {
+    for round in 0..100 {
+        let mut broken = passed_on(&scene, 10_000_000).await;
+        broken.tx.push(Segment::Owned(noise(12, 400_000)));
+        broken.rx.recv(Want::Body).await.unwrap().expect("some of it comes back");
+        drop(broken);
+        let body = noise(13 + round, 40_000);
+        let stream = passed_on(&scene, 10_000_000).await;
+        assert!(returned(stream, &body).await == body, "round {round}");
+    }
+    scene.until(|| (scene.connections)() == 0).await;
+}
+
+async fn who_does_not_take_what_is_passed_on_holds_the_sender_back(scene: Scene) {
+    let mut stream = passed_on(&scene, 10_000_000).await;
+    stream.tx.push(Segment::Owned(noise(14, 2 * too_much(&scene))));
+    stream.rx.recv(Want::Body).await.unwrap().expect("some of it comes back");
+    scene.io.sleep(std::time::Duration::from_millis(200)).await;
+    assert!(stream.tx.unsent() > 0, "all of it was taken, and nobody receives");
+}
+
+behaviours!(
+    scenario;
+    what_is_passed_on_arrives_whole_and_in_order,
+    what_was_on_its_way_when_a_stream_broke_is_never_sent_on_another,
+    who_does_not_take_what_is_passed_on_holds_the_sender_back,
+);
