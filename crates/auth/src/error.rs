@@ -57,6 +57,9 @@ pub enum Error {
         /// When to try again.
         retry_after: Duration,
     },
+    /// There is no room for what was to be stored.
+    #[error("The disk that has the accounts is full. Nothing was changed; its operator can make room.")]
+    Full,
     /// The directory does not answer; the log says why.
     #[error("Accounts cannot be looked up at the moment. Try again later.")]
     Unavailable,

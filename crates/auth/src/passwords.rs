@@ -27,7 +27,9 @@ pub(crate) enum Weighed {
 /// A new hash of `password`.
 pub(crate) fn hash(settings: Argon2Settings, password: &Secret, salt: &Salt) -> Result<String, Trouble> {
     let hashed = hasher(settings)?.hash_password_with_salt(password.bytes(), salt);
-    hashed.map(|hash| hash.to_string()).map_err(|error| Trouble(format!("Argon2 made no hash: {error}")))
+    hashed
+        .map(|hash| hash.to_string())
+        .map_err(|error| Trouble::Failed(format!("Argon2 made no hash: {error}")))
 }
 
 /// Weighs `password` against `stored`. Nobody's password (`None`) is as wrong, and takes as long.
@@ -40,7 +42,8 @@ pub(crate) fn weigh(
     let Some(stored) = stored else {
         return hash(settings, password, salt).map(|_| Weighed::Wrong);
     };
-    let (parsed, params) = parse(stored).ok_or_else(|| Trouble("a stored hash cannot be read".to_owned()))?;
+    let (parsed, params) =
+        parse(stored).ok_or_else(|| Trouble::Failed("a stored hash cannot be read".to_owned()))?;
     if Argon2::default().verify_password(password.bytes(), &parsed).is_err() {
         return Ok(Weighed::Wrong);
     }
@@ -60,7 +63,7 @@ fn hasher(settings: Argon2Settings) -> Result<Argon2<'static>, Trouble> {
     let Argon2Settings { memory_kib, passes, lanes } = settings;
     let params = Params::new(memory_kib, passes, lanes, None);
     let params =
-        params.map_err(|error| Trouble(format!("Argon2 cannot run with these settings: {error}")))?;
+        params.map_err(|error| Trouble::Failed(format!("Argon2 cannot run with these settings: {error}")))?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 

@@ -52,6 +52,7 @@ fn auth_word(error: &auth::Error) -> &'static str {
         auth::Error::NotFound => "not found",
         auth::Error::TooManyAttempts { .. } => "too many attempts",
         auth::Error::Busy { .. } => "busy",
+        auth::Error::Full => "disk full",
         auth::Error::Unavailable => "failed",
     }
 }

@@ -107,6 +107,7 @@ impl From<AuthError> for Refusal {
             AuthError::WrongCredentials | AuthError::NoSession => Refusal::unauthenticated(detail),
             AuthError::NotAllowed | AuthError::SignUpClosed => Refusal::new(Status::FORBIDDEN, detail),
             AuthError::NotFound => Refusal::new(Status::NOT_FOUND, detail),
+            AuthError::Full => Refusal::new(Status::INSUFFICIENT_STORAGE, detail),
             AuthError::TooManyAttempts { .. } => Refusal::later(Status::TOO_MANY_REQUESTS, detail, after),
             AuthError::Busy { .. } | AuthError::Unavailable => {
                 Refusal::later(Status::SERVICE_UNAVAILABLE, detail, after)

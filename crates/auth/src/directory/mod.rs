@@ -39,7 +39,12 @@ pub use sqlite::SqliteDirectory;
 /// Why a directory cannot do as it was told: a text for the log, never for a peer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Trouble(pub String);
+pub enum Trouble {
+    /// The disk that it is on is full, so that nothing was changed.
+    Full(String),
+    /// Anything else.
+    Failed(String),
+}
 
 /// An account with what is known of its password.
 #[derive(Clone, Debug, PartialEq, Eq)]

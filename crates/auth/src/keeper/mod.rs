@@ -184,7 +184,10 @@ fn settle<T>(done: Result<Result<T, Trouble>, NotDone>, of: &str) -> Result<T, E
         Ok(Ok(done)) => Ok(done),
         Ok(Err(trouble)) => {
             tracing::error!("{of}: {trouble}");
-            Err(Error::Unavailable)
+            Err(match trouble {
+                Trouble::Full(_) => Error::Full,
+                Trouble::Failed(_) => Error::Unavailable,
+            })
         }
         Err(NotDone::Busy) => Err(Error::Busy { retry_after: BUSY_RETRY_TIME }),
         Err(NotDone::Lost) => {

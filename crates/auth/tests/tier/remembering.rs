@@ -200,12 +200,16 @@ impl Counting {
 impl Directory for Counting {
     fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
         self.looks.fetch_add(1, Ordering::SeqCst);
-        if self.is_broken.load(Ordering::SeqCst) { Err(Trouble("broken".to_owned())) } else { Ok(false) }
+        if self.is_broken.load(Ordering::SeqCst) {
+            Err(Trouble::Failed("broken".to_owned()))
+        } else {
+            Ok(false)
+        }
     }
 
     fn sweep(&mut self, _: u64) -> Result<(), Trouble> {
         self.sweeps.fetch_add(1, Ordering::SeqCst);
-        Err(Trouble("no time for that".to_owned()))
+        Err(Trouble::Failed("no time for that".to_owned()))
     }
 
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {

@@ -32,6 +32,7 @@ impl From<StoreError> for Answer {
 fn of_auth(error: &AuthError) -> Answer {
     match error {
         AuthError::NotFound => NOT_THERE,
+        AuthError::Full => Answer::made(452, error.detail()),
         AuthError::Busy { .. } => Answer::made(421, error.detail()).and_end(),
         AuthError::Unavailable => {
             Answer::new(421, "Accounts cannot be looked up just now; try again later.").and_end()

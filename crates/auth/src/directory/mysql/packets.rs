@@ -23,7 +23,7 @@ const DEADLOCK: u16 = 1213;
 const AGAIN: &str = "MySQL (try again): ";
 
 pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
-    Trouble(format!("MySQL: {error}"))
+    Trouble::Failed(format!("MySQL: {error}"))
 }
 
 pub(super) fn strange() -> Trouble {
@@ -32,7 +32,7 @@ pub(super) fn strange() -> Trouble {
 
 /// Whether the server has undone the transaction for another's sake, and would do it now.
 pub(super) fn is_deadlock(trouble: &Trouble) -> bool {
-    trouble.0.starts_with(AGAIN)
+    matches!(trouble, Trouble::Failed(text) if text.starts_with(AGAIN))
 }
 
 impl Packets {
@@ -89,7 +89,11 @@ fn refusal(said: &[u8]) -> Trouble {
     let code = reader.skip(1).and_then(|()| reader.u16()).unwrap_or_default();
     let text = String::from_utf8_lossy(reader.0);
     let text = if text.starts_with('#') { text.get(6..).unwrap_or_default() } else { &text };
-    if code == DEADLOCK { Trouble(format!("{AGAIN}{text}")) } else { broken(format!("{text} ({code})")) }
+    if code == DEADLOCK {
+        Trouble::Failed(format!("{AGAIN}{text}"))
+    } else {
+        broken(format!("{text} ({code})"))
+    }
 }
 
 /// What is left to read of a packet.

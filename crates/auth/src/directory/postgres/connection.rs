@@ -57,7 +57,7 @@ pub(super) struct Connection {
 }
 
 pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
-    Trouble(format!("PostgreSQL: {error}"))
+    Trouble::Failed(format!("PostgreSQL: {error}"))
 }
 
 fn strange(what: &str) -> Trouble {

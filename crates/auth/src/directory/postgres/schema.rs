@@ -69,7 +69,7 @@ fn version(connection: &mut Connection) -> Result<usize, Trouble> {
 
 fn unknown(version: impl std::fmt::Display) -> Trouble {
     let known = STEPS.len();
-    Trouble(format!(
+    Trouble::Failed(format!(
         "PostgreSQL: a newer plimsoll made the tables (version {version}, this one knows {known}): \
          start that one"
     ))
@@ -80,7 +80,7 @@ pub(super) fn check(connection: &mut Connection) -> Result<(), Trouble> {
     match version(connection)? {
         had if had == STEPS.len() => Ok(()),
         had if had > STEPS.len() => Err(unknown(had)),
-        had => Err(Trouble(format!(
+        had => Err(Trouble::Failed(format!(
             "PostgreSQL: the tables are gone, or older than they were (version {had}): start the server again"
         ))),
     }

@@ -33,7 +33,7 @@ pub(super) struct Connection {
 }
 
 pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
-    Trouble(format!("Redis: {error}"))
+    Trouble::Failed(format!("Redis: {error}"))
 }
 
 pub(super) fn strange() -> Trouble {

@@ -33,7 +33,11 @@ pub struct SqliteDirectory {
 
 #[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 fn failed(error: rusqlite::Error) -> Trouble {
-    Trouble(format!("SQLite: {error}"))
+    let text = format!("SQLite: {error}");
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Trouble::Full(text),
+        _ => Trouble::Failed(text),
+    }
 }
 
 impl SqliteDirectory {
@@ -42,7 +46,7 @@ impl SqliteDirectory {
     /// # Errors
     /// What the system or SQLite says, and if a newer plimsoll has made the file.
     pub fn open(path: &Path) -> Result<SqliteDirectory, Trouble> {
-        let at = |trouble: Trouble| Trouble(format!("{}: {trouble}", path.display()));
+        let at = |trouble: Trouble| Trouble::Failed(format!("{}: {trouble}", path.display()));
         make_private(path).map_err(at)?;
         Self::connect(path).map_err(at)
     }
@@ -70,7 +74,7 @@ fn make_private(path: &Path) -> Result<(), Trouble> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(_) | Err(Errno::EXIST) => Ok(()),
-        Err(error) => Err(Trouble(format!("cannot be made: {error}"))),
+        Err(error) => Err(Trouble::Failed(format!("cannot be made: {error}"))),
     }
 }
 

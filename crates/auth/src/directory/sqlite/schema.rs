@@ -51,7 +51,7 @@ pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Troubl
     let had: i64 = step.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
     let Some(left) = usize::try_from(had).ok().and_then(|had| STEPS.get(had..)) else {
         let known = STEPS.len();
-        return Err(Trouble(format!(
+        return Err(Trouble::Failed(format!(
             "a newer plimsoll made the directory (version {had}, this one knows {known}): start that one"
         )));
     };
