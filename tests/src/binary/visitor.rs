@@ -217,3 +217,16 @@ pub fn connect_from(source: Ipv4Addr, at: SocketAddr, buffer: Option<usize>) -> 
     connect(&socket, &at)?;
     Ok(TcpStream::from(socket))
 }
+
+/// Bytes in letters (RFC 4648, section 4).
+pub fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |three: &[u8]| {
+        let word = (0..3).fold(0, |word, at| word << 8 | usize::from(*three.get(at).unwrap_or(&0)));
+        (0..4).map(move |at| (word >> (18 - 6 * at)) & 63).enumerate().map({
+            let letters = three.len() + 1;
+            move |(at, six)| if at < letters { char::from(LETTERS[six]) } else { '=' }
+        })
+    };
+    bytes.chunks(3).flat_map(group).collect()
+}

@@ -9,6 +9,7 @@
 )]
 
 mod account;
+mod accounts_under_faults;
 mod bench;
 mod browser;
 mod classic;

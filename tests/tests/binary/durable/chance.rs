@@ -3,22 +3,22 @@
 use plimsoll_tests::tree::noise;
 
 /// Numbers from a seed.
-pub(super) struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Chance {
+    pub(crate) fn new(seed: u64) -> Chance {
         Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// A seed that the environment gives, or one from the clock.
-    pub(super) fn seed() -> u64 {
+    pub(crate) fn seed() -> u64 {
         let given = std::env::var("PLIMSOLL_SEED").ok().and_then(|seed| seed.parse().ok());
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         given.unwrap_or(u64::from(now.subsec_nanos()))
     }
 
     /// One of `0..bound`.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

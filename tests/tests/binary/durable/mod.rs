@@ -4,7 +4,7 @@
 //! must hold: contents say which version they are, and each writer knows each state that its folder was in.
 
 mod account;
-mod chance;
+pub(crate) mod chance;
 mod check;
 mod device;
 mod fuse;

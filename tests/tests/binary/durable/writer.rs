@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use plimsoll_tests::binary::visitor::base64;
 use plimsoll_tests::binary::{Broken, Member, Reply};
 
 use super::chance::{Chance, content};
@@ -195,17 +196,4 @@ pub(super) fn part(offset: usize) -> String {
     format!(
         "Tus-Resumable: 1.0.0\r\nContent-Type: application/offset+octet-stream\r\nUpload-Offset: {offset}\r\n"
     )
-}
-
-/// RFC 4648, section 4.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let group = |three: &[u8]| {
-        let word = (0..3).fold(0, |word, at| word << 8 | usize::from(*three.get(at).unwrap_or(&0)));
-        (0..4).map(move |at| (word >> (18 - 6 * at)) & 63).enumerate().map({
-            let letters = three.len() + 1;
-            move |(at, six)| if at < letters { char::from(LETTERS[six]) } else { '=' }
-        })
-    };
-    bytes.chunks(3).flat_map(group).collect()
 }

@@ -17,10 +17,10 @@ const OLD_BYTES: usize = 500_000;
 const TOO_MUCH_BYTES: usize = 6 << 20;
 
 /// A small disk, until it is dropped.
-struct Small(PathBuf);
+pub(crate) struct Small(pub(crate) PathBuf);
 
 impl Small {
-    fn at(folder: &Path) -> Result<Small, String> {
+    pub(crate) fn at(folder: &Path) -> Result<Small, String> {
         if !rustix::process::geteuid().is_root() {
             return Err("only root may mount a small disk".to_owned());
         }

@@ -2,7 +2,7 @@
 //! behind.
 
 mod few_descriptors;
-mod full_disk;
+pub(crate) mod full_disk;
 mod half_way;
 mod left;
 mod links;

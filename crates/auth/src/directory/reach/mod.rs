@@ -1,10 +1,10 @@
 //! How a database is reached: a connection that is kept, and made anew when it broke.
 //!
 //! It speaks no database's language. What must hold: a call has answered or failed within
-//! [`DATABASE_TIME`], its connecting included; while a database is away, one call in [`DATABASE_RETRY_TIME`]
-//! finds that out by waiting, and the others are told at once, so that waits do not add up for who comes after
-//! others; a connection that failed in any way is never used again, so that no late answer is taken for
-//! another's, and no other is that was made before a database gave no answer.
+//! [`DATABASE_TIME`], its connecting included; while a database is away, one call in
+//! [`DATABASE_RETRY_TIME`] finds that out by waiting, and the others are told at once, so that waits do not
+//! add up for who comes after others; a connection that failed in any way is never used again, so that no
+//! late answer is taken for another's, and no other is that was made before a database gave no answer.
 
 pub(super) mod seen;
 pub(super) mod socket;
@@ -45,7 +45,8 @@ struct Kept<L> {
 struct Common<W> {
     way: W,
     away: Mutex<Option<Away>>,
-    /// How often the database gave no answer in time. Whatever was connected before is not trusted to give one.
+    /// How often the database gave no answer in time. Whatever was connected before is not trusted to give
+    /// one.
     silences: AtomicU64,
     /// Whether one was made since this was asked last.
     is_new: AtomicBool,
@@ -121,8 +122,8 @@ impl<L: Line> Reach<L> {
         line.map(|line| Kept { line, silences })
     }
 
-    /// Whether to connect. Of those who come when it is time to try again, the first tries, and the others are
-    /// told what was so before until it has.
+    /// Whether to connect. Of those who come when it is time to try again, the first tries, and the others
+    /// are told what was so before until it has.
     fn may_try(&self) -> Result<(), Trouble> {
         match &mut *self.away() {
             Some(Away { until, why }) if !until.is_over() => Err(why.clone()),

@@ -1,0 +1,94 @@
+//! A database that is killed, or hangs, under load.
+//!
+//! What must hold: while it hangs for longer than it is waited for, each request has its answer within the
+//! time that is stated for one question; a database that is back is found without anybody's doing.
+
+use std::time::Instant;
+
+use plimsoll_auth::limits::DATABASE_TIME;
+use plimsoll_tests::binary::{Kind, Server};
+use plimsoll_tests::database::Database;
+use plimsoll_tests::on_each_engine;
+
+use super::check::{check, until_ready};
+use super::load::{Load, PEOPLE, People};
+use super::{CONFIRMED, Chance, REFUSED, a_moment, begin, rounds};
+
+const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
+/// How a server refuses what it cannot tell.
+const LATER: &[u16] = &[503];
+
+/// Runs a test on each kind of database at once: it waits more than it does.
+fn beside_each_other(test: impl Fn(&str) + Sync) {
+    std::thread::scope(|scope| {
+        for kind in KINDS {
+            let test = &test;
+            scope.spawn(move || test(kind));
+        }
+    });
+}
+
+/// A server on a database, and people who have lived there for a while, with a `fault` in the middle, so
+/// many times; afterwards all is as they know it, also for the next server.
+fn rounds_of(engine: Kind, kind: &str, count: usize, fault: impl Fn(&mut Database, &Load, &mut Chance)) {
+    let (mut people, mut chance) = begin(&format!("{kind} under {engine}"));
+    let mut database = Database::start(kind);
+    let (data, url) = (tempfile::tempdir().unwrap(), database.fresh().url);
+    let start = || Server::on_data(engine, data.path(), &["--directory", &url]);
+    let server = start();
+    for _ in 0..rounds(count) {
+        let load = Load::at(&[&server], DATABASE_TIME, LATER);
+        people.live(&load, || {
+            load.until_confirmed(CONFIRMED);
+            a_moment(&mut chance);
+            fault(&mut database, &load, &mut chance);
+            load.until_confirmed(CONFIRMED);
+        });
+        checked(&server, &mut people);
+    }
+    drop(server);
+    checked(&start(), &mut people);
+}
+
+fn checked(server: &Server, people: &mut People) {
+    until_ready(&[server]);
+    check(&Load::at(&[server], DATABASE_TIME, LATER), people);
+}
+
+fn a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in(engine: Kind) {
+    beside_each_other(|kind| {
+        rounds_of(engine, kind, 3, |database, load, chance| {
+            database.kill();
+            load.until_refused(REFUSED);
+            a_moment(chance);
+            database.start_again();
+        });
+    });
+}
+
+/// For longer than it is waited for, so that whoever comes later meets connections that hang, too.
+fn a_database_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(engine: Kind) {
+    beside_each_other(|kind| {
+        rounds_of(engine, kind, 1, |database, load, chance| {
+            // A first time, so shortly that nobody notices: who asks meanwhile has a connection each after
+            // it.
+            database.stop();
+            a_moment(chance);
+            database.go_on();
+            load.until_confirmed(PEOPLE);
+            let begun = Instant::now();
+            database.stop();
+            load.until_refused(REFUSED);
+            while begun.elapsed() < DATABASE_TIME * 2 {
+                load.until_refused(1);
+            }
+            a_moment(chance);
+            database.go_on();
+        });
+    });
+}
+
+on_each_engine!(
+    a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in,
+    a_database_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated,
+);

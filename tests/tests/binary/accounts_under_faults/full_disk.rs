@@ -1,0 +1,123 @@
+//! The disk that the accounts' file is on is full to the last byte, under load.
+//!
+//! It is a small tmpfs, which only root may mount. What must hold: who changes something is told that the
+//! disk is full, who is known goes on, and when there is room, so does everybody; the file is whole.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+use plimsoll_auth::limits::DIRECTORY_BUSY_TIME;
+use plimsoll_tests::binary::visitor::base64;
+use plimsoll_tests::binary::{Kind, Member, Server, skipped, tool};
+use plimsoll_tests::on_each_engine;
+use serde_json::json;
+
+use super::check::{check, until_ready};
+use super::load::{Load, People};
+use super::{CONFIRMED, REFUSED, begin};
+use crate::faults::full_disk::Small;
+
+/// How a server refuses what it has no room for.
+const NO_ROOM: &[u16] = &[507];
+/// Bytes that are written at once, and then fewer and fewer, until there is no room for one.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Takes all the room that there is.
+fn fill(filler: &mut File) {
+    let mut bytes = PIECE_BYTES;
+    while bytes > 0 {
+        match filler.write(&vec![1; bytes]) {
+            Ok(1..) => {}
+            _ => bytes /= 2,
+        }
+    }
+}
+
+fn assert_no_room(alice: &mut Member, (method, target): (&str, &str), body: &serde_json::Value) {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let refused = alice.ask(method, target, "", body.as_bytes());
+    assert_eq!(refused.status, 507, "{method} {target}: {}", refused.text());
+    assert!(refused.text().contains("disk") && refused.text().contains("full"), "{}", refused.text());
+}
+
+/// Alice, who has a file of her own and one that she shares.
+fn who_shares(server: &Server) -> Member {
+    let (mut alice, carol) = (Member::new(server, "alice"), Member::new(server, "carol"));
+    for name in ["own", "shared"] {
+        assert_eq!(alice.put(&format!("/files/{name}.txt"), name.as_bytes()).status, 201);
+    }
+    let share = json!({ "path": "/shared.txt", "with": carol.name, "permission": "read" }).to_string();
+    let given = alice.ask("POST", "/api/shares", "", share.as_bytes());
+    assert_eq!(given.status, 201, "{}", given.text());
+    alice
+}
+
+/// What needs no room goes on, and what does is refused, and has not happened.
+fn assert_full(alice: &mut Member) {
+    let account = |name: &str, password: &str| json!({ "name": name, "password": password });
+    assert_no_room(alice, ("POST", "/api/accounts"), &account("bob", "battery staple"));
+    assert_no_room(alice, ("POST", "/api/sessions"), &account("alice", "correct horse"));
+    assert_no_room(alice, ("DELETE", "/api/sessions/current"), &json!(null));
+    let passwords = json!({ "old": "correct horse", "new": "battery staple" });
+    assert_no_room(alice, ("PUT", "/api/password"), &passwords);
+    // A share ends before what it names goes away, and to end one takes room.
+    assert_no_room(alice, ("DELETE", "/files/shared.txt"), &json!(null));
+    assert_eq!(alice.get("/files/shared.txt").body, b"shared");
+    assert_eq!(alice.ask("DELETE", "/files/own.txt", "", b"").status, 204);
+    assert_eq!(alice.get("/api/whoami").status, 200);
+    let basic = format!("Authorization: Basic {}\r\n", base64(b"alice:correct horse"));
+    let shown = alice.visitor.ask("GET", "/files/shared.txt", &basic, b"").unwrap();
+    assert_eq!(shown.status, 200, "a password of each request: {}", shown.text());
+    let wrong = alice.ask("POST", "/api/sessions", "", account("alice", "a guess").to_string().as_bytes());
+    assert_eq!(wrong.status, 401, "{}", wrong.text());
+}
+
+/// As SQLite itself sees it.
+fn assert_whole(file: &Path) {
+    let look = "import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute('PRAGMA integrity_check').fetchall())";
+    let said = tool::run(tool("python3").args(["-c", look]).arg(file)).well().text();
+    assert_eq!(said.trim(), "[('ok',)]");
+}
+
+fn checked(server: &Server, people: &mut People) {
+    until_ready(&[server]);
+    check(&Load::at(&[server], DIRECTORY_BUSY_TIME, &[]), people);
+}
+
+fn a_full_disk_under_the_accounts_loses_none_and_lets_nobody_in(engine: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let small = match Small::at(folder.path()) {
+        Ok(small) => small,
+        Err(reason) => return skipped("accounts_under_faults::full_disk", &reason),
+    };
+    let (mut people, _) = begin(&format!("a full disk under {engine}"));
+    let (data, filler) = (small.0.join("data"), small.0.join("filler"));
+    let start = || Server::on_data(engine, &data, &["--transfer-log", "off"]);
+    let server = start();
+    let alice = who_shares(&server);
+    let load = Load::at(&[&server], DIRECTORY_BUSY_TIME, NO_ROOM);
+    people.live(&load, || {
+        load.until_confirmed(CONFIRMED);
+        let mut filling = File::create(&filler).unwrap();
+        // What SQLite has taken before is its own.
+        std::thread::scope(|scope| {
+            let refused = scope.spawn(|| load.until_refused(REFUSED));
+            while !refused.is_finished() {
+                fill(&mut filling);
+            }
+        });
+        assert_full(&mut alice.again(&server));
+        load.until_refused(REFUSED);
+        std::fs::remove_file(&filler).unwrap();
+        drop(filling);
+        load.until_confirmed(CONFIRMED);
+    });
+    checked(&server, &mut people);
+    drop(server);
+    checked(&start(), &mut people);
+    assert_whole(&data.join("directory.sqlite"));
+}
+
+on_each_engine!(forks: a_full_disk_under_the_accounts_loses_none_and_lets_nobody_in);
