@@ -101,8 +101,8 @@ impl Desk {
     /// [`Error::Unavailable`] if the directory cannot be looked at.
     pub async fn watch(&self, io: &Io, watch: Watch) -> Result<News, Error> {
         let number = watch.known.filter(|known| known.server == self.name).map(|known| known.number);
-        // The clock of a turn that begins now is later than when the front asked, from when it trusts: this turn's
-        // may be from before that, by however long its thread was held up.
+        // The clock of a turn that begins now is later than when the front asked, from when it trusts: this
+        // turn's may be from before that, by however long its thread was held up.
         io.yield_now().await;
         self.note(watch.front, number, io.now())?;
         // Who changes the directory beside this server is heard of by looking.

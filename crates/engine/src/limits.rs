@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use plimsoll_io::limits::PIPES_MAX;
-
 /// Events taken from the kernel in one wait.
 pub const EVENTS_MAX: usize = 512;
 /// Connections that a listener hands out in one turn.
@@ -49,8 +47,8 @@ pub const CHORE_JOBS_MAX: usize = 256;
 /// Workers of the engine `pool` for each core, unless the operator says how many: they wait for slow clients
 /// more than they work.
 pub const WORKERS_PER_CORE: usize = 16;
-/// Connections that wait for a worker, for each worker there is: as many short requests are answered in about
-/// a second. More wait in the kernel, or are refused.
+/// Connections that wait for a worker, for each worker there is: as many short requests are answered in
+/// about a second. More wait in the kernel, or are refused.
 pub const QUEUE_PER_WORKER_MAX: usize = 64;
 /// How long a connection waits for a worker where those who would have to wait are refused.
 pub const QUEUE_TIME_MAX: Duration = Duration::from_secs(1);
@@ -67,7 +65,8 @@ pub const ENDING_PER_WORKER_MAX: usize = 64;
 pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 /// Connections of the engine `process`, each of which is a process, where the system would allow more.
 pub const PROCESSES_MAX: u64 = 4096;
-/// Processes and threads that are left of those that the system allows, for the server itself and for others.
+/// Processes and threads that are left of those that the system allows, for the server itself and for
+/// others.
 pub const PROCESSES_RESERVED: u64 = 64;
 /// How long after the grace a connection's process may take to end by itself before it is killed.
 pub const OWN_END_TIME: Duration = Duration::from_secs(1);
@@ -81,24 +80,28 @@ pub const TOLD_ONCE_TIME: Duration = Duration::from_secs(60);
 pub const ORDER_TIME_MAX: Duration = Duration::from_secs(60);
 /// How often a lookup is tried again when folders are renamed while it runs.
 pub const LOOKUP_TRIES_MAX: u32 = 8;
-/// Of so many bytes of a file, one tells whether they are in memory: systems read ahead by a good part of it.
-/// Each look is a call; of a megabyte that is in memory, they cost less than two percent of sending it.
+/// Of so many bytes of a file, one tells whether they are in memory: systems read ahead by a good part of
+/// it. Each look is a call; of a megabyte that is in memory, they cost less than two percent of sending it.
 pub const READ_AHEAD_STEP_BYTES: usize = 256 * 1024;
 /// What reads past the system's cache are aligned to: no disk has larger blocks.
 pub const DIRECT_BLOCK_BYTES: usize = 4096;
 /// Bytes that are read at a time to have them in memory.
 pub const READ_AHEAD_CHUNK_BYTES: usize = 128 * 1024;
-/// Descriptors that are not for connections: listeners, logs, folders, the engine's own, and both ends of
-/// [`plimsoll_io::limits::PIPES_MAX`] pipes.
-pub const DESCRIPTORS_RESERVED: u64 = 64 + 2 * PIPES_MAX as u64;
+/// Descriptors that are not for connections: listeners, logs, folders, the engine's own, pipes.
+pub const DESCRIPTORS_RESERVED: u64 = 64;
+/// Pipes that a process has for bytes that go from one stream to another, two descriptors each; bytes that
+/// find none go through memory.
+pub const PIPES_MAX: u64 = 16;
+/// Open files that a process may have for each of those pipes: with fewer, it has fewer pipes.
+pub const OPEN_FILES_PER_PIPE: u64 = 1_024;
 /// Bytes that a copy by hand holds in memory.
 pub const COPY_CHUNK_BYTES: usize = 128 * 1024;
 /// Operations that a ring's turn hands over together; more are handed over at once.
 pub const RING_SUBMISSIONS: u32 = 1024;
 /// Completions that the kernel has room for in a ring; it keeps more in memory of its own, and none is lost.
 pub const RING_COMPLETIONS: u32 = 4096;
-/// Blocks of a ring into which request heads are received: a power of two. Each is replaced as it is used, so
-/// this bounds how many are received together, not how many are held.
+/// Blocks of a ring into which request heads are received: a power of two. Each is replaced as it is used,
+/// so this bounds how many are received together, not how many are held.
 pub const RING_HEAD_BLOCKS: u16 = 128;
 /// The same for bodies, whose blocks are larger.
 pub const RING_BODY_BLOCKS: u16 = 16;

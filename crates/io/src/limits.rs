@@ -25,11 +25,10 @@ pub const GATHER_SEGMENTS_MAX: usize = 16;
 /// How long an answer about files is waited for: a disk or a server of files that hangs holds nobody for
 /// ever.
 pub const FILES_TIME_MAX: Duration = Duration::from_secs(60);
-/// Pipes that a process has for bytes that go from one stream to another, two descriptors each; where they do
-/// not suffice, bytes go through memory.
-pub const PIPES_MAX: usize = 32;
-/// Empty ones that a thread keeps.
+/// Empty pipes that a thread keeps for bytes that go from one stream to another.
 pub const PIPES_KEPT_MAX: usize = 8;
+/// How often bytes go through memory, after there was no pipe for them, before one is asked for again.
+pub const PIPES_REFUSED_ASKS: u32 = 1_000;
 /// Bytes that a pipe has room for: as many as a Unix socket has.
 pub const PIPE_BYTES: usize = 1024 * 1024;
 /// Bytes that are worth a pipe: fewer are received and sent sooner than the system is asked to move them.

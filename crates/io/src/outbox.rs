@@ -61,7 +61,8 @@ impl Outbox {
         })
     }
 
-    /// The slices at the front, up to the first that is not in memory, as many as `into` holds; returns how many.
+    /// The slices at the front, up to the first that is not in memory, as many as `into` holds; returns how
+    /// many.
     pub fn gather<'a>(&'a self, into: &mut [&'a [u8]]) -> usize {
         let memory = self.segments.iter().take_while(|segment| segment.is_in_memory());
         let mut count = 0;
@@ -75,8 +76,8 @@ impl Outbox {
         count
     }
 
-    /// Whether more comes after the `count` gathered slices (a file, or more memory than one call takes): the
-    /// sender may hold the bytes back for it.
+    /// Whether more comes after the `count` gathered slices (a file, or more memory than one call takes):
+    /// the sender may hold the bytes back for it.
     pub fn more_after(&self, count: usize) -> bool {
         self.segments.len() > count
     }

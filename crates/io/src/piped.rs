@@ -2,16 +2,16 @@
 //! looks at them.
 //!
 //! It makes no pipes and moves no bytes: engines do. What must hold: a pipe that is used again is empty, so
-//! one that goes with bytes in it is closed; a process has no more than [`PIPES_MAX`].
+//! one that goes with bytes in it is closed; a process has no more than it may.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::limits::{PIPES_KEPT_MAX, PIPES_MAX};
+use crate::limits::{PIPES_KEPT_MAX, PIPES_REFUSED_ASKS};
 
-/// How many there are, on all threads.
+/// How many this process has, on all its threads.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// A pipe's two ends.
@@ -29,9 +29,9 @@ pub type Ends = (OwnedFd, OwnedFd);
 struct Counted;
 
 impl Pipe {
-    /// One that `make` makes, if there may be one more.
-    pub fn open(make: impl FnOnce() -> Option<Ends>) -> Option<Pipe> {
-        let is_one_more = |open| (open < PIPES_MAX).then_some(open + 1);
+    /// One that `make` makes, if there are fewer than `most`.
+    fn open(most: usize, make: impl FnOnce() -> Option<Ends>) -> Option<Pipe> {
+        let is_one_more = |open| (open < most).then_some(open + 1);
         OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_one_more).ok()?;
         let _counted = Counted;
         Some(Pipe { ends: make()?, _counted })
@@ -50,28 +50,47 @@ impl Drop for Counted {
 }
 
 /// Empty pipes of one thread, to be used again.
-#[derive(Debug, Default)]
-pub struct Pipes(RefCell<Vec<Pipe>>);
+#[derive(Debug)]
+pub struct Pipes {
+    empty: RefCell<Vec<Pipe>>,
+    /// How many the process may have.
+    most: usize,
+    /// How often it is still not asked for one, since there was none.
+    refused: Cell<u32>,
+}
 
 impl Pipes {
-    /// Whether one is at hand; if none is, `make` makes one.
+    /// None yet, of a process that may have `most`.
+    pub fn new(most: usize) -> Rc<Pipes> {
+        Rc::new(Pipes { empty: RefCell::default(), most, refused: Cell::new(0) })
+    }
+
+    /// Whether one is at hand; if none is, `make` makes one. If it cannot, it is left alone for a while.
     pub fn has_one(&self, make: impl FnOnce() -> Option<Ends>) -> bool {
-        let mut empty = self.0.borrow_mut();
+        let mut empty = self.empty.borrow_mut();
         if empty.is_empty() {
-            empty.extend(Pipe::open(make));
+            if self.refused.get() > 0 {
+                self.refused.set(self.refused.get() - 1);
+                return false;
+            }
+            match Pipe::open(self.most, make) {
+                Some(pipe) => empty.push(pipe),
+                None => self.refused.set(PIPES_REFUSED_ASKS),
+            }
         }
         !empty.is_empty()
     }
 
     /// One that is at hand.
     pub fn take(&self) -> Option<Pipe> {
-        self.0.borrow_mut().pop()
+        self.empty.borrow_mut().pop()
     }
 
-    /// Has back an empty one; closes it if there are enough.
+    /// Has back an empty one. It is closed if there are enough here, and if other threads may want it.
     pub fn keep(&self, pipe: Pipe) {
-        let mut empty = self.0.borrow_mut();
-        if empty.len() < PIPES_KEPT_MAX {
+        let mut empty = self.empty.borrow_mut();
+        let are_few = OPEN.load(Ordering::Relaxed) <= self.most.div_ceil(2);
+        if are_few && empty.len() < PIPES_KEPT_MAX {
             empty.push(pipe);
         }
     }
@@ -130,24 +149,33 @@ mod tests {
         Some((source.into(), sink.into()))
     }
 
+    const MOST: usize = 4;
+
+    /// The only test that opens any: they are counted for all threads.
     #[test]
     fn an_empty_pipe_is_used_again_and_one_with_bytes_is_closed_and_there_are_only_so_many() {
-        let pipes: Rc<Pipes> = Rc::default();
+        let pipes = Pipes::new(MOST);
+        let with = |bytes| Piped::new(pipes.take().unwrap(), bytes, &pipes);
         let mut out: Vec<Piped> = Vec::new();
         while pipes.has_one(ends) {
-            let bytes = 1 + out.len() as u64 % 2;
-            out.push(Piped::new(pipes.take().unwrap(), bytes, &pipes));
+            out.push(with(2));
         }
-        assert_eq!(out.len(), PIPES_MAX);
-        assert!(!pipes.has_one(|| panic!("there may be no more")));
-        out.iter_mut().for_each(|piped| piped.advance(1));
-        out.sort_by_key(Piped::len);
-        // The last of those that still have a byte.
-        out.pop();
+        assert_eq!(out.len(), MOST);
+        for _ in 0..PIPES_REFUSED_ASKS {
+            assert!(!pipes.has_one(|| panic!("there may be no more")));
+        }
+        out[0].advance(1);
+        drop(out.remove(0));
         assert!(pipes.take().is_none(), "it was not empty");
         assert!(pipes.has_one(ends), "another can be made in its place");
-        out.clear();
-        assert_eq!(std::iter::from_fn(|| pipes.take()).count(), PIPES_KEPT_MAX);
+        out.push(with(2));
+        out.iter_mut().for_each(|piped| piped.advance(2));
+        drop(out);
+        // Half of them are for other threads.
+        assert_eq!(std::iter::from_fn(|| pipes.take()).count(), MOST / 2);
+        assert_eq!(OPEN.load(Ordering::Relaxed), 0);
+        assert!(!pipes.has_one(|| None));
+        assert!(!pipes.has_one(|| panic!("the system was asked a moment ago")));
         assert_eq!(OPEN.load(Ordering::Relaxed), 0);
     }
 }

@@ -126,9 +126,9 @@ impl Rx {
         Ok(discarded.bytes)
     }
 
-    /// Receives at least one byte and at most `bytes_max`, or `None` at the peer's end, for who pushes them to
-    /// `to` and does not look at them: where the system moves them by itself, they stay with it. Dropping the
-    /// future loses nothing.
+    /// Receives at least one byte and at most `bytes_max`, or `None` at the peer's end, for who pushes them
+    /// to `to` and does not look at them: where the system moves them by itself, they stay with it. Dropping
+    /// the future loses nothing.
     ///
     /// # Errors
     /// As [`Rx::recv`].

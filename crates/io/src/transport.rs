@@ -80,8 +80,8 @@ pub trait Transport {
         })
     }
 
-    /// Whether [`Transport::poll_recv_piped`] may be asked, and [`Segment::Piped`] be pushed: where the system
-    /// moves bytes from one stream to another by itself, and there is a pipe for them.
+    /// Whether [`Transport::poll_recv_piped`] may be asked, and [`Segment::Piped`] be pushed: where the
+    /// system moves bytes from one stream to another by itself, and there is a pipe for them.
     fn takes_piped(&self) -> bool {
         false
     }

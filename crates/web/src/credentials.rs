@@ -41,7 +41,10 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Calle
     };
     let caller = match renewed {
         // What opened the account does so no more; but the same may open one again.
-        Err(Error::Auth(AuthError::NoSession)) => Box::pin(anew(web, request, value)).await?,
+        Err(Error::Auth(AuthError::NoSession)) => {
+            request.connection.forget();
+            Box::pin(anew(web, request, value)).await?
+        }
         renewed => renewed?,
     };
     request.connection.keep(Shown { fingerprint, caller: caller.clone() });

@@ -9,6 +9,8 @@ mod listener;
 mod park;
 mod reactor;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 pub use address::{Bound, bind};
 pub(crate) use address::{connected, local_address, peer_of, start_connect, widen};

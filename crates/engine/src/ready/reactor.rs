@@ -17,7 +17,7 @@ use plimsoll_io::{Pipes, Pool};
 use super::hangup::Hangup;
 use super::listener::Accepting;
 use super::park::{EpollSet, Hint, Interest, Park, wait_in_poll};
-use super::socket::Socket;
+use super::socket::{Socket, pipes_max};
 use crate::notifier::Notifier;
 
 /// Something with a descriptor that events are about.
@@ -75,7 +75,7 @@ impl Reactor {
             turn: Cell::new(0),
             heads: Pool::new(HEAD_BLOCK_BYTES),
             bodies: Pool::new(BODY_BLOCK_BYTES),
-            pipes: Rc::default(),
+            pipes: Pipes::new(pipes_max()),
             unread: RefCell::default(),
         }))
     }

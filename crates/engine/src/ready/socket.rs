@@ -21,10 +21,12 @@ use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
 };
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+use rustix::process::{Resource, getrlimit};
 
 use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
 use super::reactor::Reactor;
+use crate::limits::{OPEN_FILES_PER_PIPE, PIPES_MAX};
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
@@ -206,9 +208,8 @@ impl Socket {
                 let mut flags = SpliceFlags::NONBLOCK;
                 flags.set(SpliceFlags::MORE, state.outbox.more_after(1));
                 let count = usize::try_from(piped.len()).unwrap_or(usize::MAX);
-                let sent = splice(source, None, &self.fd, None, count, flags)?;
-                state.writable = sent == count;
-                Ok(sent as u64)
+                // Fewer than asked for does not say that there is no room: a signal may have come between.
+                Ok(splice(source, None, &self.fd, None, count, flags)? as u64)
             }
             Some(Front::Bytes) => {
                 let (sent, whole) = self.send_bytes(&state.outbox)?;
@@ -391,6 +392,12 @@ impl State {
             waker.wake();
         }
     }
+}
+
+/// Pipes that this process may have.
+pub(super) fn pipes_max() -> usize {
+    let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(PIPES_MAX.min(open_files / OPEN_FILES_PER_PIPE)).unwrap_or(0)
 }
 
 /// A pipe with room for [`PIPE_BYTES`], if the system gives one: an account's pipes may have so much memory

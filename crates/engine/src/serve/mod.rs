@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn a_small_limit_of_descriptors_still_allows_a_connection_and_a_large_one_its_share() {
         assert_eq!(Kind::Epoll.connections_max(10, 1), 1);
-        assert_eq!(Kind::Epoll.connections_max(20_000, 1), 9_936);
-        assert_eq!(Kind::Thread.connections_max(20_000, 1), 6_624);
+        assert_eq!(Kind::Epoll.connections_max(20_000, 1), 9_968);
+        assert_eq!(Kind::Thread.connections_max(20_000, 1), 6_645);
     }
 
     #[test]

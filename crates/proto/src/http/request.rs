@@ -39,6 +39,11 @@ impl ConnectionData {
         self.0.as_ref()?.downcast_ref()
     }
 
+    /// Keeps nothing any more.
+    pub fn forget(&mut self) {
+        self.0 = None;
+    }
+
     /// Keeps `data`, in place of what was kept.
     pub fn keep<T: 'static>(&mut self, data: T) {
         match self.0.as_mut().and_then(|kept| kept.downcast_mut()) {

@@ -1,7 +1,7 @@
 //! GET and HEAD: a file, or what is in a folder.
 //!
-//! How files are sent is `proto`'s. What must hold: the record of a download ends when its last byte is sent,
-//! and says how many were; above a share there is nothing but the way to it.
+//! How files are sent is `proto`'s. What must hold: the record of a download ends when its last byte is
+//! sent, and says how many were; above a share there is nothing but the way to it.
 
 use std::io;
 
@@ -36,8 +36,8 @@ pub(super) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
             return Box::pin(answer).await;
         }
     };
-    // Apart, as is whatever else is rare or large: the whole is moved into memory of its own for each request,
-    // and the allocator has less to do for a kilobyte than for two.
+    // Apart, as is whatever else is rare or large: the whole is moved into memory of its own for each
+    // request, and the allocator has less to do for a kilobyte than for two.
     match Box::pin(site::look_up(ask.request, &root, &asked.name, Manner::Private)).await {
         Ok(Found::File(found)) if reading.shown == Shown::All => {
             if digests::are_wanted(ask.request) {

@@ -6,7 +6,8 @@ use plimsoll_tests::{Scene, behaviours};
 
 use super::acts::{command, scenario, too_much};
 
-/// How many bytes are passed on at a time: one, fewer than are worth a pipe, more, and more than a pipe holds.
+/// How many bytes are passed on at a time: one, fewer than are worth a pipe, more, and more than a pipe
+/// holds.
 const AT_A_TIME: [usize; 4] = [1, 3_000, 20_000, 10_000_000];
 
 /// A stream whose bytes come back, so many at a time.

@@ -15,8 +15,9 @@ use crate::durable::chance::Chance;
 
 /// How many people there are.
 pub(super) const PEOPLE: usize = 4;
-/// What a loaded machine may add to a time that is stated. It is less than a second stated time would be.
-const ALLOWANCE: Duration = Duration::from_secs(15);
+/// What a loaded machine may add to a time that is stated: less than the shortest that is, so that two waits
+/// one after the other are too long.
+const ALLOWANCE: Duration = Duration::from_secs(4);
 
 /// Nobody knows whether it was done: it was refused as something that cannot be told just now, or its
 /// connection broke.

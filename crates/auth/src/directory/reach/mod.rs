@@ -52,6 +52,14 @@ struct Common<W> {
     is_new: AtomicBool,
 }
 
+impl<W> Common<W> {
+    /// Notes that a connection gave no answer which was made after `known` had given none; whether it is the
+    /// first of those. Before the database is told to be away: who is not told so finds no older connection.
+    fn fell_silent(&self, known: u64) -> bool {
+        self.silences.compare_exchange(known, known + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+}
+
 /// A database that could not be reached: until when nobody tries, and why.
 struct Away {
     until: Deadline,
@@ -75,7 +83,9 @@ impl<L: Line> Reach<L> {
     /// was.
     pub(super) fn call<T>(&mut self, work: impl FnOnce(&mut L) -> Result<T, Trouble>) -> Result<T, Trouble> {
         let by = Deadline::after(DATABASE_TIME);
+        let mut known = self.common.silences.load(Ordering::SeqCst);
         let done = self.line(by).and_then(|mut kept| {
+            known = kept.silences;
             kept.line.socket().set_deadline(by);
             let done = work(&mut kept.line)?;
             self.line = Some(kept);
@@ -83,9 +93,9 @@ impl<L: Line> Reach<L> {
         });
         if let Err(why) = &done
             && by.is_over()
+            // One that was connected before another fell silent says nothing new of those made since.
+            && self.common.fell_silent(known)
         {
-            // First: who is not told that it is away finds no connection that is older.
-            self.common.silences.fetch_add(1, Ordering::SeqCst);
             self.give_up(why);
         }
         done
@@ -196,6 +206,15 @@ mod tests {
         // Told that it is away, or, if a while has passed, asked on a new one.
         let is_asked = other.call(|_| Ok(())).is_ok();
         assert_eq!(made() - before, usize::from(is_asked));
+    }
+
+    #[test]
+    fn who_waited_on_a_connection_from_before_a_silence_says_nothing_of_those_made_since() {
+        let way = Way { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
+        let common =
+            Common { way, away: Mutex::default(), silences: AtomicU64::new(0), is_new: false.into() };
+        let told = [0, 0, 1, 0, 1].map(|known| common.fell_silent(known));
+        assert_eq!(told, [true, false, true, false, false]);
     }
 
     #[test]
