@@ -24,7 +24,7 @@ use crate::journal::Journal;
 use crate::keeper::Keeper;
 use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, SEAT_WAIT_FIRST_TIME, SEAT_WAITS_MAX, TRUST_TIME};
 use crate::names::account_name;
-use crate::remembered::{Fingerprint, Recall, Remembered, Verified};
+use crate::remembered::{Fingerprint, Recall, Remembered, Standing, Verified};
 use crate::remote::{Place, Remote};
 use crate::secret::Secret;
 use crate::sessions::{Credential, Identity, LogIn, SessionId};
@@ -219,24 +219,27 @@ impl Auth {
     /// [`Error::NoSession`]: the session or the account has ended, the account is disabled, or it has
     /// another password.
     pub async fn renew(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
-        match self.still(io, who) {
-            Some(identity) => Ok(identity),
-            // Apart, because it is rare, and room for it would be moved about with each request.
-            None => Box::pin(self.renew_by_asking(io, who)).await,
+        if self.holds(io, who) {
+            return Ok(who.clone());
         }
+        // Apart, because it is rare, and room for it would be moved about with each request.
+        Box::pin(self.renew_by_asking(io, who)).await
     }
 
-    /// Who showed something before, if it is known to hold and nobody need be asked.
-    fn still(&self, io: &Io, who: &Identity) -> Option<Identity> {
+    /// Whether who showed a token or a password before is known to be as they were, so that
+    /// [`Auth::renew`] has nobody to ask.
+    pub fn holds(&self, io: &Io, who: &Identity) -> bool {
         let (is_seen, is_trusted) = (self.is_seen(io), self.is_trusted(io));
-        match who.recall(self.changes(), time::now(io), self.settings().remembered_time) {
-            Recall::Holds(identity) if is_seen && is_trusted => Some(identity),
-            _ => None,
-        }
+        let (changes, life) = (self.changes(), self.settings().remembered_time);
+        is_seen && is_trusted && who.standing(changes, time::now(io), life) == Standing::Holds
     }
 
     async fn renew_by_asking(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
         let asked = self.moment(io).await?;
+        // It may be that only what another process changed was to be looked for.
+        if self.holds(io, who) {
+            return Ok(who.clone());
+        }
         match who.credential {
             Credential::Session(session) => self.by_session(io, session).await,
             Credential::Password(version) => {

@@ -42,6 +42,15 @@ pub(crate) enum Recall {
     Nothing,
 }
 
+/// What is known of an identity.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Holds,
+    /// It did hold, and nothing that would end it was noted since.
+    Held,
+    Nothing,
+}
+
 /// What was verified, for all threads.
 pub(crate) struct Remembered {
     key: OnceLock<[u8; 32]>,
@@ -93,14 +102,23 @@ impl Remembered {
 impl Identity {
     /// What is known of it now. `life` is how long it is believed.
     pub(crate) fn recall(&self, changes: &Changes, now: Millis, life: Duration) -> Recall {
+        match self.standing(changes, now, life) {
+            Standing::Holds => Recall::Holds(self.clone()),
+            Standing::Held => Recall::Held(self.clone()),
+            Standing::Nothing => Recall::Nothing,
+        }
+    }
+
+    /// As [`Identity::recall`].
+    pub(crate) fn standing(&self, changes: &Changes, now: Millis, life: Duration) -> Standing {
         let Verified { stamp, since, until } = self.verified;
         let topics = [Some(Topic::Account(self.account.id)), self.session().map(Topic::Session)];
         if !topics.into_iter().flatten().all(|topic| changes.is_current(topic, stamp)) {
-            return Recall::Nothing;
+            return Standing::Nothing;
         }
         // A clock that was set back makes what is remembered come from the future: then it is asked again.
         let is_young = since <= now + millis(CLOCK_SKEW_MAX) && now < since.saturating_add(millis(life));
-        if is_young && now < until { Recall::Holds(self.clone()) } else { Recall::Held(self.clone()) }
+        if is_young && now < until { Standing::Holds } else { Standing::Held }
     }
 }
 

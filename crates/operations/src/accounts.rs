@@ -65,6 +65,11 @@ impl Operations {
         }
     }
 
+    /// Whether the caller is known to be as they were: then [`Operations::renew`] would say the same.
+    pub fn holds(&self, caller: &Caller) -> bool {
+        self.0.auth.holds(caller.io(), &caller.identity)
+    }
+
     /// The caller as their account is now, if what they showed still opens it. To be asked before each
     /// command of a connection that shows a credential once; what it answers is to be asked of next.
     ///

@@ -3,6 +3,8 @@
 //! What they may do is not known here. What must hold: it is asked before anything is read of a body or told
 //! of a path.
 
+use std::rc::Rc;
+
 use plimsoll_auth::{Error as AuthError, Fingerprint, Secret};
 use plimsoll_operations::{Caller, Error, Protocol, Visitor};
 use plimsoll_proto::http::Request;
@@ -20,11 +22,11 @@ pub(crate) fn visitor(request: &Request<'_>) -> Visitor {
 /// What a connection showed with its last request, and who that is. Most show the same with each.
 struct Shown {
     fingerprint: Fingerprint,
-    caller: Caller,
+    caller: Rc<Caller>,
 }
 
 /// Who asks.
-pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Caller, Refusal> {
+pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Caller>, Refusal> {
     if request.head.repeated(Field::Authorization) {
         return Err(Refusal::bad("Authorization was sent more than once. Send it once."));
     }
@@ -35,19 +37,34 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Calle
     };
     let fingerprint = web.operations.auth().fingerprint(request.io, value);
     let shown = request.connection.get::<Shown>().filter(|shown| shown.fingerprint == fingerprint);
-    let renewed = match shown {
-        Some(shown) => web.operations.renew(&shown.caller).await,
+    let shown = shown.map(|shown| Rc::clone(&shown.caller));
+    match shown {
+        Some(caller) if web.operations.holds(&caller) => Ok(caller),
+        // Apart, because it is rare.
+        shown => Box::pin(keeping(web, request, fingerprint, shown, value)).await,
+    }
+}
+
+/// Who asks, kept for the next request; nobody is, if this one is refused.
+async fn keeping(
+    web: &Web,
+    request: &mut Request<'_>,
+    fingerprint: Fingerprint,
+    shown: Option<Rc<Caller>>,
+    value: &[u8],
+) -> Result<Rc<Caller>, Refusal> {
+    request.connection.forget();
+    let renewed = match &shown {
+        Some(caller) => web.operations.renew(caller).await,
         None => Err(AuthError::NoSession.into()),
     };
     let caller = match renewed {
         // What opened the account does so no more; but the same may open one again.
-        Err(Error::Auth(AuthError::NoSession)) => {
-            request.connection.forget();
-            Box::pin(anew(web, request, value)).await?
-        }
+        Err(Error::Auth(AuthError::NoSession)) => anew(web, request, value).await?,
         renewed => renewed?,
     };
-    request.connection.keep(Shown { fingerprint, caller: caller.clone() });
+    let caller = Rc::new(caller);
+    request.connection.keep(Shown { fingerprint, caller: Rc::clone(&caller) });
     Ok(caller)
 }
 

@@ -62,7 +62,12 @@ const HEAD_BYTES_USUAL: usize = 384;
 impl Answer {
     /// An answer without a body.
     pub fn new(status: Status) -> Answer {
-        let mut head = Vec::with_capacity(HEAD_BYTES_USUAL);
+        Answer::with_room(status, 0)
+    }
+
+    /// The same, with room behind the usual head for so many bytes more.
+    pub(super) fn with_room(status: Status, bytes: usize) -> Answer {
+        let mut head = Vec::with_capacity(HEAD_BYTES_USUAL + bytes);
         let _unfinished = AnswerHead::begin(&mut head, status);
         Answer { status, head, body: Body::Empty, when_sent: None }
     }

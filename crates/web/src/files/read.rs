@@ -32,7 +32,7 @@ pub(super) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
         Files::Apart(home) => {
             let operations = &ask.web.operations;
             // Apart: it is ten times what a file of our own takes, and would be moved for each of these.
-            let answer = elsewhere::get(ask.request, (operations, &caller), reading, &home, &asked);
+            let answer = elsewhere::get(ask.request, (operations, &*caller), reading, &home, &asked);
             return Box::pin(answer).await;
         }
     };
@@ -41,7 +41,7 @@ pub(super) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
     match Box::pin(site::look_up(ask.request, &root, &asked.name, Manner::Private)).await {
         Ok(Found::File(found)) if reading.shown == Shown::All => {
             if digests::are_wanted(ask.request) {
-                let who = (&ask.web.operations, &caller);
+                let who = (&ask.web.operations, &*caller);
                 return Box::pin(send_with_digest(ask.request, found, reading.transfer, who)).await;
             }
             let answer = site::send(ask.request, found);

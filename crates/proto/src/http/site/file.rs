@@ -17,6 +17,7 @@ use plimsoll_wire::http::status::Status;
 use super::lookup::{FoundFile, Source};
 use super::refused;
 use crate::http::answer::{Answer, Body};
+use crate::http::limits::COPIED_BODY_BYTES_MAX;
 use crate::http::request::Request;
 
 /// The file, or what of it the request wants.
@@ -58,7 +59,13 @@ fn is_by_fresh_date(request: &Request<'_>, validators: &Validators<'_>) -> bool 
 }
 
 fn whole(found: FoundFile) -> Answer {
-    let answer = Answer::new(Status::OK).written(found.said.described());
+    let said = found.said.described();
+    // What is sent in one piece is put together in memory that is taken once.
+    let copied = match &found.source {
+        Source::Bytes { contents, .. } if contents.len() <= COPIED_BODY_BYTES_MAX => contents.len(),
+        _ => 0,
+    };
+    let answer = Answer::with_room(Status::OK, said.len() + copied).written(said);
     let answer = answer.field("Content-Type", found.media);
     match found.source {
         Source::Bytes { contents, .. } => answer.body(Body::Shared(contents)),
