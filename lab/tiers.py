@@ -4,7 +4,9 @@
 Each case has two sides that are asked the same by the load generator, in turn, round after round, so that
 whatever else the machine does hits both alike; a ratio is of the same round. All servers of a side, its database
 among them, share one core; the generator has another. It verifies what comes, and an error ends the run. It is a
-benchmark and decides nothing: read the table, which has the median of the ratios and the least and the greatest.
+benchmark and decides nothing: read the table, which has the median of the ratios and the least and the greatest, of
+requests a second and of requests for each second of the servers' processor time. Where the generator was the limit, the
+second is the one to read.
 
   lab/tiers.py --plimsoll PATH [--rounds N] [--seconds S] [--only CASE,CASE] [--users N]
 
@@ -46,7 +48,7 @@ class Side:
     def __init__(self, program, core=SERVERS):
         self.program, self.core = program, core
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="plimsoll-tiers."))
-        self.running = contextlib.ExitStack()
+        self.running, self.programs = contextlib.ExitStack(), []
         Side.all.append(self)
         secret = self.folder / "secret"
         secret.write_text(secrets.token_hex(32) + "\n")
@@ -56,6 +58,7 @@ class Side:
         """An empty database of a server of its own: its URL."""
         command = ["taskset", "-c", self.core, str(HERE / "tests/database"), kind, *how]
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.programs.append(server.pid)
         self.running.callback(server.wait)
         self.running.callback(server.stdin.close)
         assert server.stdout.readline() == "ready\n", f"{kind} did not start"
@@ -74,6 +77,7 @@ class Side:
             command += ["--http", "127.0.0.1:0", "--access-log", "off", "--transfer-log", "off"]
         log = open(self.folder / f"log.{number}", "w")
         server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.programs.append(server.pid)
         self.running.callback(server.wait)
         self.running.callback(server.terminate)
         found = {}
@@ -88,6 +92,23 @@ class Side:
         if "http" in found and what == "serve":
             until_ready(found["http"])
         return found
+
+    def processor_time(self):
+        """Seconds that its programs, and what they have started, have had so far."""
+        ticks, children = {}, {}
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                # Behind the name, which may have anything in it (proc(5)).
+                fields = stat.read_text().rpartition(")")[2].split()
+                pid = int(stat.parent.name)
+                ticks[pid] = sum(map(int, fields[11:15]))
+                children.setdefault(int(fields[1]), []).append(pid)
+        total, waiting = 0, list(self.programs)
+        while waiting:
+            pid = waiting.pop()
+            total += ticks.get(pid, 0)
+            waiting += children.get(pid, [])
+        return total / os.sysconf("SC_CLK_TCK")
 
     def end(self):
         self.running.close()
@@ -200,39 +221,43 @@ for load, size in {"new": None, "1K": 10**3, "10K": 10**4, "100K": 10**5, "1M": 
     CASES[f"table-3-{load}"] = functools.partial(table_3, size=size)
 
 
-def measure(program, args, seconds):
+def measure(program, side, args, seconds):
+    """Requests a second and for each second of the side's processor time; whether the generator was the limit."""
     command = ["taskset", "-c", GENERATOR, program, "load", *args, "-d", f"{round(seconds * 1000)}ms", "--json", "--quiet"]
+    before = side.processor_time()
     done = subprocess.run(command, env=dict(os.environ, PLIMSOLL_PASSWORD=PASSWORD), stdout=subprocess.PIPE)
+    time_taken = side.processor_time() - before
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\nhad errors: {done.stdout.decode()}")
     told = json.loads(done.stdout)
-    return told["requests_per_second"], told["generator"]["is_the_limit"]
+    return (told["requests_per_second"], told["requests"] / max(time_taken, 0.001)), told["generator"]["is_the_limit"]
 
 
 def run(name, options):
     try:
         sides = list(CASES[name](options.plimsoll, str(options.users)))
-        for _, args in sides:
-            measure(options.plimsoll, args, min(0.5, options.seconds))
+        for side, args in sides:
+            measure(options.plimsoll, side, args, min(0.5, options.seconds))
         rounds, limited = [], False
         for at in range(options.rounds):
             order = sides if at % 2 == 0 else sides[::-1]
             rates = {}
             for side, args in order:
-                rates[side], is_limit = measure(options.plimsoll, args, options.seconds)
+                rates[side], is_limit = measure(options.plimsoll, side, args, options.seconds)
                 limited |= is_limit
             rounds.append([rates[side] for side, _ in sides])
     finally:
         while Side.all:
             Side.all.pop().end()
-    ours, others = (statistics.median(column) for column in zip(*rounds))
-    ratios = sorted(ours / other for ours, other in rounds)
+    ours, others = (statistics.median(rate for rate, _ in column) for column in zip(*rounds))
     note = "  the generator was the limit" if limited else ""
-    print(
-        f"{name:<16} {ours:>10.0f} {others:>10.0f} {statistics.median(ratios):>8.2f}"
-        f"  [{ratios[0]:.2f}, {ratios[-1]:.2f}]{note}",
-        flush=True,
-    )
+    print(f"{name:<16} {ours:>10.0f} {others:>10.0f}  {ratio(rounds, 0)}  {ratio(rounds, 1)}{note}", flush=True)
+
+
+def ratio(rounds, which):
+    """The median of the ratios of each round, the least and the greatest, by one of the two figures."""
+    ratios = sorted(ours[which] / other[which] for ours, other in rounds)
+    return f"{statistics.median(ratios):>6.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]"
 
 
 def main():
@@ -243,7 +268,8 @@ def main():
     parser.add_argument("--users", type=int, default=64)
     parser.add_argument("--only", default=",".join(CASES))
     options = parser.parse_args()
-    print(f"{'case':<16} {'this/s':>10} {'by/s':>10} {'ratio':>8}  [least, most] of {options.rounds} rounds", flush=True)
+    heads = f"{'ratio':>6} [least, most]  {'by processor time':>6}"
+    print(f"{'case':<16} {'this/s':>10} {'by/s':>10}  {heads}, of {options.rounds} rounds", flush=True)
     for name in options.only.split(","):
         run(name, options)
 

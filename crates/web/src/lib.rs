@@ -80,10 +80,13 @@ impl Web {
             return Err(Refusal::method(ask.request.method(), allow(allowed)));
         }
         match resource {
-            // Apart, so that a file has no room for all of them.
+            // Apart, so that a download, which is most often asked for, has no room for all of them.
             Resource::Api(point) => Box::pin(api::answer(ask, method, point)).await,
             Resource::Owners(path) => Box::pin(files::owners(ask, path)).await,
-            Resource::Files(spot) => files::answer(ask, method, spot).await,
+            Resource::Files(spot) if matches!(method, Method::Get | Method::Head) => {
+                files::get(ask, spot).await
+            }
+            Resource::Files(spot) => Box::pin(files::change(ask, method, spot)).await,
             Resource::Uploads => Box::pin(uploads::answer(ask, method, None)).await,
             Resource::Upload(id) => Box::pin(uploads::answer(ask, method, Some(id))).await,
             Resource::Metrics => metrics::answer(&ask, status),

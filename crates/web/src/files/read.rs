@@ -17,7 +17,7 @@ use super::{Spot, digests, elsewhere};
 use crate::refusal::Refusal;
 use crate::{Ask, credentials};
 
-pub(super) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let reading = ask.web.operations.read(&caller, &spot.place, Operation::Download).await?;
     let asked = Asked { query: ask.called.query, name: spot.name(), path: spot.path, unshown: spot.unshown };
