@@ -136,8 +136,8 @@ pub(crate) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
 }
 
 /// Gives a Unix socket more room for what its peer has not taken. What the system gives, 208 KiB, has the two
-/// processes take turns five times for a megabyte: with this, the storage server's took 0.27 ms of processor
-/// time instead of 0.34 (both processes, on one core).
+/// processes take turns five times for a megabyte. In a model of a front and a storage server on one core,
+/// the two took 0.27 ms of processor time for it with this, and 0.34 without.
 pub(crate) fn widen(fd: &OwnedFd) {
     // The system gives no more than the operator allows (net.core.wmem_max), and that will do.
     let _ = sockopt::set_socket_send_buffer_size(fd, UNIX_SEND_BYTES);
