@@ -86,6 +86,12 @@ impl Pipes {
         self.empty.borrow_mut().pop()
     }
 
+    /// Has back the one that was taken just now, into which nothing went: it stays at hand, for who took it
+    /// may be about to try again.
+    pub fn put_back(&self, pipe: Pipe) {
+        self.empty.borrow_mut().push(pipe);
+    }
+
     /// Has back an empty one. It is closed if there are enough here, and if other threads may want it.
     pub fn keep(&self, pipe: Pipe) {
         let mut empty = self.empty.borrow_mut();
@@ -171,8 +177,13 @@ mod tests {
         out.push(with(2));
         out.iter_mut().for_each(|piped| piped.advance(2));
         drop(out);
-        // Half of them are for other threads.
+        // Half of them are for other threads, but for one that was not used.
+        let kept: Vec<Pipe> = std::iter::from_fn(|| pipes.take()).collect();
+        assert_eq!(kept.len(), MOST / 2);
+        let more: Vec<Pipe> = (0..MOST / 2).map(|_| Pipe::open(MOST, ends).unwrap()).collect();
+        kept.into_iter().for_each(|pipe| pipes.put_back(pipe));
         assert_eq!(std::iter::from_fn(|| pipes.take()).count(), MOST / 2);
+        drop(more);
         assert_eq!(OPEN.load(Ordering::Relaxed), 0);
         assert!(!pipes.has_one(|| None));
         assert!(!pipes.has_one(|| panic!("the system was asked a moment ago")));

@@ -288,7 +288,7 @@ impl Socket {
                 Ok(Some(Received::Bytes(Piped::new(pipe, bytes as u64, pipes))))
             }
             other => {
-                pipes.keep(pipe);
+                pipes.put_back(pipe);
                 Ok(other?.map(|_| Received::End))
             }
         }
