@@ -2,7 +2,7 @@
 
 use plimsoll_io::{Segment, Stream, Want, join};
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{Scene, behaviours};
+use plimsoll_tests::{Engine, Scene, behaviours};
 
 use super::acts::{command, scenario, too_much};
 
@@ -48,9 +48,10 @@ async fn what_is_passed_on_arrives_whole_and_in_order(scene: Scene) {
     }
 }
 
-/// More often than there are pipes.
+/// More often than there are pipes; in the simulator, which has none and takes its time, a few times.
 async fn what_was_on_its_way_when_a_stream_broke_is_never_sent_on_another(scene: Scene) {
-    for round in 0..100 {
+    let rounds = if scene.engine == Engine::Simulator { 5 } else { 100 };
+    for round in 0..rounds {
         let mut broken = passed_on(&scene, 10_000_000).await;
         broken.tx.push(Segment::Owned(noise(12, 400_000)));
         broken.rx.recv(Want::Body).await.unwrap().expect("some of it comes back");
