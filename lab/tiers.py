@@ -2,13 +2,14 @@
 """What the tiers cost, and what kept connections are worth: ratios of two ways to serve the same.
 
 Each case has two sides that are asked the same by the load generator, in turn, round after round, so that
-whatever else the machine does hits both alike; a ratio is of the same round. All servers of a side, its database
-among them, share one core; the generator has another. It verifies what comes, and an error ends the run. It is a
-benchmark and decides nothing: read the table, which has the median of the ratios and the least and the greatest, of
-requests a second and of requests for each second of the servers' processor time. Where the generator was the limit, the
-second is the one to read.
+whatever else the machine does hits both alike; a ratio is of the same round. A process can be faster or slower than
+another of the same program for as long as it lives (where its memory lies), so the servers are started anew every few
+rounds. All servers of a side, its database among them, share one core; the generator has another. It verifies what
+comes, and an error ends the run. It is a benchmark and decides nothing: read the table, which has the median of the
+ratios and the least and the greatest, of requests a second and of requests for each second of the servers' processor
+time. Where the generator was the limit, the second is the one to read.
 
-  lab/tiers.py --plimsoll PATH [--rounds N] [--seconds S] [--only CASE,CASE] [--users N]
+  lab/tiers.py --plimsoll PATH [--rounds N] [--each N] [--seconds S] [--only CASE,CASE] [--users N]
 
   basic           1 KB of an account, with its password at each request, by the same of a site
   classic-get     1 KB by classic from accounts on Redis, by the same of the servers of document 000: thread engine,
@@ -233,22 +234,30 @@ def measure(program, side, args, seconds):
     return (told["requests_per_second"], told["requests"] / max(time_taken, 0.001)), told["generator"]["is_the_limit"]
 
 
-def run(name, options):
+def rounds_of(name, options, count, first):
+    """Starts the servers of a case, and has so many rounds of them: the rates of both sides in each."""
     try:
         sides = list(CASES[name](options.plimsoll, str(options.users)))
         for side, args in sides:
             measure(options.plimsoll, side, args, min(0.5, options.seconds))
-        rounds, limited = [], False
-        for at in range(options.rounds):
+        for at in range(first, first + count):
             order = sides if at % 2 == 0 else sides[::-1]
-            rates = {}
+            rates, limited = {}, False
             for side, args in order:
                 rates[side], is_limit = measure(options.plimsoll, side, args, options.seconds)
                 limited |= is_limit
-            rounds.append([rates[side] for side, _ in sides])
+            yield [rates[side] for side, _ in sides], limited
     finally:
         while Side.all:
             Side.all.pop().end()
+
+
+def run(name, options):
+    rounds, limited = [], False
+    for first in range(0, options.rounds, options.each):
+        for rates, is_limit in rounds_of(name, options, min(options.each, options.rounds - first), first):
+            rounds.append(rates)
+            limited |= is_limit
     ours, others = (statistics.median(rate for rate, _ in column) for column in zip(*rounds))
     note = "  the generator was the limit" if limited else ""
     print(f"{name:<16} {ours:>10.0f} {others:>10.0f}  {ratio(rounds, 0)}  {ratio(rounds, 1)}{note}", flush=True)
@@ -264,6 +273,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plimsoll", required=True)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--each", type=int, default=3, help="rounds of the same servers")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--users", type=int, default=64)
     parser.add_argument("--only", default=",".join(CASES))
