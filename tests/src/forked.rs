@@ -22,7 +22,7 @@ use plimsoll_proto::http::site::HotSet;
 use crate::accounts::{Accounts, Records, auth_beside, desks_server, in_memory, open_store, store_at};
 use crate::scene::{Scenario, Scene};
 use crate::service::{LogLines, Seen};
-use crate::under::{Beside, Engine, Running, Shown, beside, listen, play, setup_of, start};
+use crate::under::{Beside, Engine, Running, Shown, beside, listen, listen_for_http, play, setup_of, start};
 
 /// A test that has a process to itself.
 pub struct Alone {
@@ -86,7 +86,7 @@ impl Listening {
             ftp: scenario.ftp.is_some().then(listen),
             classic: scenario.classic.is_some().then(listen),
         };
-        Listening { http: listen(), beside }
+        Listening { http: listen_for_http(), beside }
     }
 
     fn addresses(&self) -> (Address, Beside<Address>) {

@@ -212,6 +212,11 @@ pub(crate) fn beside(
     }
 }
 
+/// As [`listen`], for HTTP.
+pub(crate) fn listen_for_http() -> Bound {
+    listen().client_speaks_first()
+}
+
 /// Listens at a port of loopback that is free.
 pub(crate) fn listen() -> Bound {
     bind(&":0".parse().unwrap()).expect("a port of loopback")
@@ -272,7 +277,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let apart = store.clone().filter(|_| scenario.apart);
     let apart = apart.map(|store| {
         let nothing = Beside { ftp: None, classic: None };
-        start(kind, (listen(), store_server(store, &seen.hot)), nothing, scenario.grace)
+        start(kind, (listen_for_http(), store_server(store, &seen.hot)), nothing, scenario.grace)
     });
     let spool = scenario.spool.then(|| open_spool(&SystemFs, data.path()));
     let store = apart.as_ref().map(|running| store_at(&running.at, spool)).or(store);
@@ -280,7 +285,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let accounts = settings.map(|(settings, store)| Accounts::open(store, data.path(), settings));
     let setup = setup_of(scenario, &SystemFs, folder.path(), &seen, accounts.as_ref());
     let beside = beside(scenario, &SystemFs, folder.path(), accounts.as_ref(), None);
-    let running = start(kind, (listen(), setup), beside, scenario.grace);
+    let running = start(kind, (listen_for_http(), setup), beside, scenario.grace);
     let connections = Arc::clone(&running.connections);
     let shown = Shown {
         engine,

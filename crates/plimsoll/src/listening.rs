@@ -28,7 +28,7 @@ impl Listening {
     pub(crate) fn at(config: &Config) -> anyhow::Result<Listening> {
         let wanted = Addresses::wanted(config);
         Ok(Listening {
-            http: listen(&wanted.http, "--http")?,
+            http: listen(&wanted.http, "--http")?.into_iter().map(Bound::client_speaks_first).collect(),
             ftp: listen(&wanted.ftp, "--ftp")?,
             classic: listen(&wanted.classic, "--classic")?,
         })

@@ -1,7 +1,8 @@
 //! Accepting, as every dispatcher does it.
 //!
 //! It does not serve. What must hold: a system that is out of descriptors, or a server that is full, slows
-//! accepting and never spins; who was in the queue when the order to stop came is still served.
+//! accepting and never spins; who was in the queue when the order to stop came is still served
+//! (one that is [to speak first](crate::Bound::client_speaks_first), and has not, is not in it yet).
 
 use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;

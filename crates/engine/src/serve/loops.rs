@@ -18,6 +18,7 @@ use crate::offload::Offload;
 use crate::ready::Bound;
 
 pub(super) fn serve(plan: Plan) -> io::Result<()> {
+    plan.listeners.iter().for_each(|(bound, _)| bound.defer());
     let offload = plan.engine.offload()?;
     let mut loops = Vec::new();
     for number in 1..plan.threads.max(1) {
