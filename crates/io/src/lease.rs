@@ -142,6 +142,13 @@ pub struct Detached {
     start: usize,
 }
 
+impl Detached {
+    /// The memory that they take, in bytes.
+    pub fn capacity(&self) -> usize {
+        self.block.capacity()
+    }
+}
+
 impl Deref for Detached {
     type Target = [u8];
     fn deref(&self) -> &[u8] {

@@ -4,6 +4,8 @@
 //! operations: each part of it is one. What must hold: an upload that is broken off has its line, with the
 //! bytes that came.
 
+use std::pin::Pin;
+
 use plimsoll_io::Detached;
 use plimsoll_store::{
     Algorithm, Begin, Committed, Completed, Condition, Expected, KeptUpload, NewUpload, Path, Terms, Upload,
@@ -257,6 +259,14 @@ impl Arriving {
         let written = self.upload.write_all(pieces).await;
         self.transfer.moved(self.upload.bytes() - self.upload.begun_at());
         Ok(written?)
+    }
+
+    /// As [`Upload::meanwhile`].
+    ///
+    /// # Errors
+    /// As [`Upload::write`]; end it then with [`Arriving::fail`].
+    pub async fn meanwhile<F: Future>(&mut self, next: Pin<&mut F>) -> Result<F::Output, Error> {
+        Ok(self.upload.meanwhile(next).await?)
     }
 
     /// As [`Upload::is_synced`].

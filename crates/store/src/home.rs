@@ -13,17 +13,16 @@ use std::time::SystemTime;
 
 use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
 
-use crate::durability::Syncs;
 use crate::edition::{Current, Edition};
 use crate::error::{Error, Result};
-use crate::finished::{Completed, Finished};
+use crate::finished::Completed;
 use crate::limits::COPIES_PER_HOME_MAX;
 use crate::owner::Whose;
 use crate::path::Path;
-use crate::store::Settings;
+use crate::store::{Common, Settings};
 use crate::usage::{self, Quota, Usage};
-use crate::write::UploadId;
 use crate::write::written::Written;
+use crate::write::{HeldTogether, UploadId};
 
 /// The files of one account. Clones are the same home.
 #[derive(Clone)]
@@ -33,9 +32,7 @@ struct Inner {
     whose: Whose,
     files: File,
     pending: File,
-    syncs: Arc<Syncs>,
-    settings: Settings,
-    finished: Arc<Finished>,
+    common: Arc<Common>,
     state: Mutex<State>,
     edition: Current,
     /// What it holds; none until it is counted. Apart from the state, which is held while the disk is waited
@@ -122,31 +119,12 @@ pub(crate) struct Place<'a> {
 }
 
 impl Home {
-    pub(crate) fn open(
-        whose: Whose,
-        files: File,
-        pending: File,
-        syncs: &Arc<Syncs>,
-        finished: &Arc<Finished>,
-        settings: Settings,
-    ) -> Home {
+    pub(crate) fn open(whose: Whose, files: File, pending: File, common: &Arc<Common>) -> Home {
         let state = Mutex::new(State { uploads: HashMap::new() });
-        let (syncs, finished) = (Arc::clone(syncs), Arc::clone(finished));
+        let common = Arc::clone(common);
         let (usage, abandoned, copies) = (Mutex::default(), Mutex::default(), AtomicUsize::new(0));
         let edition = Current::draw();
-        Home(Arc::new(Inner {
-            whose,
-            files,
-            pending,
-            syncs,
-            settings,
-            finished,
-            state,
-            edition,
-            usage,
-            abandoned,
-            copies,
-        }))
+        Home(Arc::new(Inner { whose, files, pending, common, state, edition, usage, abandoned, copies }))
     }
 
     /// Whose it is.
@@ -174,12 +152,12 @@ impl Home {
     }
 
     pub(crate) fn settings(&self) -> Settings {
-        self.0.settings
+        self.0.common.settings
     }
 
     /// Remembers for a while that a kept upload is in its place.
     pub(crate) fn note_completed(&self, id: UploadId, at: SystemTime, completed: Completed) {
-        self.0.finished.note(&self.0.whose, id, at, completed);
+        self.0.common.finished.note(&self.0.whose, id, at, completed);
     }
 
     /// A kept upload that came into its place a while ago.
@@ -187,12 +165,17 @@ impl Home {
     /// # Errors
     /// [`Error::NotFound`], also for one that is still kept, and after a while.
     pub(crate) fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
-        self.0.finished.of(&self.0.whose, id, io.wall()).ok_or(Error::NotFound)
+        self.0.common.finished.of(&self.0.whose, id, io.wall()).ok_or(Error::NotFound)
     }
 
     /// Whether what is confirmed has been waited for.
     pub(crate) fn is_synced(&self) -> bool {
-        self.0.syncs.is_waiting()
+        self.0.common.syncs.is_waiting()
+    }
+
+    /// What the uploads to it and to other homes hold.
+    pub(crate) fn held_together(&self) -> Arc<HeldTogether> {
+        Arc::clone(&self.0.common.held)
     }
 
     /// Whether it is the same home.
@@ -218,7 +201,7 @@ impl Home {
     /// Waits until files and folders survive a power cut.
     pub(crate) fn sync(&self, fs: &dyn Fs, files: &[&File]) -> Result<()> {
         // What was written may be gone after a failed sync: nothing can be promised of it any more.
-        self.0.syncs.sync(fs, files).map_err(Error::Failed)
+        self.0.common.syncs.sync(fs, files).map_err(Error::Failed)
     }
 
     /// What is known of what a reader finds at `path`.
@@ -358,9 +341,9 @@ mod tests {
         let sim = Sim::new(0, Faults::none());
         let disk = sim.host("server").disk().clone();
         let root = disk.open_root(std::path::Path::new("/")).unwrap();
-        let syncs = Arc::new(Syncs::new(crate::Durability::None));
+        let common = Arc::new(Common::new(Settings::default()));
         let whose = Whose { account: 1, name: "alice".to_owned(), directory: String::new() };
-        let home = Home::open(whose, root.clone(), root, &syncs, &Arc::default(), Settings::default());
+        let home = Home::open(whose, root.clone(), root, &common);
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));

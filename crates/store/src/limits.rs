@@ -16,6 +16,14 @@ pub const PATH_NAMES_MAX: usize = 128;
 pub const LEVELS_MAX: usize = 512;
 /// Bytes of an upload that are held in memory before they are written: one receive.
 pub const HELD_BYTES_MAX: usize = 64 * 1024;
+/// As many where they come fast, and there is room for them.
+pub const HELD_FAST_BYTES_MAX: usize = 1024 * 1024;
+/// How long they may take to come and count as fast: a megabyte in it is ten in a second.
+pub const HELD_TIME: Duration = Duration::from_millis(100);
+/// Memory, in bytes, that the uploads of a store may take for what is held, beyond one receive each.
+pub const HELD_TOGETHER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes below which a piece of an upload is copied to others, for the block that it came in is much larger.
+pub const GATHERED_BYTES: usize = 16 * 1024;
 /// Bytes that are read at a time to compute a digest of what is written already.
 pub const DIGEST_CHUNK_BYTES: usize = 256 * 1024;
 /// Bytes of a file that are read for its digest before others have their turn: milliseconds, from memory.

@@ -16,6 +16,7 @@ use crate::finished::Finished;
 use crate::home::Home;
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, Whose};
+use crate::write::HeldTogether;
 
 /// The folder, in the data folder, of which each account has one.
 const ACCOUNTS: &[u8] = b"accounts";
@@ -51,13 +52,26 @@ pub(crate) struct Store(Arc<Inner>);
 
 struct Inner {
     accounts: File,
-    settings: Settings,
-    syncs: Arc<Syncs>,
-    finished: Arc<Finished>,
+    common: Arc<Common>,
     /// By the account's number: a name may come to be another account's, whose home is another folder.
     open: Mutex<HashMap<i64, Slot>>,
     /// Held while it is found out, and said, whose a home is.
     claims: Mutex<()>,
+}
+
+/// What its homes have in common.
+pub(crate) struct Common {
+    pub(crate) settings: Settings,
+    pub(crate) syncs: Syncs,
+    pub(crate) finished: Finished,
+    pub(crate) held: Arc<HeldTogether>,
+}
+
+impl Common {
+    pub(crate) fn new(settings: Settings) -> Common {
+        let syncs = Syncs::new(settings.durability);
+        Common { settings, syncs, finished: Finished::default(), held: Arc::default() }
+    }
 }
 
 /// A home, once it is open.
@@ -71,9 +85,9 @@ impl Store {
     pub(crate) fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
         let root = fs.open_root(root)?;
         let accounts = folder_in(fs, &root, ACCOUNTS)?;
-        let syncs = Arc::new(Syncs::new(settings.durability));
-        let (finished, open, claims) = (Arc::default(), Mutex::default(), Mutex::default());
-        Ok(Store(Arc::new(Inner { accounts, settings, syncs, finished, open, claims })))
+        let common = Arc::new(Common::new(settings));
+        let (open, claims) = (Mutex::default(), Mutex::default());
+        Ok(Store(Arc::new(Inner { accounts, common, open, claims })))
     }
 
     /// The home of the account of this number and name in this directory of accounts, made if there is none.
@@ -87,6 +101,11 @@ impl Store {
             // Apart, because it is rare.
             None => Box::pin(self.home_anew(io, account, name, directory)).await,
         }
+    }
+
+    /// The same home, if it is open.
+    pub(crate) fn home_at_hand(&self, account: i64, name: &str, directory: &str) -> Option<Home> {
+        of(self.known(account)?, name, directory).ok()
     }
 
     async fn home_anew(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<Home> {
@@ -125,8 +144,7 @@ impl Store {
             opened => opened,
         };
         let (files, pending) = folders?;
-        let Inner { syncs, finished, settings, .. } = &*self.0;
-        let home = Home::open(whose.clone(), files, pending, syncs, finished, *settings);
+        let home = Home::open(whose.clone(), files, pending, &self.0.common);
         let trees = home.sweep(fs, now)?;
         *slot = Some(home.clone());
         Ok((home, trees))
@@ -134,7 +152,7 @@ impl Store {
 
     /// Where a home is, or is to be.
     fn slot(&self, account: i64) -> Slot {
-        let most = self.0.settings.homes_open_max;
+        let most = self.0.common.settings.homes_open_max;
         if self.lock().len() >= most {
             self.close_idle((most / HOMES_CLOSED_PARTS).max(1));
         }
@@ -156,7 +174,7 @@ impl Store {
     /// The files of an account, and its pending uploads.
     fn folders(&self, fs: &dyn Fs, whose: &Whose) -> Result<(File, File)> {
         let folder = folder_in(fs, &self.0.accounts, whose.name.as_bytes())?;
-        if self.0.settings.homes_say_whose {
+        if self.0.common.settings.homes_say_whose {
             // One at a time: who reads it while another writes it would take it for nobody's.
             let _alone = self.0.claims.lock().unwrap_or_else(PoisonError::into_inner);
             owner::check(fs, &folder, whose)?;

@@ -3,6 +3,8 @@
 //! What must hold: memory that is held is of the size of what came, not of the blocks that it came in; what
 //! breaks off is left to the upload, which knows what to keep.
 
+use std::pin::pin;
+
 use plimsoll_io::Lease;
 use plimsoll_operations::{Arriving, Error};
 use plimsoll_proto::http::{BodyError, Request};
@@ -31,7 +33,10 @@ impl From<Stopped> for Refusal {
 pub(crate) async fn receive(request: &mut Request<'_>, mut arriving: Arriving) -> Result<Arriving, Stopped> {
     let mut small = Vec::new();
     loop {
-        let received = request.body.recv().await;
+        let received = match arriving.meanwhile(pin!(request.body.recv())).await {
+            Ok(received) => received,
+            Err(error) => return Err(Stopped::Failed(arriving.fail(error))),
+        };
         let more = match received {
             Ok(Some(lease)) if small.len() + lease.len() < GATHERED_BYTES => {
                 small.extend_from_slice(&lease);

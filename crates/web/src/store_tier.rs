@@ -5,6 +5,7 @@
 //! secret nobody learns anything; whatever takes long, the front hears of it meanwhile; an upload whose body
 //! breaks off before its last frame is given up, and nothing of it is confirmed.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use plimsoll_auth::Secret;
@@ -126,7 +127,13 @@ async fn receive_all(
     mut upload: Upload,
 ) -> Result<Result<(Upload, Ending), Error>, Refusal> {
     let (mut frames, mut ending) = (Frames::default(), None);
-    while let Some(lease) = request.body.recv().await? {
+    loop {
+        let lease = match upload.meanwhile(pin!(request.body.recv())).await {
+            Ok(Ok(Some(lease))) => lease,
+            Ok(Ok(None)) => break,
+            Ok(Err(broken)) => return Err(broken.into()),
+            Err(error) => return Ok(Err(error)),
+        };
         let come = frames.read(lease).map_err(|_| Refusal::bad("The body is not in frames."))?;
         for frame in come {
             let done = match frame {

@@ -275,7 +275,8 @@ impl Moving<'_> {
     ) -> Result<(), Stopped> {
         loop {
             self.deadline.after(self.limits.receive_time);
-            let received = self.deadline.within(data.rx.recv_at_hand(Want::Body, TAKEN_BYTES)).await;
+            let next = pin!(self.deadline.within(data.rx.recv_at_hand(Want::Body, TAKEN_BYTES)));
+            let received = arriving.meanwhile(next).await.map_err(Stopped::File)?;
             let received = received.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
             let mut pieces = received.map_err(Stopped::Broken)?;
             if pieces.is_empty() {

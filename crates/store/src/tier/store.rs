@@ -49,6 +49,12 @@ impl Store {
         }
     }
 
+    /// The same home, if it is here and open.
+    pub fn home_at_hand(&self, account: i64, name: &str) -> Option<Home> {
+        let Tier::Here(store) = &self.0 else { return None };
+        Some(Home(At::Here(store.home_at_hand(account, name, "")?)))
+    }
+
     /// The home that a front asks for; a store that is elsewhere itself has none.
     pub(crate) async fn home_of(&self, io: &Io, owner: &Owner) -> Result<Home> {
         let Tier::Here(store) = &self.0 else { return Err(Error::Away) };

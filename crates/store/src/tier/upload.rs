@@ -2,6 +2,8 @@
 //!
 //! What must hold: what is answered to a commit is what the store says that has the file.
 
+use std::pin::Pin;
+
 use plimsoll_io::Detached;
 
 use crate::apart;
@@ -82,6 +84,17 @@ impl Upload {
         match &mut self.0 {
             Way::Here(upload) => upload.write_all(pieces).await,
             Way::Apart(upload) => upload.write_all(pieces).await,
+        }
+    }
+
+    /// Waits for what comes next, and has what has come written if that takes long.
+    ///
+    /// # Errors
+    /// As [`Upload::write`].
+    pub async fn meanwhile<F: Future>(&mut self, next: Pin<&mut F>) -> Result<F::Output> {
+        match &mut self.0 {
+            Way::Here(upload) => upload.meanwhile(next).await,
+            Way::Apart(_) => Ok(next.await),
         }
     }
 

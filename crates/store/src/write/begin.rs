@@ -6,13 +6,13 @@
 //! changed last.
 
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
 
 use super::claim::Claim;
 use super::commit::Terms;
+use super::held::Held;
 use super::id::UploadId;
 use super::kept::KeptUpload;
 use super::record::About;
@@ -58,7 +58,7 @@ enum Base {
 
 /// An upload that has begun.
 struct Begun {
-    slot: Slot,
+    slot: (Slot, Held),
     terms: Terms,
     at: u64,
     /// The file whose first bytes are to be copied.
@@ -179,7 +179,7 @@ impl Home {
             let by_path = about.by_path();
             Written::new(claim, &[], Stay::Unrecorded(about)).shown(by_path)
         } else {
-            Arc::new(Mutex::new(Some(Written::new(claim, &[], Stay::No))))
+            Written::new(claim, &[], Stay::No).in_slot()
         };
         Ok(Begun { slot, terms, at: 0, source: None })
     }
@@ -193,7 +193,7 @@ impl Home {
     fn begin_with(&self, fs: &dyn Fs, asked: Asked, source: Source, at: u64) -> Result<Begun> {
         let terms = unchanged(asked.terms, source.stat);
         let claim = Claim::new(fs, self, asked.id, &terms, at)?;
-        let slot = Arc::new(Mutex::new(Some(Written::new(claim, &[], Stay::No))));
+        let slot = Written::new(claim, &[], Stay::No).in_slot();
         Ok(Begun { slot, terms, at, source: Some(source.file) })
     }
 }

@@ -129,9 +129,15 @@ impl Home {
 
     /// A kept upload, after what has come of it is recorded.
     fn look_so_far(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<KeptUpload> {
-        self.with_file(id, |file| match file {
-            Some(written) => written.record_so_far(fs),
-            None => Ok(()),
+        self.with_file(id, |slot| {
+            let Some(written) = slot else { return Ok(()) };
+            let recorded = written.write_kept(fs);
+            if recorded.is_err() {
+                // Whoever sends it is told with what comes next.
+                slot.take().into_iter().for_each(|written| written.settle(fs));
+                return recorded;
+            }
+            written.record_so_far(fs)
         })?;
         self.look_at(fs, id, now)
     }
@@ -146,7 +152,8 @@ impl Home {
         }
     }
 
-    /// Settles what somebody is writing to, who can then write no more.
+    /// Settles what somebody is writing to, who can then write no more. Whatever has come since the upload
+    /// was last looked at has not been told to anybody.
     pub(super) fn take_over(&self, fs: &dyn Fs, id: UploadId) {
         self.with_file(id, |slot| slot.take().into_iter().for_each(|written| written.settle(fs)));
     }

@@ -3,19 +3,21 @@
 //! It does not read from a connection. What must hold: bytes are written in the order they came; when it is
 //! dropped, a closure that is under way ends first, and then the upload is settled.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_io::{Detached, File, Fs, Io, Work};
+use plimsoll_io::{Deadline, Detached, File, Fs, Io, Work};
 
 use super::claim::Claim;
 use super::commit::{Committed, Terms};
 use super::digest::{Algorithm, Expected};
+use super::held::Held;
 use super::id::UploadId;
 use super::written::{Offset, Stay, Written};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
 use crate::home::Home;
-use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, HELD_BYTES_MAX};
+use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, HELD_TIME};
 
 /// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
 pub(crate) struct Upload {
@@ -27,8 +29,9 @@ pub(crate) struct Upload {
     begun_at: u64,
     /// Bytes that came so far, with those that it began with.
     bytes: u64,
-    held: Vec<Detached>,
-    held_bytes: usize,
+    held: Held,
+    /// When a wait for more is one in which what is held is written.
+    pause: Deadline,
     /// Whether its commit waits for the disk.
     is_synced: bool,
     slot: Slot,
@@ -58,7 +61,7 @@ impl Home {
             Claim::new(fs, &home, id, &asked, announced.unwrap_or(0))
         });
         let written = Written::new(claim.await??, &expected.digests, Stay::No);
-        Ok(Upload::over(self, io, terms, announced, 0, Arc::new(Mutex::new(Some(written)))))
+        Ok(Upload::over(self, io, terms, announced, 0, written.in_slot()))
     }
 
     /// Goes on with a kept upload, if that stands at `offset`. With `digests` of the part that comes now, the
@@ -100,22 +103,11 @@ impl Upload {
         terms: Terms,
         announced: Option<u64>,
         begun_at: u64,
-        slot: Slot,
+        (slot, held): (Slot, Held),
     ) -> Upload {
-        let (io, is_synced, settles, held) = (io.clone(), home.is_synced(), Work::Writes, Vec::new());
-        Upload {
-            io,
-            terms,
-            announced,
-            begun_at,
-            bytes: begun_at,
-            held,
-            held_bytes: 0,
-            is_synced,
-            slot,
-            told: None,
-            settles,
-        }
+        let (io, pause, is_synced) = (io.clone(), io.deadline(), home.is_synced());
+        let (bytes, told, settles) = (begun_at, None, Work::Writes);
+        Upload { io, terms, announced, begun_at, bytes, held, pause, is_synced, slot, told, settles }
     }
 
     /// Copies the first bytes of a file, as many as it begins at, before any others come.
@@ -163,21 +155,35 @@ impl Upload {
     /// # Errors
     /// [`Error::Length`], [`Error::Quota`], [`Error::Full`], [`Error::Failed`]; the upload cannot go on then.
     pub(crate) async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
+        let (now, quota, mut is_due) = (self.io.now(), self.terms.quota, false);
         for piece in pieces {
             self.bytes += piece.len() as u64;
             if self.announced.is_some_and(|most| self.bytes > most) {
                 return Err(Error::Length);
             }
-            self.held_bytes += piece.len();
-            self.held.push(piece);
+            is_due = self.held.push(piece, now, quota);
         }
-        if self.held_bytes < HELD_BYTES_MAX {
-            return Ok(());
+        if is_due { self.write_held().await } else { Ok(()) }
+    }
+
+    /// Waits for what comes next. If it is long in coming, what is held is written meanwhile: a sender who
+    /// stops takes no memory, and whoever kills the server takes no more than the last moment's bytes.
+    ///
+    /// # Errors
+    /// As [`Upload::write_all`].
+    pub(crate) async fn meanwhile<F: Future>(&mut self, mut next: Pin<&mut F>) -> Result<F::Output> {
+        if self.held.bytes() >= GATHERED_BYTES {
+            self.pause.after(HELD_TIME);
+            if let Ok(come) = self.pause.within(next.as_mut()).await {
+                return Ok(come);
+            }
+            self.write_held().await?;
         }
-        let (pieces, quota) = (self.take_held(), self.terms.quota);
-        let written = self
-            .work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.write(fs, &pieces, quota));
-        written.await
+        Ok(next.await)
+    }
+
+    async fn write_held(&self) -> Result<()> {
+        self.work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.write(fs)).await
     }
 
     /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
@@ -190,10 +196,8 @@ impl Upload {
             // There is nothing to wait for: the commit writes what is left by the way.
             return Ok(());
         }
-        let (pieces, quota) = (self.take_held(), self.terms.quota);
-        let prepared = self.work(Work::Writes, move |fs, slot| {
-            slot.as_mut().ok_or(Error::InUse)?.prepare(fs, &pieces, quota)
-        });
+        let prepared =
+            self.work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.prepare(fs));
         prepared.await
     }
 
@@ -208,11 +212,11 @@ impl Upload {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
-        let (pieces, terms) = (self.take_held(), self.terms.clone());
+        let terms = self.terms.clone();
         let (told, bytes, now) = (self.told.take(), self.bytes, self.io.wall());
         let committed = self.work(Work::Writes, move |fs, slot| {
             let written = slot.take().ok_or(Error::InUse)?;
-            let committed = written.write_last(fs, &pieces, terms.quota)?.commit(fs, &terms, &digests)?;
+            let committed = written.write_last(fs, bytes)?.commit(fs, &terms, &digests)?;
             if let Some((home, id)) = told {
                 home.note_completed(id, now, Completed { to: terms.to, bytes, whole: digests });
             }
@@ -225,29 +229,23 @@ impl Upload {
     ///
     /// # Errors
     /// [`Error::Digest`] if the part is not what it should be; it does not count then.
-    pub(crate) async fn pause(mut self) -> Result<u64> {
-        let (pieces, quota) = (self.take_held(), self.terms.quota);
+    pub(crate) async fn pause(self) -> Result<u64> {
+        let bytes = self.bytes;
         let paused = self.work(Work::Writes, move |fs, slot| {
-            slot.take().ok_or(Error::InUse)?.write_last(fs, &pieces, quota)?.pause(fs)
+            slot.take().ok_or(Error::InUse)?.write_last(fs, bytes)?.pause(fs)
         });
         paused.await
     }
 
     /// As dropping it, and waits until it is settled: whoever asks after that is told of all that has come.
-    pub(crate) async fn give_up(mut self) {
-        let (pieces, quota) = (self.take_held(), self.terms.quota);
+    pub(crate) async fn give_up(self) {
         let settled = self.work(self.settles, move |fs, slot| {
-            slot.take().into_iter().for_each(|written| written.give_up(fs, &pieces, quota));
+            slot.take().into_iter().for_each(|written| written.give_up(fs));
             Ok(())
         });
         if let Err(error) = settled.await {
             tracing::info!(%error, "an upload that was given up is settled later");
         }
-    }
-
-    fn take_held(&mut self) -> Vec<Detached> {
-        self.held_bytes = 0;
-        std::mem::take(&mut self.held)
     }
 
     async fn work<T: Send + 'static>(
@@ -271,11 +269,11 @@ impl Drop for Upload {
         {
             return;
         }
-        let (slot, pieces, quota) = (Arc::clone(&self.slot), self.take_held(), self.terms.quota);
+        let slot = Arc::clone(&self.slot);
         let settled = self.io.hand_off(self.settles, move |fs| {
             // Held until it is settled: whoever looks at it or takes it over meanwhile waits.
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            slot.take().into_iter().for_each(|written| written.give_up(fs, &pieces, quota));
+            slot.take().into_iter().for_each(|written| written.give_up(fs));
         });
         if settled.is_err() {
             let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,21 +2,22 @@
 //!
 //! It waits for nothing but the disk. What must hold: what is kept is recorded only after it is synced.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use plimsoll_io::{Detached, File, Fs};
+use plimsoll_io::{File, Fs};
 
 use super::claim::Claim;
 use super::commit::{Committed, Terms, Whole};
 use super::digest::{Algorithm, Digests, of_file};
+use super::held::Held;
 use super::id::UploadId;
 use super::record::{About, Record};
 use super::upload::Slot;
 use crate::error::{Error, Result};
 use crate::home::{ByPath, Home};
 use crate::limits::{KEPT_FROM_BYTES, UNSYNCED_BYTES_MAX};
-use crate::usage::Quota;
 
 /// The file of an upload.
 pub(crate) struct Written {
@@ -30,6 +31,8 @@ pub(crate) struct Written {
     digests: Digests,
     stay: Stay,
     trouble: Trouble,
+    /// What has come and is not written.
+    held: Held,
 }
 
 /// What becomes of an upload that is broken off.
@@ -76,6 +79,7 @@ impl Written {
     /// Nothing so far, and nothing to be kept.
     pub(super) fn new(claim: Claim, digests: &[(Algorithm, Vec<u8>)], stay: Stay) -> Written {
         Written {
+            held: Held::new(claim.home.held_together()),
             claim,
             file: None,
             at: 0,
@@ -118,18 +122,24 @@ impl Written {
         }
         let (digests, by_path) = (Digests::new(digests), about.by_path().is_some());
         let stay = Stay::Recorded(Kept { record, synced, checked: !digests.are_none(), by_path });
-        let (file, trouble) = (Some(file), Trouble::None);
-        let written = Written { claim, file, at: synced, prepared: None, digests, stay, trouble };
+        let (file, trouble, held) = (Some(file), Trouble::None, Held::new(claim.home.held_together()));
+        let written = Written { claim, file, at: synced, prepared: None, digests, stay, trouble, held };
         Ok((written, about))
     }
 
     /// Puts it where who goes on with it finds it, and takes it over.
-    pub(super) fn shown(self, by_path: Option<ByPath>) -> Slot {
-        let slot: Slot = Arc::new(Mutex::new(Some(self)));
+    pub(super) fn shown(self, by_path: Option<ByPath>) -> (Slot, Held) {
+        let (slot, held) = self.in_slot();
         if let Some(written) = &*slot.lock().unwrap_or_else(PoisonError::into_inner) {
             written.claim.show(Arc::downgrade(&slot), by_path);
         }
-        slot
+        (slot, held)
+    }
+
+    /// Where its file is, and what is held for it: for who receives it.
+    pub(super) fn in_slot(self) -> (Slot, Held) {
+        let held = self.held.clone();
+        (Arc::new(Mutex::new(Some(self))), held)
     }
 
     /// Begins with the first `bytes` of another file.
@@ -140,16 +150,19 @@ impl Written {
         if self.at == bytes { Ok(()) } else { Err(Error::Precondition) }
     }
 
-    pub(super) fn write(&mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) -> Result<()> {
-        let written = self.write_pieces(fs, pieces, quota).and_then(|()| self.record_if_due(fs));
+    /// Writes what is held.
+    pub(super) fn write(&mut self, fs: &dyn Fs) -> Result<()> {
+        let written = self.write_held(fs).and_then(|()| self.record_if_due(fs));
         self.note(written)
     }
 
-    fn write_pieces(&mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) -> Result<()> {
-        let more: usize = pieces.iter().map(|piece| piece.len()).sum();
-        self.claim.grow(quota, self.at + more as u64)?;
+    fn write_held(&mut self, fs: &dyn Fs) -> Result<()> {
+        self.check_disk()?;
+        let batch = self.held.take();
+        let more: usize = batch.iter().map(|piece| piece.len()).sum();
+        self.claim.grow(batch.quota, self.at + more as u64)?;
         let file = self.file(fs)?;
-        for piece in pieces {
+        for piece in batch.iter() {
             write_all(fs, &file, piece, self.at)?;
             self.at += piece.len() as u64;
             self.digests.update(piece);
@@ -158,8 +171,8 @@ impl Written {
     }
 
     /// Writes what is left and syncs it, so that the commit has little to wait for.
-    pub(super) fn prepare(&mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) -> Result<()> {
-        let prepared = self.write_pieces(fs, pieces, quota).and_then(|()| self.file(fs));
+    pub(super) fn prepare(&mut self, fs: &dyn Fs) -> Result<()> {
+        let prepared = self.write_held(fs).and_then(|()| self.file(fs));
         let prepared = prepared.and_then(|file| self.claim.home.sync(fs, &[&file]));
         self.prepared = prepared.is_ok().then_some(self.at);
         self.note(prepared)
@@ -185,9 +198,24 @@ impl Written {
         done
     }
 
-    /// Writes what is left; after an error, it is settled.
-    pub(super) fn write_last(mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) -> Result<Written> {
-        match self.write_pieces(fs, pieces, quota) {
+    /// Whether what was written can still be promised: a sync that failed, also one for somebody who only
+    /// looked, may have lost what was written before it.
+    fn check_disk(&self) -> Result<()> {
+        match self.trouble {
+            Trouble::Disk => Err(Error::Failed(io::Error::other("a sync of the upload has failed before"))),
+            Trouble::None | Trouble::Refused => Ok(()),
+        }
+    }
+
+    /// Whether all `bytes` that were taken are in the file.
+    fn check_whole(&self, bytes: u64) -> Result<()> {
+        let missing = || io::Error::other(format!("{} of {bytes} bytes of the upload were written", self.at));
+        if self.at == bytes { Ok(()) } else { Err(Error::Failed(missing())) }
+    }
+
+    /// Writes what is left of an upload of which so many bytes have come; after an error, it is settled.
+    pub(super) fn write_last(mut self, fs: &dyn Fs, bytes: u64) -> Result<Written> {
+        match self.write_held(fs).and_then(|()| self.check_whole(bytes)) {
             Ok(()) => Ok(self),
             Err(error) => Err(self.settle_after(fs, error)),
         }
@@ -203,10 +231,7 @@ impl Written {
         if let Err(error) = self.take_digests().check() {
             return Err(self.settle_after(fs, error));
         }
-        if let Stay::Recorded(kept) = &mut self.stay {
-            // Checked, as far as there was something to check.
-            kept.checked = false;
-        }
+        self.is_checked();
         match self.file(fs).and_then(|file| self.commit_checked(fs, &file, terms, whole)) {
             Ok(committed) => {
                 self.claim.forget();
@@ -243,10 +268,18 @@ impl Written {
         if let Err(error) = self.take_digests().check() {
             return Err(self.settle_after(fs, error));
         }
+        self.is_checked();
         if let Err(error) = self.record(fs) {
             return Err(self.settle_after(fs, error));
         }
         Ok(self.at)
+    }
+
+    /// It is checked, as far as there was something to check: it counts as far as it has come.
+    fn is_checked(&mut self) {
+        if let Stay::Recorded(kept) = &mut self.stay {
+            kept.checked = false;
+        }
     }
 
     /// What becomes of it after an error, and the error.
@@ -256,21 +289,30 @@ impl Written {
         noted.err().unwrap_or(Error::InUse)
     }
 
-    /// What becomes of it when its client is gone, with the bytes that came and were not written.
-    pub(super) fn give_up(mut self, fs: &dyn Fs, pieces: &[Detached], quota: Quota) {
+    /// What becomes of it when its client is gone.
+    pub(super) fn give_up(mut self, fs: &dyn Fs) {
+        if let Err(error) = self.write_kept(fs) {
+            let id = self.claim.id;
+            tracing::info!(upload = %id, %error, "the last bytes of an upload were not written");
+        }
+        self.settle(fs);
+    }
+
+    /// Writes what is held of an upload that counts as far as it has come.
+    ///
+    /// # Errors
+    /// What was held is nowhere then: it cannot go on.
+    pub(super) fn write_kept(&mut self, fs: &dyn Fs) -> Result<()> {
         let is_worth_it = match &self.stay {
             Stay::No => false,
             Stay::Unrecorded(_) => true,
             Stay::Recorded(kept) => !kept.checked,
         };
-        if is_worth_it && self.trouble == Trouble::None {
-            let written = self.write_pieces(fs, pieces, quota);
-            if let Err(error) = self.note(written) {
-                let id = self.claim.id;
-                tracing::info!(upload = %id, %error, "the last bytes of an upload were not written");
-            }
+        if !is_worth_it || self.trouble != Trouble::None || self.held.bytes() == 0 {
+            return Ok(());
         }
-        self.settle(fs);
+        let written = self.write_held(fs);
+        self.note(written)
     }
 
     /// What becomes of it where nothing can be waited for: one that is kept stays as it was last recorded.

@@ -1,5 +1,6 @@
 //! Uploads that are gone on with.
 
+use plimsoll_io::sim::Call;
 use plimsoll_store::{Algorithm, Condition, Error, KeptUpload, NewUpload, Quota, Terms, UploadId, What};
 use sha2::Digest as _;
 
@@ -87,7 +88,7 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
         let sent: Vec<u8> = (0..100_000_u32).map(|index| u8::try_from(index % 251).unwrap()).collect();
         let kept = keep(&scene, "a", sent.len() as u64).await;
         let mut hanging = scene.home.go_on(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
-        send(&mut hanging, &sent[..70_000], 70_000).await.unwrap();
+        send(&mut hanging, &sent[..70_000], 7_000).await.unwrap();
         // What has come is told, though the part goes on.
         let told = scene.home.kept(&scene.io, kept.id).await.unwrap().offset;
         assert_eq!(told, 70_000);
@@ -98,6 +99,58 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
         assert_eq!(scene.contents("a"), Some(sent));
         assert!(scene.pending().is_empty());
         scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_disk_that_failed_whoever_looked_is_known_to_whoever_sends() {
+    with_home(|scene| async move {
+        let kept = keep(&scene, "a", 10).await;
+        let mut sending = scene.home.go_on(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
+        send(&mut sending, b"01234", 5).await.unwrap();
+        scene.host.disk().fail_next(Call::Sync, std::io::ErrorKind::Other);
+        let looked = scene.home.kept(&scene.io, kept.id).await;
+        assert!(matches!(looked, Err(Error::Failed(_))), "{looked:?}");
+        send(&mut sending, b"56789", 5).await.unwrap();
+        // Another sync would succeed, and prove nothing.
+        let committed = sending.commit().await;
+        assert!(matches!(committed, Err(Error::Failed(_))), "{committed:?}");
+        scene.settle().await;
+        assert_eq!(scene.contents("a"), None);
+    });
+}
+
+#[test]
+fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
+    with_home(|scene| async move {
+        let (sent, mut call) = (b"0123456789", 0);
+        loop {
+            let kept = keep(&scene, "a", 10).await;
+            let digest = vec![(Algorithm::Sha256, sha2::Sha256::digest(&sent[..5]).to_vec())];
+            let mut part = scene.home.go_on(&scene.io, kept.id, 0, digest, terms).await.unwrap();
+            send(&mut part, &sent[..5], 5).await.unwrap();
+            call += 1;
+            scene.settle().await;
+            let failing = scene.host.disk().calls() + call;
+            scene.host.disk().fail_at(failing, std::io::ErrorKind::Other);
+            // Whatever it says.
+            let _ = part.pause().await;
+            scene.settle().await;
+            if scene.host.disk().calls() < failing {
+                break;
+            }
+            match scene.home.kept(&scene.io, kept.id).await {
+                Ok(kept) => {
+                    let at = usize::try_from(kept.offset).unwrap();
+                    last_part(&scene, kept.id, kept.offset, &sent[at..]).await.unwrap();
+                    scene.settle().await;
+                    assert_eq!(scene.contents("a"), Some(sent.to_vec()), "call {call}, told {at}");
+                    scene.home.remove(&scene.io, path("a"), What::Any, Condition::none()).await.unwrap();
+                }
+                Err(error) => assert!(matches!(error, Error::NotFound), "call {call}: {error}"),
+            }
+        }
+        assert!(call > 4, "{call}");
     });
 }
 

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use plimsoll_io::sim::{Faults, Host, Sim};
 use plimsoll_io::{Io, Lease};
+use plimsoll_store::limits::HELD_TIME;
 use plimsoll_store::{Committed, Error, Expected, Home, Path, Quota, Settings, Store, Terms, Upload};
 
 /// Where the data folder is on a simulated disk.
@@ -132,6 +133,14 @@ async fn send(upload: &mut Upload, bytes: &[u8], piece: usize) -> Result<(), Err
         upload.write(Lease::owned(piece.to_vec()).detach()).await?;
     }
     Ok(())
+}
+
+/// Sends bytes, more than one receive, so slowly that all of them are written.
+async fn send_slowly(io: &Io, upload: &mut Upload, bytes: &[u8]) -> Result<(), Error> {
+    let (first, rest) = bytes.split_at(bytes.len() / 2);
+    send(upload, first, first.len()).await?;
+    io.sleep(HELD_TIME).await;
+    send(upload, rest, rest.len()).await
 }
 
 async fn put(io: &Io, home: &Home, terms: Terms, bytes: &[u8]) -> Result<Committed, Error> {

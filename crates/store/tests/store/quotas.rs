@@ -1,6 +1,7 @@
 //! Quotas: exact, whoever comes at once.
 
 use plimsoll_io::Existing;
+use plimsoll_store::limits::HELD_FAST_BYTES_MAX;
 use plimsoll_store::{Condition, End, Error, Expected, NewUpload, Quota, Terms, What};
 
 use super::{Scene, any, path, put, send, with_home};
@@ -95,8 +96,9 @@ fn uploads_under_way_take_no_more_than_the_quota() {
         scene.home.upload(&scene.io, under("b", quota), announced(60_000)).await.map(drop).unwrap();
         scene.settle().await;
         // Of unknown length: as far as it goes.
+        let bytes = vec![1; 2 * HELD_FAST_BYTES_MAX];
         let mut long = scene.home.upload(&scene.io, under("c", quota), Expected::default()).await.unwrap();
-        assert!(matches!(send(&mut long, &[1; 200_000], 10_000).await, Err(Error::Quota)));
+        assert!(matches!(send(&mut long, &bytes, 10_000).await, Err(Error::Quota)));
         drop(long);
         scene.settle().await;
         assert!(scene.pending().is_empty());

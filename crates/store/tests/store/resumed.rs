@@ -5,10 +5,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use plimsoll_io::sim::Call;
-use plimsoll_store::limits::{COPIED_AT_ONCE_BYTES_MAX, KEPT_FROM_BYTES};
+use plimsoll_store::limits::{COPIED_AT_ONCE_BYTES_MAX, HELD_FAST_BYTES_MAX, KEPT_FROM_BYTES};
 use plimsoll_store::{Begin, Condition, Error, NewUpload, Quota, Terms, Upload, What};
 
-use super::{KEPT, Scene, any, path, put, send, with_home};
+use super::{KEPT, Scene, any, path, put, send, send_slowly, with_home};
 
 /// More than has no record.
 const LARGE: usize = 3 << 20;
@@ -103,7 +103,7 @@ fn a_record_is_made_only_for_what_has_grown_and_survives_a_kill() {
         let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
         send(&mut upload, &sent[..len(KEPT_FROM_BYTES)], 1 << 20).await.unwrap();
         assert_eq!(scene.pending().len(), 1);
-        send(&mut upload, &bytes(9, 70_000), 70_000).await.unwrap();
+        send_slowly(&scene.io, &mut upload, &bytes(9, 70_000)).await.unwrap();
         assert_eq!(scene.pending().len(), 2);
         // The server is killed: nothing is settled.
         std::mem::forget(upload);
@@ -323,11 +323,11 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
     with_home(|scene| async move {
         let sent = bytes(5, 150_000);
         let mut hanging = begin(&scene, "a", Begin::Start).await.unwrap();
-        send(&mut hanging, &sent[..70_000], 70_000).await.unwrap();
-        assert_eq!(scene.pending().len(), 1, "it has no record yet");
+        send(&mut hanging, &sent[..70_000], 7_000).await.unwrap();
+        assert!(scene.pending().is_empty(), "nothing of it is written yet");
         assert_eq!(pending(&scene, "a").await, Some(70_000));
         assert_eq!(whole(&scene, "a", Begin::Offset(70_000), &sent[70_000..]).await.unwrap(), 70_000);
-        let late = send(&mut hanging, &sent[70_000..], 100_000).await;
+        let late = send_slowly(&scene.io, &mut hanging, &sent[70_000..]).await;
         assert!(matches!(late, Err(Error::InUse)), "{late:?}");
         drop(hanging);
         scene.settle().await;
@@ -363,7 +363,10 @@ fn what_an_upload_begins_with_takes_room() {
         drop(first);
         scene.settle().await;
         let mut more = begin(Begin::End, 100_000).await.unwrap();
-        assert!(matches!(send(&mut more, &[2; 140_000], 70_000).await, Err(Error::Quota)));
+        assert!(matches!(
+            send(&mut more, &bytes(2, 2 * HELD_FAST_BYTES_MAX), 70_000).await,
+            Err(Error::Quota)
+        ));
         drop(more);
         scene.settle().await;
         let mut more = begin(Begin::End, 100).await.unwrap();
@@ -499,7 +502,7 @@ fn dropped_at_any_await_it_leaves_the_old_file_or_the_new_one_and_what_is_kept()
             (Begin::Offset(LARGE as u64), old.clone()),
         ];
         for (from, start) in cases {
-            let (sent, mut times) = (bytes(7, 150_000), 0);
+            let (sent, mut times) = (bytes(7, HELD_FAST_BYTES_MAX + 150_000), 0);
             let new = [start, sent.clone()].concat();
             loop {
                 put(&scene.io, &scene.home, any("a"), &old).await.unwrap();

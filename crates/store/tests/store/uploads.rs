@@ -4,7 +4,7 @@ use plimsoll_io::sim::Call;
 use plimsoll_store::{Algorithm, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
-use super::{any, path, put, send, with_home};
+use super::{any, path, put, send, send_slowly, with_home};
 
 /// More than is held in memory.
 const LARGE: usize = 150_000;
@@ -44,7 +44,7 @@ fn what_is_broken_off_leaves_nothing() {
         put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
         let expected = Expected::default();
         let mut upload = scene.home.upload(&scene.io, any("a"), expected).await.unwrap();
-        send(&mut upload, &bytes(LARGE), 10_000).await.unwrap();
+        send_slowly(&scene.io, &mut upload, &bytes(LARGE)).await.unwrap();
         assert_eq!(scene.pending().len(), 1);
         drop(upload);
         scene.settle().await;
