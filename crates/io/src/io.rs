@@ -90,11 +90,19 @@ impl Io {
         &self,
         question: impl Fn(&dyn Fs) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        match question(self.engine.at_hand()) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            answered => return answered,
+        match self.files_at_hand(&question) {
+            Some(answered) => answered,
+            None => self.ask(Work::Files, question).await,
         }
-        self.ask(Work::Files, question).await
+    }
+
+    /// As [`Io::files`], if the question can be answered from memory; else nothing.
+    pub fn files_at_hand<T>(&self, question: impl FnOnce(&dyn Fs) -> io::Result<T>) -> Option<io::Result<T>> {
+        let answered = question(self.engine.at_hand());
+        match &answered {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            _ => Some(answered),
+        }
     }
 
     /// Asks a question about files where it may block. If the future is dropped, it may never be asked.

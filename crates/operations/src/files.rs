@@ -65,6 +65,17 @@ impl Operations {
         }
     }
 
+    /// Where the caller's own files begin that are at hand, for a download whose record
+    /// [`Operations::reads_at_hand`] begins once the file is found: nothing has been done before that.
+    pub fn read_at_hand(&self, caller: &Caller, place: &Place) -> Option<Files> {
+        Some(self.own_at_hand(caller, place)?.files())
+    }
+
+    /// Begins the record of such a download, to be ended by whoever sends it.
+    pub fn reads_at_hand(&self, caller: &Caller, place: &Place) -> Transfer {
+        self.begin_at(caller, Operation::Download, place)
+    }
+
     /// As [`Operations::read`], for a question about a file that is no operation of its own.
     ///
     /// # Errors

@@ -42,6 +42,13 @@ impl Permitted {
 }
 
 impl Operations {
+    /// The caller's own home, if they may read there and it is open.
+    pub(crate) fn own_at_hand(&self, caller: &Caller, place: &Place) -> Option<Home> {
+        let account = &caller.identity.account;
+        let may = place.is_own(&account.name) && check(account.permissions, &[Right::Read]).is_ok();
+        may.then(|| self.0.store.home_at_hand(account.id, &account.name))?
+    }
+
     /// The place, if the caller has all of `rights` there.
     pub(crate) async fn permit(
         &self,

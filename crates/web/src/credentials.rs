@@ -25,6 +25,15 @@ struct Shown {
     caller: Rc<Caller>,
 }
 
+/// Who asks, if that is who has asked before on the connection, and still holds.
+pub(crate) fn at_hand(web: &Web, request: &Request<'_>) -> Option<Rc<Caller>> {
+    let value = request.field(Field::Authorization)?;
+    let shown = request.connection.get::<Shown>()?;
+    let is_same = !request.head.repeated(Field::Authorization)
+        && web.operations.auth().fingerprint(request.io, value) == shown.fingerprint;
+    (is_same && web.operations.holds(&shown.caller)).then(|| Rc::clone(&shown.caller))
+}
+
 /// Who asks.
 pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Caller>, Refusal> {
     if request.head.repeated(Field::Authorization) {

@@ -101,6 +101,10 @@ fn allow(methods: &[Method]) -> String {
 }
 
 impl Api for Web {
+    fn at_hand(&self, request: &mut Request<'_>, called: &Called<'_>) -> Option<Answer> {
+        files::at_hand(self, request, called)
+    }
+
     fn answer<'a>(
         &'a self,
         request: &'a mut Request<'_>,

@@ -109,7 +109,10 @@ impl Service for Arc<Routes> {
             Err(bad) => return self.misdirected(request, bad),
         };
         if let Some(api) = self.api_of(&called.path) {
-            return api.answer(request, called, &self.status).await;
+            return match api.at_hand(request, &called) {
+                Some(answer) => answer,
+                None => api.answer(request, called, &self.status).await,
+            };
         }
         match request.method() {
             Method::Get | Method::Head => self.read(request, called).await,

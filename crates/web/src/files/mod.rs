@@ -18,7 +18,7 @@ use crate::Ask;
 use crate::refusal::Refusal;
 
 pub(crate) use self::digests::{of_content, of_representation};
-pub(crate) use self::read::{get, owners, why_not};
+pub(crate) use self::read::{at_hand, get, owners, why_not};
 pub(crate) use self::spot::Spot;
 pub(crate) use self::upload::tagged;
 

@@ -6,16 +6,16 @@
 use std::io;
 
 use plimsoll_io::{Entry, File, FileKind, Stat};
-use plimsoll_operations::{Caller, Error, Operation, Operations, Reading, Shown, Transfer};
+use plimsoll_operations::{Caller, Error, Operation, Operations, Place, Reading, Shown, Transfer};
 use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner, Root};
-use plimsoll_proto::http::{Answer, Request};
-use plimsoll_store::{Algorithm, Error as StoreError, Files};
+use plimsoll_proto::http::{Answer, Called, Request};
+use plimsoll_store::{Algorithm, Error as StoreError, Files, Path};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 use super::{Spot, digests, elsewhere};
 use crate::refusal::Refusal;
-use crate::{Ask, credentials};
+use crate::{Ask, Web, credentials};
 
 pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
@@ -52,6 +52,23 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
         Ok(Found::Folder) => Box::pin(list(ask.request, &root.folder, reading, &asked)).await,
         Err(error) => Ok(reading.transfer.end(Err(why_not(error)))?),
     }
+}
+
+/// A file of the caller's own that is kept ready, if it is known who they are.
+pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &Called<'_>) -> Option<Answer> {
+    let path = called.path.strip_prefix(b"/files")?;
+    let is_read = matches!(request.method(), Method::Get | Method::Head);
+    if !is_read || !path.starts_with(b"/") || path.ends_with(b"/") || digests::are_wanted(request) {
+        return None;
+    }
+    let caller = credentials::at_hand(web, request)?;
+    let place = Place::own(Path::parse(path).ok()?);
+    let Files::Here { folder, edition } = web.operations.read_at_hand(&caller, &place)? else { return None };
+    let root = Root { folder, edition: Some(edition) };
+    let found = site::at_hand(request, &root, place.path.as_bytes(), Manner::Private)?;
+    let transfer = web.operations.reads_at_hand(&caller, &place);
+    let answer = site::send(request, found);
+    Some(recorded(request, answer, transfer))
 }
 
 pub(super) fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {

@@ -1,8 +1,11 @@
 //! Changes through the server itself: seen at the next request, though the hot set would keep for ever.
 
-use plimsoll_tests::accounts::settings;
+use plimsoll_auth::Permissions;
+use plimsoll_tests::accounts::{PASSWORD, settings};
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{Ftp, FtpClient, Person, Scenario, Scene, behaviours};
+use plimsoll_tests::{Answer, Ftp, FtpClient, Person, Scenario, Scene, behaviours};
+
+use serde_json::json;
 
 use super::FOR_EVER;
 
@@ -97,7 +100,73 @@ async fn a_share_that_has_ended_is_over_however_hot_the_file_is(scene: Scene) {
     }
 }
 
+async fn what_is_at_hand_is_answered_as_what_is_looked_up(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    // One that is kept as bytes, and one that is kept open.
+    for size in [1_000, 33_000] {
+        let bytes = noise(7, size);
+        alice.put("/files/a%20b", &bytes).await;
+        heat(&mut alice, "/files/a%20b", &bytes).await;
+        let tag = alice.get("/files/a%20b").await.field("ETag").expect("a tag").to_owned();
+        let targets = ["/files/a%20b", "/files//a%20b?x", "/files/a%20b/", "/files/a%20c", "/files/../a%20b"];
+        let fields = [
+            "Range: bytes=10-19\r\n",
+            "Range: bytes=9999999-\r\n",
+            &format!("If-None-Match: {tag}\r\n"),
+            "If-Match: \"x\"\r\n",
+            "Want-Repr-Digest: sha-256=1\r\n",
+            "Accept-Encoding: br\r\n",
+            &alice.field(),
+        ];
+        let of_one = |target: &'static str| fields.iter().map(move |fields| (target, *fields));
+        for (target, fields) in targets.map(|target| (target, "")).into_iter().chain(of_one(targets[0])) {
+            for method in ["GET", "HEAD"] {
+                // Nobody has shown who they are on a new connection.
+                let (fields, mut new) = (format!("{}{fields}", alice.field()), scene.connect().await);
+                let looked_up = new.ask(method, target, &fields, "").await;
+                let at_hand = alice.client.ask(method, target, &fields, "").await;
+                let context = format!("{method} {target} {fields}");
+                assert_eq!(at_hand.status, looked_up.status, "{context}");
+                assert!(at_hand.body == looked_up.body, "{context}");
+                let without_date = |answer: &Answer| {
+                    let of_answer = answer.fields.iter().filter(|(name, _)| name != "Date");
+                    of_answer.cloned().collect::<Vec<_>>()
+                };
+                assert_eq!(without_date(&at_hand), without_date(&looked_up), "{context}");
+            }
+        }
+    }
+}
+
+async fn what_is_at_hand_is_for_whoever_shows_that_they_may(scene: Scene) {
+    let (mut alice, bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
+    alice.put("/files/a", b"hers").await;
+    heat(&mut alice, "/files/a", b"hers").await;
+    // On her connection, with what she shows, and with what others do.
+    assert_eq!(alice.client.get("/files/a").await.status, 401);
+    assert_eq!(alice.client.get_with("/files/a", &bob.field()).await.status, 404);
+    assert_eq!(alice.client.get_with("/files/a", "Authorization: Bearer x\r\n").await.status, 401);
+    heat(&mut alice, "/files/a", b"hers").await;
+    let auth = &scene.accounts().auth;
+    let may_all = Permissions::default();
+    auth.set_permissions(&scene.io, "alice", Permissions { read: false, ..may_all }).await.unwrap();
+    assert_eq!(alice.get("/files/a").await.status, 403);
+    auth.set_permissions(&scene.io, "alice", may_all).await.unwrap();
+    heat(&mut alice, "/files/a", b"hers").await;
+    auth.set_enabled(&scene.io, "alice", false).await.unwrap();
+    assert_eq!(alice.get("/files/a").await.status, 401);
+    auth.set_enabled(&scene.io, "alice", true).await.unwrap();
+    let mut alice = Person { client: alice.client, ..Person::again(&scene, "alice").await };
+    heat(&mut alice, "/files/a", b"hers").await;
+    alice.send("PUT", "/api/password", &json!({ "old": PASSWORD, "new": "another horse" })).await;
+    heat(&mut alice, "/files/a", b"hers").await;
+    assert_eq!(alice.delete("/api/sessions/current").await.status, 204);
+    assert_eq!(alice.get("/files/a").await.status, 401);
+}
+
 behaviours!(scenario and apart;
+    what_is_at_hand_is_answered_as_what_is_looked_up,
+    what_is_at_hand_is_for_whoever_shows_that_they_may,
     what_is_put_moved_copied_and_removed_is_seen_at_once,
     what_is_in_a_folder_goes_where_that_goes,
     what_ftp_changes_http_sees,

@@ -9,7 +9,6 @@
 //! the set's time, and no change of a home that was confirmed is missed ([`Edition`]); files that nobody
 //! asks for are closed, so that one that was removed gives its space back.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -224,22 +223,21 @@ impl HotSet {
         }
     }
 
-    /// What is kept of it, however old.
-    pub(super) fn get(&self, wanted: &Wanted<'_>) -> Option<Arc<Entry>> {
-        self.cache.as_ref()?.get(wanted)
+    /// What is kept of it, if that can be sent as it is.
+    pub(super) fn good(&self, wanted: &Wanted<'_>, edition: Edition, io: &Io) -> Option<FoundFile> {
+        let entry = self.cache.as_ref()?.get(wanted)?;
+        if !entry.is_fresh(edition, io.now(), self.settings.time) || !entry.is_as_it_was(io) {
+            return None;
+        }
+        let found = entry.found()?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(found)
     }
 
-    /// Whether an entry can be sent as it is; counts the answer.
-    pub(super) async fn is_good(&self, entry: Option<&Entry>, edition: Edition, io: &Io) -> bool {
-        let is_good = match entry {
-            Some(entry) => {
-                entry.is_fresh(edition, io.now(), self.settings.time) && entry.is_as_it_was(io).await
-            }
-            None => false,
-        };
-        let count = if is_good { &self.hits } else { &self.misses };
-        count.fetch_add(1, Ordering::Relaxed);
-        is_good
+    /// Whether anything is kept of what is to be looked up now, however old; counts the lookup.
+    pub(super) fn misses(&self, wanted: &Wanted<'_>) -> bool {
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        self.cache.as_ref().is_some_and(|cache| cache.contains_key(wanted))
     }
 
     /// Keeps what a lookup that began at `before` has found.
@@ -280,11 +278,9 @@ impl Entry {
 
     /// Whether an open file is what it was: it may have been written to, and its length and its tag go with
     /// its bytes. (It is asked of the descriptor: that waits for nothing.)
-    async fn is_as_it_was(&self, io: &Io) -> bool {
+    fn is_as_it_was(&self, io: &Io) -> bool {
         let Held::File(file) = &self.body else { return true };
-        let file = file.clone();
-        let stat: io::Result<Stat> = io.files(move |fs| fs.stat(&file)).await;
-        stat.is_ok_and(|stat| stat == self.stat)
+        matches!(io.files_at_hand(|fs| fs.stat(file)), Some(Ok(stat)) if stat == self.stat)
     }
 
     /// The file, to be sent.

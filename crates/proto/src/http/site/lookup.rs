@@ -75,18 +75,15 @@ pub(super) const INDEX: &[u8] = b"index.html";
 /// # Errors
 /// What the system says; [`io::ErrorKind::NotFound`] also for what is not of the kind that is meant.
 pub async fn look_up(request: &Request<'_>, root: &Root, name: &[u8], manner: Manner) -> io::Result<Found> {
-    let encodings = Encodings::accepted(request.field(Field::AcceptEncoding).filter(|_| manner.is_site()));
+    let encodings = accepted(request, manner);
     let Some(edition) = root.edition.filter(|_| request.hot.is_on()) else {
         return ask(request.io, root, name, manner, encodings, false).await;
     };
     let wanted = Wanted::new(edition, name, manner, encodings);
-    let known = request.hot.get(&wanted);
-    if request.hot.is_good(known.as_deref(), edition, request.io).await
-        && let Some(found) = known.as_ref().and_then(|entry| entry.found())
-    {
+    if let Some(found) = request.hot.good(&wanted, edition, request.io) {
         return Ok(Found::File(found));
     }
-    let (is_known, before) = (known.is_some(), Before::new(edition, request.io));
+    let (is_known, before) = (request.hot.misses(&wanted), Before::new(edition, request.io));
     let found = ask(request.io, root, name, manner, encodings, is_known).await;
     match &found {
         Ok(Found::File(file)) => request.hot.keep(&wanted, &before, file),
@@ -94,6 +91,18 @@ pub async fn look_up(request: &Request<'_>, root: &Root, name: &[u8], manner: Ma
         _ => {}
     }
     found
+}
+
+/// The file of this name below `root`, if it is kept ready.
+pub fn at_hand(request: &Request<'_>, root: &Root, name: &[u8], manner: Manner) -> Option<FoundFile> {
+    let edition = root.edition?;
+    let wanted = Wanted::new(edition, name, manner, accepted(request, manner));
+    request.hot.good(&wanted, edition, request.io)
+}
+
+/// The encodings that may be sent.
+fn accepted(request: &Request<'_>, manner: Manner) -> Encodings {
+    Encodings::accepted(request.field(Field::AcceptEncoding).filter(|_| manner.is_site()))
 }
 
 async fn ask(

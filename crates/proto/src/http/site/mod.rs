@@ -29,7 +29,7 @@ pub use self::file::send;
 pub use self::folder::{list, list_entries, listed, redirect};
 pub use self::hot::{HotFigures, HotSet, HotSettings};
 pub use self::listing::rfc3339;
-pub use self::lookup::{Found, FoundFile, look_up};
+pub use self::lookup::{Found, FoundFile, at_hand, look_up};
 pub use self::manner::Manner;
 pub use self::prefetch::{Candidate, Count, Prefetched, candidates};
 use super::answer::{Answer, Body};
