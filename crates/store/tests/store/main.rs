@@ -51,6 +51,12 @@ impl Scene {
         names(&self.host, &format!("{DATA}/accounts/alice/pending"))
     }
 
+    /// What is in the only file of alice's pending folder.
+    fn pending_bytes(&self) -> Option<Vec<u8>> {
+        let [name] = &self.pending()[..] else { return None };
+        contents(&self.host, &format!("{DATA}/accounts/alice/pending/{name}"))
+    }
+
     /// Lets everything that was handed over be done.
     async fn settle(&self) {
         self.io.sleep(Duration::from_secs(1)).await;

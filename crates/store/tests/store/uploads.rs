@@ -1,6 +1,9 @@
 //! Uploads that come in one go.
 
+use std::pin::pin;
+
 use plimsoll_io::sim::Call;
+use plimsoll_store::limits::HELD_TIME;
 use plimsoll_store::{Algorithm, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
@@ -51,6 +54,23 @@ fn what_is_broken_off_leaves_nothing() {
         assert!(scene.pending().is_empty());
         assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
         scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn what_came_fast_is_written_while_its_sender_says_nothing_more() {
+    with_home(|scene| async move {
+        let mut upload = scene.home.upload(&scene.io, any("a"), Expected::default()).await.unwrap();
+        send(&mut upload, &bytes(LARGE), 20_000).await.unwrap();
+        assert!(scene.pending().is_empty(), "it is held");
+        let at_once = pin!(scene.io.sleep(HELD_TIME / 2));
+        upload.meanwhile(at_once).await.unwrap();
+        assert!(scene.pending().is_empty(), "more may come at any moment");
+        let late = pin!(scene.io.sleep(4 * HELD_TIME));
+        upload.meanwhile(late).await.unwrap();
+        assert_eq!(scene.pending_bytes(), Some(bytes(LARGE)));
+        upload.commit().await.unwrap();
+        assert_eq!(scene.contents("a"), Some(bytes(LARGE)));
     });
 }
 
