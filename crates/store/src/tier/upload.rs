@@ -99,8 +99,8 @@ impl Upload {
     }
 
     /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
-    /// written and synced by the commit; where nothing is synced, so is all of it. A store elsewhere is told
-    /// to, and not waited for.
+    /// written and synced by the commit; where nothing is synced and others upload, too, so is all of it. A
+    /// store elsewhere is told to, and not waited for.
     ///
     /// # Errors
     /// As [`Upload::write`].

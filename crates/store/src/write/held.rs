@@ -90,6 +90,12 @@ impl Held {
         self.lock().bytes
     }
 
+    /// Whether more than one receive is held here, and nowhere else.
+    pub(super) fn is_alone(&self) -> bool {
+        let charge = &self.lock().charge;
+        charge.bytes > 0 && charge.together.0.load(Ordering::Relaxed) == charge.bytes
+    }
+
     fn lock(&self) -> MutexGuard<'_, Holding> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,6 +204,20 @@ mod tests {
             blocks += 1;
         }
         assert!(together.0.load(Ordering::Relaxed) >= blocks * 4 * GATHERED_BYTES);
+    }
+
+    #[test]
+    fn an_upload_is_alone_while_no_other_holds_more_than_one_receive() {
+        let together = Arc::<HeldTogether>::default();
+        let (one, other) = (Held::new(together.clone()), Held::new(together));
+        let push = |held: &Held| held.push(piece(HELD_BYTES_MAX), Instant::default(), Quota::default());
+        assert!(!one.is_alone(), "nothing is held");
+        push(&one);
+        assert!(one.is_alone());
+        push(&other);
+        assert!(!one.is_alone());
+        drop(other.take());
+        assert!(one.is_alone());
     }
 
     #[test]

@@ -187,13 +187,13 @@ impl Upload {
     }
 
     /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
-    /// written and synced by the commit; where nothing is synced, so is all of it.
+    /// written and synced by the commit; where nothing is synced and others upload, too, so is all of it.
     ///
     /// # Errors
     /// As [`Upload::write_all`].
     pub(crate) async fn prepare(&mut self) -> Result<()> {
-        if !self.is_synced {
-            // There is nothing to wait for: the commit writes what is left by the way.
+        if !self.is_synced && !self.held.is_alone() {
+            // Nothing is waited for but a thread that has enough to do: the commit writes what is left.
             return Ok(());
         }
         let prepared =
