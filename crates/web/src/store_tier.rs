@@ -128,11 +128,15 @@ async fn receive_all(
 ) -> Result<Result<(Upload, Ending), Error>, Refusal> {
     let (mut frames, mut ending) = (Frames::default(), None);
     loop {
-        let lease = match upload.meanwhile(pin!(request.body.recv())).await {
-            Ok(Ok(Some(lease))) => lease,
-            Ok(Ok(None)) => break,
-            Ok(Err(broken)) => return Err(broken.into()),
-            Err(error) => return Ok(Err(error)),
+        let come = upload.soon(pin!(request.body.recv())).await;
+        let lease = match come {
+            Some(Ok(Some(lease))) => lease,
+            Some(Ok(None)) => break,
+            Some(Err(broken)) => return Err(broken.into()),
+            None => match request.body.telling(STORE_TELLS_EVERY, upload.write_held()).await {
+                Ok(()) => continue,
+                Err(error) => return Ok(Err(error)),
+            },
         };
         let come = frames.read(lease).map_err(|_| Refusal::bad("The body is not in frames."))?;
         for frame in come {

@@ -90,6 +90,8 @@ fn an_idle_server_ends_without_waiting(kind: Kind) {
     }
     // The system may keep those who say nothing for a moment.
     until("all are here", || server.status()["load"]["connections_open"].as_u64() > Some(20));
+    // Who has only just come, and has not spoken, is not waited for either.
+    let _silent = server.visit();
     server.signal(Signal::TERM);
     assert_eq!(server.ends_within(AT_ONCE).code(), Some(0), "{}", server.stderr());
     for visitor in &mut idle {

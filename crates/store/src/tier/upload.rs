@@ -98,6 +98,26 @@ impl Upload {
         }
     }
 
+    /// Waits for what comes next; for no more than a moment while something is held: then it is to be
+    /// [written](Upload::write_held), and to be waited for again.
+    pub async fn soon<F: Future>(&self, next: Pin<&mut F>) -> Option<F::Output> {
+        match &self.0 {
+            Way::Here(upload) => upload.soon(next).await,
+            Way::Apart(_) => Some(next.await),
+        }
+    }
+
+    /// Writes what is held.
+    ///
+    /// # Errors
+    /// As [`Upload::write`].
+    pub async fn write_held(&self) -> Result<()> {
+        match &self.0 {
+            Way::Here(upload) => upload.write_held().await,
+            Way::Apart(_) => Ok(()),
+        }
+    }
+
     /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
     /// written and synced by the commit; where nothing is synced and others upload, too, so is all of it. A
     /// store elsewhere is told to, and not waited for.

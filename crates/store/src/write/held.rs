@@ -90,7 +90,7 @@ impl Held {
         self.lock().bytes
     }
 
-    /// Whether more than one receive is held here, and nowhere else.
+    /// Whether as much as a receive is held here, and nowhere else.
     pub(super) fn is_alone(&self) -> bool {
         let charge = &self.lock().charge;
         charge.bytes > 0 && charge.together.0.load(Ordering::Relaxed) == charge.bytes
@@ -109,11 +109,11 @@ impl Holding {
     }
 
     fn is_due(&mut self, now: Instant) -> bool {
-        if self.bytes < HELD_BYTES_MAX {
+        let memory = self.pieces.iter().map(Detached::capacity).sum::<usize>() + self.small.capacity();
+        if memory < HELD_BYTES_MAX {
             return false;
         }
         let is_fast = self.since.is_none_or(|since| now - since < HELD_TIME);
-        let memory = self.pieces.iter().map(Detached::capacity).sum::<usize>() + self.small.capacity();
         !(is_fast && self.bytes < HELD_FAST_BYTES_MAX && self.charge.is_let(memory))
     }
 }

@@ -167,22 +167,33 @@ impl Upload {
     }
 
     /// Waits for what comes next. If it is long in coming, what is held is written meanwhile: a sender who
-    /// stops takes no memory, and whoever kills the server takes no more than the last moment's bytes.
+    /// stops takes no memory, and what they have sent is in the file.
     ///
     /// # Errors
     /// As [`Upload::write_all`].
     pub(crate) async fn meanwhile<F: Future>(&mut self, mut next: Pin<&mut F>) -> Result<F::Output> {
-        if self.held.bytes() >= GATHERED_BYTES {
-            self.pause.after(HELD_TIME);
-            if let Ok(come) = self.pause.within(next.as_mut()).await {
-                return Ok(come);
-            }
-            self.write_held().await?;
+        if let Some(come) = self.soon(next.as_mut()).await {
+            return Ok(come);
         }
+        self.write_held().await?;
         Ok(next.await)
     }
 
-    async fn write_held(&self) -> Result<()> {
+    /// Waits for what comes next; for no more than a moment while something is held that is to be written
+    /// then.
+    pub(crate) async fn soon<F: Future>(&self, next: Pin<&mut F>) -> Option<F::Output> {
+        if self.held.bytes() < GATHERED_BYTES {
+            return Some(next.await);
+        }
+        self.pause.after(HELD_TIME);
+        self.pause.within(next).await.ok()
+    }
+
+    /// Writes what is held.
+    ///
+    /// # Errors
+    /// As [`Upload::write_all`].
+    pub(crate) async fn write_held(&self) -> Result<()> {
         self.work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.write(fs)).await
     }
 

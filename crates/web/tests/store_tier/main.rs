@@ -19,7 +19,7 @@ use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
 use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
 use plimsoll_store::apart::{Contents, FILES, Place, QUESTIONS, Wanted};
-use plimsoll_store::limits::{STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
+use plimsoll_store::limits::{HELD_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
 use plimsoll_store::{
     Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Settings, Store, Terms, What,
 };
@@ -218,6 +218,23 @@ fn a_store_whose_disk_takes_long_is_waited_for() {
         }
         assert_eq!(left.home.usage(&left.io).await.unwrap().files, 2);
         assert!(left.io.now() > begun + 4 * STORE_SILENT_TIME, "it did take long");
+    });
+}
+
+#[test]
+fn a_store_whose_disk_takes_long_while_a_client_pauses_is_waited_for() {
+    let slow = || Faults { offload_delay_max: 4 * STORE_SILENT_TIME, ..Faults::none() };
+    run_with(5, slow, async |[left, _], _, _| {
+        let Front { home, io } = &left;
+        let terms = Terms { to: path("a"), condition: Condition::none(), quota: Quota::default() };
+        let mut upload = home.upload(io, terms, Expected::default()).await.unwrap();
+        let sent = noise(1, 300_000);
+        for part in sent.chunks(100_000) {
+            upload.write(Lease::owned(part.to_vec()).detach()).await.unwrap();
+            io.sleep(2 * HELD_TIME).await;
+        }
+        upload.commit().await.unwrap();
+        assert_eq!(left.get("a").await.unwrap(), sent);
     });
 }
 
