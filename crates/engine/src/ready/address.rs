@@ -223,6 +223,17 @@ mod tests {
     }
 
     #[test]
+    fn over_a_network_nobody_has_to_speak_to_be_accepted() {
+        let bound = bind(&"0.0.0.0:0".parse().unwrap()).unwrap().client_speaks_first();
+        bound.defer();
+        let Address::Ip(at) = bound.address() else { panic!("{bound:?}") };
+        let _silent = std::net::TcpStream::connect(("127.0.0.1", at.port())).unwrap();
+        // Less than the time after which the silent are accepted anyway.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(rustix::net::accept(&bound.fd).is_ok());
+    }
+
+    #[test]
     fn nothing_is_paced_on_loopback_and_what_an_operator_chose_else_stays() {
         let fd = socket_with(AddressFamily::INET, SocketType::STREAM, NEW, None).unwrap();
         // Every kernel has reno; not every kernel has the other.

@@ -119,7 +119,7 @@ impl Holding {
 }
 
 impl Charge {
-    /// Charges so many bytes, if there is room for them.
+    /// Charges so many bytes, which are taken already. Whether there was room for them.
     fn is_let(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let before = self.together.0.fetch_add(more, Ordering::Relaxed);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_is_alone_while_no_other_holds_more_than_one_receive() {
+    fn an_upload_is_alone_while_no_other_holds_as_much_as_a_receive() {
         let together = Arc::<HeldTogether>::default();
         let (one, other) = (Held::new(together.clone()), Held::new(together));
         let push = |held: &Held| held.push(piece(HELD_BYTES_MAX), Instant::default(), Quota::default());
