@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::notifier::Notifier;
 use crate::offload::Offload;
+use crate::scheduling::wake_on_time;
 use crate::sockets::{Sockets, Wait};
 
 /// What a connection has that others may wait for, where a thread serves one at a time.
@@ -77,6 +78,7 @@ impl Driver {
 
     /// Makes this thread the driver's own; without it, every wake goes the long way round.
     pub(crate) fn enter(&self) -> Entered {
+        wake_on_time();
         self.clock.tick();
         self.executor.enter()
     }

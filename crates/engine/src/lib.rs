@@ -7,7 +7,7 @@
 //!
 //! It is not a runtime for others' code and knows no protocol. What must hold: every engine keeps the
 //! contract of `plimsoll_io` alike; `unsafe` may stand in this crate, each block with its reason, and only
-//! `ring`, the fork and the shared page have any.
+//! `ring`, the fork, the shared page and two calls that the system takes a pointer for have any.
 
 mod block_on;
 mod clock;
@@ -20,6 +20,7 @@ mod offload;
 mod page;
 mod ready;
 mod ring;
+mod scheduling;
 pub mod serve;
 mod sockets;
 

@@ -3,8 +3,11 @@
 //! They are not settings; what an operator may set is in [`crate::Plan`]. What must hold: whatever can
 //! queue, grow or be tried again has a number here.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
+/// How much later than asked the system may wake a thread that serves connections, in nanoseconds.
+pub const TIMER_SLACK_NANOSECONDS: NonZeroU64 = NonZeroU64::new(5_000).unwrap();
 /// Events taken from the kernel in one wait.
 pub const EVENTS_MAX: usize = 512;
 /// Connections that a listener hands out in one turn.

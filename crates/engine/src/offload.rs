@@ -15,6 +15,7 @@ use crate::limits::{
     CHORE_JOBS_MAX, CHORE_THREADS, DIRECTORY_JOBS_MAX, DIRECTORY_THREADS, FILE_JOBS_MAX, FILE_THREADS,
     LISTING_JOBS_MAX, LISTING_THREADS, PASSWORD_JOBS_PER_THREAD_MAX, WRITE_JOBS_MAX, WRITE_THREADS,
 };
+use crate::scheduling::begin_after_others;
 
 /// Where a thread's blocking work is done.
 #[derive(Clone)]
@@ -118,7 +119,10 @@ impl Pool {
         let shared = Arc::new(Shared { queue: Mutex::default(), more: Condvar::new(), jobs_max });
         for _ in 0..threads {
             let shared = Arc::clone(&shared);
-            std::thread::Builder::new().name(name.to_owned()).spawn(move || shared.work())?;
+            std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+                begin_after_others();
+                shared.work();
+            })?;
         }
         Ok(Arc::new(Pool { shared }))
     }
