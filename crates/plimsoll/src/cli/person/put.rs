@@ -122,6 +122,11 @@ impl Put {
             [first] if first == "-" => {
                 return Err(WrongUsage("standard input needs a name: plimsoll put - PATH".to_owned()));
             }
+            // Standard input goes alone: what follows it can only be its place.
+            [first, last] if first == "-" => {
+                files.pop();
+                Place::parse(last)?
+            }
             [.., before, last] if is_place(before, last, self.recursive) => {
                 files.pop();
                 Place::parse(last)?
