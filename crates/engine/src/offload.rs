@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_io::{Fs, Job, NotDone, Work};
 
-use crate::files::{AtHand, SystemFs};
+use crate::files::{AtHand, FreesLater, SystemFs, free_now};
 use crate::limits::{
     CHORE_JOBS_MAX, CHORE_THREADS, DIRECTORY_JOBS_MAX, DIRECTORY_THREADS, FILE_JOBS_MAX, FILE_THREADS,
     LISTING_JOBS_MAX, LISTING_THREADS, PASSWORD_JOBS_PER_THREAD_MAX, WRITE_JOBS_MAX, WRITE_THREADS,
@@ -152,8 +152,10 @@ impl Shared {
     }
 
     fn work(&self) {
+        let _frees = FreesLater::begin();
         while let Some(job) = self.next() {
             run(job);
+            free_now();
         }
     }
 

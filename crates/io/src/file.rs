@@ -231,6 +231,12 @@ pub trait Fs: Send + Sync {
     /// [`io::ErrorKind::StorageFull`] or [`io::ErrorKind::QuotaExceeded`] if there is no room.
     fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
+    /// Has what has a name, which is about to be replaced, freed after whoever asked for this work has their
+    /// answer. Where that cannot be, it is freed when it is replaced.
+    fn free_later(&self, folder: &File, name: &[u8]) {
+        let _ = (folder, name);
+    }
+
     /// Cuts or lengthens a file; new bytes are zero.
     ///
     /// # Errors

@@ -24,6 +24,8 @@ pub const HELD_TIME: Duration = Duration::from_millis(100);
 pub const HELD_TOGETHER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes below which a piece of an upload is copied to others, for the block that it came in is much larger.
 pub const GATHERED_BYTES: usize = 16 * 1024;
+/// Bytes of a file that is replaced whose blocks are freed after the answer, and outside of the home's lock.
+pub const FREED_LATER_BYTES: u64 = 64 * 1024;
 /// Bytes that are read at a time to compute a digest of what is written already.
 pub const DIGEST_CHUNK_BYTES: usize = 256 * 1024;
 /// Bytes of a file that are read for its digest before others have their turn: milliseconds, from memory.

@@ -5,6 +5,7 @@
 
 mod at_hand;
 mod copying;
+mod freeing;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use at_hand::AtHand;
+pub(crate) use freeing::{FreesLater, free_now};
 use plimsoll_io::{Entry, Existing, File, Fs, Handle, Space, Stat, check_name};
 use rustix::event::{Timespec, epoll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
@@ -132,6 +134,10 @@ impl Fs for SystemFs {
 
     fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
         writing::write_at(file, bytes, offset)
+    }
+
+    fn free_later(&self, folder: &File, name: &[u8]) {
+        freeing::later(folder, name);
     }
 
     fn set_len(&self, file: &File, len: u64) -> io::Result<()> {

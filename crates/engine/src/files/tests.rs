@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::copying::copy_by_hand;
 use super::reading::error_of;
 use super::writing::rename_without_flags;
-use super::{AtHand, SystemFs};
+use super::{AtHand, FreesLater, SystemFs, free_now};
 
 /// A folder with a file, a folder and an empty folder in it.
 fn folder() -> (tempfile::TempDir, File) {
@@ -21,6 +21,27 @@ fn folder() -> (tempfile::TempDir, File) {
     std::fs::create_dir(held.path().join("empty")).unwrap();
     let root = SystemFs.open_root(held.path()).unwrap();
     (held, root)
+}
+
+#[test]
+fn what_is_freed_later_is_held_until_then_by_threads_that_answer_others() {
+    let (held, root) = folder();
+    let is_held = || {
+        let opened = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let mut names = opened.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        names.any(|name| name == held.path().join("file"))
+    };
+    SystemFs.free_later(&root, b"file");
+    assert!(!is_held(), "nobody would close it");
+    let frees = FreesLater::begin();
+    SystemFs.free_later(&root, b"file");
+    assert!(is_held());
+    free_now();
+    assert!(!is_held());
+    SystemFs.free_later(&root, b"none");
+    SystemFs.free_later(&root, b"file");
+    drop(frees);
+    assert!(!is_held());
 }
 
 #[test]

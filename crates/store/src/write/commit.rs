@@ -11,6 +11,7 @@ use crate::apart::SaidStat;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::home::{Home, Place, State, weight};
+use crate::limits::FREED_LATER_BYTES;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 
@@ -74,6 +75,9 @@ impl Home {
         let more = Usage::file(whole.bytes);
         self.allows(fs, state, terms.quota, less, more)?;
         let Place { folder, name } = place;
+        if before.as_ref().is_some_and(|stat| stat.kind == FileKind::File && stat.size >= FREED_LATER_BYTES) {
+            fs.free_later(&folder, name);
+        }
         fs.rename(self.pending(), &whole.id.data_name(), &folder, name, Existing::Replaced)?;
         self.replaces(state, less, more);
         Ok((folder, Committed { created: before.is_none(), stat: fs.stat(whole.file)? }))
