@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::SystemTime;
 
 use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
@@ -193,6 +193,15 @@ impl Home {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// As [`Home::lock`], if nobody has it; whoever has it may be waiting for the disk.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        match self.0.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// As [`Home::lock`], to change what people see.
     pub(crate) fn change(&self) -> Change<'_> {
         Change { home: self, state: self.lock() }
@@ -259,6 +268,11 @@ impl Home {
     /// Leaves an upload's files to whoever changes the home next.
     pub(crate) fn abandon(&self, id: UploadId) {
         self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    }
+
+    /// Whether something is left to whoever comes next.
+    pub(crate) fn has_abandoned(&self) -> bool {
+        !self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Clears away what was left to whoever comes next.

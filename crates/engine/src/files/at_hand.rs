@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_io::{Entry, Existing, File, Fs, Space, Stat};
-use rustix::fs::ResolveFlags;
+use plimsoll_io::{Entry, Existing, File, Fs, Space, Stat, check_name};
+use rustix::fs::{OFlags, ResolveFlags};
 use rustix::io::ReadWriteFlags;
 
 use super::reading::{BENEATH, READ, is_of_memory, open_beneath, read_at, stat};
@@ -19,18 +19,22 @@ use crate::limits::READ_AHEAD_STEP_BYTES;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtHand;
 
+/// What was opened only if its way was in memory. Linux before 5.12 does not know how: then nothing is at
+/// hand.
+fn at_hand(opened: io::Result<File>) -> io::Result<File> {
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => io::ErrorKind::WouldBlock.into(),
+        _ => error,
+    })
+}
+
 impl Fs for AtHand {
     fn open_root(&self, _: &Path) -> io::Result<File> {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
     fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
-        let opened = open_beneath(root, name, READ, BENEATH | ResolveFlags::CACHED);
-        // Linux before 5.12 does not know the flag: then nothing is at hand.
-        opened.map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput => io::ErrorKind::WouldBlock.into(),
-            _ => error,
-        })
+        at_hand(open_beneath(root, name, READ, BENEATH | ResolveFlags::CACHED))
     }
 
     fn stat(&self, file: &File) -> io::Result<Stat> {
@@ -65,8 +69,15 @@ impl Fs for AtHand {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
-    fn stat_name(&self, _: &File, _: &[u8]) -> io::Result<Stat> {
-        Err(io::ErrorKind::WouldBlock.into())
+    fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat> {
+        check_name(name)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = at_hand(open_beneath(folder, name, flags, BENEATH | ResolveFlags::CACHED));
+        stat(&opened.map_err(|error| match error.kind() {
+            // Why it is not there is told by who may wait: the name may be too long for this file system.
+            io::ErrorKind::NotFound => io::ErrorKind::WouldBlock.into(),
+            _ => error,
+        })?)
     }
 
     fn create(&self, _: &File, _: &[u8]) -> io::Result<File> {

@@ -24,6 +24,21 @@ fn folder() -> (tempfile::TempDir, File) {
 }
 
 #[test]
+fn what_a_name_in_memory_stands_for_is_at_hand() {
+    let (held, root) = folder();
+    std::os::unix::fs::symlink("file", held.path().join("link")).unwrap();
+    for (name, kind) in [("file", FileKind::File), ("folder", FileKind::Folder), ("link", FileKind::Other)] {
+        let name = name.as_bytes();
+        let at_hand = AtHand.stat_name(&root, name).unwrap();
+        assert_eq!((at_hand.kind, at_hand), (kind, SystemFs.stat_name(&root, name).unwrap()));
+    }
+    assert_eq!(AtHand.stat_name(&root, b"none").unwrap_err().kind(), ErrorKind::WouldBlock);
+    for wrong in ["..", "folder/inner", ""] {
+        assert_eq!(AtHand.stat_name(&root, wrong.as_bytes()).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+}
+
+#[test]
 fn what_is_freed_later_is_held_until_then_by_threads_that_answer_others() {
     let (held, root) = folder();
     let is_held = || {
@@ -57,9 +72,8 @@ fn only_the_servers_account_may_read_what_is_made() {
 fn nothing_that_changes_a_file_is_at_hand() {
     let (held, root) = folder();
     let file = SystemFs.open_to_write(&root, b"file").unwrap();
-    let answers: [io::Result<()>; 13] = [
+    let answers: [io::Result<()>; 12] = [
         AtHand.names(&root, 9).map(drop),
-        AtHand.stat_name(&root, b"file").map(drop),
         AtHand.create(&root, b"new").map(drop),
         AtHand.open_to_write(&root, b"file").map(drop),
         AtHand.write_at(&file, b"x", 0).map(drop),

@@ -6,6 +6,7 @@
 //! changed last.
 
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
@@ -19,7 +20,7 @@ use super::record::About;
 use super::upload::{Slot, Upload};
 use super::written::{Offset, Stay, Written};
 use crate::error::{Error, Result};
-use crate::home::Home;
+use crate::home::{Home, State};
 use crate::path::Path;
 use crate::usage::Quota;
 
@@ -82,8 +83,14 @@ impl Home {
     pub(crate) async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         self.usage(io).await?;
         let asked = Asked { id: UploadId::draw(io), terms, from, keep, now: io.wall() };
+        let at_hand = io.files_at_hand(|fs| {
+            self.begin_at_hand(fs, &asked).ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        });
         let home = self.clone();
-        let begun = io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??;
+        let begun = match at_hand {
+            Some(begun) => begun?,
+            None => io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??,
+        };
         let mut upload = Upload::over(self, io, begun.terms, None, begun.at, begun.slot);
         if let Some(source) = begun.source {
             upload.copy_begin(self, source).await?;
@@ -113,7 +120,7 @@ impl Home {
             self.replaceable(fs, &asked.terms)?.1
         };
         match self.base(fs, &asked)? {
-            Base::Nothing => self.begin_empty(fs, asked, before),
+            Base::Nothing => self.begin_empty(fs, &asked, before),
             Base::Kept(id, at) => self.begin_again(fs, asked, id, at),
             Base::File(source, at) => self.begin_with(fs, asked, source, at),
         }
@@ -121,7 +128,7 @@ impl Home {
 
     /// What there is to begin with.
     fn base(&self, fs: &dyn Fs, asked: &Asked) -> Result<Base> {
-        if matches!(asked.from, Begin::Start | Begin::Offset(0)) {
+        if asked.begins_empty() {
             return Ok(Base::Nothing);
         }
         let source = self.source(fs, asked)?;
@@ -150,7 +157,7 @@ impl Home {
     /// The file that a reader of the path finds, if it is one.
     fn source(&self, fs: &dyn Fs, asked: &Asked) -> Result<Option<Source>> {
         let file = match fs.open_beneath(self.files(), asked.terms.to.as_bytes()) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
         let stat = fs.stat(&file)?;
@@ -168,26 +175,29 @@ impl Home {
         Ok(kept.filter(|kept| kept.created >= since).collect())
     }
 
-    fn begin_empty(&self, fs: &dyn Fs, asked: Asked, before: Option<Stat>) -> Result<Begun> {
-        let Asked { id, terms, keep, now, .. } = asked;
-        if keep {
-            self.discard_idle_at(fs, &terms.to);
+    fn begin_empty(&self, fs: &dyn Fs, asked: &Asked, before: Option<Stat>) -> Result<Begun> {
+        if asked.keep {
+            self.discard_idle_at(fs, &asked.terms.to);
         }
-        let claim = Claim::new(fs, self, id, &terms, 0)?;
-        let slot = if keep {
-            let about = About::new(terms.to.clone(), None, String::new(), later(now, before));
-            let by_path = about.by_path();
-            Written::new(claim, &[], Stay::Unrecorded(about)).shown(by_path)
-        } else {
-            Written::new(claim, &[], Stay::No).in_slot()
-        };
-        Ok(Begun { slot, terms, at: 0, source: None })
+        let claim = Claim::new(fs, self, asked.id, &asked.terms, 0)?;
+        Ok(asked.begun_with(claim, &mut self.lock(), before))
+    }
+
+    /// As [`Home::begin`], of an upload that begins with nothing, if nothing is to be waited for.
+    fn begin_at_hand(&self, fs: &dyn Fs, asked: &Asked) -> Option<Begun> {
+        if !asked.begins_empty() {
+            return None;
+        }
+        let mut state = self.try_lock()?;
+        let (claim, before) = Claim::at_hand(fs, self, &mut state, asked.id, &asked.terms, 0)?;
+        Some(asked.begun_with(claim, &mut state, before))
     }
 
     fn begin_again(&self, fs: &dyn Fs, asked: Asked, id: UploadId, at: u64) -> Result<Begun> {
         self.take_over(fs, id);
         let (written, about) = Written::open(fs, self, id, Offset::Cut(at), &[], asked.now)?;
-        Ok(Begun { slot: written.shown(about.by_path()), terms: asked.terms, at, source: None })
+        let slot = written.shown(&mut self.lock(), about.by_path());
+        Ok(Begun { slot, terms: asked.terms, at, source: None })
     }
 
     fn begin_with(&self, fs: &dyn Fs, asked: Asked, source: Source, at: u64) -> Result<Begun> {
@@ -195,6 +205,25 @@ impl Home {
         let claim = Claim::new(fs, self, asked.id, &terms, at)?;
         let slot = Written::new(claim, &[], Stay::No).in_slot();
         Ok(Begun { slot, terms, at, source: Some(source.file) })
+    }
+}
+
+impl Asked {
+    fn begins_empty(&self) -> bool {
+        matches!(self.from, Begin::Start | Begin::Offset(0))
+    }
+
+    /// Begins with nothing; `before` is there now.
+    fn begun_with(&self, claim: Claim, state: &mut State, before: Option<Stat>) -> Begun {
+        let slot = if self.keep {
+            let created = later(self.now, before);
+            let about = About::new(self.terms.to.clone(), None, String::new(), created);
+            let by_path = about.by_path();
+            Written::new(claim, &[], Stay::Unrecorded(about)).shown(state, by_path)
+        } else {
+            Written::new(claim, &[], Stay::No).in_slot()
+        };
+        Begun { slot, terms: self.terms.clone(), at: 0, source: None }
     }
 }
 

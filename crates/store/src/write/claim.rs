@@ -6,7 +6,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, Weak};
 
-use plimsoll_io::Fs;
+use plimsoll_io::{Fs, Stat};
 
 use super::commit::Terms;
 use super::id::UploadId;
@@ -33,6 +33,26 @@ impl Claim {
         let less = before.as_ref().map_or_else(Usage::default, weight);
         home.allows(fs, &state, terms.quota, less, Usage::file(bytes))?;
         Claim::room(home, &mut state, id, terms.quota, bytes)
+    }
+
+    /// As [`Claim::new`], with what is there now, if nothing is to be waited for: what the path stands for is
+    /// known, and nothing is to be cleared away first. Else nothing, and whoever asks goes the long way, also
+    /// to be told why not.
+    pub(super) fn at_hand(
+        fs: &dyn Fs,
+        home: &Home,
+        state: &mut State,
+        id: UploadId,
+        terms: &Terms,
+        bytes: u64,
+    ) -> Option<(Claim, Option<Stat>)> {
+        if home.has_abandoned() || state.uploads.values().any(|upcoming| !upcoming.in_use) {
+            return None;
+        }
+        let (_, before) = home.replaceable(fs, terms).ok()?;
+        let less = before.as_ref().map_or_else(Usage::default, weight);
+        home.allows(fs, state, terms.quota, less, Usage::file(bytes)).ok()?;
+        Some((Claim::room(home, state, id, terms.quota, bytes).ok()?, before))
     }
 
     /// Claims room for something new of `bytes`, whatever it is.
@@ -74,8 +94,13 @@ impl Claim {
     }
 
     /// The upload is found by its path, and the file that is written to by `slot`.
-    pub(super) fn show(&self, slot: Weak<Mutex<Option<Written>>>, by_path: Option<ByPath>) {
-        if let Some(upcoming) = self.home.lock().uploads.get_mut(&self.id) {
+    pub(super) fn show(
+        &self,
+        state: &mut State,
+        slot: Weak<Mutex<Option<Written>>>,
+        by_path: Option<ByPath>,
+    ) {
+        if let Some(upcoming) = state.uploads.get_mut(&self.id) {
             (upcoming.slot, upcoming.by_path) = (slot, by_path);
         }
     }

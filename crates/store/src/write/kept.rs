@@ -64,7 +64,7 @@ impl Home {
         match self.write_kept(fs, id, &about) {
             Ok(expires) => {
                 claim.keep();
-                claim.show(Weak::new(), about.by_path());
+                claim.show(&mut self.lock(), Weak::new(), about.by_path());
                 let About { to, bytes, created, .. } = about;
                 Ok(KeptUpload { id, to, bytes, offset: 0, created, expires })
             }

@@ -3,6 +3,7 @@
 //! It does not read from a connection. What must hold: bytes are written in the order they came; when it is
 //! dropped, a closure that is under way ends first, and then the upload is settled.
 
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -54,13 +55,24 @@ impl Home {
     pub(crate) async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
-        let (asked, now) = (terms.clone(), io.wall());
-        let claim = io.offload(Work::Writes, move |fs| {
-            // They hold room that is nobody's any more.
-            home.remove_expired(fs, now)?;
-            Claim::new(fs, &home, id, &asked, announced.unwrap_or(0))
+        let (bytes, asked, now) = (announced.unwrap_or(0), terms.clone(), io.wall());
+        let at_hand = io.files_at_hand(|fs| {
+            let claim =
+                self.try_lock().and_then(|mut state| Claim::at_hand(fs, self, &mut state, id, &terms, bytes));
+            claim.ok_or_else(|| io::ErrorKind::WouldBlock.into())
         });
-        let written = Written::new(claim.await??, &expected.digests, Stay::No);
+        let claim = match at_hand {
+            Some(claim) => claim?.0,
+            None => {
+                let claim = io.offload(Work::Writes, move |fs| {
+                    // They hold room that is nobody's any more.
+                    home.remove_expired(fs, now)?;
+                    Claim::new(fs, &home, id, &asked, bytes)
+                });
+                claim.await??
+            }
+        };
+        let written = Written::new(claim, &expected.digests, Stay::No);
         Ok(Upload::over(self, io, terms, announced, 0, written.in_slot()))
     }
 
@@ -87,7 +99,8 @@ impl Home {
             home.check_offset(fs, id, offset, now)?;
             home.take_over(fs, id);
             let (written, about) = Written::open(fs, &home, id, Offset::Exactly(offset), &digests, now)?;
-            Ok::<_, Error>((written.shown(about.by_path()), about))
+            let shown = written.shown(&mut home.lock(), about.by_path());
+            Ok::<_, Error>((shown, about))
         });
         let (slot, about) = opened.await??;
         let mut upload = Upload::over(self, io, terms(about.to, &about.condition), about.bytes, offset, slot);

@@ -16,7 +16,7 @@ use super::id::UploadId;
 use super::record::{About, Record};
 use super::upload::Slot;
 use crate::error::{Error, Result};
-use crate::home::{ByPath, Home};
+use crate::home::{ByPath, Home, State};
 use crate::limits::{KEPT_FROM_BYTES, UNSYNCED_BYTES_MAX};
 
 /// The file of an upload.
@@ -128,10 +128,10 @@ impl Written {
     }
 
     /// Puts it where who goes on with it finds it, and takes it over.
-    pub(super) fn shown(self, by_path: Option<ByPath>) -> (Slot, Held) {
+    pub(super) fn shown(self, state: &mut State, by_path: Option<ByPath>) -> (Slot, Held) {
         let (slot, held) = self.in_slot();
         if let Some(written) = &*slot.lock().unwrap_or_else(PoisonError::into_inner) {
-            written.claim.show(Arc::downgrade(&slot), by_path);
+            written.claim.show(state, Arc::downgrade(&slot), by_path);
         }
         (slot, held)
     }

@@ -114,7 +114,7 @@ impl Fs for View {
     }
 
     fn stat_name(&self, folder: &File, name: &[u8]) -> io::Result<Stat> {
-        self.may_block()?.stat_name(folder, name)
+        self.is_at_hand()?.stat_name(folder, name)
     }
 
     fn create(&self, folder: &File, name: &[u8]) -> io::Result<File> {
