@@ -90,13 +90,20 @@ pub const READ_AHEAD_STEP_BYTES: usize = 256 * 1024;
 pub const DIRECT_BLOCK_BYTES: usize = 4096;
 /// Bytes that are read at a time to have them in memory.
 pub const READ_AHEAD_CHUNK_BYTES: usize = 128 * 1024;
-/// Descriptors that are not for connections: listeners, logs, folders, the engine's own, pipes.
+/// Descriptors that are not for connections: listeners, logs, folders, the engine's own. Pipes, and one for
+/// each thread that writes, come on top.
 pub const DESCRIPTORS_RESERVED: u64 = 64;
-/// Pipes that a process has for bytes that go from one stream to another, two descriptors each; bytes that
-/// find none go through memory.
-pub const PIPES_MAX: u64 = 16;
+/// Pipes that a process has for bytes that go from one stream to another, or to a file, two descriptors each;
+/// bytes that find none go through memory.
+pub const PIPES_MAX: u64 = 32;
 /// Open files that a process may have for each of those pipes: with fewer, it has fewer pipes.
-pub const OPEN_FILES_PER_PIPE: u64 = 1_024;
+pub const OPEN_FILES_PER_PIPE: u64 = 512;
+
+/// How many pipes a process has that may have so many open files.
+pub fn pipes_of(open_files: u64) -> u64 {
+    PIPES_MAX.min(open_files / OPEN_FILES_PER_PIPE)
+}
+
 /// Bytes that a copy by hand holds in memory.
 pub const COPY_CHUNK_BYTES: usize = 128 * 1024;
 /// Operations that a ring's turn hands over together; more are handed over at once.

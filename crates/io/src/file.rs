@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::limits::NAME_BYTES_MAX;
+use crate::piped::Pipe;
 
 pub use in_memory::InMemory;
 
@@ -235,6 +236,15 @@ pub trait Fs: Send + Sync {
     /// answer. Where that cannot be, it is freed when it is replaced.
     fn free_later(&self, folder: &File, name: &[u8]) {
         let _ = (folder, name);
+    }
+
+    /// Writes up to `bytes` from a pipe that has as many, at `offset`; returns how many, which may be fewer.
+    ///
+    /// # Errors
+    /// As [`Fs::write_at`]. Which bytes have come out of the pipe is open then.
+    fn write_from(&self, file: &File, pipe: &Pipe, bytes: u64, offset: u64) -> io::Result<u64> {
+        let _ = (file, pipe, bytes, offset);
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Cuts or lengthens a file; new bytes are zero.

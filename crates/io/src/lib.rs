@@ -53,7 +53,7 @@ pub use io::Io;
 pub use lease::{Detached, Lease, POISON, Pool, poison};
 pub use listener::{Accept, Listener};
 pub use offload::NotDone;
-pub use piped::{Ends, Pipe, Piped, Pipes};
+pub use piped::{Filled, Pipe};
 pub use segment::{FileRange, Segment};
 pub use shelf::Shelf;
 pub use stop::{Notify, Stop};

@@ -25,9 +25,10 @@ pub const GATHER_SEGMENTS_MAX: usize = 16;
 /// How long an answer about files is waited for: a disk or a server of files that hangs holds nobody for
 /// ever.
 pub const FILES_TIME_MAX: Duration = Duration::from_secs(60);
-/// Empty pipes that a thread keeps for bytes that go from one stream to another.
-pub const PIPES_KEPT_MAX: usize = 8;
-/// How often bytes go through memory, after there was no pipe for them, before one is asked for again.
+/// Empty pipes that are kept for bytes that go from one stream to another, or to a file.
+pub const PIPES_KEPT_MAX: usize = 16;
+/// How often bytes go through memory, after the system had no pipe for them, before it is asked for one
+/// again.
 pub const PIPES_REFUSED_ASKS: u32 = 1_000;
 /// Bytes that a pipe has room for: as many as a Unix socket has.
 pub const PIPE_BYTES: usize = 1024 * 1024;

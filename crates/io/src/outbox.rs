@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::file::File;
-use crate::piped::Piped;
+use crate::piped::Pipe;
 use crate::segment::Segment;
 
 /// Segments on their way to a peer.
@@ -29,7 +29,7 @@ pub enum Front<'a> {
     /// A range of a file.
     File(&'a File, Range<u64>),
     /// Bytes in a pipe.
-    Piped(&'a Piped),
+    Piped(&'a Pipe),
 }
 
 impl Outbox {
@@ -56,7 +56,7 @@ impl Outbox {
     pub fn front(&self) -> Option<Front<'_>> {
         self.segments.front().map(|segment| match segment {
             Segment::File(part) => Front::File(&part.file, part.range.clone()),
-            Segment::Piped(piped) => Front::Piped(piped),
+            Segment::Piped(pipe) => Front::Piped(pipe),
             _ => Front::Bytes,
         })
     }
@@ -99,7 +99,7 @@ impl Outbox {
                 let step = left.min(front.len());
                 match front {
                     Segment::File(part) => part.range.start += step,
-                    Segment::Piped(piped) => piped.advance(step),
+                    Segment::Piped(pipe) => pipe.drained(step),
                     _ => {}
                 }
                 left -= step;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::file::File;
 use crate::lease::Lease;
-use crate::piped::Piped;
+use crate::piped::Pipe;
 
 /// A piece of what is to be sent, in the order in which it is pushed.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub enum Segment {
     /// A range of a file. Only where [`crate::Tx::takes_files`].
     File(FileRange),
     /// Bytes that were received and go on, and stay with the system. Only where [`crate::Tx::takes_piped`].
-    Piped(Piped),
+    Piped(Pipe),
 }
 
 /// `range` of `file`, in bytes. If the file ends before the range does, the connection is aborted: its
@@ -42,7 +42,7 @@ impl Segment {
     pub fn len(&self) -> u64 {
         match self {
             Segment::File(part) => part.range.end.saturating_sub(part.range.start),
-            Segment::Piped(piped) => piped.len(),
+            Segment::Piped(pipe) => pipe.bytes(),
             _ => self.bytes().len() as u64,
         }
     }

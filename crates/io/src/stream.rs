@@ -7,12 +7,13 @@
 use std::future::{pending, poll_fn};
 use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use crate::address::Address;
 use crate::combine::{Either, select};
 use crate::lease::Lease;
 use crate::limits::{LINGER_BYTES_MAX, PIPED_BYTES_MIN};
+use crate::piped::{Filled, Pipe};
 use crate::segment::Segment;
 use crate::transport::{Discarded, Peer, Transport, Want};
 
@@ -135,13 +136,41 @@ impl Rx {
     pub async fn recv_for(&mut self, to: &Tx, bytes_max: u64) -> io::Result<Option<Segment>> {
         poll_fn(|cx| {
             let is_worth_it = self.held.is_none() && bytes_max >= PIPED_BYTES_MIN;
-            if is_worth_it && to.transport.takes_piped() && self.transport.takes_piped() {
-                return self.transport.poll_recv_piped(cx, bytes_max).map_ok(|got| got.map(Segment::Piped));
+            if is_worth_it
+                && to.transport.takes_piped()
+                && let Some(pipe) = self.transport.pipe()
+            {
+                match ready!(self.transport.poll_recv_into(cx, &pipe, bytes_max)?) {
+                    Filled::Bytes(_) => return Poll::Ready(Ok(Some(Segment::Piped(pipe)))),
+                    Filled::End => return Poll::Ready(Ok(None)),
+                    Filled::Refused | Filled::Full => {}
+                }
             }
             let received = self.poll_recv(cx, Want::Body);
             received.map_ok(|lease| lease.map(|lease| Segment::Lease(self.up_to(lease, bytes_max))))
         })
         .await
+    }
+
+    /// An empty pipe to [receive into](Rx::poll_recv_into), where the system moves bytes into one, and has
+    /// one left.
+    pub fn pipe(&self) -> Option<Pipe> {
+        if self.held.is_none() { self.transport.pipe() } else { None }
+    }
+
+    /// Receives at most `bytes_max` bytes into a [pipe of this stream](Rx::pipe), behind what is in it. Who
+    /// is told to wait is woken as by any other receive.
+    ///
+    /// # Errors
+    /// As [`Rx::recv`].
+    pub fn poll_recv_into(
+        &self,
+        cx: &mut Context<'_>,
+        pipe: &Pipe,
+        bytes_max: u64,
+    ) -> Poll<io::Result<Filled>> {
+        debug_assert!(self.held.is_none(), "bytes that came before are not in the pipe");
+        self.transport.poll_recv_into(cx, pipe, bytes_max)
     }
 
     /// The first `bytes_max` bytes of a lease; what is behind them is received next.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use crate::address::Address;
 use crate::lease::Lease;
-use crate::piped::Piped;
+use crate::piped::{Filled, Pipe};
 use crate::segment::Segment;
 
 /// How much memory a receive is worth.
@@ -80,19 +80,23 @@ pub trait Transport {
         })
     }
 
-    /// Whether [`Transport::poll_recv_piped`] may be asked, and [`Segment::Piped`] be pushed: where the
-    /// system moves bytes from one stream to another by itself, and there is a pipe for them.
+    /// Whether [`Segment::Piped`] may be pushed: where the system moves bytes from one stream to another by
+    /// itself.
     fn takes_piped(&self) -> bool {
         false
     }
 
-    /// Receives up to `bytes_max` bytes that stay with the system, or `None` at the peer's end of sending.
-    /// Only where [`Transport::takes_piped`].
+    /// An empty pipe for [`Transport::poll_recv_into`], if the system moves bytes into one and has one left.
+    fn pipe(&self) -> Option<Pipe> {
+        None
+    }
+
+    /// Receives up to `bytes_max` bytes into a pipe, behind what is in it.
     ///
     /// # Errors
     /// As [`Transport::poll_recv`].
-    fn poll_recv_piped(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<io::Result<Option<Piped>>> {
-        let _ = (cx, bytes_max);
+    fn poll_recv_into(&self, cx: &mut Context<'_>, pipe: &Pipe, bytes_max: u64) -> Poll<io::Result<Filled>> {
+        let _ = (cx, pipe, bytes_max);
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 

@@ -5,11 +5,12 @@
 //! bytes that came.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
-use plimsoll_io::Detached;
+use plimsoll_io::{Detached, Pipe};
 use plimsoll_store::{
-    Algorithm, Begin, Committed, Completed, Condition, Expected, KeptUpload, NewUpload, Path, Terms, Upload,
-    UploadId,
+    Algorithm, Begin, Committed, Completed, Condition, Expected, Filling, KeptUpload, NewUpload, Path, Terms,
+    Upload, UploadId,
 };
 
 use crate::Operations;
@@ -257,6 +258,21 @@ impl Arriving {
     /// As [`Arriving::write`].
     pub async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<(), Error> {
         let written = self.upload.write_all(pieces).await;
+        self.transfer.moved(self.upload.bytes() - self.upload.begun_at());
+        Ok(written?)
+    }
+
+    /// As [`Upload::filling`].
+    pub fn filling(&self) -> Option<Filling> {
+        self.upload.filling()
+    }
+
+    /// As [`Upload::write_piped`].
+    ///
+    /// # Errors
+    /// As [`Upload::write`]; end it then with [`Arriving::fail`].
+    pub async fn write_piped(&mut self, pipe: Arc<Pipe>, bytes: u64) -> Result<(), Error> {
+        let written = self.upload.write_piped(pipe, bytes).await;
         self.transfer.moved(self.upload.bytes() - self.upload.begun_at());
         Ok(written?)
     }

@@ -3,6 +3,7 @@
 //! It is not the doctor. What must hold: the server uses what the system allows it, and no more; homes and
 //! files that are kept open leave the connections theirs.
 
+use plimsoll_engine::limits::{WRITE_THREADS, pipes_of};
 use plimsoll_engine::{Kind, ProcessBound, processes_max};
 use plimsoll_store::limits::HOMES_OPEN_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -15,9 +16,12 @@ const EACH_HOME: u64 = 2;
 /// of FTP may be one, for data (a listener, and then a stream).
 const EACH_FILE: u64 = 1;
 const EACH_DATA: u64 = 1;
+const EACH_PIPE: u64 = 2;
 /// Connections that a connection's process has to the program, to ask for accounts and files: for questions
 /// with a password and without, and to the files for a request and, over FTP, for a transfer.
 const EACH_ASKS: usize = 4;
+/// The part of all descriptors that threads may take which write, for files that they replace.
+const REPLACED_PART: u64 = 32;
 /// The part of all descriptors that homes may take.
 const HOMES_PART: u64 = 4;
 /// The part that files may take which are kept open because they are hot.
@@ -81,7 +85,9 @@ fn of_processes(config: &Config, limit: u64, processes: usize, bound: ProcessBou
 fn of_files(config: &Config, limit: u64) -> usize {
     let homes = if config.fixed.accounts { homes_max(limit) as u64 * EACH_HOME } else { 0 };
     let data = if config.fixed.ftp.is_empty() { 0 } else { EACH_DATA };
-    let left = limit - homes - hot_files_max(config, limit);
+    // What is replaced is held open for a moment; where none is left for that, it is not.
+    let replaced = (limit / REPLACED_PART).min(WRITE_THREADS as u64);
+    let left = limit - homes - hot_files_max(config, limit) - EACH_PIPE * pipes_of(limit) - replaced;
     config.fixed.engine.connections_max(left, EACH_FILE + data)
 }
 
@@ -102,6 +108,9 @@ pub(crate) fn at_desks(config: &Config) -> Config {
 mod tests {
     use super::*;
 
+    /// What is not for connections where 1,024 files may be open: also two pipes, and 32 files replaced.
+    const RESERVED: usize = 64 + 4 + 32;
+
     #[test]
     fn homes_take_a_quarter_and_never_more_than_they_need() {
         assert_eq!([128, 1_024, 1 << 20, u64::MAX].map(homes_max), [16, 128, 1_024, 1_024]);
@@ -110,10 +119,10 @@ mod tests {
     #[test]
     fn connections_have_what_homes_and_the_server_leave() {
         let with_homes = Config::of(&["--engine", "epoll"]);
-        assert_eq!(connections_max(&with_homes, 1_024), (1_024 - 256 - 128 - 64) / 2);
-        assert_eq!(connections_max(&with_homes, 1 << 20), ((1 << 20) - 2_048 - 1_024 - 64) / 2);
+        assert_eq!(connections_max(&with_homes, 1_024), (1_024 - 256 - 128 - RESERVED) / 2);
+        assert_eq!(connections_max(&with_homes, 1 << 20), ((1 << 20) - 2_048 - 1_024 - 64 - 64 - 32) / 2);
         let cold = Config::of(&["--engine", "epoll", "--hot-bytes", "0"]);
-        assert_eq!(connections_max(&cold, 1_024), (1_024 - 256 - 64) / 2);
+        assert_eq!(connections_max(&cold, 1_024), (1_024 - 256 - RESERVED) / 2);
     }
 
     /// The bound of a server of processes, of which the system would allow many.
@@ -124,7 +133,7 @@ mod tests {
 
     #[test]
     fn processes_have_their_own_and_ask_a_program_that_has_one_limit() {
-        assert_eq!(of_many_processes(&[], 1_024), ((1_024 - 256 - 128 - 64) / 2 / 4, Bound::Files));
+        assert_eq!(of_many_processes(&[], 1_024), ((1_024 - 256 - 128 - RESERVED) / 2 / 4, Bound::Files));
         let (many, engine) = (4_096, Bound::Processes(ProcessBound::Engine));
         assert_eq!(of_many_processes(&["--accounts", "false"], 1_024), (many, engine.clone()));
         assert_eq!(of_many_processes(&[], 1 << 20), (many, engine));
@@ -149,8 +158,8 @@ mod tests {
         for (engine, each) in [("epoll", 2), ("uring", 2), ("thread", 3)] {
             let max =
                 |more: &[&str]| connections_max(&Config::of(&[&["--engine", engine], more].concat()), 4_096);
-            assert_eq!(max(&[]), (4_096 - 1_024 - 512 - 64) / each);
-            assert_eq!(max(&["--ftp", ":2121"]), (4_096 - 1_024 - 512 - 64) / (each + 1));
+            assert_eq!(max(&[]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / each);
+            assert_eq!(max(&["--ftp", ":2121"]), (4_096 - 1_024 - 512 - 64 - 16 - 32) / (each + 1));
         }
     }
 }

@@ -38,4 +38,6 @@ pub use path::{BadPath, Path};
 pub use store::Settings;
 pub use tier::{End, Files, Home, Store, Upload};
 pub use usage::{Quota, Usage};
-pub use write::{Algorithm, Begin, Committed, Expected, FileDigest, KeptUpload, NewUpload, Terms, UploadId};
+pub use write::{
+    Algorithm, Begin, Committed, Expected, FileDigest, Filling, KeptUpload, NewUpload, Terms, UploadId,
+};

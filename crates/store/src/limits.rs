@@ -26,6 +26,11 @@ pub const HELD_TOGETHER_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const GATHERED_BYTES: usize = 16 * 1024;
 /// Bytes of a file that is replaced whose blocks are freed after the answer, and outside of the home's lock.
 pub const FREED_LATER_BYTES: u64 = 64 * 1024;
+/// Bytes of an upload that is alone that are worth another thread's while more comes.
+pub const AHEAD_BYTES: usize = 128 * 1024;
+/// Bytes of an upload after which more are received into a pipe, where they stay with the system until they
+/// are in the file: what is smaller is not worth one.
+pub const PIPED_FROM_BYTES: u64 = 64 * 1024;
 /// Bytes that are read at a time to compute a digest of what is written already.
 pub const DIGEST_CHUNK_BYTES: usize = 256 * 1024;
 /// Bytes of a file that are read for its digest before others have their turn: milliseconds, from memory.

@@ -112,6 +112,8 @@ fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: Kind) {
     let counted = server.visit().get("/metrics").unwrap();
     let counted = String::from_utf8(counted.body).unwrap();
     assert!(counted.contains("protocol=\"ftp\",operation=\"upload\""), "{counted}");
+    // A line is written when its answer has been sent, or soon after.
+    until("the download over HTTP has its line", || lines("xferlog").lines().count() == 2);
     std::fs::rename(folder.path().join("xferlog"), folder.path().join("xferlog.1")).unwrap();
     reload(&server, folder.path(), "", RELOADED);
     curl(&["-u", &who, "-o", "/dev/null", &url]).well();

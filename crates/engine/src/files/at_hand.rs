@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_io::{Entry, Existing, File, Fs, Space, Stat, check_name};
+use plimsoll_io::{Entry, Existing, File, Fs, Pipe, Space, Stat, check_name};
 use rustix::fs::{OFlags, ResolveFlags};
 use rustix::io::ReadWriteFlags;
 
@@ -89,6 +89,10 @@ impl Fs for AtHand {
     }
 
     fn write_at(&self, _: &File, _: &[u8], _: u64) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn write_from(&self, _: &File, _: &Pipe, _: u64, _: u64) -> io::Result<u64> {
         Err(io::ErrorKind::WouldBlock.into())
     }
 

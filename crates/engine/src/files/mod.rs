@@ -20,7 +20,7 @@ use std::time::Duration;
 
 pub(crate) use at_hand::AtHand;
 pub(crate) use freeing::{FreesLater, free_now};
-use plimsoll_io::{Entry, Existing, File, Fs, Handle, Space, Stat, check_name};
+use plimsoll_io::{Entry, Existing, File, Fs, Handle, Pipe, Space, Stat, check_name};
 use rustix::event::{Timespec, epoll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -138,6 +138,10 @@ impl Fs for SystemFs {
 
     fn free_later(&self, folder: &File, name: &[u8]) {
         freeing::later(folder, name);
+    }
+
+    fn write_from(&self, file: &File, pipe: &Pipe, bytes: u64, offset: u64) -> io::Result<u64> {
+        writing::write_from(file, pipe, bytes, offset)
     }
 
     fn set_len(&self, file: &File, len: u64) -> io::Result<()> {

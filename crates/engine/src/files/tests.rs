@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use plimsoll_io::{Existing, File, FileKind, Fs};
+use plimsoll_io::{Existing, File, FileKind, Fs, Handle, Pipe};
 
 use rustix::io::Errno;
 
@@ -23,6 +23,19 @@ fn folder() -> (tempfile::TempDir, File) {
     (held, root)
 }
 
+fn pipe() -> Pipe {
+    let make = || io::pipe().ok().map(|(source, sink)| (source.into(), sink.into()));
+    Pipe::open(usize::MAX, make).unwrap()
+}
+
+/// A pipe with bytes in it.
+fn pipe_with(bytes: &[u8]) -> Pipe {
+    let pipe = pipe();
+    assert_eq!(rustix::io::write(pipe.sink(), bytes).unwrap(), bytes.len());
+    pipe.filled(bytes.len() as u64);
+    pipe
+}
+
 #[test]
 fn what_a_name_in_memory_stands_for_is_at_hand() {
     let (held, root) = folder();
@@ -36,6 +49,30 @@ fn what_a_name_in_memory_stands_for_is_at_hand() {
     for wrong in ["..", "folder/inner", ""] {
         assert_eq!(AtHand.stat_name(&root, wrong.as_bytes()).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
+}
+
+#[test]
+fn bytes_go_from_a_pipe_into_a_file_and_no_more_than_were_asked_for() {
+    let (held, root) = folder();
+    let file = SystemFs.open_to_write(&root, b"file").unwrap();
+    let pipe = pipe_with(b"0123456789");
+    assert_eq!(SystemFs.write_from(&file, &pipe, 4, 2).unwrap(), 4);
+    assert_eq!(pipe.bytes(), 6);
+    assert_eq!(SystemFs.write_from(&file, &pipe, 6, 6).unwrap(), 6);
+    assert_eq!(pipe.bytes(), 0);
+    assert_eq!(std::fs::read(held.path().join("file")).unwrap(), b"te0123456789");
+}
+
+#[test]
+fn where_the_system_moves_nothing_from_a_pipe_into_a_file_it_is_copied() {
+    let (held, _root) = folder();
+    // "The target file is opened in append mode" is one of the reasons that splice(2) gives.
+    let append = std::fs::OpenOptions::new().append(true).open(held.path().join("file")).unwrap();
+    let file = File::new(Handle::Descriptor(append.into()));
+    let pipe = pipe_with(b"0123456789");
+    assert_eq!(SystemFs.write_from(&file, &pipe, 7, 4).unwrap(), 7);
+    assert_eq!(pipe.bytes(), 3);
+    assert_eq!(std::fs::read(held.path().join("file")).unwrap(), b"text0123456");
 }
 
 #[test]
@@ -72,8 +109,10 @@ fn only_the_servers_account_may_read_what_is_made() {
 fn nothing_that_changes_a_file_is_at_hand() {
     let (held, root) = folder();
     let file = SystemFs.open_to_write(&root, b"file").unwrap();
-    let answers: [io::Result<()>; 12] = [
+    let pipe = pipe();
+    let answers: [io::Result<()>; 13] = [
         AtHand.names(&root, 9).map(drop),
+        AtHand.write_from(&file, &pipe, 1, 0).map(drop),
         AtHand.create(&root, b"new").map(drop),
         AtHand.open_to_write(&root, b"file").map(drop),
         AtHand.write_at(&file, b"x", 0).map(drop),

@@ -7,14 +7,16 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use plimsoll_io::{Existing, File, FileKind, Handle, Space, check_name};
+use plimsoll_io::{Existing, File, FileKind, Handle, Pipe, Space, check_name};
 use rustix::fs::{
     AtFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT, fstatvfs, fsync, ftruncate,
     futimens, linkat, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
 };
-use rustix::io::{Errno, pwrite, retry_on_intr};
+use rustix::io::{Errno, pwrite, read, retry_on_intr};
+use rustix::pipe::{SpliceFlags, splice};
 
 use super::reading::{READ, error_of, stat};
+use crate::limits::COPY_CHUNK_BYTES;
 
 /// Only the server's account.
 const OWN_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -51,6 +53,32 @@ pub(super) fn open_to_write(folder: &File, name: &[u8]) -> io::Result<File> {
 pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     let fd = descriptor(file)?;
     Ok(retry_on_intr(|| pwrite(fd, bytes, offset))?)
+}
+
+/// Has the system move bytes from a pipe into a file; where it cannot, they go through memory.
+pub(super) fn write_from(file: &File, pipe: &Pipe, bytes: u64, offset: u64) -> io::Result<u64> {
+    let (fd, mut at) = (descriptor(file)?, offset);
+    let most = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let flags = SpliceFlags::empty();
+    let moved = match retry_on_intr(|| splice(pipe.source(), None, fd, Some(&mut at), most, flags)) {
+        Err(Errno::INVAL) => copy_from(file, pipe, most, offset)?,
+        moved => moved?,
+    } as u64;
+    pipe.drained(moved);
+    Ok(moved)
+}
+
+fn copy_from(file: &File, pipe: &Pipe, bytes_max: usize, offset: u64) -> io::Result<usize> {
+    let mut chunk = vec![0; bytes_max.min(COPY_CHUNK_BYTES)];
+    let came = retry_on_intr(|| read(pipe.source(), &mut chunk[..]))?;
+    let mut done = 0;
+    while done < came {
+        match write_at(file, &chunk[done..came], offset + done as u64)? {
+            0 => return Err(io::ErrorKind::StorageFull.into()),
+            count => done += count,
+        }
+    }
+    Ok(came)
 }
 
 pub(super) fn set_len(file: &File, len: u64) -> io::Result<()> {

@@ -11,8 +11,8 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_io::Pool;
 use plimsoll_io::limits::{BODY_BLOCK_BYTES, DISCARD_BYTES_MAX, HEAD_BLOCK_BYTES};
-use plimsoll_io::{Pipes, Pool};
 
 use super::hangup::Hangup;
 use super::listener::Accepting;
@@ -50,7 +50,7 @@ pub(crate) struct Reactor {
     turn: Cell<u64>,
     pub(super) heads: Rc<Pool>,
     pub(super) bodies: Rc<Pool>,
-    pub(super) pipes: Rc<Pipes>,
+    pub(super) pipes_max: usize,
     unread: RefCell<Vec<u8>>,
 }
 
@@ -75,7 +75,7 @@ impl Reactor {
             turn: Cell::new(0),
             heads: Pool::new(HEAD_BLOCK_BYTES),
             bodies: Pool::new(BODY_BLOCK_BYTES),
-            pipes: Pipes::new(pipes_max()),
+            pipes_max: pipes_max(),
             unread: RefCell::default(),
         }))
     }

@@ -15,8 +15,8 @@ use plimsoll_io::limits::{
     GATHER_SEGMENTS_MAX, PIPE_BYTES, TURN_RECEIVE_BYTES_MAX, TURN_RECEIVES_MAX, TURN_SEND_BYTES_MAX,
 };
 use plimsoll_io::outbox::{Front, Outbox};
-use plimsoll_io::{Address, Discarded, Ends, Lease, Peer, Piped, Segment, Transport, Want};
-use rustix::io::Errno;
+use plimsoll_io::{Address, Discarded, Filled, Lease, Peer, Pipe, Segment, Transport, Want};
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
 };
@@ -26,7 +26,7 @@ use rustix::process::{Resource, getrlimit};
 use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
 use super::reactor::Reactor;
-use crate::limits::{OPEN_FILES_PER_PIPE, PIPES_MAX};
+use crate::limits::pipes_of;
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
@@ -203,13 +203,12 @@ impl Socket {
                 state.truncated = sent == 0;
                 if sent == 0 { Err(Errno::IO) } else { Ok(sent as u64) }
             }
-            Some(Front::Piped(piped)) => {
-                let Some(source) = piped.source() else { return Err(Errno::BADF) };
+            Some(Front::Piped(pipe)) => {
                 let mut flags = SpliceFlags::NONBLOCK;
                 flags.set(SpliceFlags::MORE, state.outbox.more_after(1));
-                let count = usize::try_from(piped.len()).unwrap_or(usize::MAX);
+                let count = usize::try_from(pipe.bytes()).unwrap_or(usize::MAX);
                 // Fewer than asked for does not say that there is no room: a signal may have come between.
-                Ok(splice(source, None, &self.fd, None, count, flags)? as u64)
+                Ok(splice(pipe.source(), None, &self.fd, None, count, flags)? as u64)
             }
             Some(Front::Bytes) => {
                 let (sent, whole) = self.send_bytes(&state.outbox)?;
@@ -276,22 +275,47 @@ impl Socket {
     }
 
     /// Has the system move bytes into a pipe.
-    fn receive_piped(&self, state: &mut State, bytes_max: u64) -> io::Result<Option<Received<Piped>>> {
-        let pipes = &self.reactor.pipes;
-        let Some(pipe) = pipes.take() else { return Err(io::ErrorKind::Unsupported.into()) };
+    fn receive_into(
+        &self,
+        state: &mut State,
+        pipe: &Pipe,
+        bytes_max: u64,
+    ) -> io::Result<Option<Received<Filled>>> {
+        let is_empty = pipe.bytes() == 0;
         let room = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(PIPE_BYTES);
-        let moved = splice(&self.fd, None, pipe.sink(), None, room, SpliceFlags::NONBLOCK);
-        // Not counted in the share of bytes, as nothing is copied. A pipe may be full before it has as many
-        // bytes as it could: that nothing more is there is known when the system says so.
-        match state.received(moved, moved.unwrap_or(room)) {
-            Ok(Some(Received::Bytes(bytes))) => {
-                Ok(Some(Received::Bytes(Piped::new(pipe, bytes as u64, pipes))))
-            }
-            other => {
-                pipes.put_back(pipe);
-                Ok(other?.map(|_| Received::End))
+        let splice = || splice(&self.fd, None, pipe.sink(), None, room, SpliceFlags::NONBLOCK);
+        let mut moved = splice();
+        // A full pipe is told in the same words as a socket that has nothing. Of what was there before, and
+        // was not taken, nobody tells again.
+        if !is_empty && moved == Err(Errno::AGAIN) && (state.has_more || ioctl_fionread(&self.fd)? > 0) {
+            moved = splice();
+            if moved == Err(Errno::AGAIN) {
+                return Ok(Some(Received::Bytes(Filled::Full)));
             }
         }
+        // Nor does the system move anything beyond an urgent byte: it is as if there were nothing, and at the
+        // peer's end as if that were all.
+        if (moved == Ok(0) || moved == Err(Errno::AGAIN)) && self.has_bytes() {
+            // They may have come since.
+            moved = splice();
+            if moved == Ok(0) || moved == Err(Errno::AGAIN) {
+                return Ok(Some(Received::Bytes(Filled::Refused)));
+            }
+        }
+        // Not counted in the share of bytes, as nothing is copied. A pipe may be full before it has as many
+        // bytes as it could: that nothing more is there is known when the system says so.
+        Ok(state.received(moved, moved.unwrap_or(room))?.map(|received| match received {
+            Received::Bytes(bytes) => {
+                pipe.filled(bytes as u64);
+                Received::Bytes(Filled::Bytes(bytes as u64))
+            }
+            Received::End => Received::Bytes(Filled::End),
+        }))
+    }
+
+    /// Whether a receive would find bytes now.
+    fn has_bytes(&self) -> bool {
+        recv(&self.fd, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(_, bytes)| bytes > 0)
     }
 
     /// Reads by `read` when there is something, and waits otherwise; `None` is the peer's end.
@@ -397,15 +421,15 @@ impl State {
 /// Pipes that this process may have.
 pub(super) fn pipes_max() -> usize {
     let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from(PIPES_MAX.min(open_files / OPEN_FILES_PER_PIPE)).unwrap_or(0)
+    usize::try_from(pipes_of(open_files)).unwrap_or(0)
 }
 
 /// A pipe with room for [`PIPE_BYTES`], if the system gives one: an account's pipes may have so much memory
 /// in all (pipe(7), `pipe-user-pages-soft`).
-fn new_pipe() -> Option<Ends> {
-    let ends = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
-    fcntl_setpipe_size(&ends.1, PIPE_BYTES).ok()?;
-    Some(ends)
+fn new_pipe() -> Option<(OwnedFd, OwnedFd)> {
+    let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
+    fcntl_setpipe_size(&sink, PIPE_BYTES).ok()?;
+    Some((source, sink))
 }
 
 fn remember(slot: &mut Option<Waker>, waker: &Waker) {
@@ -426,11 +450,16 @@ impl Transport for Socket {
     }
 
     fn takes_piped(&self) -> bool {
-        self.reactor.pipes.has_one(new_pipe)
+        true
     }
 
-    fn poll_recv_piped(&self, cx: &mut Context<'_>, bytes_max: u64) -> Poll<io::Result<Option<Piped>>> {
-        self.poll_read(cx, |state| self.receive_piped(state, bytes_max))
+    fn pipe(&self) -> Option<Pipe> {
+        Pipe::open(self.reactor.pipes_max, new_pipe)
+    }
+
+    fn poll_recv_into(&self, cx: &mut Context<'_>, pipe: &Pipe, bytes_max: u64) -> Poll<io::Result<Filled>> {
+        let filled = self.poll_read(cx, |state| self.receive_into(state, pipe, bytes_max));
+        filled.map_ok(|filled| filled.unwrap_or(Filled::End))
     }
 
     fn push(&self, segment: Segment) {

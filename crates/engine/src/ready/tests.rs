@@ -1,9 +1,19 @@
 //! What the readiness socket leaves with the system.
 
+use std::future::poll_fn;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
 use plimsoll_io::limits::PIPED_BYTES_MIN;
-use plimsoll_io::{Address, Io, Segment, Stream, Want, join};
+use plimsoll_io::{Address, File, Filled, Fs as _, Io, Pipe, Rx, Segment, Stream, Want, join};
+
+use rustix::net::SendFlags;
 
 use crate::block_on;
+use crate::files::SystemFs;
 use crate::serve::Kind;
 
 const BODY_BYTES: usize = 300_000;
@@ -58,6 +68,168 @@ fn what_is_passed_on_stays_with_the_system_from_sockets_of_both_kinds() {
         for from in ["127.0.0.1:0".parse().unwrap(), unix] {
             let told = format!("{kind} from {from}");
             assert!(block_on(kind, |io| pass_on(io, from)).unwrap(), "{told}");
+        }
+    }
+}
+
+/// More than any pipe has room for, whatever the pieces are that the system has it in.
+const LARGE_BYTES: usize = 48 << 20;
+
+fn large() -> Vec<u8> {
+    (0_u32..).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).take(LARGE_BYTES).collect()
+}
+
+/// Takes what is in a pipe into a file, from `at` on; where it ends then.
+fn empty(pipe: &Pipe, file: &File, mut at: u64) -> u64 {
+    while pipe.bytes() > 0 {
+        at += SystemFs.write_from(file, pipe, pipe.bytes(), at).unwrap();
+    }
+    at
+}
+
+/// Sends much, in large pieces and small ones, and ends, while `receiving` receives.
+async fn while_much_comes(io: &Io, from: &Address, receiving: impl AsyncFnOnce(Stream)) {
+    let (mut sender, near) = connection(io, from).await;
+    let sending = async {
+        let bytes = large();
+        let (begin, end) = bytes.split_at(LARGE_BYTES - 5_000);
+        for piece in begin.chunks(1 << 20) {
+            sender.tx.push(Segment::Owned(piece.to_vec()));
+            sender.tx.drain(1 << 20).await.unwrap();
+        }
+        for piece in end.chunks(7) {
+            sender.tx.push(Segment::Owned(piece.to_vec()));
+            sender.tx.drain(0).await.unwrap();
+        }
+        sender.tx.finish();
+    };
+    join(sending, receiving(near)).await;
+}
+
+async fn recv_into(rx: &Rx, pipe: &Pipe, bytes_max: u64) -> Filled {
+    poll_fn(|cx| rx.poll_recv_into(cx, pipe, bytes_max)).await.unwrap()
+}
+
+/// Empties a pipe when nothing more goes in; how often that was.
+async fn emptied_when_full(io: Io, from: Address, file: File) -> u32 {
+    let (mut at, mut was_full) = (0, 0);
+    while_much_comes(&io, &from, async |near| {
+        let pipe = near.rx.pipe().unwrap();
+        loop {
+            match recv_into(&near.rx, &pipe, u64::MAX).await {
+                Filled::Bytes(_) => {}
+                Filled::Full => {
+                    was_full += 1;
+                    at = empty(&pipe, &file, at);
+                }
+                Filled::End => break,
+                Filled::Refused => panic!("nothing is urgent"),
+            }
+        }
+        at = empty(&pipe, &file, at);
+    })
+    .await;
+    was_full
+}
+
+#[test]
+fn what_a_full_pipe_does_not_take_is_received_once_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = SystemFs.open_root(folder.path()).unwrap();
+    for kind in [Kind::Epoll, Kind::Thread] {
+        let unix = Address::Unix(folder.path().join(kind.to_string()));
+        for from in ["127.0.0.1:0".parse().unwrap(), unix] {
+            let told = format!("{kind} from {from}");
+            let file = SystemFs.create(&root, b"received").unwrap();
+            let was_full = block_on(kind, |io| emptied_when_full(io, from, file)).unwrap();
+            assert!(was_full > 1, "{told}");
+            assert!(std::fs::read(folder.path().join("received")).unwrap() == large(), "{told}");
+            SystemFs.remove_file(&root, b"received").unwrap();
+        }
+    }
+}
+
+async fn emptied_meanwhile(io: Io, file: File) {
+    while_much_comes(&io, &"127.0.0.1:0".parse().unwrap(), async |near| {
+        let pipe = Arc::new(near.rx.pipe().unwrap());
+        let emptied = Arc::downgrade(&pipe);
+        let emptying = thread::spawn(move || {
+            let mut at = 0;
+            while let Some(pipe) = emptied.upgrade() {
+                at = empty(&pipe, &file, at);
+            }
+            at
+        });
+        loop {
+            match recv_into(&near.rx, &pipe, 100_000).await {
+                Filled::Bytes(_) => {}
+                Filled::Full => io.sleep(Duration::from_micros(100)).await,
+                Filled::End => break,
+                Filled::Refused => panic!("nothing is urgent"),
+            }
+        }
+        while pipe.bytes() > 0 {
+            io.sleep(Duration::from_millis(1)).await;
+        }
+        drop(pipe);
+        assert_eq!(emptying.join().unwrap(), LARGE_BYTES as u64);
+    })
+    .await;
+}
+
+#[test]
+fn a_pipe_may_be_emptied_by_another_thread_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = SystemFs.open_root(folder.path()).unwrap();
+    let file = SystemFs.create(&root, b"received").unwrap();
+    block_on(Kind::Epoll, |io| emptied_meanwhile(io, file)).unwrap();
+    assert!(std::fs::read(folder.path().join("received")).unwrap() == large());
+}
+
+/// Receives what comes with an urgent byte in it; into pipes, as long as they take it.
+async fn received_with_an_urgent_byte(io: Io, ends: bool) -> Vec<u8> {
+    let mut listener = io.listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = listener.address().to_string();
+    let sending = thread::spawn(move || {
+        let mut sender = TcpStream::connect(address).unwrap();
+        sender.write_all(&[1; 100_000]).unwrap();
+        rustix::net::send(&sender, &[2], SendFlags::OOB).unwrap();
+        sender.write_all(&[3; 100_000]).unwrap();
+        if !ends {
+            // The end is not there yet when everything else is.
+            thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let mut near = listener.accept().await.unwrap();
+    let (mut received, mut is_refused) = (Vec::new(), false);
+    io.sleep(Duration::from_millis(50)).await;
+    while !is_refused {
+        let pipe = near.rx.pipe().unwrap();
+        match recv_into(&near.rx, &pipe, u64::MAX).await {
+            Filled::Bytes(bytes) => {
+                let mut came = vec![0; usize::try_from(bytes).unwrap()];
+                assert_eq!(rustix::io::read(pipe.source(), &mut came[..]).unwrap(), came.len());
+                pipe.drained(bytes);
+                received.extend(came);
+            }
+            Filled::Refused => is_refused = true,
+            other => panic!("{other:?} after {} bytes", received.len()),
+        }
+    }
+    while let Some(lease) = near.rx.recv(Want::Body).await.unwrap() {
+        received.extend_from_slice(&lease);
+    }
+    sending.join().unwrap();
+    received
+}
+
+#[test]
+fn what_comes_behind_an_urgent_byte_is_not_taken_for_nothing_nor_for_the_end() {
+    for kind in [Kind::Epoll, Kind::Thread] {
+        for ends in [true, false] {
+            let received = block_on(kind, move |io| received_with_an_urgent_byte(io, ends)).unwrap();
+            let of = |byte: u8| received.iter().filter(|&&found| found == byte).count();
+            assert_eq!((of(1), of(3)), (100_000, 100_000), "{kind} {ends}");
         }
     }
 }

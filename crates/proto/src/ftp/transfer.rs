@@ -4,17 +4,20 @@
 //! the control connection's end stop a transfer at once; STAT is answered while it goes on.
 
 use std::cell::Cell;
-use std::future::ready;
+use std::future::{poll_fn, ready};
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use plimsoll_io::{
-    Deadline, Either, File, FileRange, Io, Lease, Peer, Segment, Stream, Tx, Want, join, select,
+    Deadline, Either, File, FileRange, Filled, Io, Lease, Peer, Pipe, Rx, Segment, Stream, Tx, Want, join,
+    select,
 };
 use plimsoll_operations::{Arriving, Transfer};
-use plimsoll_store::Error as StoreError;
 use plimsoll_store::apart::Contents;
+use plimsoll_store::{Error as StoreError, Filling};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
 
@@ -22,7 +25,7 @@ use super::answer::Answer;
 use super::control::{Control, Heard};
 use super::conversation::Conversation;
 use super::limits::{
-    FILE_CHUNK_BYTES, Limits, TAKE_BACK_TIME, TAKE_BACK_TIME_UNSYNCED, TAKEN_BYTES, TOLD_BYTES,
+    FILE_CHUNK_BYTES, Limits, PIPED_BYTES, TAKE_BACK_TIME, TAKE_BACK_TIME_UNSYNCED, TAKEN_BYTES, TOLD_BYTES,
     UNSENT_DATA_BYTES_MAX,
 };
 use super::state::Way;
@@ -275,19 +278,25 @@ impl Moving<'_> {
     ) -> Result<(), Stopped> {
         loop {
             self.deadline.after(self.limits.receive_time);
-            let next = pin!(self.deadline.within(data.rx.recv_at_hand(Want::Body, TAKEN_BYTES)));
+            let filling = if text.is_none() { arriving.filling() } else { None };
+            let next = pin!(self.deadline.within(next_of(&mut data.rx, filling)));
             let received = arriving.meanwhile(next).await.map_err(Stopped::File)?;
             let received = received.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-            let mut pieces = received.map_err(Stopped::Broken)?;
-            if pieces.is_empty() {
-                break;
+            match received.map_err(Stopped::Broken)? {
+                Next::End => break,
+                Next::Piped(pipe, bytes) => {
+                    self.note(arriving, bytes)?;
+                    arriving.write_piped(pipe, bytes).await.map_err(Stopped::File)?;
+                }
+                Next::Pieces(mut pieces) => {
+                    if let Some(text) = &mut text {
+                        let mut converted = Vec::new();
+                        pieces.iter().for_each(|piece| text.convert(piece, &mut converted));
+                        pieces = vec![Lease::owned(converted)];
+                    }
+                    self.take(arriving, pieces).await?;
+                }
             }
-            if let Some(text) = &mut text {
-                let mut converted = Vec::new();
-                pieces.iter().for_each(|piece| text.convert(piece, &mut converted));
-                pieces = vec![Lease::owned(converted)];
-            }
-            self.take(arriving, pieces).await?;
         }
         data.tx.finish();
         let mut rest = Vec::new();
@@ -297,18 +306,54 @@ impl Moving<'_> {
         self.take(arriving, vec![Lease::owned(rest)]).await
     }
 
+    /// Counts what came.
+    fn note(&self, arriving: &Arriving, more: u64) -> Result<(), Stopped> {
+        if arriving.bytes() + more > self.limits.file_bytes_max {
+            return Err(Stopped::TooLarge);
+        }
+        self.moved.set(self.moved.get() + more);
+        Ok(())
+    }
+
     /// Gives the file its next bytes.
     async fn take(&self, arriving: &mut Arriving, pieces: Vec<Lease>) -> Result<(), Stopped> {
         let more: usize = pieces.iter().map(|piece| piece.len()).sum();
         if more == 0 {
             return Ok(());
         }
-        if arriving.bytes() + more as u64 > self.limits.file_bytes_max {
-            return Err(Stopped::TooLarge);
-        }
-        self.moved.set(self.moved.get() + more as u64);
+        self.note(arriving, more as u64)?;
         arriving.write_all(pieces.into_iter().map(Lease::detach)).await.map_err(Stopped::File)
     }
+}
+
+/// What comes next of an upload.
+enum Next {
+    Pieces(Vec<Lease>),
+    /// So many bytes went into the pipe; none, if it is full.
+    Piped(Arc<Pipe>, u64),
+    End,
+}
+
+async fn next_of(rx: &mut Rx, filling: Option<Filling>) -> io::Result<Next> {
+    if let Some(filling) = filling
+        && let Some(next) = poll_fn(|cx| poll_piped(cx, rx, &filling)).await?
+    {
+        return Ok(next);
+    }
+    let pieces = rx.recv_at_hand(Want::Body, TAKEN_BYTES).await?;
+    Ok(if pieces.is_empty() { Next::End } else { Next::Pieces(pieces) })
+}
+
+/// What comes next, by way of a pipe; nothing, if it is to be received otherwise.
+fn poll_piped(cx: &mut Context<'_>, rx: &Rx, filling: &Filling) -> Poll<io::Result<Option<Next>>> {
+    let polled = filling.poll(|| rx.pipe(), |pipe| rx.poll_recv_into(cx, pipe, PIPED_BYTES));
+    let Some((pipe, filled)) = polled else { return Poll::Ready(Ok(None)) };
+    filled.map_ok(|filled| match filled {
+        Filled::Bytes(bytes) => Some(Next::Piped(pipe, bytes)),
+        Filled::Full => Some(Next::Piped(pipe, 0)),
+        Filled::Refused => None,
+        Filled::End => Some(Next::End),
+    })
 }
 
 /// The next bytes of what comes from elsewhere; in memory, if they are to be looked at.

@@ -3,12 +3,13 @@
 //! What must hold: what is answered to a commit is what the store says that has the file.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
-use plimsoll_io::Detached;
+use plimsoll_io::{Detached, Pipe};
 
 use crate::apart;
 use crate::error::Result;
-use crate::write::{self, Algorithm, Committed};
+use crate::write::{self, Algorithm, Committed, Filling};
 
 /// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
 pub struct Upload(Way);
@@ -84,6 +85,25 @@ impl Upload {
         match &mut self.0 {
             Way::Here(upload) => upload.write_all(pieces).await,
             Way::Apart(upload) => upload.write_all(pieces).await,
+        }
+    }
+
+    /// What the next bytes are to be received into, if they are many; else into memory.
+    pub fn filling(&self) -> Option<Filling> {
+        match &self.0 {
+            Way::Here(upload) => upload.filling(),
+            Way::Apart(_) => None,
+        }
+    }
+
+    /// As [`Upload::write`], for so many bytes, the next that went into the pipe; none, if that is full.
+    ///
+    /// # Errors
+    /// As [`Upload::write`].
+    pub async fn write_piped(&mut self, pipe: Arc<Pipe>, bytes: u64) -> Result<()> {
+        match &mut self.0 {
+            Way::Here(upload) => upload.write_piped(pipe, bytes).await,
+            Way::Apart(_) => Err(crate::Error::Away),
         }
     }
 

@@ -1,20 +1,23 @@
 //! Bytes of an upload that have come and are not written yet.
 //!
 //! Whoever hands bytes to where they may be written changes threads, and back. So what comes fast is handed
-//! over a megabyte at a time, and what comes slowly once it is a receive's worth. It does not write.
+//! over a megabyte at a time, and what comes slowly once it is a receive's worth. What nobody looks at may be
+//! in a pipe, of which the system moves it into the file. It does not write.
 //!
 //! What must hold: who looks at the upload's file, or takes it over, finds what is held; whoever takes it has
 //! the file's lock until it is written, so that bytes stay in order; the memory that all uploads take for it,
 //! until it is written, is no more than [`HELD_TOGETHER_BYTES_MAX`] beyond one receive each.
 
-use std::ops::Deref;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
-use plimsoll_io::{Detached, Instant, Lease};
+use plimsoll_io::{Detached, Filled, Instant, Lease, Pipe};
 
+use crate::error::{Error, Result};
 use crate::limits::{
-    GATHERED_BYTES, HELD_BYTES_MAX, HELD_FAST_BYTES_MAX, HELD_TIME, HELD_TOGETHER_BYTES_MAX,
+    AHEAD_BYTES, GATHERED_BYTES, HELD_BYTES_MAX, HELD_FAST_BYTES_MAX, HELD_TIME, HELD_TOGETHER_BYTES_MAX,
 };
 use crate::usage::Quota;
 
@@ -28,7 +31,7 @@ pub(crate) struct HeldTogether(AtomicUsize);
 pub(super) struct Held(Arc<Mutex<Holding>>);
 
 struct Holding {
-    pieces: Vec<Detached>,
+    pieces: Vec<Piece>,
     /// What came in small pieces since the last of those: each would keep a whole block.
     small: Vec<u8>,
     bytes: usize,
@@ -36,51 +39,135 @@ struct Holding {
     since: Option<Instant>,
     charge: Charge,
     quota: Quota,
+    /// Where the next bytes are received into, if they stay with the system: no pipe that anything was taken
+    /// out of, because whoever empties one waits for the disk with the pipe's own lock.
+    pipe: Option<Arc<Pipe>>,
+    /// Whether what comes is received into memory: somebody looks at it, or it goes into no pipe.
+    is_for_memory: bool,
+    /// Whether a thread writes what was held before, and the sender does not wait for it.
+    is_ahead: bool,
+    /// Why the upload cannot go on, until its sender is told.
+    failed: Option<Error>,
+}
+
+/// What an upload that is under way receives into, for whoever polls its connection: bytes that go into a
+/// pipe stay with the system until they are in the file.
+pub struct Filling(Held);
+
+impl Filling {
+    pub(super) fn of(held: &Held) -> Filling {
+        Filling(held.clone())
+    }
+
+    /// Has `fill` receive into the upload's pipe, which `open` opens if there is none. What came of it, and
+    /// the pipe, which the upload is to be given with the bytes; nothing, if they are to be received
+    /// otherwise.
+    pub fn poll(
+        &self,
+        open: impl FnOnce() -> Option<Pipe>,
+        fill: impl FnOnce(&Pipe) -> Poll<io::Result<Filled>>,
+    ) -> Option<(Arc<Pipe>, Poll<io::Result<Filled>>)> {
+        self.0.fill(open, fill)
+    }
+}
+
+/// A part of what is held.
+pub(super) enum Piece {
+    /// In memory.
+    Lease(Detached),
+    /// So many bytes that stay with the system: they are next to come out of this pipe.
+    Piped(Arc<Pipe>, u64),
 }
 
 /// Memory that is charged, until it is dropped.
 struct Charge {
     together: Arc<HeldTogether>,
+    /// What of it is this upload's, with what is on its way to the file.
+    own: Arc<AtomicUsize>,
     bytes: usize,
 }
 
 /// What was held, until it is written.
 pub(super) struct Batch {
-    pieces: Vec<Detached>,
+    pub(super) pieces: Vec<Piece>,
     /// What their upload may have all in all.
     pub(super) quota: Quota,
     _charge: Charge,
 }
 
 impl Held {
-    pub(super) fn new(together: Arc<HeldTogether>) -> Held {
-        let (pieces, small, quota) = (Vec::new(), Vec::new(), Quota::default());
-        let charge = Charge { together, bytes: 0 };
-        Held(Arc::new(Mutex::new(Holding { pieces, small, bytes: 0, since: None, charge, quota })))
+    /// Nothing yet, of an upload that is looked at here or not.
+    pub(super) fn new(together: Arc<HeldTogether>, is_looked_at: bool) -> Held {
+        let (pieces, small, bytes, since, pipe) = (Vec::new(), Vec::new(), 0, None, None);
+        let (charge, quota) = (Charge { together, own: Arc::default(), bytes }, Quota::default());
+        let (is_ahead, failed) = (false, None);
+        Held(Arc::new(Mutex::new(Holding {
+            pieces,
+            small,
+            bytes,
+            since,
+            charge,
+            quota,
+            pipe,
+            is_for_memory: is_looked_at,
+            is_ahead,
+            failed,
+        })))
+    }
+
+    /// Has `fill` receive into a pipe, which `open` opens if there is none; nothing, if what comes is to be
+    /// received into memory. Nobody takes what is held meanwhile.
+    fn fill(
+        &self,
+        open: impl FnOnce() -> Option<Pipe>,
+        fill: impl FnOnce(&Pipe) -> Poll<io::Result<Filled>>,
+    ) -> Option<(Arc<Pipe>, Poll<io::Result<Filled>>)> {
+        let mut held = self.lock();
+        if held.is_for_memory {
+            return None;
+        }
+        if held.pipe.is_none() {
+            held.pipe = Some(Arc::new(open()?));
+        }
+        let pipe = held.pipe.clone()?;
+        let filled = fill(&pipe);
+        held.is_for_memory = matches!(filled, Poll::Ready(Ok(Filled::Refused)));
+        Some((pipe, filled))
     }
 
     /// Takes what came, of an upload under `quota`. Whether all that is held is to be written before more is
     /// taken.
     pub(super) fn push(&self, piece: Detached, now: Instant, quota: Quota) -> bool {
         let mut held = self.lock();
-        held.quota = quota;
-        held.since.get_or_insert(now);
         held.bytes += piece.len();
         if piece.len() < GATHERED_BYTES {
             held.small.extend_from_slice(&piece);
         } else {
             held.gather();
-            held.pieces.push(piece);
+            held.pieces.push(Piece::Lease(piece));
         }
-        held.is_due(now)
+        held.is_due(now, quota)
+    }
+
+    /// The same of `bytes` that went into a pipe.
+    pub(super) fn push_piped(&self, pipe: &Arc<Pipe>, bytes: u64, now: Instant, quota: Quota) -> bool {
+        let mut held = self.lock();
+        held.bytes += usize::try_from(bytes).unwrap_or(usize::MAX);
+        held.gather();
+        match held.pieces.last_mut() {
+            Some(Piece::Piped(last, before)) if Arc::ptr_eq(last, pipe) => *before += bytes,
+            _ => held.pieces.push(Piece::Piped(Arc::clone(pipe), bytes)),
+        }
+        held.is_due(now, quota)
     }
 
     /// All that is held; nothing is, then.
     pub(super) fn take(&self) -> Batch {
         let mut held = self.lock();
         held.gather();
-        (held.bytes, held.since) = (0, None);
-        let charge = Charge { together: Arc::clone(&held.charge.together), bytes: 0 };
+        (held.bytes, held.since, held.pipe) = (0, None, None);
+        let Charge { together, own, .. } = &held.charge;
+        let charge = Charge { together: Arc::clone(together), own: Arc::clone(own), bytes: 0 };
         let charge = std::mem::replace(&mut held.charge, charge);
         Batch { pieces: std::mem::take(&mut held.pieces), quota: held.quota, _charge: charge }
     }
@@ -90,10 +177,30 @@ impl Held {
         self.lock().bytes
     }
 
-    /// Whether as much as a receive is held here, and nowhere else.
+    /// Whether as much as a receive is held here, and no other upload has as much that is not written.
     pub(super) fn is_alone(&self) -> bool {
-        let charge = &self.lock().charge;
-        charge.bytes > 0 && charge.together.0.load(Ordering::Relaxed) == charge.bytes
+        self.lock().is_alone()
+    }
+
+    /// Whether what is held is to be written while more comes, and is thought to be from now on: it is alone,
+    /// and enough to be worth it.
+    pub(super) fn goes_ahead(&self) -> bool {
+        let mut held = self.lock();
+        let goes = !held.is_ahead && held.bytes >= AHEAD_BYTES && held.is_alone();
+        held.is_ahead |= goes;
+        goes
+    }
+
+    /// What was held when it went ahead is written, or not, as the sender is to be told.
+    pub(super) fn went_ahead(&self, done: Result<()>) {
+        let mut held = self.lock();
+        held.is_ahead = false;
+        held.failed = held.failed.take().or(done.err());
+    }
+
+    /// Why the upload cannot go on, if nobody has been told.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.lock().failed.take()
     }
 
     fn lock(&self) -> MutexGuard<'_, Holding> {
@@ -104,17 +211,25 @@ impl Held {
 impl Holding {
     fn gather(&mut self) {
         if !self.small.is_empty() {
-            self.pieces.push(Lease::owned(std::mem::take(&mut self.small)).detach());
+            self.pieces.push(Piece::Lease(Lease::owned(std::mem::take(&mut self.small)).detach()));
         }
     }
 
-    fn is_due(&mut self, now: Instant) -> bool {
-        let memory = self.pieces.iter().map(Detached::capacity).sum::<usize>() + self.small.capacity();
+    fn is_alone(&self) -> bool {
+        let Charge { together, own, bytes } = &self.charge;
+        *bytes > 0 && together.0.load(Ordering::Relaxed) == own.load(Ordering::Relaxed)
+    }
+
+    fn is_due(&mut self, now: Instant, quota: Quota) -> bool {
+        self.quota = quota;
+        self.since.get_or_insert(now);
+        let memory = self.pieces.iter().map(Piece::memory).sum::<usize>() + self.small.capacity();
         if memory < HELD_BYTES_MAX {
             return false;
         }
+        let is_let = self.charge.is_let(memory);
         let is_fast = self.since.is_none_or(|since| now - since < HELD_TIME);
-        !(is_fast && self.bytes < HELD_FAST_BYTES_MAX && self.charge.is_let(memory))
+        !(is_let && is_fast && self.bytes < HELD_FAST_BYTES_MAX)
     }
 }
 
@@ -123,6 +238,7 @@ impl Charge {
     fn is_let(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let before = self.together.0.fetch_add(more, Ordering::Relaxed);
+        self.own.fetch_add(more, Ordering::Relaxed);
         self.bytes += more;
         before + more <= HELD_TOGETHER_BYTES_MAX
     }
@@ -131,13 +247,32 @@ impl Charge {
 impl Drop for Charge {
     fn drop(&mut self) {
         self.together.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.own.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-impl Deref for Batch {
-    type Target = [Detached];
-    fn deref(&self) -> &[Detached] {
-        &self.pieces
+impl Piece {
+    /// Its bytes.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Piece::Lease(lease) => lease.len() as u64,
+            Piece::Piped(_, bytes) => *bytes,
+        }
+    }
+
+    /// The memory that it takes; the system's, if it is in a pipe.
+    fn memory(&self) -> usize {
+        match self {
+            Piece::Lease(lease) => lease.capacity(),
+            Piece::Piped(_, bytes) => usize::try_from(*bytes).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+impl Batch {
+    /// Its bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.pieces.iter().map(Piece::len).sum()
     }
 }
 
@@ -151,6 +286,13 @@ mod tests {
         Lease::owned(vec![7; bytes]).detach()
     }
 
+    fn in_memory(piece: &Piece) -> Option<&[u8]> {
+        match piece {
+            Piece::Lease(lease) => Some(lease),
+            Piece::Piped(..) => None,
+        }
+    }
+
     /// Takes receives of 64 KiB, one each `apart`, until they are to be written.
     fn fill(held: &Held, apart: Duration) -> Batch {
         let mut now = Instant::default();
@@ -160,13 +302,17 @@ mod tests {
         held.take()
     }
 
-    fn len(batch: &[Detached]) -> usize {
-        batch.iter().map(|piece| piece.len()).sum()
+    fn held_with(together: &Arc<HeldTogether>) -> Held {
+        Held::new(Arc::clone(together), false)
+    }
+
+    fn len(batch: &Batch) -> usize {
+        usize::try_from(batch.bytes()).unwrap()
     }
 
     #[test]
     fn what_comes_fast_is_written_a_megabyte_at_a_time_and_what_comes_slowly_as_it_comes() {
-        let held = Held::new(Arc::default());
+        let held = held_with(&Arc::default());
         assert_eq!(len(&fill(&held, Duration::from_micros(100))), HELD_FAST_BYTES_MAX);
         assert_eq!(
             len(&fill(&held, HELD_TIME)),
@@ -179,11 +325,11 @@ mod tests {
     fn where_others_hold_all_that_may_be_held_an_upload_holds_one_receive() {
         let together = Arc::<HeldTogether>::default();
         let of_others = HELD_TOGETHER_BYTES_MAX / HELD_FAST_BYTES_MAX + 1;
-        let others: Vec<Held> = (0..of_others).map(|_| Held::new(together.clone())).collect();
+        let others: Vec<Held> = (0..of_others).map(|_| held_with(&together)).collect();
         for other in &others {
             other.push(piece(HELD_FAST_BYTES_MAX - 1), Instant::default(), Quota::default());
         }
-        let held = Held::new(together.clone());
+        let held = held_with(&together);
         assert_eq!(len(&fill(&held, Duration::ZERO)), HELD_BYTES_MAX);
         let on_their_way: Vec<Batch> = others.iter().map(Held::take).collect();
         assert_eq!(len(&fill(&held, Duration::ZERO)), HELD_BYTES_MAX, "it is not written yet");
@@ -195,7 +341,7 @@ mod tests {
     #[test]
     fn what_is_charged_is_the_memory_that_it_takes() {
         let together = Arc::<HeldTogether>::default();
-        let held = Held::new(together.clone());
+        let held = held_with(&together);
         let mut blocks = 0;
         while together.0.load(Ordering::Relaxed) == 0 {
             let mut block = Vec::with_capacity(4 * GATHERED_BYTES);
@@ -209,7 +355,7 @@ mod tests {
     #[test]
     fn an_upload_is_alone_while_no_other_holds_as_much_as_a_receive() {
         let together = Arc::<HeldTogether>::default();
-        let (one, other) = (Held::new(together.clone()), Held::new(together));
+        let (one, other) = (held_with(&together), held_with(&together));
         let push = |held: &Held| held.push(piece(HELD_BYTES_MAX), Instant::default(), Quota::default());
         assert!(!one.is_alone(), "nothing is held");
         push(&one);
@@ -221,8 +367,56 @@ mod tests {
     }
 
     #[test]
+    fn what_is_in_a_pipe_keeps_its_place_among_what_is_in_memory() {
+        let held = held_with(&Arc::default());
+        let (pipe, now) = (Arc::new(pipe()), Instant::default());
+        held.push(piece(10), now, Quota::default());
+        for bytes in [20, 30] {
+            assert!(!held.push_piped(&pipe, bytes, now, Quota::default()));
+        }
+        held.push(piece(GATHERED_BYTES), now, Quota::default());
+        assert!(held.push_piped(&pipe, HELD_FAST_BYTES_MAX as u64, now, Quota::default()), "it is much");
+        let told = |piece: &Piece| (matches!(piece, Piece::Piped(..)), piece.len());
+        let told: Vec<(bool, u64)> = held.take().pieces.iter().map(told).collect();
+        let much = HELD_FAST_BYTES_MAX as u64;
+        assert_eq!(told, [(false, 10), (true, 50), (false, GATHERED_BYTES as u64), (true, much)]);
+        assert_eq!(held.bytes(), 0);
+    }
+
+    fn pipe() -> Pipe {
+        let make = || io::pipe().ok().map(|(source, sink)| (source.into(), sink.into()));
+        Pipe::open(usize::MAX, make).unwrap()
+    }
+
+    #[test]
+    fn a_pipe_that_is_emptied_is_not_received_into() {
+        let held = held_with(&Arc::default());
+        let fill = |pipe: &Pipe| {
+            pipe.filled(7);
+            Poll::Ready(Ok(Filled::Bytes(7)))
+        };
+        let (first, _) = held.fill(|| Some(pipe()), fill).unwrap();
+        let (again, _) = held.fill(|| panic!("there is one"), fill).unwrap();
+        assert!(Arc::ptr_eq(&first, &again));
+        held.push_piped(&first, 14, Instant::default(), Quota::default());
+        let _taken = held.take();
+        let (other, _) = held.fill(|| Some(pipe()), fill).unwrap();
+        assert!(!Arc::ptr_eq(&first, &other));
+    }
+
+    #[test]
+    fn what_is_looked_at_or_goes_into_no_pipe_is_received_into_memory() {
+        let looked_at = Held::new(Arc::default(), true);
+        assert!(looked_at.fill(|| panic!("it takes none"), |_| Poll::Pending).is_none());
+        let held = held_with(&Arc::default());
+        assert!(held.fill(|| None, |_| Poll::Pending).is_none(), "there is none left");
+        assert!(held.fill(|| Some(pipe()), |_| Poll::Ready(Ok(Filled::Refused))).is_some());
+        assert!(held.fill(|| panic!("it takes none"), |_| Poll::Pending).is_none());
+    }
+
+    #[test]
     fn small_pieces_keep_their_order_and_no_blocks() {
-        let held = Held::new(Arc::default());
+        let held = held_with(&Arc::default());
         let sizes = [1, 2, GATHERED_BYTES, 3, 4, GATHERED_BYTES + 1, 5];
         let mut all = Vec::new();
         for (number, size) in (0..).zip(sizes) {
@@ -231,8 +425,9 @@ mod tests {
             held.push(Lease::owned(bytes).detach(), Instant::default(), Quota::default());
         }
         let batch = held.take();
-        let sizes: Vec<usize> = batch.iter().map(|piece| piece.len()).collect();
+        let pieces: Vec<&[u8]> = batch.pieces.iter().filter_map(in_memory).collect();
+        let sizes: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
         assert_eq!(sizes, [3, GATHERED_BYTES, 7, GATHERED_BYTES + 1, 5]);
-        assert_eq!(batch.iter().flat_map(|piece| piece.iter().copied()).collect::<Vec<u8>>(), all);
+        assert_eq!(pieces.concat(), all);
     }
 }

@@ -24,6 +24,7 @@ pub(crate) mod written;
 pub use begin::Begin;
 pub use commit::{Committed, Terms};
 pub use digest::{Algorithm, Expected, FileDigest};
+pub use held::Filling;
 pub(crate) use held::HeldTogether;
 pub use id::UploadId;
 pub use kept::{KeptUpload, NewUpload};

@@ -7,18 +7,18 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_io::{Deadline, Detached, File, Fs, Io, Work};
+use plimsoll_io::{Deadline, Detached, File, Fs, Io, Pipe, Work};
 
 use super::claim::Claim;
 use super::commit::{Committed, Terms};
 use super::digest::{Algorithm, Expected};
-use super::held::Held;
+use super::held::{Filling, Held};
 use super::id::UploadId;
 use super::written::{Offset, Stay, Written};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
 use crate::home::Home;
-use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, HELD_TIME};
+use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, HELD_TIME, PIPED_FROM_BYTES};
 
 /// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
 pub(crate) struct Upload {
@@ -176,7 +176,52 @@ impl Upload {
             }
             is_due = self.held.push(piece, now, quota);
         }
-        if is_due { self.write_held().await } else { Ok(()) }
+        self.write_if(is_due).await
+    }
+
+    /// What the next bytes are to be received into. Few are not worth it: nothing, before some have come.
+    pub(crate) fn filling(&self) -> Option<Filling> {
+        (self.bytes - self.begun_at >= PIPED_FROM_BYTES).then(|| Filling::of(&self.held))
+    }
+
+    /// Takes so many bytes, the next that went into the pipe. None are a pipe that is full. If the future is
+    /// dropped, they are written all the same.
+    ///
+    /// # Errors
+    /// As [`Upload::write_all`].
+    pub(crate) async fn write_piped(&mut self, pipe: Arc<Pipe>, bytes: u64) -> Result<()> {
+        self.bytes += bytes;
+        if self.announced.is_some_and(|most| self.bytes > most) {
+            return Err(Error::Length);
+        }
+        let is_due = self.held.push_piped(&pipe, bytes, self.io.now(), self.terms.quota) || bytes == 0;
+        // Who empties it gives it back to be used again.
+        drop(pipe);
+        self.write_if(is_due).await
+    }
+
+    /// Writes what is held if it `is_due`. Else, where nobody else uploads, it is written while more comes,
+    /// so that there is less to wait for at the end: by another thread, unless this one serves nobody else.
+    async fn write_if(&self, is_due: bool) -> Result<()> {
+        if is_due {
+            return self.write_held().await;
+        }
+        if self.held.goes_ahead() {
+            let (slot, held) = (Arc::clone(&self.slot), self.held.clone());
+            let handed = self.io.hand_off(Work::Writes, move |fs| {
+                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(written) = &mut *slot else { return };
+                let done = written.write(fs);
+                if done.is_err() {
+                    slot.take().into_iter().for_each(|written| written.settle(fs));
+                }
+                held.went_ahead(done);
+            });
+            if handed.is_err() {
+                self.held.went_ahead(Ok(()));
+            }
+        }
+        Ok(())
     }
 
     /// Waits for what comes next. If it is long in coming, what is held is written meanwhile: a sender who
@@ -281,7 +326,10 @@ impl Upload {
         let done = self
             .io
             .offload(kind, move |fs| work(fs, &mut slot.lock().unwrap_or_else(PoisonError::into_inner)));
-        done.await?
+        done.await?.map_err(|error| match error {
+            Error::InUse => self.held.failure().unwrap_or(error),
+            error => error,
+        })
     }
 }
 

@@ -6,12 +6,12 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use plimsoll_io::{File, Fs};
+use plimsoll_io::{File, Fs, Pipe};
 
 use super::claim::Claim;
 use super::commit::{Committed, Terms, Whole};
 use super::digest::{Algorithm, Digests, of_file};
-use super::held::Held;
+use super::held::{Held, Piece};
 use super::id::UploadId;
 use super::record::{About, Record};
 use super::upload::Slot;
@@ -78,16 +78,9 @@ pub(super) enum Offset {
 impl Written {
     /// Nothing so far, and nothing to be kept.
     pub(super) fn new(claim: Claim, digests: &[(Algorithm, Vec<u8>)], stay: Stay) -> Written {
-        Written {
-            held: Held::new(claim.home.held_together()),
-            claim,
-            file: None,
-            at: 0,
-            prepared: None,
-            digests: Digests::new(digests),
-            stay,
-            trouble: Trouble::None,
-        }
+        let digests = Digests::new(digests);
+        let held = Held::new(claim.home.held_together(), !digests.are_none());
+        Written { claim, file: None, at: 0, prepared: None, digests, stay, trouble: Trouble::None, held }
     }
 
     /// A kept upload, to go on at `offset`.
@@ -121,8 +114,10 @@ impl Written {
             claim.cut(synced);
         }
         let (digests, by_path) = (Digests::new(digests), about.by_path().is_some());
-        let stay = Stay::Recorded(Kept { record, synced, checked: !digests.are_none(), by_path });
-        let (file, trouble, held) = (Some(file), Trouble::None, Held::new(claim.home.held_together()));
+        let checked = !digests.are_none();
+        let stay = Stay::Recorded(Kept { record, synced, checked, by_path });
+        let (file, trouble, held) =
+            (Some(file), Trouble::None, Held::new(claim.home.held_together(), checked));
         let written = Written { claim, file, at: synced, prepared: None, digests, stay, trouble, held };
         Ok((written, about))
     }
@@ -159,13 +154,17 @@ impl Written {
     fn write_held(&mut self, fs: &dyn Fs) -> Result<()> {
         self.check_disk()?;
         let batch = self.held.take();
-        let more: usize = batch.iter().map(|piece| piece.len()).sum();
-        self.claim.grow(batch.quota, self.at + more as u64)?;
+        self.claim.grow(batch.quota, self.at + batch.bytes())?;
         let file = self.file(fs)?;
-        for piece in batch.iter() {
-            write_all(fs, &file, piece, self.at)?;
-            self.at += piece.len() as u64;
-            self.digests.update(piece);
+        for piece in &batch.pieces {
+            match piece {
+                Piece::Lease(lease) => {
+                    write_all(fs, &file, lease, self.at)?;
+                    self.digests.update(lease);
+                }
+                Piece::Piped(pipe, bytes) => write_all_from(fs, &file, pipe, *bytes, self.at)?,
+            }
+            self.at += piece.len();
         }
         Ok(())
     }
@@ -416,6 +415,17 @@ impl Written {
             tracing::warn!(upload = %self.claim.id, %error, "the record of an upload could not be removed");
         }
     }
+}
+
+fn write_all_from(fs: &dyn Fs, file: &File, pipe: &Pipe, bytes: u64, at: u64) -> Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        match fs.write_from(file, pipe, bytes - done, at + done)? {
+            0 => return Err(Error::Full),
+            count => done += count,
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn write_all(fs: &dyn Fs, file: &File, bytes: &[u8], at: u64) -> Result<()> {

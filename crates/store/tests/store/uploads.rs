@@ -1,9 +1,10 @@
 //! Uploads that come in one go.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use plimsoll_io::sim::Call;
-use plimsoll_store::limits::HELD_TIME;
+use plimsoll_store::limits::{AHEAD_BYTES, HELD_BYTES_MAX, HELD_FAST_BYTES_MAX, HELD_TIME};
 use plimsoll_store::{Algorithm, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
@@ -61,16 +62,73 @@ fn what_is_broken_off_leaves_nothing() {
 fn what_came_fast_is_written_while_its_sender_says_nothing_more() {
     with_home(|scene| async move {
         let mut upload = scene.home.upload(&scene.io, any("a"), Expected::default()).await.unwrap();
-        send(&mut upload, &bytes(LARGE), 20_000).await.unwrap();
+        let sent = bytes(AHEAD_BYTES - 1);
+        send(&mut upload, &sent, 20_000).await.unwrap();
         assert!(scene.pending().is_empty(), "it is held");
         let at_once = pin!(scene.io.sleep(HELD_TIME / 2));
         upload.meanwhile(at_once).await.unwrap();
         assert!(scene.pending().is_empty(), "more may come at any moment");
         let late = pin!(scene.io.sleep(4 * HELD_TIME));
         upload.meanwhile(late).await.unwrap();
-        assert_eq!(scene.pending_bytes(), Some(bytes(LARGE)));
+        assert!(scene.pending_bytes().as_ref() == Some(&sent));
         upload.commit().await.unwrap();
-        assert_eq!(scene.contents("a"), Some(bytes(LARGE)));
+        assert!(scene.contents("a").as_ref() == Some(&sent));
+    });
+}
+
+#[test]
+fn an_upload_that_is_alone_is_written_while_more_comes() {
+    with_home(|scene| async move {
+        let sent = bytes(3 * AHEAD_BYTES);
+        let mut upload = scene.home.upload(&scene.io, any("a"), Expected::default()).await.unwrap();
+        send(&mut upload, &sent[..AHEAD_BYTES], 40_000).await.unwrap();
+        let mut other = scene.home.upload(&scene.io, any("b"), Expected::default()).await.unwrap();
+        scene.settle().await;
+        assert!(scene.pending_bytes().as_deref() == Some(&sent[..AHEAD_BYTES]), "nobody waited for it");
+        // Two of them are held, and written a megabyte at a time.
+        send(&mut other, &bytes(HELD_BYTES_MAX), HELD_BYTES_MAX).await.unwrap();
+        send(&mut upload, &sent[AHEAD_BYTES..], 40_000).await.unwrap();
+        scene.settle().await;
+        assert!(scene.pending_bytes().as_deref() == Some(&sent[..AHEAD_BYTES]), "it is not alone");
+        drop(other);
+        upload.commit().await.unwrap();
+        assert!(scene.contents("a").as_ref() == Some(&sent));
+        scene.settle().await;
+        assert!(scene.pending().is_empty());
+    });
+}
+
+#[test]
+fn who_sends_is_told_why_what_they_did_not_wait_for_was_not_written() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
+        for pause in [Duration::ZERO, Duration::from_secs(1)] {
+            for quota in [None, Some(AHEAD_BYTES as u64 - 1)] {
+                let terms = Terms::any(path("a"), Quota { bytes: quota, ..Quota::default() });
+                let mut upload = scene.home.upload(&scene.io, terms, Expected::default()).await.unwrap();
+                if quota.is_none() {
+                    scene.host.disk().full_after(50);
+                }
+                send(&mut upload, &bytes(AHEAD_BYTES), 40_000).await.unwrap();
+                scene.io.sleep(pause).await;
+                let failed = match send(&mut upload, &bytes(HELD_FAST_BYTES_MAX), 40_000).await {
+                    Ok(()) => upload.commit().await.map(drop),
+                    failed => {
+                        drop(upload);
+                        failed
+                    }
+                };
+                let is_told = match quota {
+                    None => matches!(failed, Err(Error::Full)),
+                    Some(_) => matches!(failed, Err(Error::Quota)),
+                };
+                assert!(is_told, "{failed:?}");
+                scene.settle().await;
+                assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
+                assert!(scene.pending().is_empty());
+                scene.assert_counted().await;
+            }
+        }
     });
 }
 

@@ -4,7 +4,7 @@ use plimsoll_tests::accounts::UPLOAD_KEPT_TIME;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Engine, FtpClient, Scene, behaviours, under};
 
-use super::{alice, someone, until_moved, with_accounts};
+use super::{alice, large_bytes, someone, until_moved, with_accounts};
 
 /// Breaks an upload of `path` off after `bytes`.
 async fn broken_off(scene: &Scene, client: &mut FtpClient, path: &str, bytes: &[u8]) {
@@ -23,6 +23,32 @@ async fn size_tells_where_to_go_on(scene: Scene) {
     client.say("SIZE b").await.expect(550);
     client.say("MLST a").await.expect(550);
     client.refused("RETR a").await.expect(550);
+}
+
+async fn what_came_of_a_large_one_is_all_there_to_go_on_with(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    let bytes = noise(3, large_bytes(scene.engine) / 4);
+    let (mut from, third) = (0, bytes.len() / 3);
+    for (round, to) in [third, 2 * third, bytes.len()].into_iter().enumerate() {
+        if from > 0 {
+            assert_eq!(client.say("SIZE a").await.expect(213).text(), from.to_string());
+            client.say(format!("REST {from}")).await.expect(350);
+        }
+        let mut data = client.begin("STOR a").await;
+        data.send(&bytes[from..to]).await.unwrap();
+        if round == 2 {
+            data.finish().await.unwrap();
+            client.hear().await.expect(226);
+            break;
+        }
+        // What was sent is on its way to the file, however far.
+        until_moved(&scene, &mut client, to - from).await;
+        data.abort();
+        client.hear().await.expect(426);
+        from = to;
+    }
+    assert!(client.retr("a").await == bytes);
+    assert!(scene.pending("alice").is_empty());
 }
 
 async fn what_size_tells_of_can_be_thrown_away(scene: Scene) {
@@ -196,6 +222,7 @@ async fn a_text_that_was_broken_off_is_kept_as_it_is_stored(scene: Scene) {
 
 behaviours!(with_accounts and apart;
     size_tells_where_to_go_on,
+    what_came_of_a_large_one_is_all_there_to_go_on_with,
     what_size_tells_of_can_be_thrown_away,
     a_file_is_deleted_before_an_upload_of_it,
     appe_goes_on_where_it_was,

@@ -1,7 +1,7 @@
 //! STOR: a file arrives whole, or the old one stays.
 
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{FtpClient, Scene, behaviours};
+use plimsoll_tests::{FtpClient, Scene, behaviours, together};
 
 use super::{alice, large_bytes, until_moved, with_accounts};
 
@@ -57,6 +57,25 @@ async fn a_large_file_arrives(scene: Scene) {
     let bytes = noise(2, large_bytes(scene.engine));
     client.stor("large", bytes.clone()).await;
     assert!(client.retr("large").await == bytes);
+}
+
+async fn several_large_ones_at_once_arrive_as_they_were_sent(scene: Scene) {
+    let (mut person, client) = alice(&scene).await;
+    let (len, mut clients) = (large_bytes(scene.engine) / 4, vec![client]);
+    for _ in 0..3 {
+        clients.push(FtpClient::of(&scene, "alice").await);
+    }
+    for round in 0..2_u64 {
+        let names = [1_u64, 2, 3, 4];
+        let sends = names.into_iter().zip(&mut clients).map(async |(name, client)| {
+            client.stor(&format!("f{name}"), noise(10 * round + name, len)).await;
+        });
+        together(sends).await;
+        for name in names {
+            assert!(person.get(&format!("/files/f{name}")).await.body == noise(10 * round + name, len));
+        }
+    }
+    scene.until(|| scene.pending("alice").is_empty()).await;
 }
 
 async fn of_two_at_once_the_last_to_end_stays_whole(scene: Scene) {
@@ -115,6 +134,7 @@ behaviours!(with_accounts and apart;
     nobody_sees_a_part_of_a_new_file,
     the_old_file_stays_until_the_new_one_is_whole,
     a_large_file_arrives,
+    several_large_ones_at_once_arrive_as_they_were_sent,
     of_two_at_once_the_last_to_end_stays_whole,
     what_can_be_no_file_is_refused_before_its_bytes,
     one_connection_does_many_things,
