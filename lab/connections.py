@@ -13,7 +13,10 @@ machine does hits all alike. It is a benchmark and decides nothing: read what it
   generator  requests for each second of the generator's own processor time, at 1 KB and at 1 MB: plimsoll load by wrk
 
 One address may have half of a server's connections, and each takes two descriptors: N connections take a limit of
-open files (ulimit -n) of four times N and some.
+open files (ulimit -n) of four times N and some. From two addresses, it is twice N and some:
+
+  ip address add 127.0.0.2/32 dev lo
+  lab/connections.py --plimsoll PATH --only many --many 8000 --addresses 127.0.0.1,127.0.0.2
 """
 import argparse
 import contextlib
@@ -53,14 +56,24 @@ def kib(server):
     return sum(int(re.search(r"^Pss:\s+(\d+)", text, re.M).group(1)) for text in maps)
 
 
-def load(options, port, path, users, seconds):
-    """What the generator tells, and its own processor time."""
+def start_load(options, address, port, path, users, seconds):
     command = ["taskset", "-c", GENERATOR, options.plimsoll, "load", "-u", str(users), "-d", f"{round(seconds * 1000)}ms"]
-    command += ["--warm-up", "300ms", "--json", "--quiet", f"http://127.0.0.1:{port}{path}"]
-    done = subprocess.run(command, stdout=subprocess.PIPE)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}\nhad errors; is the limit of open files high enough?\n{done.stdout.decode()}")
-    return json.loads(done.stdout)
+    # A client that connects to an address of this machine is there, too.
+    command += ["--warm-up", "1500ms", "--json", "--quiet", f"http://{address}:{port}{path}"]
+    return command, subprocess.Popen(command, stdout=subprocess.PIPE)
+
+
+def loads(options, port, path, users, seconds):
+    """What the generators tell, one for each address, and their own processor time."""
+    count = len(options.addresses)
+    running = [start_load(options, address, port, path, users // count, seconds) for address in options.addresses]
+    told = []
+    for command, generator in running:
+        out, _ = generator.communicate()
+        if generator.returncode != 0:
+            sys.exit(f"{' '.join(command)}\nhad errors; is the limit of open files high enough?\n{out.decode()}")
+        told.append(json.loads(out))
+    return told
 
 
 def told(ratios):
@@ -75,7 +88,8 @@ def many(name, options, folder):
             rates = {}
             for users in counts if at % 2 == 0 else counts[::-1]:
                 before = cpu_seconds(server)
-                rate = load(options, port, "/1K/0", users, options.seconds)["requests_per_second"]
+                told_by_each = loads(options, port, "/1K/0", users, options.seconds)
+                rate = sum(one["requests_per_second"] for one in told_by_each)
                 # What the warm-up took is in both.
                 rates[users] = rate, rate / (cpu_seconds(server) - before)
             ratios.append(rates[options.many][0] / rates[FEW][0])
@@ -111,8 +125,9 @@ def by_wrk(options, port, path, seconds):
 
 
 def by_ours(options, port, path, seconds):
-    told = load(options, port, path, FEW, seconds)
-    return told["requests_per_second"] / told["generator"]["share"]
+    told_by_each = loads(options, port, path, FEW, seconds)
+    shares = sum(one["generator"]["share"] for one in told_by_each)
+    return sum(one["requests_per_second"] for one in told_by_each) / shares
 
 
 def generator(options, folder):
@@ -133,6 +148,7 @@ def main():
     parser.add_argument("--nginx")
     parser.add_argument("--wrk")
     parser.add_argument("--many", type=int, default=4000)
+    parser.add_argument("--addresses", type=lambda text: text.split(","), default=["127.0.0.1"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--only", default="many,idle,generator")

@@ -13,7 +13,7 @@ NGINX = """worker_processes 1; daemon off; pid {dir}/nginx.pid; error_log {dir}/
 events {{ worker_connections {files}; }}
 http {{ access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; keepalive_timeout 600;
   open_file_cache max=20000; client_body_temp_path {dir}/body;
-  server {{ listen 127.0.0.1:{port} backlog=20000; root {root}; }} }}
+  server {{ {listen} root {root}; }} }}
 """
 
 
@@ -25,13 +25,16 @@ def free_port():
 
 def command_of(name, options, folder, root, port):
     """How to start nginx, or plimsoll under the engine `name`."""
+    addresses = getattr(options, "addresses", ["127.0.0.1"])
     if name == "nginx":
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100
         configuration = pathlib.Path(folder) / "nginx.conf"
-        configuration.write_text(NGINX.format(dir=folder, port=port, root=root, files=files))
+        listen = " ".join(f"listen {address}:{port} backlog=20000;" for address in addresses)
+        configuration.write_text(NGINX.format(dir=folder, listen=listen, root=root, files=files))
         return [options.nginx, "-p", str(folder), "-c", str(configuration)]
     command = [options.plimsoll, "serve", "--accounts", "false", "--site", f"/={root}", "--access-log", "off"]
-    return command + ["--threads", "1", "--engine", name, "--http", f"127.0.0.1:{port}"]
+    command += ["--threads", "1", "--engine", name]
+    return command + [word for address in addresses for word in ("--http", f"{address}:{port}")]
 
 
 def until_it_listens(port, command):
