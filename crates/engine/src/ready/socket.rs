@@ -295,11 +295,20 @@ impl Socket {
         }
         // Nor does the system move anything beyond an urgent byte: it is as if there were nothing, and at the
         // peer's end as if that were all.
-        if (moved == Ok(0) || moved == Err(Errno::AGAIN)) && self.has_bytes() {
-            // They may have come since.
-            moved = splice();
-            if moved == Ok(0) || moved == Err(Errno::AGAIN) {
-                return Ok(Some(Received::Bytes(Filled::Refused)));
+        let is_nothing = |moved| moved == Ok(0) || moved == Err(Errno::AGAIN);
+        if is_nothing(moved) {
+            match self.has_bytes() {
+                Ok(false) => {}
+                Ok(true) => {
+                    // They may have come since.
+                    moved = splice();
+                    if is_nothing(moved) {
+                        let why = if is_empty { Filled::Refused } else { Filled::Full };
+                        return Ok(Some(Received::Bytes(why)));
+                    }
+                }
+                // The system tells it once, and an end after it: it has to be kept.
+                Err(error) => moved = Err(error),
             }
         }
         // Not counted in the share of bytes, as nothing is copied. A pipe may be full before it has as many
@@ -313,9 +322,13 @@ impl Socket {
         }))
     }
 
-    /// Whether a receive would find bytes now.
-    fn has_bytes(&self) -> bool {
-        recv(&self.fd, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(_, bytes)| bytes > 0)
+    /// Whether a receive would find bytes now, or an error.
+    fn has_bytes(&self) -> Result<bool, Errno> {
+        match recv(&self.fd, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((_, bytes)) => Ok(bytes > 0),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads by `read` when there is something, and waits otherwise; `None` is the peer's end.

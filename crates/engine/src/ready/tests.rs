@@ -233,3 +233,32 @@ fn what_comes_behind_an_urgent_byte_is_not_taken_for_nothing_nor_for_the_end() {
         }
     }
 }
+
+/// Receives until the peer is gone, all of it into a pipe; what it ends with.
+async fn ended_by(io: Io, is_reset: bool) -> std::io::Result<Filled> {
+    let (mut sender, near) = connection(&io, &"127.0.0.1:0".parse().unwrap()).await;
+    sender.tx.push(Segment::Owned(vec![7; 10_000]));
+    sender.tx.drain(0).await.unwrap();
+    let pipe = near.rx.pipe().unwrap();
+    while pipe.bytes() < 10_000 {
+        recv_into(&near.rx, &pipe, u64::MAX).await;
+    }
+    let ending = async {
+        io.sleep(Duration::from_millis(20)).await;
+        if !is_reset {
+            sender.tx.finish();
+            io.sleep(Duration::from_millis(20)).await;
+        }
+        drop(sender);
+    };
+    join(poll_fn(|cx| near.rx.poll_recv_into(cx, &pipe, u64::MAX)), ending).await.0
+}
+
+#[test]
+fn a_peer_that_breaks_off_has_not_ended() {
+    for kind in [Kind::Epoll, Kind::Thread] {
+        let of = |is_reset| block_on(kind, move |io| ended_by(io, is_reset)).unwrap();
+        assert_eq!(of(false).unwrap(), Filled::End, "{kind}");
+        assert_eq!(of(true).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset, "{kind}");
+    }
+}

@@ -210,10 +210,12 @@ impl Upload {
             let (slot, held) = (Arc::clone(&self.slot), self.held.clone());
             let handed = self.io.hand_off(Work::Writes, move |fs| {
                 let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some(written) = &mut *slot else { return };
+                // Nobody goes on with it after a panic: what was held then is nowhere.
+                let Some(mut written) = slot.take() else { return };
                 let done = written.write(fs);
-                if done.is_err() {
-                    slot.take().into_iter().for_each(|written| written.settle(fs));
+                match &done {
+                    Ok(()) => *slot = Some(written),
+                    Err(_) => written.settle(fs),
                 }
                 held.went_ahead(done);
             });
