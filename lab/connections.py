@@ -57,8 +57,8 @@ def kib(server):
 
 
 def start_load(options, address, port, path, users, seconds):
+    """A generator at `address`: who connects to an address of this machine is there, too."""
     command = ["taskset", "-c", GENERATOR, options.plimsoll, "load", "-u", str(users), "-d", f"{round(seconds * 1000)}ms"]
-    # A client that connects to an address of this machine is there, too.
     command += ["--warm-up", "1500ms", "--json", "--quiet", f"http://{address}:{port}{path}"]
     return command, subprocess.Popen(command, stdout=subprocess.PIPE)
 

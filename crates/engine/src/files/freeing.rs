@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use plimsoll_io::File;
 use rustix::thread::sched_yield;
 
-use super::reading::{BENEATH, READ, open_beneath};
+use super::reading::{BENEATH, READ, TMPFS, open_beneath, system_of};
 
 thread_local! {
     /// What is open until then; none on threads that answer nobody else.
@@ -58,8 +58,7 @@ pub(crate) fn free_now() {
 }
 
 fn is_of_this_machine(file: &File) -> bool {
-    // Of linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs.
-    const KNOWN: [i128; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994];
-    let system = file.descriptor().and_then(|fd| rustix::fs::fstatfs(fd).ok());
-    system.is_some_and(|system| KNOWN.contains(&(i128::from(system.f_type) & 0xFFFF_FFFF)))
+    // ext2 to ext4, XFS, Btrfs, F2FS, tmpfs.
+    const KNOWN: [i128; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, TMPFS];
+    system_of(file).is_some_and(|system| KNOWN.contains(&system))
 }

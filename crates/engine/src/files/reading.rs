@@ -102,11 +102,17 @@ pub(super) fn read_ahead_in_steps(file: &File, range: Range<u64>) -> io::Result<
 
 /// Whether a file is on a file system that is nothing but memory.
 pub(super) fn is_of_memory(file: &File) -> bool {
-    // TMPFS_MAGIC of linux/magic.h.
-    const TMPFS: i128 = 0x0102_1994;
-    let system = file.descriptor().and_then(|fd| rustix::fs::fstatfs(fd).ok());
-    system.is_some_and(|system| i128::from(system.f_type) == TMPFS)
+    system_of(file) == Some(TMPFS)
 }
+
+/// The magic number of the file system that a file is on (statfs(2), linux/magic.h).
+pub(super) fn system_of(file: &File) -> Option<i128> {
+    let system = rustix::fs::fstatfs(file.descriptor()?).ok()?;
+    // It is 32 bits, in whatever the machine has for it.
+    Some(i128::from(system.f_type) & 0xFFFF_FFFF)
+}
+
+pub(super) const TMPFS: i128 = 0x0102_1994;
 
 /// What the system said, with those told apart that stand for "later".
 pub(super) fn error_of(errno: Errno) -> io::Error {

@@ -70,11 +70,9 @@ pub const TAKE_BACK_TIME: Duration = Duration::from_millis(1);
 pub const TAKE_BACK_TIME_UNSYNCED: Duration = Duration::from_micros(250);
 /// How often a held transfer looks whether enough have come, where they are in several processes.
 pub const HOLD_LOOK_TIME: Duration = Duration::from_millis(1);
-/// Bytes of an upload that are handed to the disk together, where so many have come: one after another,
-/// handing over costs more than the writing does.
+/// Bytes of an upload that are received into memory in one go, where so many have come: a pipe may take what
+/// comes then.
 pub const TAKEN_BYTES: usize = 64 * 1024;
-/// Bytes of an upload that are received into a pipe at a time.
-pub const PIPED_BYTES: u64 = 1024 * 1024;
 /// Bytes of a file after which it is known anew how far its transfer is.
 pub const TOLD_BYTES: u64 = 16 * 1024 * 1024;
 /// Bytes of a pattern that LIST and NLST look for: each name is compared with it, byte by byte in the worst

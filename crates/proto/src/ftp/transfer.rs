@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use plimsoll_io::limits::PIPE_BYTES;
 use plimsoll_io::{
     Deadline, Either, File, FileRange, Filled, Io, Lease, Peer, Pipe, Rx, Segment, Stream, Tx, Want, join,
     select,
@@ -25,7 +26,7 @@ use super::answer::Answer;
 use super::control::{Control, Heard};
 use super::conversation::Conversation;
 use super::limits::{
-    FILE_CHUNK_BYTES, Limits, PIPED_BYTES, TAKE_BACK_TIME, TAKE_BACK_TIME_UNSYNCED, TAKEN_BYTES, TOLD_BYTES,
+    FILE_CHUNK_BYTES, Limits, TAKE_BACK_TIME, TAKE_BACK_TIME_UNSYNCED, TAKEN_BYTES, TOLD_BYTES,
     UNSENT_DATA_BYTES_MAX,
 };
 use super::state::Way;
@@ -346,7 +347,7 @@ async fn next_of(rx: &mut Rx, filling: Option<Filling>) -> io::Result<Next> {
 
 /// What comes next, by way of a pipe; nothing, if it is to be received otherwise.
 fn poll_piped(cx: &mut Context<'_>, rx: &Rx, filling: &Filling) -> Poll<io::Result<Option<Next>>> {
-    let polled = filling.poll(|| rx.pipe(), |pipe| rx.poll_recv_into(cx, pipe, PIPED_BYTES));
+    let polled = filling.poll(|| rx.pipe(), |pipe| rx.poll_recv_into(cx, pipe, PIPE_BYTES as u64));
     let Some((pipe, filled)) = polled else { return Poll::Ready(Ok(None)) };
     filled.map_ok(|filled| match filled {
         Filled::Bytes(bytes) => Some(Next::Piped(pipe, bytes)),

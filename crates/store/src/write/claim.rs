@@ -28,11 +28,7 @@ impl Claim {
     /// Claims room for a new upload of `bytes`, if it would be let in as things stand.
     pub(super) fn new(fs: &dyn Fs, home: &Home, id: UploadId, terms: &Terms, bytes: u64) -> Result<Claim> {
         home.clear_abandoned(fs);
-        let mut state = home.lock();
-        let (_, before) = home.replaceable(fs, terms)?;
-        let less = before.as_ref().map_or_else(Usage::default, weight);
-        home.allows(fs, &state, terms.quota, less, Usage::file(bytes))?;
-        Claim::room(home, &mut state, id, terms.quota, bytes)
+        Claim::let_in(fs, home, &mut home.lock(), id, terms, bytes).map(|(claim, _)| claim)
     }
 
     /// As [`Claim::new`], with what is there now, if nothing is to be waited for: what the path stands for is
@@ -49,10 +45,21 @@ impl Claim {
         if home.has_abandoned() || state.uploads.values().any(|upcoming| !upcoming.in_use) {
             return None;
         }
-        let (_, before) = home.replaceable(fs, terms).ok()?;
+        Claim::let_in(fs, home, state, id, terms, bytes).ok()
+    }
+
+    fn let_in(
+        fs: &dyn Fs,
+        home: &Home,
+        state: &mut State,
+        id: UploadId,
+        terms: &Terms,
+        bytes: u64,
+    ) -> Result<(Claim, Option<Stat>)> {
+        let (_, before) = home.replaceable(fs, terms)?;
         let less = before.as_ref().map_or_else(Usage::default, weight);
-        home.allows(fs, state, terms.quota, less, Usage::file(bytes)).ok()?;
-        Some((Claim::room(home, state, id, terms.quota, bytes).ok()?, before))
+        home.allows(fs, state, terms.quota, less, Usage::file(bytes))?;
+        Ok((Claim::room(home, state, id, terms.quota, bytes)?, before))
     }
 
     /// Claims room for something new of `bytes`, whatever it is.

@@ -521,7 +521,9 @@ fn dropped_at_any_await_it_leaves_the_old_file_or_the_new_one_and_what_is_kept()
                 }
                 times += 1;
             }
-            assert!(times >= 2, "{from:?}: {times}");
+            // One that begins with nothing may be begun without a wait.
+            let least = if from == Begin::Start { 2 } else { 3 };
+            assert!(times >= least, "{from:?}: {times}");
         }
     });
 }
