@@ -238,6 +238,9 @@ pub trait Fs: Send + Sync {
         let _ = (folder, name);
     }
 
+    /// Lets others who wait for this core go first: they may have something to say of what is done next.
+    fn let_others_go(&self) {}
+
     /// Writes up to `bytes` from a pipe that has as many, at `offset`; returns how many, which may be fewer.
     ///
     /// # Errors

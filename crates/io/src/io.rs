@@ -105,6 +105,11 @@ impl Io {
         }
     }
 
+    /// What is done with files, if nothing is to be waited for; else nothing.
+    pub fn at_hand<T>(&self, work: impl FnOnce(&dyn Fs) -> Option<T>) -> Option<T> {
+        work(self.engine.at_hand())
+    }
+
     /// Asks a question about files where it may block. If the future is dropped, it may never be asked.
     ///
     /// # Errors

@@ -26,6 +26,9 @@ pub enum Error {
     NotShared,
 }
 
+/// The word for what was broken off.
+pub(crate) const BROKEN_OFF: &str = "broken off";
+
 impl Error {
     /// Not there, or nothing that the caller may know of.
     pub const NOT_FOUND: Error = Error::Store(store::Error::NotFound);
@@ -71,6 +74,7 @@ fn store_word(error: &store::Error) -> &'static str {
         store::Error::TooManyUploads => "too many uploads",
         store::Error::TooManyEntries => "too many entries",
         store::Error::InUse | store::Error::Busy => "busy",
+        store::Error::TakenBack => BROKEN_OFF,
         store::Error::Denied(_) | store::Error::Failed(_) | store::Error::Away => "failed",
     }
 }

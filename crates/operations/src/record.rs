@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::Operations;
 use crate::caller::{Caller, Protocol, Visitor};
-use crate::error::Error;
+use crate::error::{BROKEN_OFF, Error};
 use crate::limits::{LOG_NAME_BYTES_MAX, LOG_PATH_BYTES_MAX};
 use crate::meter::Meter;
 use crate::operation::Operation;
@@ -242,7 +242,7 @@ impl Transfer {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
-        self.write(Some("broken off"));
+        self.write(Some(BROKEN_OFF));
     }
 }
 

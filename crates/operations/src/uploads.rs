@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_io::{Detached, Pipe};
 use plimsoll_store::{
-    Algorithm, Begin, Committed, Completed, Condition, Expected, Filling, KeptUpload, NewUpload, Path, Terms,
-    Upload, UploadId,
+    Algorithm, Begin, Committed, Completed, Condition, Expected, Filling, KeptUpload, NewUpload, Path,
+    TakeBack, Terms, Upload, UploadId,
 };
 
 use crate::Operations;
@@ -283,6 +283,11 @@ impl Arriving {
     /// As [`Upload::write`]; end it then with [`Arriving::fail`].
     pub async fn meanwhile<F: Future>(&mut self, next: Pin<&mut F>) -> Result<F::Output, Error> {
         Ok(self.upload.meanwhile(next).await?)
+    }
+
+    /// As [`Upload::take_back`].
+    pub fn take_back(&mut self) -> TakeBack {
+        self.upload.take_back()
     }
 
     /// As [`Upload::is_synced`].

@@ -67,6 +67,9 @@ pub enum Error {
     /// Somebody is writing to the upload right now.
     #[error("the upload is in use")]
     InUse,
+    /// Whoever sent the upload took it back before it was in its place.
+    #[error("taken back")]
+    TakenBack,
     /// The server may not: the operator's rights on the disk forbid it.
     #[error("the system refuses it: {0}")]
     Denied(io::Error),

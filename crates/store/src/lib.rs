@@ -39,5 +39,6 @@ pub use store::Settings;
 pub use tier::{End, Files, Home, Store, Upload};
 pub use usage::{Quota, Usage};
 pub use write::{
-    Algorithm, Begin, Committed, Expected, FileDigest, Filling, KeptUpload, NewUpload, Terms, UploadId,
+    Algorithm, Begin, Committed, Expected, FileDigest, Filling, KeptUpload, NewUpload, TakeBack, Terms,
+    UploadId,
 };

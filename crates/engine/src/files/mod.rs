@@ -24,6 +24,7 @@ use plimsoll_io::{Entry, Existing, File, Fs, Handle, Pipe, Space, Stat, check_na
 use rustix::event::{Timespec, epoll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::{Errno, ReadWriteFlags};
+use rustix::thread::sched_yield;
 
 use crate::limits::LOOKUP_TRIES_MAX;
 
@@ -138,6 +139,10 @@ impl Fs for SystemFs {
 
     fn free_later(&self, folder: &File, name: &[u8]) {
         freeing::later(folder, name);
+    }
+
+    fn let_others_go(&self) {
+        sched_yield();
     }
 
     fn write_from(&self, file: &File, pipe: &Pipe, bytes: u64, offset: u64) -> io::Result<u64> {

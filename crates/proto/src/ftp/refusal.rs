@@ -75,6 +75,7 @@ fn of_store(error: StoreError) -> Answer {
         E::TooManyEntries => (450, "The folder has too many entries to be listed; move some elsewhere."),
         E::Away => (450, "The files cannot be reached just now; look before you try again."),
         E::InUse => (450, "Somebody is writing to it right now; try again when they have done."),
+        E::TakenBack => (426, "The transfer was stopped."),
         E::Busy => (450, "Too much is going on; try again shortly."),
         E::Denied(error) => {
             tracing::error!(%error, "the system refuses the server what an account asked for");

@@ -24,7 +24,7 @@ use super::to_ascii;
 use crate::error::{Error, Result};
 use crate::limits::{HELD_BYTES_MAX, STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME};
 use crate::path::Path;
-use crate::write::{Algorithm, Committed};
+use crate::write::{Algorithm, Committed, TakeBack};
 
 /// An upload under way.
 pub(crate) struct Upload {
@@ -36,6 +36,8 @@ pub(crate) struct Upload {
     announced: Option<u64>,
     begun_at: u64,
     bytes: u64,
+    /// None if nobody asked for it.
+    take_back: Option<TakeBack>,
 }
 
 /// What waits here until all of it has come, and what is to be asked then.
@@ -103,7 +105,8 @@ impl Upload {
         let sending: Sending = Box::pin(send(Arc::clone(remote), io.clone(), arrival, Out(Rc::clone(&pipe))));
         let bytes = begun_at;
         let (sending, spooled) = (Some(sending), None);
-        let mut upload = Upload { sending, pipe, spooled, to, announced, begun_at, bytes };
+        let take_back = None;
+        let mut upload = Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back };
         upload.until(|pipe| pipe.is_open.get()).await?;
         Ok(upload)
     }
@@ -122,7 +125,8 @@ impl Upload {
         let spool = Spool::new(io, folder).await?;
         let spooled = Spooled { spool, remote: Arc::clone(remote), io: io.clone(), arrival, bytes_max };
         let (pipe, spooled) = (Rc::default(), Some(spooled));
-        Ok(Upload { sending: None, pipe, spooled, to, announced, begun_at: 0, bytes: 0 })
+        let (sending, begun_at, bytes, take_back) = (None, 0, 0, None);
+        Ok(Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back })
     }
 
     /// Sends what was spooled on its way.
@@ -167,6 +171,10 @@ impl Upload {
         &self.to
     }
 
+    pub(crate) fn take_back(&mut self) -> TakeBack {
+        self.take_back.get_or_insert_default().clone()
+    }
+
     pub(crate) fn announced(&self) -> Option<u64> {
         self.announced
     }
@@ -201,7 +209,12 @@ impl Upload {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
-        match self.sent_on().await?.end(Ending::Commit(digests)).await? {
+        let upload = self.sent_on().await?;
+        if upload.take_back.as_ref().is_some_and(TakeBack::is_taken) {
+            upload.give_up().await;
+            return Err(Error::TakenBack);
+        }
+        match upload.end(Ending::Commit(digests)).await? {
             Ended::Committed(committed) => Ok(committed),
             _ => Err(Error::Away),
         }

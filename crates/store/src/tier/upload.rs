@@ -9,7 +9,7 @@ use plimsoll_io::{Detached, Pipe};
 
 use crate::apart;
 use crate::error::Result;
-use crate::write::{self, Algorithm, Committed, Filling};
+use crate::write::{self, Algorithm, Committed, Filling, TakeBack};
 
 /// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
 pub struct Upload(Way);
@@ -57,6 +57,15 @@ impl Upload {
         match &self.0 {
             Way::Here(upload) => upload.is_synced(),
             Way::Apart(_) => true,
+        }
+    }
+
+    /// By which it may be taken back while it is being committed: [`crate::Error::TakenBack`] then, and it is
+    /// as if it had been given up; or it is too late.
+    pub fn take_back(&mut self) -> TakeBack {
+        match &mut self.0 {
+            Way::Here(upload) => upload.take_back(),
+            Way::Apart(upload) => upload.take_back(),
         }
     }
 

@@ -83,12 +83,9 @@ impl Home {
     pub(crate) async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         self.usage(io).await?;
         let asked = Asked { id: UploadId::draw(io), terms, from, keep, now: io.wall() };
-        let at_hand = io.files_at_hand(|fs| {
-            self.begin_at_hand(fs, &asked).ok_or_else(|| io::ErrorKind::WouldBlock.into())
-        });
-        let home = self.clone();
+        let (home, at_hand) = (self.clone(), io.at_hand(|fs| self.begin_at_hand(fs, &asked)));
         let begun = match at_hand {
-            Some(begun) => begun?,
+            Some(begun) => begun,
             None => io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??,
         };
         let mut upload = Upload::over(self, io, begun.terms, None, begun.at, begun.slot);

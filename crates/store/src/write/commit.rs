@@ -3,6 +3,9 @@
 //! Not here: how its bytes came. What must hold: condition, quota and rename are one step for everybody else;
 //! before it the file is synced, after it the folder, and only then is it confirmed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +39,10 @@ pub struct Committed {
     pub stat: Stat,
 }
 
+/// By which an upload that is being put in its place is taken back. Clones are the same.
+#[derive(Clone, Default)]
+pub struct TakeBack(Arc<AtomicBool>);
+
 /// An upload whose bytes are all there.
 pub(crate) struct Whole<'a> {
     pub(crate) id: UploadId,
@@ -43,6 +50,20 @@ pub(crate) struct Whole<'a> {
     pub(crate) bytes: u64,
     /// Whether the file has been synced since its last byte.
     pub(crate) is_synced: bool,
+    /// Looked at last.
+    pub(crate) take_back: Option<&'a TakeBack>,
+}
+
+impl TakeBack {
+    /// Takes the upload back, if it is not too late: what its commit comes to tells.
+    pub fn take(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether it was taken back.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl Terms {
@@ -75,6 +96,9 @@ impl Home {
         let more = Usage::file(whole.bytes);
         self.allows(fs, state, terms.quota, less, more)?;
         let Place { folder, name } = place;
+        if whole.take_back.is_some_and(TakeBack::is_taken) {
+            return Err(Error::TakenBack);
+        }
         if before.as_ref().is_some_and(|stat| stat.kind == FileKind::File && stat.size >= FREED_LATER_BYTES) {
             fs.free_later(&folder, name);
         }

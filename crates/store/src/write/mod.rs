@@ -22,7 +22,7 @@ mod upload;
 pub(crate) mod written;
 
 pub use begin::Begin;
-pub use commit::{Committed, Terms};
+pub use commit::{Committed, TakeBack, Terms};
 pub use digest::{Algorithm, Expected, FileDigest};
 pub use held::Filling;
 pub(crate) use held::HeldTogether;

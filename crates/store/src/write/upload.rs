@@ -3,14 +3,13 @@
 //! It does not read from a connection. What must hold: bytes are written in the order they came; when it is
 //! dropped, a closure that is under way ends first, and then the upload is settled.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_io::{Deadline, Detached, File, Fs, Io, Pipe, Work};
 
 use super::claim::Claim;
-use super::commit::{Committed, Terms};
+use super::commit::{Committed, TakeBack, Terms};
 use super::digest::{Algorithm, Expected};
 use super::held::{Filling, Held};
 use super::id::UploadId;
@@ -36,6 +35,8 @@ pub(crate) struct Upload {
     /// Whether its commit waits for the disk.
     is_synced: bool,
     slot: Slot,
+    /// None if nobody asked for it.
+    take_back: Option<TakeBack>,
     /// Which it is, to be remembered once it is in its place: a kept one whose length was announced.
     told: Option<(Home, UploadId)>,
     /// Who settles it if it is dropped now: that waits for whatever is under way.
@@ -56,13 +57,12 @@ impl Home {
         self.usage(io).await?;
         let (home, id, announced) = (self.clone(), UploadId::draw(io), expected.bytes);
         let (bytes, asked, now) = (announced.unwrap_or(0), terms.clone(), io.wall());
-        let at_hand = io.files_at_hand(|fs| {
-            let claim =
-                self.try_lock().and_then(|mut state| Claim::at_hand(fs, self, &mut state, id, &terms, bytes));
-            claim.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        let at_hand = io.at_hand(|fs| {
+            let mut state = self.try_lock()?;
+            Claim::at_hand(fs, self, &mut state, id, &terms, bytes)
         });
         let claim = match at_hand {
-            Some(claim) => claim?.0,
+            Some((claim, _)) => claim,
             None => {
                 let claim = io.offload(Work::Writes, move |fs| {
                     // They hold room that is nobody's any more.
@@ -119,8 +119,21 @@ impl Upload {
         (slot, held): (Slot, Held),
     ) -> Upload {
         let (io, pause, is_synced) = (io.clone(), io.deadline(), home.is_synced());
-        let (bytes, told, settles) = (begun_at, None, Work::Writes);
-        Upload { io, terms, announced, begun_at, bytes, held, pause, is_synced, slot, told, settles }
+        let (bytes, take_back, told, settles) = (begun_at, None, None, Work::Writes);
+        Upload {
+            io,
+            terms,
+            announced,
+            begun_at,
+            bytes,
+            held,
+            pause,
+            is_synced,
+            slot,
+            take_back,
+            told,
+            settles,
+        }
     }
 
     /// Copies the first bytes of a file, as many as it begins at, before any others come.
@@ -156,6 +169,11 @@ impl Upload {
     /// Whether its commit waits for the disk.
     pub(crate) fn is_synced(&self) -> bool {
         self.is_synced
+    }
+
+    /// By which it may be taken back while it is being committed.
+    pub(crate) fn take_back(&mut self) -> TakeBack {
+        self.take_back.get_or_insert_default().clone()
     }
 
     /// How many there will be, if that was announced.
@@ -285,9 +303,15 @@ impl Upload {
         }
         let terms = self.terms.clone();
         let (told, bytes, now) = (self.told.take(), self.bytes, self.io.wall());
+        let take_back = self.take_back.take();
         let committed = self.work(Work::Writes, move |fs, slot| {
             let written = slot.take().ok_or(Error::InUse)?;
-            let committed = written.write_last(fs, bytes)?.commit(fs, &terms, &digests)?;
+            let written = written.write_last(fs, bytes)?;
+            if take_back.is_some() {
+                // Whoever is to hear of it, or is being killed, may be waiting for this core.
+                fs.let_others_go();
+            }
+            let committed = written.commit(fs, &terms, take_back.as_ref(), &digests)?;
             if let Some((home, id)) = told {
                 home.note_completed(id, now, Completed { to: terms.to, bytes, whole: digests });
             }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use plimsoll_io::{File, Fs, Pipe};
 
 use super::claim::Claim;
-use super::commit::{Committed, Terms, Whole};
+use super::commit::{Committed, TakeBack, Terms, Whole};
 use super::digest::{Algorithm, Digests, of_file};
 use super::held::{Held, Piece};
 use super::id::UploadId;
@@ -189,7 +189,7 @@ impl Written {
     /// Remembers what went wrong.
     fn note<T>(&mut self, done: Result<T>) -> Result<T> {
         let trouble = match &done {
-            Ok(_) => Trouble::None,
+            Ok(_) | Err(Error::TakenBack) => Trouble::None,
             Err(Error::Failed(_)) => Trouble::Disk,
             Err(_) => Trouble::Refused,
         };
@@ -225,13 +225,14 @@ impl Written {
         mut self,
         fs: &dyn Fs,
         terms: &Terms,
+        take_back: Option<&TakeBack>,
         whole: &[(Algorithm, Vec<u8>)],
     ) -> Result<Committed> {
         if let Err(error) = self.take_digests().check() {
             return Err(self.settle_after(fs, error));
         }
         self.is_checked();
-        match self.file(fs).and_then(|file| self.commit_checked(fs, &file, terms, whole)) {
+        match self.file(fs).and_then(|file| self.commit_checked(fs, &file, terms, take_back, whole)) {
             Ok(committed) => {
                 self.claim.forget();
                 self.remove_record(fs);
@@ -250,6 +251,7 @@ impl Written {
         fs: &dyn Fs,
         file: &File,
         terms: &Terms,
+        take_back: Option<&TakeBack>,
         whole: &[(Algorithm, Vec<u8>)],
     ) -> Result<Committed> {
         let mut digests = Digests::new(whole);
@@ -258,7 +260,7 @@ impl Written {
         }
         digests.check()?;
         let is_synced = self.prepared == Some(self.at);
-        let whole = Whole { id: self.claim.id, file, bytes: self.at, is_synced };
+        let whole = Whole { id: self.claim.id, file, bytes: self.at, is_synced, take_back };
         self.claim.home.commit(fs, &whole, terms)
     }
 

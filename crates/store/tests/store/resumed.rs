@@ -62,6 +62,26 @@ fn a_file_appears_whole_when_its_upload_is_complete() {
 }
 
 #[test]
+fn what_is_taken_back_while_it_is_committed_is_kept_or_was_too_late() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
+        let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
+        send(&mut upload, &bytes(1, LARGE), 300_000).await.unwrap();
+        upload.take_back().take();
+        assert!(matches!(upload.commit().await, Err(Error::TakenBack)));
+        assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
+        assert_eq!(pending(&scene, "a").await, Some(LARGE as u64));
+        let mut upload = begin(&scene, "a", Begin::Offset(LARGE as u64)).await.unwrap();
+        let take_back = upload.take_back();
+        upload.commit().await.unwrap();
+        take_back.take();
+        assert_eq!(scene.contents("a"), Some(bytes(1, LARGE)));
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
 fn what_is_broken_off_is_kept_and_gone_on_with() {
     with_home(|scene| async move {
         for part in [1, 5_000, 150_000, LARGE] {

@@ -5,9 +5,10 @@
 //! What is broken off is kept for its owner to go on with, by REST and STOR or by APPE.
 
 use std::cell::Cell;
+use std::pin::pin;
 
-use plimsoll_operations::{Arriving, Place};
-use plimsoll_store::Begin;
+use plimsoll_operations::{Arriving, Error, Place};
+use plimsoll_store::{Begin, Error as StoreError};
 use plimsoll_wire::ftp::ascii::FromNetwork;
 
 use crate::ftp::answer::{Answer, Obeyed};
@@ -58,18 +59,29 @@ pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin
         Err(stopped) => Some(stopped),
     };
     match taken_back {
-        None => committed(arriving).await,
+        None => committed(c, arriving).await,
         Some(Stopped::File(error)) => Err(arriving.fail(error).into()),
         Some(stopped) => Err(broken_off(arriving, &stopped).await),
     }
 }
 
-async fn committed(arriving: Arriving) -> Obeyed {
-    let bytes = arriving.bytes();
-    match arriving.commit().await {
-        Ok(_) => Ok(Answer::made(226, format!("All {bytes} bytes have come and are in their place."))),
-        Err(error) => Err(error.into()),
-    }
+/// Puts it in its place, unless it is taken back before it is there.
+async fn committed(c: &mut Conversation<'_>, mut arriving: Arriving) -> Obeyed {
+    let (bytes, take_back, moved) = (arriving.bytes(), arriving.take_back(), Cell::new(arriving.bytes()));
+    let (mut commit, bytes_max) = (pin!(arriving.commit()), c.shared.limits().line_bytes_max);
+    let heard = listen_during(&mut c.control, bytes_max, &moved, async { Ok(commit.as_mut().await) }).await;
+    let committed = match heard {
+        Ok(committed) => committed,
+        Err(stopped) => {
+            take_back.take();
+            match commit.await {
+                Err(Error::Store(StoreError::TakenBack)) => return Err(stopped.answer()),
+                committed => committed,
+            }
+        }
+    };
+    committed.map_err(Answer::from)?;
+    Ok(Answer::made(226, format!("All {bytes} bytes have come and are in their place.")))
 }
 
 /// What came stays where nobody sees it, for its owner to go on with, who may ask how much that is as soon as
