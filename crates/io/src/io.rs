@@ -110,6 +110,13 @@ impl Io {
         work(self.engine.at_hand())
     }
 
+    /// Lets others go first: the other tasks, and where this thread may wait, whoever waits for its core. What
+    /// has come by then is known.
+    pub async fn let_others_go(&self) {
+        self.engine.at_hand().let_others_go();
+        self.yield_now().await;
+    }
+
     /// Asks a question about files where it may block. If the future is dropped, it may never be asked.
     ///
     /// # Errors

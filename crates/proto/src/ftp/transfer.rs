@@ -83,16 +83,22 @@ impl Conversation<'_> {
     /// Does what is to be done before an upload that has come is put in its place, and says whether the
     /// client has taken it back by then: said ABOR, or gone away. A client that is killed ends both of its
     /// connections, in any order, and the data connection's end says nothing then.
-    pub(super) async fn take_back_time(&mut self, arriving: &mut Arriving) -> Option<Stopped> {
+    pub(super) async fn take_back_time(
+        &mut self,
+        arriving: &mut Arriving,
+        moved: &Cell<u64>,
+    ) -> Option<Stopped> {
         let is_here = matches!(&self.peer, Peer::Ip(ip, _) if ip.is_loopback());
         let time = if is_here && !arriving.is_synced() { TAKE_BACK_TIME_UNSYNCED } else { TAKE_BACK_TIME };
-        let (prepared, ()) = join(arriving.prepare(), self.shared.io.sleep(time)).await;
+        let io = &self.shared.io;
+        let (prepared, ()) = join(arriving.prepare(), io.sleep(time)).await;
         if let Err(error) = prepared {
             return Some(Stopped::File(error));
         }
-        // What came meanwhile.
-        let (bytes_max, moved) = (self.shared.limits().line_bytes_max, Cell::new(0));
-        listen_during(&mut self.control, bytes_max, &moved, ready(Ok(()))).await.err()
+        // Where this thread puts it in its place as well, nobody listens meanwhile.
+        io.let_others_go().await;
+        let bytes_max = self.shared.limits().line_bytes_max;
+        listen_during(&mut self.control, bytes_max, moved, ready(Ok(()))).await.err()
     }
 }
 

@@ -55,21 +55,21 @@ pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin
     let received =
         c.transfer(way, &moved, async |data, moving| moving.receive(data, &mut arriving, text).await).await;
     let taken_back = match received {
-        Ok(()) => c.take_back_time(&mut arriving).await,
+        Ok(()) => c.take_back_time(&mut arriving, &moved).await,
         Err(stopped) => Some(stopped),
     };
     match taken_back {
-        None => committed(c, arriving).await,
+        None => committed(c, arriving, &moved).await,
         Some(Stopped::File(error)) => Err(arriving.fail(error).into()),
         Some(stopped) => Err(broken_off(arriving, &stopped).await),
     }
 }
 
 /// Puts it in its place, unless it is taken back before it is there.
-async fn committed(c: &mut Conversation<'_>, mut arriving: Arriving) -> Obeyed {
-    let (bytes, take_back, moved) = (arriving.bytes(), arriving.take_back(), Cell::new(arriving.bytes()));
+async fn committed(c: &mut Conversation<'_>, mut arriving: Arriving, moved: &Cell<u64>) -> Obeyed {
+    let (bytes, take_back) = (arriving.bytes(), arriving.take_back());
     let (mut commit, bytes_max) = (pin!(arriving.commit()), c.shared.limits().line_bytes_max);
-    let heard = listen_during(&mut c.control, bytes_max, &moved, async { Ok(commit.as_mut().await) }).await;
+    let heard = listen_during(&mut c.control, bytes_max, moved, async { Ok(commit.as_mut().await) }).await;
     let committed = match heard {
         Ok(committed) => committed,
         Err(stopped) => {
