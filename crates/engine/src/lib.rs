@@ -21,6 +21,7 @@ mod page;
 mod ready;
 mod ring;
 mod scheduling;
+mod sendfile;
 pub mod serve;
 mod sockets;
 

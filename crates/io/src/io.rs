@@ -110,8 +110,8 @@ impl Io {
         work(self.engine.at_hand())
     }
 
-    /// Lets others go first: the other tasks, and where this thread may wait, whoever waits for its core. What
-    /// has come by then is known.
+    /// Lets others go first: the other tasks, and where this thread may wait, whoever waits for its core.
+    /// What has come by then is known.
     pub async fn let_others_go(&self) {
         self.engine.at_hand().let_others_go();
         self.yield_now().await;

@@ -27,6 +27,7 @@ use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
 use super::reactor::Reactor;
 use crate::limits::pipes_of;
+use crate::sendfile::send_file;
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
@@ -196,12 +197,11 @@ impl Socket {
                 let Some(source) = file.descriptor() else { return Err(Errno::BADF) };
                 // Not less for what was sent before in this turn: a part of a file goes in one call, and not
                 // in one that leaves a few bytes, as many as the head had, to another.
-                let (mut offset, count) = (range.start, TURN_SEND_BYTES_MAX.min(range.end - range.start));
-                let count = usize::try_from(count).unwrap_or(usize::MAX);
-                let sent = rustix::fs::sendfile(&self.fd, source, Some(&mut offset), count)?;
+                let count = TURN_SEND_BYTES_MAX.min(range.end - range.start);
+                let sent = send_file(self.fd.as_fd(), source, range.start, count)?;
                 // The file is shorter than it was when its length was told.
                 state.truncated = sent == 0;
-                if sent == 0 { Err(Errno::IO) } else { Ok(sent as u64) }
+                if sent == 0 { Err(Errno::IO) } else { Ok(sent) }
             }
             Some(Front::Piped(pipe)) => {
                 let mut flags = SpliceFlags::NONBLOCK;

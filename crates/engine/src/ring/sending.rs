@@ -12,6 +12,7 @@ use rustix::net::{SendFlags, Shutdown, shutdown};
 
 use super::connection::{Connection, State};
 use crate::limits::GATHERED_BYTES_MAX;
+use crate::sendfile::send_file;
 
 impl Connection {
     /// Begins to send what was pushed; whether there is more of a file than this turn's share.
@@ -84,11 +85,9 @@ impl Connection {
     fn send_file(self: &Rc<Self>, state: &mut State) {
         let Some(Front::File(file, range)) = state.outbox.front() else { return };
         // Not less for what was sent before in this turn: a part of a file goes in one call.
-        let (mut offset, count) = (range.start, TURN_SEND_BYTES_MAX.min(range.end - range.start));
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let (offset, count) = (range.start, TURN_SEND_BYTES_MAX.min(range.end - range.start));
         let source = file.descriptor().ok_or(Errno::BADF);
-        let sent = source
-            .and_then(|source| self.with_fd(|fd| rustix::fs::sendfile(fd, source, Some(&mut offset), count)));
+        let sent = source.and_then(|source| self.with_fd(|fd| send_file(fd, source, offset, count)));
         match sent {
             Ok(0) => {
                 // The file is shorter than it was when its length was told.
@@ -96,8 +95,8 @@ impl Connection {
                 self.fail(state, Errno::IO);
             }
             Ok(sent) => {
-                state.share.1 += sent as u64;
-                state.outbox.advance(sent as u64);
+                state.share.1 += sent;
+                state.outbox.advance(sent);
             }
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if state.is_dropped => state.is_stuck = true,
