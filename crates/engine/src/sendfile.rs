@@ -1,6 +1,7 @@
 //! Sending a file's bytes as the system has them.
 //!
-//! It waits for nothing but a disk that has to be read. What must hold: nothing is held back after it.
+//! On a socket that does not block, it waits for nothing but a disk that has to be read. What must hold:
+//! nothing is held back after it.
 
 use std::os::fd::BorrowedFd;
 
@@ -10,28 +11,43 @@ use rustix::net::sockopt::set_tcp_cork;
 
 use crate::limits::CORKED_FROM_BYTES;
 
-/// Sends up to `count` bytes of `source` from `offset` on; how many, which may be fewer.
-///
-/// Each acknowledgement that comes meanwhile would have the system send what it has of a packet, since it
-/// delays none (TCP_NODELAY): much is held back until a packet is full (TCP_CORK).
-///
-/// # Errors
-/// As sendfile(2): [`Errno::AGAIN`] if there is no room.
-pub(crate) fn send_file(
-    to: BorrowedFd<'_>,
-    source: BorrowedFd<'_>,
-    mut offset: u64,
-    count: u64,
-) -> Result<u64, Errno> {
-    let bytes = usize::try_from(count).unwrap_or(usize::MAX);
-    // A Unix socket has no packets.
-    let is_corked = count >= CORKED_FROM_BYTES && set_tcp_cork(to, true).is_ok();
-    let sent = sendfile(to, source, Some(&mut offset), bytes);
-    if is_corked {
-        // What a broken connection says of it, the next call on it says, too.
-        let _ = set_tcp_cork(to, false);
+/// How one connection is sent files.
+#[derive(Default)]
+pub(crate) struct FileSender {
+    /// The system took little of much, the last time: the peer is slow, and packets are not what it costs.
+    took_little: bool,
+}
+
+impl FileSender {
+    /// Sends up to `count` bytes of `source` from `offset` on; how many, which may be fewer.
+    ///
+    /// Each acknowledgement that comes meanwhile would have the system send what it has of a packet, since it
+    /// delays none (TCP_NODELAY): much is held back until a packet is full (TCP_CORK).
+    ///
+    /// # Errors
+    /// As sendfile(2): [`Errno::AGAIN`] if there is no room.
+    pub(crate) fn send(
+        &mut self,
+        to: BorrowedFd<'_>,
+        source: BorrowedFd<'_>,
+        mut offset: u64,
+        count: u64,
+    ) -> Result<u64, Errno> {
+        let bytes = usize::try_from(count).unwrap_or(usize::MAX);
+        let is_much = count >= CORKED_FROM_BYTES;
+        // A Unix socket has no packets.
+        let is_corked = is_much && !self.took_little && set_tcp_cork(to, true).is_ok();
+        let sent = sendfile(to, source, Some(&mut offset), bytes);
+        if is_corked {
+            // What a broken connection says of it, the next call on it says, too.
+            let _ = set_tcp_cork(to, false);
+        }
+        let sent = sent? as u64;
+        if is_much {
+            self.took_little = sent < CORKED_FROM_BYTES;
+        }
+        Ok(sent)
     }
-    Ok(sent? as u64)
 }
 
 #[cfg(test)]
@@ -62,12 +78,15 @@ mod tests {
     }
 
     fn send_all(to: &impl AsFd, file: &File, bytes: u64) {
-        let mut at = 0;
+        let (mut at, mut sender) = (0, FileSender::default());
         while at < bytes {
-            at += send_file(to.as_fd(), file.as_fd(), at, bytes - at).unwrap();
-            let is_held_back = tcp_cork(to.as_fd()).unwrap_or(false);
-            assert!(!is_held_back, "the rest of a packet would wait");
+            at += sender.send(to.as_fd(), file.as_fd(), at, bytes - at).unwrap();
+            assert!(!is_held_back(to), "the rest of a packet would wait");
         }
+    }
+
+    fn is_held_back(to: &impl AsFd) -> bool {
+        tcp_cork(to.as_fd()).unwrap_or(false)
     }
 
     #[test]
@@ -83,5 +102,24 @@ mod tests {
     fn a_unix_socket_takes_a_file_too() {
         let (to, from) = UnixStream::pair().unwrap();
         assert!(arrives(3 * CORKED_FROM_BYTES, to, from));
+    }
+
+    #[test]
+    fn nothing_is_held_back_where_there_is_no_room() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        to.set_nonblocking(true).unwrap();
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(64 * CORKED_FROM_BYTES).unwrap();
+        let (mut sender, mut calls) = (FileSender::default(), 0);
+        loop {
+            let sent = sender.send(to.as_fd(), file.as_fd(), 0, CORKED_FROM_BYTES);
+            assert!(!is_held_back(&to), "after {calls} calls");
+            if sent == Err(Errno::AGAIN) {
+                break;
+            }
+            (_, calls) = (sent.unwrap(), calls + 1);
+        }
+        assert!(calls > 0);
     }
 }

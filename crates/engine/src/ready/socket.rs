@@ -27,7 +27,7 @@ use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
 use super::reactor::Reactor;
 use crate::limits::pipes_of;
-use crate::sendfile::send_file;
+use crate::sendfile::FileSender;
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
@@ -42,6 +42,7 @@ pub(crate) struct Socket {
 #[derive(Default)]
 struct State {
     outbox: Outbox,
+    files: FileSender,
     /// Whether the reactor tells when it is ready. Not before there is something to wait for.
     is_watched: bool,
     readable: bool,
@@ -198,7 +199,7 @@ impl Socket {
                 // Not less for what was sent before in this turn: a part of a file goes in one call, and not
                 // in one that leaves a few bytes, as many as the head had, to another.
                 let count = TURN_SEND_BYTES_MAX.min(range.end - range.start);
-                let sent = send_file(self.fd.as_fd(), source, range.start, count)?;
+                let sent = state.files.send(self.fd.as_fd(), source, range.start, count)?;
                 // The file is shorter than it was when its length was told.
                 state.truncated = sent == 0;
                 if sent == 0 { Err(Errno::IO) } else { Ok(sent) }

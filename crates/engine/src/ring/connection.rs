@@ -20,6 +20,7 @@ use rustix::net::sockopt;
 use super::operations::Key;
 use super::ring::{How, Received, Ring};
 use crate::ready::connected;
+use crate::sendfile::FileSender;
 
 /// One stream, as the ring knows it.
 pub(super) struct Connection {
@@ -33,6 +34,7 @@ pub(super) struct Connection {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) outbox: Outbox,
+    pub(super) files: FileSender,
     /// The receive that is under way.
     receiving: Option<Key>,
     /// The send, or the wait for room to send, that is under way.

@@ -12,7 +12,6 @@ use rustix::net::{SendFlags, Shutdown, shutdown};
 
 use super::connection::{Connection, State};
 use crate::limits::GATHERED_BYTES_MAX;
-use crate::sendfile::send_file;
 
 impl Connection {
     /// Begins to send what was pushed; whether there is more of a file than this turn's share.
@@ -87,7 +86,8 @@ impl Connection {
         // Not less for what was sent before in this turn: a part of a file goes in one call.
         let (offset, count) = (range.start, TURN_SEND_BYTES_MAX.min(range.end - range.start));
         let source = file.descriptor().ok_or(Errno::BADF);
-        let sent = source.and_then(|source| self.with_fd(|fd| send_file(fd, source, offset, count)));
+        let files = &mut state.files;
+        let sent = source.and_then(|source| self.with_fd(|fd| files.send(fd, source, offset, count)));
         match sent {
             Ok(0) => {
                 // The file is shorter than it was when its length was told.

@@ -133,7 +133,6 @@ impl Upload {
     async fn sent_on(mut self) -> Result<Upload> {
         let Some(Spooled { spool, remote, io, arrival, .. }) = self.spooled.take() else { return Ok(self) };
         let mut upload = Upload::begin(&remote, &io, arrival, self.to, self.announced, 0).await?;
-        upload.take_back = self.take_back;
         while upload.bytes < self.bytes {
             match spool.read(upload.bytes).await? {
                 nothing if nothing.is_empty() => {

@@ -61,7 +61,8 @@ impl Upload {
     }
 
     /// By which it may be taken back while it is being committed: [`crate::Error::TakenBack`] then, and it is
-    /// as if it had been given up; or it is too late. At a store elsewhere it is too late once that was told.
+    /// as if it had been given up; or it is too late. At a store elsewhere it is too late once that
+    /// was told, and for one that waited here until it was whole.
     pub fn take_back(&mut self) -> TakeBack {
         match &mut self.0 {
             Way::Here(upload) => upload.take_back(),

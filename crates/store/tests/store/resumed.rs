@@ -62,7 +62,7 @@ fn a_file_appears_whole_when_its_upload_is_complete() {
 }
 
 #[test]
-fn what_is_taken_back_while_it_is_committed_is_kept_or_was_too_late() {
+fn what_is_taken_back_before_its_rename_is_kept_and_later_is_too_late() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
         let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();

@@ -81,6 +81,26 @@ async fn quit_waits_for_the_transfers_end(scene: Scene) {
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"hello"[..]));
 }
 
+/// Whichever of the two the server hears first: what it says of the upload is so.
+async fn abor_right_behind_the_last_bytes_takes_them_back_or_is_too_late(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "the old one").await;
+    for round in 0..8 {
+        let new = format!("new {round}");
+        let mut data = client.begin("STOR a").await;
+        let before = scene.home("alice")["a"].clone();
+        data.send(new.clone()).await.unwrap();
+        data.finish().await.unwrap();
+        client.push("ABOR\r\n");
+        let said = client.hear().await;
+        client.hear().await.expect(226);
+        let is_taken_back = said.code == 426;
+        let expected = if is_taken_back { before } else { Some(new.into_bytes()) };
+        assert_eq!(scene.home("alice")["a"], expected, "{said:?}");
+    }
+    scene.until(|| scene.home("alice").len() == 1).await;
+}
+
 async fn quit_and_an_end_after_it_take_no_upload_back(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let mut data = client.begin("STOR a").await;
@@ -139,6 +159,7 @@ behaviours!(with_accounts and apart;
     stat_is_answered_while_bytes_flow,
     stat_is_answered_while_a_download_goes_on,
     quit_waits_for_the_transfers_end,
+    abor_right_behind_the_last_bytes_takes_them_back_or_is_too_late,
     quit_and_an_end_after_it_take_no_upload_back,
     commands_that_come_during_a_transfer_are_obeyed_after_it,
     commands_may_be_said_ahead,
