@@ -129,22 +129,29 @@ fn paths_of_the_greatest_length_are_told_apart_by_their_last_byte_and_stand_in_o
         hash.fill(&mut path);
         path.iter_mut().filter(|byte| **byte == b'/').for_each(|byte| *byte = b'x');
         path[0] = b'm';
-        let [mut first, mut last] = [path.clone(), path];
-        (first[PATH_BYTES_MAX - 1], last[PATH_BYTES_MAX - 1]) = (1, 2);
-        for (id, path) in [("2", &last), ("1", &first), ("z", &b"z".to_vec()), ("a", &b"a".to_vec())] {
-            directory.add_share(&given(id, (&alice, &bob), path), 9).unwrap().unwrap();
+        let ending = |byte: u8| [&path[..PATH_BYTES_MAX - 1], &[byte]].concat();
+        // Neither in the order of their paths nor in that of their ids.
+        let long = [("5", 5), ("6", 1), ("1", 4), ("2", 3), ("4", 2), ("3", 6)];
+        let long = long.map(|(id, byte)| (id, ending(byte)));
+        let short = ["z", "a"].map(|path| (path, path.as_bytes().to_vec()));
+        for (id, path) in long.into_iter().chain(short) {
+            directory.add_share(&given(id, (&alice, &bob), &path), 9).unwrap().unwrap();
         }
-        assert_eq!(ids(&directory.shares(Given::By(alice.id), NOW).unwrap()), ["a", "1", "2", "z"]);
+        let all = ["a", "6", "4", "2", "1", "5", "3", "z"];
+        assert_eq!(ids(&directory.shares(Given::By(alice.id), NOW).unwrap()), all);
         let mut around = |path: &[u8]| {
             let shares = directory.shares_around(alice.id, bob.id, path, NOW).unwrap();
             ids(&shares).join(" ")
         };
         assert_eq!(
-            (around(&first).as_str(), around(&last).as_str(), around(b"").as_str()),
-            ("1", "2", "a 1 2 z")
+            (around(&ending(1)), around(&ending(6)), around(b"")),
+            ("6".to_owned(), "3".to_owned(), all.join(" "))
         );
-        directory.end_shares(alice.id, &first).unwrap();
-        assert_eq!(ids(&directory.shares(Given::With(bob.id), NOW).unwrap()), ["a", "2", "z"]);
+        directory.end_shares(alice.id, &ending(1)).unwrap();
+        assert_eq!(
+            ids(&directory.shares(Given::With(bob.id), NOW).unwrap()),
+            ["a", "4", "2", "1", "5", "3", "z"]
+        );
     });
 }
 

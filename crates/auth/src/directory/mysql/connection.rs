@@ -66,8 +66,9 @@ impl Connection {
                 "SET SESSION innodb_lock_wait_timeout = {time} /*M!100101 , max_statement_time = {time} */"
             ),
             "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
-            // Of what is longer, it sorts by the first 1024 bytes unless it is told otherwise.
-            format!("SET SESSION max_sort_length = {PATH_BYTES_MAX}"),
+            // Of what is longer, it sorts by the first 1024 bytes unless it is told otherwise. Two of those
+            // bytes are the length.
+            format!("SET SESSION max_sort_length = {}", PATH_BYTES_MAX + 2),
             "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned(),
         ])?;
         Ok(connection)
