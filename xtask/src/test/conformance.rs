@@ -103,7 +103,7 @@ mod tests {
     fn table(binary: &str, names: &[&str]) -> Table {
         let test = |name: &&str| Test { name: (*name).to_owned(), outcome: Outcome::Passed };
         let tests = names.iter().map(test).collect();
-        Table::of(&[Block { binary: binary.to_owned(), tests, totals: None }], false)
+        Table::of(&[Block { binary: binary.to_owned(), tests, ..Block::default() }], false)
     }
 
     #[test]

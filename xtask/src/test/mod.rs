@@ -3,12 +3,13 @@
 //! More than cargo asks: a test that was ignored is a failure, so is a run without tests, and so is a
 //! behaviour that one engine has and another has not. The last line is always `N passed, M failed`, which
 //! the build machine reads; each complaint counts as a failure there, so that a run that is not clean never
-//! says `0 failed`.
+//! says `0 failed`. What failed is told once more before it: a build machine may keep the end only.
 
 mod conformance;
 mod reading;
 mod verdict;
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::thread;
@@ -25,6 +26,9 @@ const LONG_SEEDS: &str = "2500";
 /// What has the behaviours run under the engines too that a run on each commit leaves out.
 const EVERY_ENGINE: &str = "plimsoll-tests/every-engine";
 
+/// How many lines of a failed test's words are told again.
+const WORDS_TOLD_AGAIN: usize = 6;
+
 struct Options<'a> {
     is_long: bool,
     /// Handed on to `cargo test`; they choose a part, so the engines are not compared.
@@ -39,6 +43,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     print!("{engines}");
     let is_whole = options.extra.is_empty();
     let complaints = verdict::complaints(&reading, &engines, is_whole, status.success());
+    print!("{}", failures(&reading));
     for complaint in &complaints {
         println!("complaint: {complaint}");
     }
@@ -46,6 +51,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     println!("{} passed, {failed} failed", reading.totals().passed);
     // No error, for it would be told after the last line.
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Which tests failed, and the first of what each said.
+fn failures(reading: &Reading) -> String {
+    let mut told = String::new();
+    for block in &reading.blocks {
+        for failure in &block.failures {
+            let _ = writeln!(told, "failed: {} of {}", failure.name, block.binary);
+            for words in failure.words.iter().take(WORDS_TOLD_AGAIN) {
+                let _ = writeln!(told, "  {words}");
+            }
+        }
+    }
+    told
 }
 
 fn parse(arguments: &[String]) -> Result<Options<'_>> {
@@ -117,6 +136,15 @@ mod tests {
         assert!(options.is_long);
         assert_eq!(options.extra, ["--test", "behaviours"]);
         assert!(parse(&["--fast".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn what_failed_is_told_again_with_the_first_of_its_words() {
+        let mut reading = Reading::default();
+        let output = "running 1 test\n---- a stdout ----\n".lines().chain(["words"; 99]).chain(["failures:"]);
+        output.for_each(|line| reading.line(line));
+        reading.name_blocks(&["behaviours".to_owned()]);
+        assert_eq!(failures(&reading), format!("failed: a of behaviours\n{}", "  words\n".repeat(6)));
     }
 
     #[test]

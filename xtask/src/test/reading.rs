@@ -3,7 +3,7 @@
 //! A block is one test binary's run, from `running N tests` to `test result:`. The result line is what
 //! counts: a name may be lost where a test's child writes into the middle of a line, its outcome must not
 //! be. Which binary a block is cargo says on standard error, in the same order; so every binary must use
-//! libtest's harness.
+//! libtest's harness. What a failed test said is kept, to be told again at the end: it is far above by then.
 
 /// Everything read so far.
 #[derive(Default)]
@@ -16,6 +16,7 @@ pub(super) struct Reading {
 pub(super) struct Block {
     pub(super) binary: String,
     pub(super) tests: Vec<Test>,
+    pub(super) failures: Vec<Failure>,
     /// Missing until the binary has ended by itself.
     pub(super) totals: Option<Totals>,
 }
@@ -24,6 +25,15 @@ pub(super) struct Block {
 pub(super) struct Test {
     pub(super) name: String,
     pub(super) outcome: Outcome,
+}
+
+/// What a failed test said.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Failure {
+    pub(super) name: String,
+    pub(super) words: Vec<String>,
+    /// Whether more of its words may follow.
+    is_open: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +61,7 @@ impl Reading {
             block.totals = Some(totals);
         } else if block.totals.is_none() {
             block.tests.extend(test(line));
+            block.failure(line);
         }
     }
 
@@ -67,6 +78,21 @@ impl Reading {
             failed: sum.failed + block.failed,
             ignored: sum.ignored + block.ignored,
         })
+    }
+}
+
+impl Block {
+    /// Reads a line of what failed tests said: a heading each, words, at last all their names.
+    fn failure(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+            self.failures.push(Failure { name: name.to_owned(), words: Vec::new(), is_open: true });
+        } else if let Some(last) = self.failures.last_mut().filter(|last| last.is_open) {
+            if line == "failures:" {
+                last.is_open = false;
+            } else if !line.trim().is_empty() {
+                last.words.push(line.to_owned());
+            }
+        }
     }
 }
 
@@ -120,6 +146,14 @@ ok
 
 failures:
 
+---- thread::range::first_bytes stdout ----
+
+thread 'thread::range::first_bytes' panicked at a.rs:1:2:
+no byte came
+
+failures:
+    thread::range::first_bytes
+
 test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.10s
 
 running 1 test
@@ -154,6 +188,17 @@ test a ... ok
                 ("thread::range::first_bytes", Outcome::Failed),
                 ("simulator::range::first_bytes", Outcome::Ignored),
             ]
+        );
+    }
+
+    #[test]
+    fn keeps_what_a_failed_test_said() {
+        let reading = read(OUTPUT);
+        let [failure] = &reading.blocks[0].failures[..] else { panic!("one failed") };
+        assert_eq!(failure.name, "thread::range::first_bytes");
+        assert_eq!(
+            failure.words,
+            ["thread 'thread::range::first_bytes' panicked at a.rs:1:2:", "no byte came"]
         );
     }
 
