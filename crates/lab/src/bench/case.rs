@@ -20,6 +20,10 @@ const SIZES: [(&str, usize, u32); 5] = [
 ];
 /// A new connection for each request is measured up to this size; beyond, the bytes are all of it.
 const NEW_BYTES_MAX: usize = 1_000_000;
+/// From this size on, a trial is measured [`LONGER`] times as long: users whose answers take equally long
+/// come to their ends together, and half a second has eight ends or nine.
+const LONG_FROM_BYTES: usize = 10_000_000;
+const LONGER: u32 = 4;
 /// What a quick run takes of new connections.
 const NEW_QUICK_BYTES_MAX: usize = 10_000;
 
@@ -62,6 +66,11 @@ impl Case {
     fn new(&(size, bytes, files): &(&str, usize, u32), connections: Connections) -> Case {
         let name = format!("{size}-{}", connections.name());
         Case { name, size: size.to_owned(), bytes, files, connections }
+    }
+
+    /// How many times as long as others it is measured.
+    pub(crate) fn longer(&self) -> u32 {
+        if self.bytes >= LONG_FROM_BYTES { LONGER } else { 1 }
     }
 
     fn is_chosen(&self, word: &str) -> bool {

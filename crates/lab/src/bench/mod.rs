@@ -143,6 +143,13 @@ impl Bench<'_> {
         self.cases.len() * self.contenders.len() * rounds * under
     }
 
+    /// How many times as long as the shortest trial the mean one is measured.
+    pub fn mean_longer(&self) -> f64 {
+        let sum: u32 = self.cases.iter().map(Case::longer).sum();
+        let cases = u32::try_from(self.cases.len().max(1)).unwrap_or(u32::MAX);
+        f64::from(sum.max(1)) / f64::from(cases)
+    }
+
     /// Starts every contender, and says which could not be and why.
     fn start(&self, folder: &Path, root: &Path) -> (Vec<Running>, Vec<String>) {
         let (mut servers, mut left_out) = (Vec::new(), Vec::new());
@@ -281,6 +288,7 @@ struct Turns {
     order: Vec<usize>,
     done: usize,
     total: usize,
+    mean_longer: f64,
     started: Instant,
 }
 
@@ -288,7 +296,8 @@ impl Turns {
     fn new(bench: &Bench<'_>, servers: usize) -> Turns {
         let total = bench.trials() / bench.contenders.len().max(1) * servers;
         let chance = Chance::new(bench.settings.seed);
-        Turns { chance, order: (0..servers).collect(), done: 0, total, started: Instant::now() }
+        let mean_longer = bench.mean_longer();
+        Turns { chance, order: (0..servers).collect(), done: 0, total, mean_longer, started: Instant::now() }
     }
 
     /// The order of a new round.
@@ -300,7 +309,7 @@ impl Turns {
     /// How long the next trial may wait for idle cores.
     fn settle_seconds(&self, settings: &Settings) -> f64 {
         let left = settings.budget_seconds - self.started.elapsed().as_secs_f64();
-        settings.settle_within(left, self.total.saturating_sub(self.done))
+        settings.settle_within(left, self.total.saturating_sub(self.done), self.mean_longer)
     }
 
     fn progress<'a>(&self, next: [&'a str; 3], round: u32) -> Progress<'a> {

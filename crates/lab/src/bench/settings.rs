@@ -13,7 +13,7 @@ pub struct Settings {
     pub users: u32,
     /// How often each contender has its turn in each case.
     pub rounds: u32,
-    /// How long a trial is measured.
+    /// How long a trial is measured; large files longer, as their case says.
     pub seconds: f64,
     /// How long it runs before that.
     pub warm_up_seconds: f64,
@@ -52,17 +52,20 @@ const SETTLE_USUAL_SECONDS: f64 = 0.2;
 /// A shorter trial tells little, a longer one no more.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.3..=3.0;
 
-/// How long each of `trials` may be measured for all of them to be done in `budget_seconds`.
-pub fn seconds_within(budget_seconds: f64, trials: usize) -> f64 {
+/// How long each of `trials` may be measured for all of them to be done in `budget_seconds`, where the mean
+/// one is measured so many times as long as the shortest: how long that is.
+pub fn seconds_within(budget_seconds: f64, trials: usize, mean_longer: f64) -> f64 {
     let trials = u32::try_from(trials.max(1)).map_or(f64::MAX, f64::from);
-    (budget_seconds / trials - BESIDE_SECONDS).clamp(*SECONDS.start(), *SECONDS.end())
+    let mean = budget_seconds / trials - BESIDE_SECONDS;
+    (mean / mean_longer).clamp(*SECONDS.start(), *SECONDS.end())
 }
 
 impl Settings {
-    /// How long the next trial may wait for idle cores, so that `trials` more fit into `left_seconds`.
-    pub(super) fn settle_within(&self, left_seconds: f64, trials: usize) -> f64 {
+    /// How long the next trial may wait for idle cores, so that `trials` more fit into `left_seconds`; the
+    /// mean one is measured so many times as long as the shortest.
+    pub(super) fn settle_within(&self, left_seconds: f64, trials: usize, mean_longer: f64) -> f64 {
         let trials = u32::try_from(trials.max(1)).map_or(f64::MAX, f64::from);
-        let own = self.seconds + self.warm_up_seconds + BESIDE_SECONDS - SETTLE_USUAL_SECONDS;
+        let own = self.seconds * mean_longer + self.warm_up_seconds + BESIDE_SECONDS - SETTLE_USUAL_SECONDS;
         (left_seconds / trials - own).clamp(0.0, self.settle_seconds)
     }
 }
@@ -87,17 +90,19 @@ mod tests {
             generator_core: None,
             congestion: Vec::new(),
         };
-        assert_eq!(settings.settle_within(200.0, 10), 3.0);
-        assert!((settings.settle_within(200.0, 100) - 0.2).abs() < 1e-9);
-        assert_eq!(settings.settle_within(-1.0, 100), 0.0);
-        assert_eq!(settings.settle_within(0.0, 0), 0.0);
+        assert_eq!(settings.settle_within(200.0, 10, 1.0), 3.0);
+        assert!((settings.settle_within(200.0, 100, 1.0) - 0.2).abs() < 1e-9);
+        assert!((settings.settle_within(230.0, 100, 1.2) - 0.3).abs() < 1e-9);
+        assert_eq!(settings.settle_within(-1.0, 100, 1.0), 0.0);
+        assert_eq!(settings.settle_within(0.0, 0, 1.0), 0.0);
     }
 
     #[test]
     fn a_budget_is_shared_out_within_reason() {
-        assert!((seconds_within(1600.0, 1000) - 0.85).abs() < 1e-9);
-        assert_eq!(seconds_within(1600.0, 10_000), 0.3);
-        assert_eq!(seconds_within(1600.0, 1), 3.0);
-        assert_eq!(seconds_within(60.0, 0), 3.0);
+        assert!((seconds_within(1600.0, 1000, 1.0) - 0.85).abs() < 1e-9);
+        assert!((seconds_within(1600.0, 1000, 1.7) - 0.5).abs() < 1e-9);
+        assert_eq!(seconds_within(1600.0, 10_000, 1.0), 0.3);
+        assert_eq!(seconds_within(1600.0, 1, 1.0), 3.0);
+        assert_eq!(seconds_within(60.0, 0, 1.0), 3.0);
     }
 }

@@ -116,6 +116,8 @@ impl Scene<'_> {
     }
 
     fn load(&self, server: &Running, case: &Case, settings: &Settings) -> Result<(Figures, Option<Shares>)> {
+        let seconds = settings.seconds * f64::from(case.longer());
+        let settings = &Settings { seconds, ..settings.clone() };
         let mut command = generator::command(&self.programs.generator, settings, case, server.port);
         let child = on_core(settings.generator_core, &mut command)?;
         let (output, shares) = watch::watch(child, server.group(), settings.seconds, self.stop)?;

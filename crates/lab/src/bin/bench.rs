@@ -57,7 +57,8 @@ struct Options {
     /// Rounds, in each of which every contender has its turn [default: 5, quick: 3]
     #[arg(long)]
     rounds: Option<u32>,
-    /// How long a trial is measured, in seconds [default: as long as the minutes allow]
+    /// How long a trial is measured, in seconds; of 10 MB, four times as long [default: as long as the
+    /// minutes allow]
     #[arg(long)]
     seconds: Option<f64>,
     /// How long a trial runs before, in seconds
@@ -129,7 +130,8 @@ fn planned<'a>(options: &Options, stop: &'a AtomicBool) -> Result<Bench<'a>> {
     let mut bench = Bench { settings: settings(options), contenders, cases, programs, stop };
     let minutes = options.minutes.unwrap_or(if options.quick { MINUTES_QUICK } else { MINUTES });
     bench.settings.budget_seconds = minutes * 60.0;
-    bench.settings.seconds = options.seconds.unwrap_or(seconds_within(minutes * 60.0, bench.trials()));
+    let within = seconds_within(minutes * 60.0, bench.trials(), bench.mean_longer());
+    bench.settings.seconds = options.seconds.unwrap_or(within);
     Ok(bench)
 }
 

@@ -157,12 +157,15 @@ fn how(results: &Results) -> String {
     let trials = results.trials.len();
     let disturbed = results.trials.iter().filter_map(|trial| trial.measured.as_ref());
     let disturbed = disturbed.filter(|measured| !measured.settled).count();
+    let longer = results.cases.iter().filter(|case| case.longer() > 1);
+    let longer: String =
+        longer.map(|case| format!(", {} times that of {}", case.longer(), case.name)).collect();
     let mut text = format!(
         "* Begun {}, {:.0} s{}: {trials} trials, {disturbed} of which began on a busy machine.\n\
          * {} with {} cores, {} MiB; {}, Linux {}; loopback's MTU {}, somaxconn {}, ports {}; congestion \
          control of the machine {}.\n\
-         * {} users; {} rounds of {:.2} s after {:.2} s to warm up, in an order by seed {}; servers on {}, \
-         generator on {}; logs of requests {}.\n",
+         * {} users; {} rounds of {:.2} s{longer} after {:.2} s to warm up, in an order by seed {}; servers \
+         on {}, generator on {}; logs of requests {}.\n",
         results.begun,
         results.seconds,
         if results.stopped { ", stopped before its end" } else { "" },
