@@ -28,6 +28,8 @@ const EVERY_ENGINE: &str = "plimsoll-tests/every-engine";
 
 /// How many lines of a failed test's words are told again.
 const WORDS_TOLD_AGAIN: usize = 6;
+/// How many characters of each.
+const LINE_TOLD_AGAIN: usize = 200;
 
 struct Options<'a> {
     is_long: bool,
@@ -57,10 +59,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
 fn failures(reading: &Reading) -> String {
     let mut told = String::new();
     for block in &reading.blocks {
-        for failure in &block.failures {
-            let _ = writeln!(told, "failed: {} of {}", failure.name, block.binary);
-            for words in failure.words.iter().take(WORDS_TOLD_AGAIN) {
-                let _ = writeln!(told, "  {words}");
+        for (name, words) in block.failed() {
+            let _ = writeln!(told, "failed: {name} of {}", block.binary);
+            for line in words.iter().take(WORDS_TOLD_AGAIN) {
+                let _ = writeln!(told, "  {line:.LINE_TOLD_AGAIN$}");
             }
         }
     }
@@ -141,7 +143,10 @@ mod tests {
     #[test]
     fn what_failed_is_told_again_with_the_first_of_its_words() {
         let mut reading = Reading::default();
-        let output = "running 1 test\n---- a stdout ----\n".lines().chain(["words"; 99]).chain(["failures:"]);
+        let output = "running 1 test\nfailures:\n---- a stdout ----\n"
+            .lines()
+            .chain(["words"; 99])
+            .chain(["failures:"]);
         output.for_each(|line| reading.line(line));
         reading.name_blocks(&["behaviours".to_owned()]);
         assert_eq!(failures(&reading), format!("failed: a of behaviours\n{}", "  words\n".repeat(6)));

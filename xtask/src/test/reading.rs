@@ -17,6 +17,8 @@ pub(super) struct Block {
     pub(super) binary: String,
     pub(super) tests: Vec<Test>,
     pub(super) failures: Vec<Failure>,
+    /// It has begun to tell what failed tests said.
+    pub(super) tells_failures: bool,
     /// Missing until the binary has ended by itself.
     pub(super) totals: Option<Totals>,
 }
@@ -84,15 +86,38 @@ impl Reading {
 impl Block {
     /// Reads a line of what failed tests said: a heading each, words, at last all their names.
     fn failure(&mut self, line: &str) {
-        if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
-            self.failures.push(Failure { name: name.to_owned(), words: Vec::new(), is_open: true });
-        } else if let Some(last) = self.failures.last_mut().filter(|last| last.is_open) {
-            if line == "failures:" {
-                last.is_open = false;
-            } else if !line.trim().is_empty() {
-                last.words.push(line.to_owned());
+        let heading = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
+        let open = self.failures.last_mut().filter(|last| last.is_open);
+        match (line, heading, open) {
+            ("failures:", _, open) => {
+                self.tells_failures = true;
+                open.into_iter().for_each(|last| last.is_open = false);
             }
+            // Those that passed are told like this, too, where that is asked for.
+            (_, Some(name), _) if self.tells_failures => {
+                self.failures.push(Failure { name: name.to_owned(), words: Vec::new(), is_open: true });
+            }
+            (_, None, Some(last)) if !line.trim().is_empty() => last.words.push(line.to_owned()),
+            _ => {}
         }
+    }
+
+    /// Tests that failed, and what each said, if it said something: its name may be lost in the one place,
+    /// its words in the other.
+    pub(super) fn failed(&self) -> impl Iterator<Item = (&str, &[String])> {
+        let is_told = |test: &Test| self.failures.iter().any(|failure| failure.name == test.name);
+        let failed = self.tests.iter().filter(|test| test.outcome == Outcome::Failed);
+        let untold = failed.filter(move |test| !is_told(test));
+        let told = self.failures.iter().map(|failure| (failure.name.as_str(), failure.panic()));
+        told.chain(untold.map(|test| (test.name.as_str(), &[][..])))
+    }
+}
+
+impl Failure {
+    /// Its words from where it panicked on.
+    fn panic(&self) -> &[String] {
+        let at = self.words.iter().position(|words| words.contains(" panicked at "));
+        &self.words[at.unwrap_or(0)..]
     }
 }
 
@@ -147,6 +172,7 @@ ok
 failures:
 
 ---- thread::range::first_bytes stdout ----
+it begins
 
 thread 'thread::range::first_bytes' panicked at a.rs:1:2:
 no byte came
@@ -192,14 +218,20 @@ test a ... ok
     }
 
     #[test]
-    fn keeps_what_a_failed_test_said() {
+    fn keeps_what_a_failed_test_said_from_its_panic_on() {
         let reading = read(OUTPUT);
-        let [failure] = &reading.blocks[0].failures[..] else { panic!("one failed") };
-        assert_eq!(failure.name, "thread::range::first_bytes");
-        assert_eq!(
-            failure.words,
-            ["thread 'thread::range::first_bytes' panicked at a.rs:1:2:", "no byte came"]
-        );
+        let failed: Vec<_> = reading.blocks[0].failed().collect();
+        let words =
+            ["thread 'thread::range::first_bytes' panicked at a.rs:1:2:", "no byte came"].map(str::to_owned);
+        assert_eq!(failed, [("thread::range::first_bytes", &words[..])]);
+    }
+
+    #[test]
+    fn a_test_that_failed_without_a_word_is_kept_and_one_that_passed_with_some_is_not() {
+        let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nsuccesses:\n\n---- a stdout ----\n\
+                      fine\n\nsuccesses:\n    a\n\nfailures:\n\nfailures:\n    b\n";
+        let reading = read(output);
+        assert_eq!(reading.blocks[0].failed().collect::<Vec<_>>(), [("b", &[][..])]);
     }
 
     #[test]
