@@ -224,6 +224,7 @@ impl Bench<'_> {
                     let settle = turns.settle_seconds(&self.settings);
                     results.trials.push(self.trial(server, case, (congestion, round), settle));
                     turns.done += 1;
+                    turns.longer_left = turns.longer_left.saturating_sub(case.longer());
                 }
             }
         }
@@ -288,7 +289,8 @@ struct Turns {
     order: Vec<usize>,
     done: usize,
     total: usize,
-    mean_longer: f64,
+    /// [`Case::longer`] of all trials that are left.
+    longer_left: u32,
     started: Instant,
 }
 
@@ -296,8 +298,10 @@ impl Turns {
     fn new(bench: &Bench<'_>, servers: usize) -> Turns {
         let total = bench.trials() / bench.contenders.len().max(1) * servers;
         let chance = Chance::new(bench.settings.seed);
-        let mean_longer = bench.mean_longer();
-        Turns { chance, order: (0..servers).collect(), done: 0, total, mean_longer, started: Instant::now() }
+        let each = total / bench.cases.len().max(1);
+        let longer: u32 = bench.cases.iter().map(Case::longer).sum();
+        let longer_left = longer.saturating_mul(u32::try_from(each).unwrap_or(u32::MAX));
+        Turns { chance, order: (0..servers).collect(), done: 0, total, longer_left, started: Instant::now() }
     }
 
     /// The order of a new round.
@@ -309,7 +313,7 @@ impl Turns {
     /// How long the next trial may wait for idle cores.
     fn settle_seconds(&self, settings: &Settings) -> f64 {
         let left = settings.budget_seconds - self.started.elapsed().as_secs_f64();
-        settings.settle_within(left, self.total.saturating_sub(self.done), self.mean_longer)
+        settings.settle_within(left, self.total.saturating_sub(self.done), self.longer_left)
     }
 
     fn progress<'a>(&self, next: [&'a str; 3], round: u32) -> Progress<'a> {

@@ -61,12 +61,13 @@ pub fn seconds_within(budget_seconds: f64, trials: usize, mean_longer: f64) -> f
 }
 
 impl Settings {
-    /// How long the next trial may wait for idle cores, so that `trials` more fit into `left_seconds`; the
-    /// mean one is measured so many times as long as the shortest.
-    pub(super) fn settle_within(&self, left_seconds: f64, trials: usize, mean_longer: f64) -> f64 {
+    /// How long the next trial may wait for idle cores, so that `trials` more fit into `left_seconds`, which
+    /// are measured for `longer` times `seconds` together.
+    pub(super) fn settle_within(&self, left_seconds: f64, trials: usize, longer: u32) -> f64 {
         let trials = u32::try_from(trials.max(1)).map_or(f64::MAX, f64::from);
-        let own = self.seconds * mean_longer + self.warm_up_seconds + BESIDE_SECONDS - SETTLE_USUAL_SECONDS;
-        (left_seconds / trials - own).clamp(0.0, self.settle_seconds)
+        let beside = self.warm_up_seconds + BESIDE_SECONDS - SETTLE_USUAL_SECONDS;
+        let unmeasured = left_seconds - self.seconds * f64::from(longer);
+        (unmeasured / trials - beside).clamp(0.0, self.settle_seconds)
     }
 }
 
@@ -90,11 +91,11 @@ mod tests {
             generator_core: None,
             congestion: Vec::new(),
         };
-        assert_eq!(settings.settle_within(200.0, 10, 1.0), 3.0);
-        assert!((settings.settle_within(200.0, 100, 1.0) - 0.2).abs() < 1e-9);
-        assert!((settings.settle_within(230.0, 100, 1.2) - 0.3).abs() < 1e-9);
-        assert_eq!(settings.settle_within(-1.0, 100, 1.0), 0.0);
-        assert_eq!(settings.settle_within(0.0, 0, 1.0), 0.0);
+        assert_eq!(settings.settle_within(200.0, 10, 10), 3.0);
+        assert!((settings.settle_within(200.0, 100, 100) - 0.2).abs() < 1e-9);
+        assert!((settings.settle_within(230.0, 100, 120) - 0.3).abs() < 1e-9);
+        assert_eq!(settings.settle_within(-1.0, 100, 100), 0.0);
+        assert_eq!(settings.settle_within(0.0, 0, 0), 0.0);
     }
 
     #[test]

@@ -93,7 +93,9 @@ impl Scene<'_> {
     /// Puts the load of `case` on a server and measures, when the cores are idle or that long after.
     pub(super) fn measure(&self, server: &Running, case: &Case, settle_seconds: f64) -> Result<Measured> {
         let settled = watch::settle(Duration::from_secs_f64(settle_seconds), self.stop);
-        let (figures, shares) = self.load(server, case, self.settings)?;
+        let seconds = self.settings.seconds * f64::from(case.longer());
+        let settings = Settings { seconds, ..self.settings.clone() };
+        let (figures, shares) = self.load(server, case, &settings)?;
         Ok(joined(figures, shares, settled))
     }
 
@@ -116,8 +118,6 @@ impl Scene<'_> {
     }
 
     fn load(&self, server: &Running, case: &Case, settings: &Settings) -> Result<(Figures, Option<Shares>)> {
-        let seconds = settings.seconds * f64::from(case.longer());
-        let settings = &Settings { seconds, ..settings.clone() };
         let mut command = generator::command(&self.programs.generator, settings, case, server.port);
         let child = on_core(settings.generator_core, &mut command)?;
         let (output, shares) = watch::watch(child, server.group(), settings.seconds, self.stop)?;

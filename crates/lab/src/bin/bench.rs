@@ -110,7 +110,8 @@ fn run(options: &Options) -> Result<ExitCode> {
     let bench = planned(options, &stop)?;
     let about = bench.settings.seconds;
     eprintln!(
-        "bench: at most {} trials of {about:.2} s; Ctrl-C ends it and tells what there is",
+        "bench: at most {} trials of {about:.2} s, of the largest files longer; Ctrl-C ends it and tells \
+         what there is",
         bench.trials()
     );
     let results = bench.run(&mut show)?;

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use super::cells::{Cell, Summary};
 use super::figures::{NONE, bytes, microseconds, rate, ratio};
+use super::rounds;
 use super::table::Table;
 use crate::bench::Results;
 
@@ -157,15 +158,12 @@ fn how(results: &Results) -> String {
     let trials = results.trials.len();
     let disturbed = results.trials.iter().filter_map(|trial| trial.measured.as_ref());
     let disturbed = disturbed.filter(|measured| !measured.settled).count();
-    let longer = results.cases.iter().filter(|case| case.longer() > 1);
-    let longer: String =
-        longer.map(|case| format!(", {} times that of {}", case.longer(), case.name)).collect();
     let mut text = format!(
         "* Begun {}, {:.0} s{}: {trials} trials, {disturbed} of which began on a busy machine.\n\
          * {} with {} cores, {} MiB; {}, Linux {}; loopback's MTU {}, somaxconn {}, ports {}; congestion \
          control of the machine {}.\n\
-         * {} users; {} rounds of {:.2} s{longer} after {:.2} s to warm up, in an order by seed {}; servers \
-         on {}, generator on {}; logs of requests {}.\n",
+         * {} users; {} after {:.2} s to warm up, in an order by seed {}; servers on {}, generator on {}; \
+         logs of requests {}.\n",
         results.begun,
         results.seconds,
         if results.stopped { ", stopped before its end" } else { "" },
@@ -179,8 +177,7 @@ fn how(results: &Results) -> String {
         machine.ports,
         machine.congestion,
         settings.users,
-        settings.rounds,
-        settings.seconds,
+        rounds(results),
         settings.warm_up_seconds,
         settings.seed,
         core(settings.server_core),

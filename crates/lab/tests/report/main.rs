@@ -212,6 +212,15 @@ fn a_report_can_be_made_again_from_what_it_left() {
 }
 
 #[test]
+fn a_case_that_was_measured_longer_is_told_as_such() {
+    let mut results = results();
+    let of_large = results.trials.iter_mut().filter(|trial| trial.case == "1M-kept");
+    of_large.filter_map(|trial| trial.measured.as_mut()).for_each(|measured| measured.seconds = 4.0);
+    let told = markdown(&results, &cells(&results));
+    assert!(told.contains(" rounds of 1.00 s, of 4.00 s at 1M-kept after 0.20 s to warm up"), "{told}");
+}
+
+#[test]
 fn plots_have_titles_names_and_figures() {
     let (results, folder) = (results(), tempfile::tempdir().unwrap());
     report::write(&results, folder.path()).unwrap();

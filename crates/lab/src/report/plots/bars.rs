@@ -10,7 +10,7 @@ use super::scale::Scale;
 use super::sheet::{At, BLUE, GREY, HEADING, INK, ORANGE, PALE, Sheet, TITLE, WORDS, picture};
 use crate::bench::Results;
 use crate::report::cells::{Cell, Summary};
-use crate::report::figures;
+use crate::report::{figures, rounds};
 use crate::stats::Estimate;
 
 /// What bars are of.
@@ -67,11 +67,11 @@ pub(super) fn draw(kind: &Kind, under: &str, results: &Results, cells: &[&Cell])
 }
 
 fn head(sheet: &Sheet<'_>, kind: &Kind, under: &str, results: &Results) -> Result<()> {
-    let settings = &results.settings;
     sheet.words(&format!("{}: {under}", kind.title), (MARGIN, 24), TITLE, At::Left)?;
     let how = format!(
-        "{} users, {} rounds of {:.2} s; medians, intervals of 95 %; g: generator was the limit; e: errors",
-        settings.users, settings.rounds, settings.seconds
+        "{} users, {}; medians, intervals of 95 %; g: generator was the limit; e: errors",
+        results.settings.users,
+        rounds(results)
     );
     sheet.words(&how, (MARGIN, 46), WORDS, At::Left)?;
     let keys = [(BLUE, "plimsoll"), (ORANGE, "the best peer of the case"), (GREY, "other peers")];

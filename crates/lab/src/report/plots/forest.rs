@@ -10,6 +10,7 @@ use super::scale::Scale;
 use super::sheet::{At, BLUE, GREEN, HEADING, INK, ORANGE, PALE, SKY, Sheet, TITLE, WORDS, picture};
 use crate::bench::Results;
 use crate::report::cells::{Cell, Ratio};
+use crate::report::rounds;
 use crate::stats::Estimate;
 
 const NAMES_WIDTH: i32 = 130;
@@ -65,10 +66,10 @@ pub(super) fn draw(results: &Results, cells: &[Cell]) -> Result<String> {
 
 fn head(sheet: &Sheet<'_>, results: &Results, ours: &[&str]) -> Result<()> {
     sheet.words("Against the best peer of each case", (MARGIN, 24), TITLE, At::Left)?;
-    let settings = &results.settings;
     let how = format!(
-        "medians of ratios of the same round, with intervals of 95 %; {} users, {} rounds of {:.2} s",
-        settings.users, settings.rounds, settings.seconds
+        "medians of ratios of the same round, with intervals of 95 %; {} users, {}",
+        results.settings.users,
+        rounds(results)
     );
     sheet.words(&how, (MARGIN, 46), WORDS, At::Left)?;
     for (at, name) in ours.iter().enumerate() {
