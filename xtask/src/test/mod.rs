@@ -61,7 +61,7 @@ fn failures(reading: &Reading) -> String {
     for block in &reading.blocks {
         for (name, words) in block.failed() {
             let _ = writeln!(told, "failed: {name} of {}", block.binary);
-            for line in words.iter().take(WORDS_TOLD_AGAIN) {
+            for line in words.iter().filter(|line| !line.is_empty()).take(WORDS_TOLD_AGAIN) {
                 let _ = writeln!(told, "  {line:.LINE_TOLD_AGAIN$}");
             }
         }

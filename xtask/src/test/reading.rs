@@ -5,6 +5,9 @@
 //! be. Which binary a block is cargo says on standard error, in the same order; so every binary must use
 //! libtest's harness. What a failed test said is kept, to be told again at the end: it is far above by then.
 
+/// Stands above what failed tests said, and above their names.
+const FAILURES: &str = "failures:";
+
 /// Everything read so far.
 #[derive(Default)]
 pub(super) struct Reading {
@@ -16,9 +19,8 @@ pub(super) struct Reading {
 pub(super) struct Block {
     pub(super) binary: String,
     pub(super) tests: Vec<Test>,
-    pub(super) failures: Vec<Failure>,
-    /// It has begun to tell what failed tests said.
-    pub(super) tells_failures: bool,
+    /// What it told of those that failed: for each a heading and what it said, and their names.
+    pub(super) told: Vec<String>,
     /// Missing until the binary has ended by itself.
     pub(super) totals: Option<Totals>,
 }
@@ -27,15 +29,6 @@ pub(super) struct Block {
 pub(super) struct Test {
     pub(super) name: String,
     pub(super) outcome: Outcome,
-}
-
-/// What a failed test said.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Failure {
-    pub(super) name: String,
-    pub(super) words: Vec<String>,
-    /// Whether more of its words may follow.
-    is_open: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +56,10 @@ impl Reading {
             block.totals = Some(totals);
         } else if block.totals.is_none() {
             block.tests.extend(test(line));
-            block.failure(line);
+            // Those that passed are told before, where that is asked for.
+            if line == FAILURES || !block.told.is_empty() {
+                block.told.push(line.to_owned());
+            }
         }
     }
 
@@ -84,41 +80,30 @@ impl Reading {
 }
 
 impl Block {
-    /// Reads a line of what failed tests said: a heading each, words, at last all their names.
-    fn failure(&mut self, line: &str) {
-        let heading = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
-        let open = self.failures.last_mut().filter(|last| last.is_open);
-        match (line, heading, open) {
-            ("failures:", _, open) => {
-                self.tells_failures = true;
-                open.into_iter().for_each(|last| last.is_open = false);
+    /// Tests that failed, and what each said from its panic on. Its name may be lost in the one place, its
+    /// words in the other.
+    pub(super) fn failed(&self) -> Vec<(&str, &[String])> {
+        let headings = self.told.iter().enumerate().filter_map(|(at, line)| Some((at + 1, heading(line)?)));
+        let mut failed: Vec<_> = headings.map(|(at, name)| (name, words(&self.told[at..]))).collect();
+        for test in self.tests.iter().filter(|test| test.outcome == Outcome::Failed) {
+            if failed.iter().all(|(name, _)| *name != test.name) {
+                failed.push((&test.name, &[]));
             }
-            // Those that passed are told like this, too, where that is asked for.
-            (_, Some(name), _) if self.tells_failures => {
-                self.failures.push(Failure { name: name.to_owned(), words: Vec::new(), is_open: true });
-            }
-            (_, None, Some(last)) if !line.trim().is_empty() => last.words.push(line.to_owned()),
-            _ => {}
         }
-    }
-
-    /// Tests that failed, and what each said, if it said something: its name may be lost in the one place,
-    /// its words in the other.
-    pub(super) fn failed(&self) -> impl Iterator<Item = (&str, &[String])> {
-        let is_told = |test: &Test| self.failures.iter().any(|failure| failure.name == test.name);
-        let failed = self.tests.iter().filter(|test| test.outcome == Outcome::Failed);
-        let untold = failed.filter(move |test| !is_told(test));
-        let told = self.failures.iter().map(|failure| (failure.name.as_str(), failure.panic()));
-        told.chain(untold.map(|test| (test.name.as_str(), &[][..])))
+        failed
     }
 }
 
-impl Failure {
-    /// Its words from where it panicked on.
-    fn panic(&self) -> &[String] {
-        let at = self.words.iter().position(|words| words.contains(" panicked at "));
-        &self.words[at.unwrap_or(0)..]
-    }
+fn heading(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
+}
+
+/// What a test said that failed: up to the next heading, from its panic on.
+fn words(told: &[String]) -> &[String] {
+    let end = told.iter().position(|line| heading(line).is_some() || line == FAILURES);
+    let own = &told[..end.unwrap_or(told.len())];
+    let panic = own.iter().position(|line| line.contains(" panicked at "));
+    &own[panic.unwrap_or(0)..]
 }
 
 /// The binary in cargo's announcement of a run, such as `Running tests/a.rs (target/debug/deps/a-0123)`.
@@ -220,10 +205,9 @@ test a ... ok
     #[test]
     fn keeps_what_a_failed_test_said_from_its_panic_on() {
         let reading = read(OUTPUT);
-        let failed: Vec<_> = reading.blocks[0].failed().collect();
-        let words =
-            ["thread 'thread::range::first_bytes' panicked at a.rs:1:2:", "no byte came"].map(str::to_owned);
-        assert_eq!(failed, [("thread::range::first_bytes", &words[..])]);
+        let words = ["thread 'thread::range::first_bytes' panicked at a.rs:1:2:", "no byte came", ""];
+        let words = words.map(str::to_owned);
+        assert_eq!(reading.blocks[0].failed(), [("thread::range::first_bytes", &words[..])]);
     }
 
     #[test]
@@ -231,7 +215,7 @@ test a ... ok
         let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nsuccesses:\n\n---- a stdout ----\n\
                       fine\n\nsuccesses:\n    a\n\nfailures:\n\nfailures:\n    b\n";
         let reading = read(output);
-        assert_eq!(reading.blocks[0].failed().collect::<Vec<_>>(), [("b", &[][..])]);
+        assert_eq!(reading.blocks[0].failed(), [("b", &[][..])]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ const NEW_BYTES_MAX: usize = 1_000_000;
 /// From this size on, a trial is measured [`LONGER`] times as long: users whose answers take equally long
 /// come to their ends together, and half a second has eight ends or nine.
 const LONG_FROM_BYTES: usize = 10_000_000;
-const LONGER: u32 = 4;
+const LONGER: usize = 4;
 /// What a quick run takes of new connections.
 const NEW_QUICK_BYTES_MAX: usize = 10_000;
 
@@ -69,7 +69,7 @@ impl Case {
     }
 
     /// How many times as long as others it is measured.
-    pub(crate) fn longer(&self) -> u32 {
+    pub(crate) fn longer(&self) -> usize {
         if self.bytes >= LONG_FROM_BYTES { LONGER } else { 1 }
     }
 

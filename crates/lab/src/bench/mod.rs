@@ -143,11 +143,10 @@ impl Bench<'_> {
         self.cases.len() * self.contenders.len() * rounds * under
     }
 
-    /// How many times as long as the shortest trial the mean one is measured.
-    pub fn mean_longer(&self) -> f64 {
-        let sum: u32 = self.cases.iter().map(Case::longer).sum();
-        let cases = u32::try_from(self.cases.len().max(1)).unwrap_or(u32::MAX);
-        f64::from(sum.max(1)) / f64::from(cases)
+    /// [`Case::longer`] of all trials together.
+    pub fn longer(&self) -> usize {
+        let each = self.trials() / self.cases.len().max(1);
+        self.cases.iter().map(|case| case.longer() * each).sum()
     }
 
     /// Starts every contender, and says which could not be and why.
@@ -290,17 +289,15 @@ struct Turns {
     done: usize,
     total: usize,
     /// [`Case::longer`] of all trials that are left.
-    longer_left: u32,
+    longer_left: usize,
     started: Instant,
 }
 
 impl Turns {
     fn new(bench: &Bench<'_>, servers: usize) -> Turns {
-        let total = bench.trials() / bench.contenders.len().max(1) * servers;
+        let of_servers = |planned: usize| planned / bench.contenders.len().max(1) * servers;
+        let (total, longer_left) = (of_servers(bench.trials()), of_servers(bench.longer()));
         let chance = Chance::new(bench.settings.seed);
-        let each = total / bench.cases.len().max(1);
-        let longer: u32 = bench.cases.iter().map(Case::longer).sum();
-        let longer_left = longer.saturating_mul(u32::try_from(each).unwrap_or(u32::MAX));
         Turns { chance, order: (0..servers).collect(), done: 0, total, longer_left, started: Instant::now() }
     }
 

@@ -52,22 +52,25 @@ const SETTLE_USUAL_SECONDS: f64 = 0.2;
 /// A shorter trial tells little, a longer one no more.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.3..=3.0;
 
-/// How long each of `trials` may be measured for all of them to be done in `budget_seconds`, where the mean
-/// one is measured so many times as long as the shortest: how long that is.
-pub fn seconds_within(budget_seconds: f64, trials: usize, mean_longer: f64) -> f64 {
-    let trials = u32::try_from(trials.max(1)).map_or(f64::MAX, f64::from);
-    let mean = budget_seconds / trials - BESIDE_SECONDS;
-    (mean / mean_longer).clamp(*SECONDS.start(), *SECONDS.end())
+/// How long a trial may be measured for `trials` of them, measured for `longer` times that together, to be
+/// done in `budget_seconds`.
+pub fn seconds_within(budget_seconds: f64, trials: usize, longer: usize) -> f64 {
+    let measured = budget_seconds - BESIDE_SECONDS * as_float(trials);
+    (measured / as_float(longer)).clamp(*SECONDS.start(), *SECONDS.end())
+}
+
+/// A count to reckon with; at least one.
+pub(super) fn as_float(count: usize) -> f64 {
+    u32::try_from(count.max(1)).map_or(f64::MAX, f64::from)
 }
 
 impl Settings {
     /// How long the next trial may wait for idle cores, so that `trials` more fit into `left_seconds`, which
     /// are measured for `longer` times `seconds` together.
-    pub(super) fn settle_within(&self, left_seconds: f64, trials: usize, longer: u32) -> f64 {
-        let trials = u32::try_from(trials.max(1)).map_or(f64::MAX, f64::from);
+    pub(super) fn settle_within(&self, left_seconds: f64, trials: usize, longer: usize) -> f64 {
         let beside = self.warm_up_seconds + BESIDE_SECONDS - SETTLE_USUAL_SECONDS;
-        let unmeasured = left_seconds - self.seconds * f64::from(longer);
-        (unmeasured / trials - beside).clamp(0.0, self.settle_seconds)
+        let unmeasured = left_seconds - self.seconds * as_float(longer);
+        (unmeasured / as_float(trials) - beside).clamp(0.0, self.settle_seconds)
     }
 }
 
@@ -100,10 +103,10 @@ mod tests {
 
     #[test]
     fn a_budget_is_shared_out_within_reason() {
-        assert!((seconds_within(1600.0, 1000, 1.0) - 0.85).abs() < 1e-9);
-        assert!((seconds_within(1600.0, 1000, 1.7) - 0.5).abs() < 1e-9);
-        assert_eq!(seconds_within(1600.0, 10_000, 1.0), 0.3);
-        assert_eq!(seconds_within(1600.0, 1, 1.0), 3.0);
-        assert_eq!(seconds_within(60.0, 0, 1.0), 3.0);
+        assert!((seconds_within(1600.0, 1000, 1000) - 0.85).abs() < 1e-9);
+        assert!((seconds_within(1600.0, 1000, 1700) - 0.5).abs() < 1e-9);
+        assert_eq!(seconds_within(1600.0, 10_000, 10_000), 0.3);
+        assert_eq!(seconds_within(1600.0, 1, 1), 3.0);
+        assert_eq!(seconds_within(60.0, 0, 0), 3.0);
     }
 }

@@ -11,6 +11,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use super::generator::{self, Figures};
+use super::settings::as_float;
 use super::syscalls::{self, Tracer};
 use super::watch::{self, Shares};
 use super::{Case, Programs, Settings};
@@ -93,7 +94,7 @@ impl Scene<'_> {
     /// Puts the load of `case` on a server and measures, when the cores are idle or that long after.
     pub(super) fn measure(&self, server: &Running, case: &Case, settle_seconds: f64) -> Result<Measured> {
         let settled = watch::settle(Duration::from_secs_f64(settle_seconds), self.stop);
-        let seconds = self.settings.seconds * f64::from(case.longer());
+        let seconds = self.settings.seconds * as_float(case.longer());
         let settings = Settings { seconds, ..self.settings.clone() };
         let (figures, shares) = self.load(server, case, &settings)?;
         Ok(joined(figures, shares, settled))

@@ -131,7 +131,7 @@ fn planned<'a>(options: &Options, stop: &'a AtomicBool) -> Result<Bench<'a>> {
     let mut bench = Bench { settings: settings(options), contenders, cases, programs, stop };
     let minutes = options.minutes.unwrap_or(if options.quick { MINUTES_QUICK } else { MINUTES });
     bench.settings.budget_seconds = minutes * 60.0;
-    let within = seconds_within(minutes * 60.0, bench.trials(), bench.mean_longer());
+    let within = seconds_within(minutes * 60.0, bench.trials(), bench.longer());
     bench.settings.seconds = options.seconds.unwrap_or(within);
     Ok(bench)
 }
