@@ -1,10 +1,11 @@
 //! What is known of an account, and what it may do.
 //!
 //! Its password's hash is not here: only the keeper and an export see that. What must hold: an account's
-//! number is never given to another one, also after it was removed.
+//! number is never given to another one, also after the account was removed, or its directory was lost.
 
 use std::time::SystemTime;
 
+use plimsoll_io::Io;
 use serde::{Deserialize, Serialize};
 
 /// An account as every part of the server knows it. A program of somebody else's that answers fronts may
@@ -27,6 +28,22 @@ pub struct Account {
     /// When it was made, in whole milliseconds.
     #[serde(default = "long_ago")]
     pub created: SystemTime,
+}
+
+/// The least number that is drawn. Older versions counted from 1, and never came this far.
+const ID_MIN: u64 = 1 << 32;
+/// The first number beyond those that are drawn: smaller ones are exact in JSON and in Lua.
+const ID_END: u64 = 1 << 53;
+
+/// Draws the number of a new account.
+///
+/// Numbers are random because a directory can be lost. A directory that counts from 1 again gives a new account
+/// the number of an old one, and with it the old account's home.
+pub(crate) fn draw_id(io: &Io) -> i64 {
+    let mut drawn = [0; 8];
+    io.entropy(&mut drawn);
+    let id = ID_MIN + u64::from_le_bytes(drawn) % (ID_END - ID_MIN);
+    i64::try_from(id).unwrap_or(i64::MAX)
 }
 
 /// What an account may store; `None` is as much as there is room for.
@@ -73,6 +90,9 @@ pub enum Change {
 pub struct Exported {
     /// Its name.
     pub name: String,
+    /// Its number, by which its home knows it. Exports of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<i64>,
     /// The hash of its password, in PHC form (`$argon2id$…`).
     pub password: String,
     /// What it may store.

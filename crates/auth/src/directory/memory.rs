@@ -17,7 +17,6 @@ pub struct MemoryDirectory {
     accounts: BTreeMap<i64, Record>,
     sessions: BTreeMap<SessionId, NewSession>,
     shares: Vec<GivenShare>,
-    last_id: i64,
 }
 
 impl MemoryDirectory {
@@ -83,9 +82,11 @@ impl Directory for MemoryDirectory {
         if self.is_named(&new.name) {
             return Ok(None);
         }
-        self.last_id += 1;
+        if self.accounts.contains_key(&new.id) {
+            return Err(Trouble::Failed(format!("there is an account of the number {} already", new.id)));
+        }
         let account = Account {
-            id: self.last_id,
+            id: new.id,
             name: new.name.clone(),
             quota: new.quota,
             permissions: new.permissions,

@@ -60,6 +60,8 @@ pub struct Record {
 /// An account that is to be made.
 #[derive(Clone, Debug)]
 pub struct NewAccount {
+    /// Its number, which no account has or ever had.
+    pub id: i64,
     /// Its name, in its one form.
     pub name: String,
     /// The hash of its password.
@@ -132,7 +134,7 @@ pub trait Directory: Send {
     /// Forgets sessions and shares that ended before `now`.
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble>;
 
-    /// Makes an account; `None` if the name is taken.
+    /// Makes an account; `None` if the name is taken. A number that is taken is an error.
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble>;
     /// All accounts by name.
     fn accounts(&mut self) -> Result<Vec<Record>, Trouble>;

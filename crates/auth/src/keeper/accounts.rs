@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use plimsoll_io::Io;
 
 use super::Keeper;
-use crate::account::{Account, Permissions};
+use crate::account::{Account, Permissions, draw_id};
 use crate::ask::Answer;
 use crate::attempts::{Source, Standing};
 use crate::changes::Topic;
@@ -47,7 +47,8 @@ impl Keeper {
         }
         let (hash, created) = (self.hash(io, password, seat).await?, time::now(io));
         let (quota, permissions) = (settings.quota, Permissions::default());
-        let new = NewAccount { name, hash, quota, permissions, enabled: true, created };
+        let id = draw_id(io);
+        let new = NewAccount { id, name, hash, quota, permissions, enabled: true, created };
         self.add_account(io, new).await.map(Answer::Account)
     }
 

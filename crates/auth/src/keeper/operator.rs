@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use plimsoll_io::Io;
 
 use super::Keeper;
-use crate::account::{Account, Change, Exported};
+use crate::account::{Account, Change, Exported, draw_id};
 use crate::ask::{Answer, Order};
 use crate::changes::Topic;
 use crate::directory::{NewAccount, Record};
@@ -30,7 +30,8 @@ impl Keeper {
                 let name = account_name(name.as_bytes())?;
                 self.check_password(&password)?;
                 let (hash, created) = (self.hash(io, password, None).await?, time::now(io));
-                let new = NewAccount { name, hash, quota, permissions, enabled: true, created };
+                let id = draw_id(io);
+                let new = NewAccount { id, name, hash, quota, permissions, enabled: true, created };
                 self.add_account(io, new).await.map(Answer::Account)
             }
             Order::SetPassword { name, password } => self.set_password(io, &name, password).await,
@@ -79,18 +80,26 @@ impl Keeper {
     }
 
     async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
-        let Exported { name, password: hash, quota, permissions, enabled } = account;
+        let Exported { name, id, password: hash, quota, permissions, enabled } = account;
         let name = account_name(name.as_bytes())?;
         if !is_hash(&hash) {
             let why = format!("The password of {name:?} is no Argon2id hash in PHC form. Export it again.");
             return Err(Error::BadImport(Cow::Owned(why)));
         }
         let created = time::now(io);
-        self.add_account(io, NewAccount { name, hash, quota, permissions, enabled, created }).await
+        let id = self.free_id(io, id).await?;
+        self.add_account(io, NewAccount { id, name, hash, quota, permissions, enabled, created }).await
+    }
+
+    /// The number `wanted` if no account has it, else another one.
+    async fn free_id(&self, io: &Io, wanted: Option<i64>) -> Result<i64, Error> {
+        let Some(id) = wanted else { return Ok(draw_id(io)) };
+        let taken = self.directory(io, move |directory, _| directory.account_of(id)).await?;
+        Ok(if taken.is_some() { draw_id(io) } else { id })
     }
 }
 
 fn exported(record: Record) -> Exported {
-    let Account { name, quota, permissions, enabled, .. } = record.account;
-    Exported { name, password: record.hash, quota, permissions, enabled }
+    let Account { id, name, quota, permissions, enabled, .. } = record.account;
+    Exported { name, id: Some(id), password: record.hash, quota, permissions, enabled }
 }

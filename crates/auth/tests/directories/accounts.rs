@@ -45,12 +45,18 @@ fn accounts_are_listed_by_name() {
 }
 
 #[test]
-fn the_number_of_an_account_that_was_removed_is_not_given_again() {
+fn an_account_has_the_number_that_was_drawn_for_it_alone() {
     each(|directory| {
-        let first = add(directory, "alice");
-        assert!(directory.remove_account(first.id).unwrap());
-        assert!(!directory.remove_account(first.id).unwrap());
-        assert!(add(directory, "alice").id > first.id);
+        let new = new_account("alice");
+        assert_eq!(directory.add_account(&new).unwrap().unwrap().id, new.id);
+        let twin = NewAccount { id: new.id, ..new_account("bob") };
+        let added = directory.add_account(&twin);
+        assert!(!matches!(added, Ok(Some(_))), "{added:?}");
+        assert_eq!(directory.account("bob").unwrap(), None);
+        assert_eq!(directory.account_of(new.id).unwrap().unwrap().account.name, "alice");
+        assert!(directory.remove_account(new.id).unwrap());
+        assert!(!directory.remove_account(new.id).unwrap());
+        assert_ne!(add(directory, "alice").id, new.id);
     });
 }
 

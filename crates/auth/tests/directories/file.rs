@@ -47,12 +47,12 @@ fn a_change_is_seen_once_by_every_other_connection_and_not_by_its_own() {
     let (mut one, mut other) = (open(&path), open(&path));
     one.changed_elsewhere().unwrap();
     other.changed_elsewhere().unwrap();
-    add(&mut one, "alice");
+    let alice = add(&mut one, "alice");
     assert!(!one.changed_elsewhere().unwrap());
     assert!(other.changed_elsewhere().unwrap());
     assert!(!other.changed_elsewhere().unwrap());
     assert!(other.account("alice").unwrap().is_some());
-    other.remove_account(1).unwrap();
+    other.remove_account(alice.id).unwrap();
     assert!(one.changed_elsewhere().unwrap());
 }
 

@@ -11,6 +11,7 @@ mod sessions;
 mod shares;
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use database::{Database, Fresh};
 use plimsoll_auth::directory::open;
@@ -47,8 +48,12 @@ fn each(test: impl Fn(&mut dyn Directory)) {
     }
 }
 
+/// The number of the latest account. Real ones are drawn at random; these are as large.
+static LAST_ID: AtomicI64 = AtomicI64::new(1 << 52);
+
 fn new_account(name: &str) -> NewAccount {
     NewAccount {
+        id: LAST_ID.fetch_add(2, Ordering::Relaxed),
         name: name.to_owned(),
         hash: format!("hash of {name}"),
         quota: Quota::default(),

@@ -71,3 +71,36 @@ fn an_import_takes_no_password_in_clear_and_no_bad_name() {
         assert_eq!(auth.accounts(&io).await.unwrap(), []);
     });
 }
+
+#[test]
+fn an_account_has_a_number_that_no_other_account_ever_had() {
+    run(&settings(), async |io, auth| {
+        let add = async |name: &str| {
+            let (quota, may) = (Quota::default(), Permissions::default());
+            auth.add(&io, name, &secret(PASSWORD), quota, may).await.unwrap()
+        };
+        let first = add("alice").await;
+        auth.remove(&io, "alice").await.unwrap();
+        let second = add("alice").await;
+        join_as(&io, &auth, "bob").await;
+        let bob = auth.account(&io, "bob").await.unwrap();
+        // A directory that is lost begins again: none of its numbers may be small enough to come up twice.
+        for id in [first.id, second.id, bob.id] {
+            assert!((1 << 32..1 << 53).contains(&id), "{id}");
+        }
+        assert!(first.id != second.id && second.id != bob.id);
+    });
+}
+
+#[test]
+fn an_imported_account_keeps_its_number_unless_another_account_has_it() {
+    run(&settings(), async |io, auth| {
+        join_as(&io, &auth, "alice").await;
+        let id = auth.account(&io, "alice").await.unwrap().id;
+        let exported = auth.export(&io).await.unwrap().remove(0);
+        auth.remove(&io, "alice").await.unwrap();
+        assert_eq!(auth.import(&io, exported.clone()).await.unwrap().id, id);
+        let twin = auth.import(&io, Exported { name: "bob".to_owned(), ..exported }).await.unwrap();
+        assert_ne!(twin.id, id);
+    });
+}

@@ -159,8 +159,9 @@ impl Directory for MysqlDirectory {
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
         let insert = format!(
             "INSERT INTO plimsoll_accounts
-            (name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
-            VALUES ({}, {}, 1, {}, {}, {}, {}, {}) ON DUPLICATE KEY UPDATE created = created",
+            (id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
+            VALUES ({}, {}, {}, 1, {}, {}, {}, {}, {}) ON DUPLICATE KEY UPDATE created = created",
+            new.id,
             literal(&new.name),
             literal(&new.hash),
             maybe(new.quota.bytes),

@@ -181,8 +181,9 @@ impl Directory for PostgresDirectory {
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
         let sql = format!(
             "INSERT INTO accounts AS a
-            (name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
-            VALUES ($1, $2, 1, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING RETURNING {RECORD}"
+            (id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
+            OVERRIDING SYSTEM VALUE
+            VALUES ($8, $1, $2, 1, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING RETURNING {RECORD}"
         );
         let values = [
             Text(&new.name),
@@ -192,6 +193,7 @@ impl Directory for PostgresDirectory {
             number(permission_bits(new.permissions)),
             Bool(new.enabled),
             time(new.created),
+            number(new.id),
         ];
         self.last(&[(&sql, &values)])?.rows.first().map(rows::account).transpose()
     }

@@ -4,7 +4,7 @@
 -- before all that could refuse was looked at; what takes something from somebody raises `changes`, and its
 -- answer begins with the new count (0 if it was not raised).
 --
---   plimsoll:state              hash: version of this layout, changes, last_id
+--   plimsoll:state              hash: version of this layout, changes
 --   plimsoll:names              hash: name -> id
 --   plimsoll:account:ID         hash: id, name, hash, version, quota_bytes, quota_files ('' is none),
 --                               permissions, enabled, created
@@ -103,12 +103,12 @@ function ask.sweep(now)
   return #sessions + #shares
 end
 
--- A number grows with time, so that none is given again of an account that Redis has lost.
-function ask.add_account(name, hash, quota_bytes, quota_files, permissions, enabled, created)
+-- The caller draws the number, so that the number of an account that Redis has lost is never given again.
+function ask.add_account(name, hash, quota_bytes, quota_files, permissions, enabled, created, id)
   if redis.call('HEXISTS', NAMES, name) == 1 then return false end
-  local last = tonumber(redis.call('HGET', STATE, 'last_id') or 0)
-  local id = string.format('%.0f', math.max(last + 1, tonumber(created)))
-  redis.call('HSET', STATE, 'last_id', id)
+  if redis.call('EXISTS', key('account', id)) == 1 then
+    return refuse('there is an account of the number ' .. id .. ' already')
+  end
   redis.call('HSET', NAMES, name, id)
   redis.call('HSET', key('account', id), 'id', id, 'name', name, 'hash', hash, 'version', 1,
     'quota_bytes', quota_bytes, 'quota_files', quota_files, 'permissions', permissions, 'enabled', enabled, 'created', created)

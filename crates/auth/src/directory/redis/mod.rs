@@ -137,6 +137,7 @@ impl Directory for RedisDirectory {
             text(permission_bits(new.permissions)),
             flag(new.enabled).to_owned(),
             time(new.created),
+            text(new.id),
         ];
         self.ask("add_account", &words)?.as_ref().map(rows::account).transpose()
     }

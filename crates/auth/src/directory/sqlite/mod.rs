@@ -158,8 +158,8 @@ impl Directory for SqliteDirectory {
         let added = run(
             &transaction,
             "INSERT INTO accounts
-            (name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
-            VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (name) DO NOTHING",
+            (id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
+            VALUES (?8, ?1, ?2, 1, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (name) DO NOTHING",
             (
                 &new.name,
                 &new.hash,
@@ -168,6 +168,7 @@ impl Directory for SqliteDirectory {
                 permission_bits(new.permissions),
                 new.enabled,
                 signed(new.created),
+                new.id,
             ),
         )?;
         let record = if added == 0 { None } else { record_where(&transaction, "a.name", [&new.name])? };

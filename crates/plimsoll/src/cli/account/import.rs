@@ -22,8 +22,8 @@ use crate::person::shown::{print, print_json};
   plimsoll account import - < accounts.jsonl
 
 All of them are imported or none: a line that is wrong or a name that is taken stops it. Passwords stay
-as they were. A home that is in the data folder already becomes the account's. The data folder is made
-if it is not there.
+as they were, and each account has the number that its home knows it by, unless another account has that
+number. The data folder is made if it is not there.
 JSON: as that of plimsoll account list, of the accounts that were made")]
 pub(crate) struct Import {
     /// The file, or - for standard input
