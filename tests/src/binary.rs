@@ -161,10 +161,10 @@ fn with_few_processes(processes: usize) -> Command {
 }
 
 /// An account that has nothing on the machine.
-const NOBODY: &str = "64123";
+pub const NOBODY: &str = "64123";
 
 /// A program as a command under an account that is not the administrator's.
-fn as_nobody(program: impl AsRef<OsStr>) -> Command {
+pub fn as_nobody(program: impl AsRef<OsStr>) -> Command {
     if !rustix::process::geteuid().is_root() {
         return without_settings(program);
     }

@@ -31,7 +31,9 @@ use crate::listening::Listening;
 use crate::records::{Logs, Sinks};
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
-use crate::tiers::{auth_settings, open_auth_here, open_operations, open_store_of_fronts, take_data_folder};
+use crate::tiers::{
+    auth_settings, open_auth_here, open_operations, open_store_of_fronts, share_data_folder, take_data_folder,
+};
 use crate::{hot, open_files, readiness};
 
 /// A server, ready to serve.
@@ -189,11 +191,13 @@ impl Server {
     /// A server that answers fronts elsewhere for accounts, and does nothing else.
     pub(crate) fn of_auth(config: &Config, secret: Secret) -> anyhow::Result<Server> {
         let counters = Arc::<Counters>::default();
-        let logs = Logs::open(&config.fixed)?;
+        let fixed = &config.fixed;
+        let folder = fixed.has_directory_in_data().then(|| share_data_folder(&fixed.data)).transpose()?;
+        let logs = Logs::open(fixed)?;
         let auth = open_auth_here(config)?;
         let api = AuthTier::new(auth.clone(), secret);
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
-        Server::of_tier(config, counters, accounts, logs, None)
+        Server::of_tier(config, counters, accounts, logs, folder)
     }
 
     /// A server that keeps the files of fronts elsewhere, and does nothing else.

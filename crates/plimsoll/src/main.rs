@@ -5,11 +5,13 @@
 //! failed, 2 wrong usage.
 #![forbid(unsafe_code)]
 
+mod access;
 mod assemble;
 mod cli;
 mod config;
 mod directory_name;
 mod doctor;
+mod exposure;
 mod forked;
 mod hot;
 mod line_writer;

@@ -6,7 +6,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,14 +18,15 @@ use plimsoll_engine::{Kind, SystemFs, block_on};
 use plimsoll_io::Fs as _;
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_store::{Store, apart};
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use zeroize::Zeroizing;
 
 use crate::cli::WrongUsage;
 use crate::config::{AuthAt, Config, Durability, Fixed, Relay, StoreAt};
 use crate::directory_name::directory_name;
-use crate::open_files;
 use crate::resolve::resolve;
+use crate::{access, open_files};
 
 /// What the lab's fast passwords cost: next to nothing, and so they protect nobody.
 const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
@@ -160,16 +161,7 @@ pub(crate) fn read_secret(fixed: &Fixed) -> anyhow::Result<Secret> {
              one is made by: {MAKE_SECRET}"
         );
     }
-    warn_of_readers(file);
     Ok(Secret::from(line))
-}
-
-/// Whoever can read the secret can ask as a front does.
-fn warn_of_readers(file: &Path) {
-    let others = std::fs::metadata(file).is_ok_and(|stat| stat.mode() & 0o077 != 0);
-    if others {
-        tracing::warn!(file = %file.display(), "others can read the secret; mend it with: chmod 600 FILE");
-    }
 }
 
 /// What the auth tier does, as the configuration has it.
@@ -201,30 +193,61 @@ fn store_settings(config: &Config) -> plimsoll_store::Settings {
 
 /// Makes the data folder if it is missing.
 pub(crate) fn make_data_folder(data: &Path) -> anyhow::Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
-    made.with_context(|| {
-        format!("cannot make the data folder {}; choose another with --data", data.display())
-    })
+    match DirBuilder::new().recursive(true).mode(0o700).create(data) {
+        Ok(()) => access::check_data(data),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            anyhow::bail!(access::refused(data, &error))
+        }
+        Err(error) => Err(error).with_context(|| {
+            format!("cannot make the data folder {}; choose another with --data", data.display())
+        }),
+    }
 }
 
 /// Makes the data folder if it is missing, and takes it for this process alone.
 pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<File> {
+    lock_data_folder(data, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// The same for an authentication server, which shares the folder with others of its kind: several may have one
+/// directory of accounts.
+pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<File> {
+    lock_data_folder(data, FlockOperation::NonBlockingLockShared)
+}
+
+/// The lock is on the folder itself. A lock on a file in it would end with the file's name: a second server
+/// would make the file again, and lock that one.
+fn lock_data_folder(data: &Path, lock: FlockOperation) -> anyhow::Result<File> {
     make_data_folder(data)?;
     let told = data.display();
-    let lock =
-        OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(data.join("lock"));
-    let lock = lock.with_context(|| format!("cannot write into the data folder {told}"))?;
-    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
-        Ok(()) => Ok(lock),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => anyhow::bail!(
-            "another plimsoll serves the data folder {told}; end it, or choose another folder with --data"
+    let folder = File::open(data).with_context(|| format!("cannot open the data folder {told}"))?;
+    match flock(&folder, lock) {
+        Ok(()) => Ok(folder),
+        Err(Errno::WOULDBLOCK) => anyhow::bail!(
+            "another plimsoll has the data folder {told}; end it, or choose another folder with --data"
         ),
+        // NFS locks what is open for writing, which a folder never is.
+        Err(Errno::BADF) => take_lock_file(data, lock),
         Err(error) => Err(error).with_context(|| format!("cannot lock the data folder {told}")),
+    }
+}
+
+fn take_lock_file(data: &Path, lock: FlockOperation) -> anyhow::Result<File> {
+    let path = data.join("lock");
+    let told = path.display();
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let file = file.with_context(|| format!("cannot open {told}"))?;
+    match flock(&file, lock) {
+        Ok(()) => Ok(file),
+        Err(error) => Err(error).with_context(|| {
+            format!("cannot lock {told}; if another plimsoll has this data folder, end it, or choose another")
+        }),
     }
 }
 
 /// Opens the directory of accounts that a URL names.
 pub(crate) fn open_directory(url: &str) -> anyhow::Result<Box<dyn Directory>> {
+    access::check_directory(url)?;
     directory::open(url).map_err(|not_opened| match not_opened {
         NotOpened::Url(bad) => WrongUsage(bad.to_string()).into(),
         NotOpened::Store(trouble) => anyhow::Error::new(trouble)

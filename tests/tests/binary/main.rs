@@ -18,6 +18,7 @@ mod command_line;
 mod configuration;
 mod crowd;
 mod curl;
+mod data_folder;
 mod databases;
 mod demo;
 mod descriptors;

@@ -12,6 +12,7 @@ use plimsoll_engine::Kind;
 use crate::assemble::Server;
 use crate::cli::WrongUsage;
 use crate::config::{Config, Loaded, unknown_variables};
+use crate::exposure;
 use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
@@ -94,6 +95,7 @@ fn no_process() -> anyhow::Error {
 
 fn warn(config: &Config) {
     warn_of_lab(&config.lab());
+    exposure::warn(config);
     for variable in unknown_variables() {
         tracing::warn!(variable, "a variable of the environment is ignored");
     }

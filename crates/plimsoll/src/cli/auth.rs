@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_auth::Secret;
-use plimsoll_auth::directory::{file_of, without_password};
+use plimsoll_auth::directory::without_password;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
@@ -16,7 +16,6 @@ use crate::cli::alone::Alone;
 use crate::config::{Config, Loaded, SignUp};
 use crate::forked::Role;
 use crate::listening::Addresses;
-use crate::tiers::make_data_folder;
 
 /// What of `plimsoll serve` an authentication server has not.
 const APART: [&str; 5] =
@@ -26,8 +25,8 @@ const APART: [&str; 5] =
 #[derive(Args)]
 #[command(after_help = "Examples:
   head -c 32 /dev/urandom | base64 > secret && chmod 600 secret
-  plimsoll auth --secret-file secret
-  plimsoll serve --auth http://127.0.0.1:8070 --secret-file secret
+  plimsoll auth --secret-file secret --data ./accounts
+  plimsoll serve --auth http://127.0.0.1:8070 --secret-file secret --data ./files
   plimsoll auth --listen unix:/run/plimsoll/auth.sock --secret-file secret
   plimsoll auth --listen 10.0.0.5:8070 --data /srv/accounts --secret-file /etc/plimsoll/secret
 
@@ -47,7 +46,7 @@ pub(crate) struct AuthServer {
     #[arg(long, value_name = "URL")]
     directory: Option<String>,
 
-    /// The folder of a directory that is a file
+    /// The folder of a directory that is a file; a front or a storage server needs another one
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -72,7 +71,7 @@ impl AuthServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = Loaded::of(self.flags(), self.config.clone(), of_auth)?;
         let forked = Some(Role::Auth as fn(Secret) -> Role);
-        Alone { check_only: self.check, would_be_done, open, forked, greeting }.live(&loaded)
+        Alone { check_only: self.check, would_be_done, open: Server::of_auth, forked, greeting }.live(&loaded)
     }
 
     /// What of `plimsoll serve` comes to the same.
@@ -104,18 +103,6 @@ fn of_auth(config: &mut Config) {
     if live.signup == SignUp::Auto {
         live.signup = SignUp::Open;
     }
-}
-
-fn is_in_data_folder(config: &Config) -> bool {
-    let file = file_of(&config.fixed.directory);
-    file.is_some_and(|file| file.parent() == Some(config.fixed.data.as_path()))
-}
-
-fn open(config: &Config, secret: Secret) -> anyhow::Result<Server> {
-    if is_in_data_folder(config) {
-        make_data_folder(&config.fixed.data)?;
-    }
-    Server::of_auth(config, secret)
 }
 
 fn would_be_done(config: &Config) -> String {

@@ -15,6 +15,7 @@ use crate::assemble::Server;
 use crate::cli::check::what_would_be_done;
 use crate::cli::greeting::greeting;
 use crate::config::{Config, Configured, unknown_variables};
+use crate::exposure;
 use crate::forked::{self, Role};
 use crate::listening::{Addresses, Listening};
 use crate::operator_log::{OperatorLog, warn_of_lab};
@@ -85,6 +86,7 @@ fn check_logs(config: &Config) -> anyhow::Result<()> {
 
 fn greet(config: &Config, addresses: &Addresses) -> anyhow::Result<()> {
     warn_of_lab(&config.lab());
+    exposure::warn(config);
     if config.fixed.ftp.iter().any(|at| !at.ip().is_loopback()) {
         tracing::warn!("FTP sends passwords and files unencrypted, and listens beyond this machine");
     }

@@ -163,6 +163,11 @@ impl Fixed {
         }
     }
 
+    /// Whether the directory of accounts is a file in the data folder.
+    pub(crate) fn has_directory_in_data(&self) -> bool {
+        file_of(&self.directory).is_some_and(|file| file.parent() == Some(self.data.as_path()))
+    }
+
     /// Whether the directory of accounts is in the data folder that has their files: who removes an account
     /// there puts its home away in the same go.
     pub(crate) fn has_accounts_beside_files(&self) -> bool {

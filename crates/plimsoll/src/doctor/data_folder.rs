@@ -3,34 +3,40 @@
 //! It makes no folder. What must hold: a folder that is not there yet is judged by where it will be made.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
+
 use super::Finding;
+use crate::access::{self, existing};
 use crate::config::Config;
+use crate::exposure;
 
 const CHECK: &str = "data folder";
-/// What people other than the server's own account may do.
-const OTHERS: u32 = 0o077;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     if !config.fixed.accounts {
         return Vec::new();
     }
     let folder = &config.fixed.data;
-    vec![if folder.is_dir() { judge(folder) } else { judge_place_of(folder) }]
+    vec![match folder.metadata() {
+        Ok(_) => judge(folder),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => judge_place_of(folder),
+        Err(error) => cannot_write(folder, &error),
+    }]
 }
 
 fn judge(folder: &Path) -> Finding {
     let told = folder.display();
+    if let Err(error) = access::check_data(folder) {
+        return Finding::fail(CHECK, error.to_string()).mend(GIVE, GIVE_LASTING);
+    }
     if let Err(error) = write_into(folder) {
         return cannot_write(folder, &error);
     }
-    let mode = folder.metadata().map_or(0, |found| found.permissions().mode());
-    match mode & OTHERS {
-        0 => Finding::ok(CHECK, format!("{told} can be written, and only by us")),
-        _ => Finding::warn(CHECK, format!("{told} is open to other people (mode {:o})", mode & 0o7777))
-            .mend(format!("chmod 700 {told}"), "the same: it stays"),
+    match exposure::of_data(folder) {
+        None => Finding::ok(CHECK, format!("{told} can be written, and only by us")),
+        Some(open) => Finding::warn(CHECK, open.seen).mend(open.remedy, "the same: it stays"),
     }
 }
 
@@ -43,19 +49,15 @@ fn judge_place_of(folder: &Path) -> Finding {
 }
 
 fn cannot_write(folder: &Path, error: &io::Error) -> Finding {
-    let told = folder.display();
-    Finding::fail(CHECK, format!("{told} cannot be written: {error}")).mend(
-        format!("sudo chown \"$(id -un)\" {told}  # or name another folder with --data"),
-        "StateDirectory=plimsoll in the service's unit, and a data folder below /var/lib/plimsoll",
-    )
+    let (told, user) = (folder.display(), access::user(geteuid()));
+    let seen = format!("{told} cannot be written as {user}: {error}");
+    Finding::fail(CHECK, seen).mend(GIVE, GIVE_LASTING)
 }
 
-/// The folder itself, or the nearest above it that is there.
-pub(super) fn existing(folder: &Path) -> PathBuf {
-    let found = folder.ancestors().find(|above| above.is_dir());
-    // A relative path ends in nothing, which is here.
-    found.map_or_else(|| PathBuf::from("."), Path::to_owned)
-}
+/// The remedy of data that belongs to another user.
+const GIVE: &str = "sudo chown -R USER: DATA, for the server's user  # or name another folder with --data";
+const GIVE_LASTING: &str =
+    "StateDirectory=plimsoll in the service's unit, and a data folder below /var/lib/plimsoll";
 
 /// Makes a file and takes it away.
 fn write_into(folder: &Path) -> io::Result<()> {
@@ -72,6 +74,7 @@ pub(super) fn probe_in(folder: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
     use crate::doctor::Verdict;
@@ -94,7 +97,5 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(judge_place_of(&folder.path().join("a/b")).verdict, Verdict::Ok);
         assert_eq!(judge_place_of(Path::new("/proc/a")).verdict, Verdict::Fail);
-        assert_eq!(existing(Path::new("./not-there")), Path::new("."));
-        assert_eq!(existing(Path::new("not-there")), Path::new("."));
     }
 }

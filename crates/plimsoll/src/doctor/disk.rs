@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::Finding;
-use super::data_folder::{existing, probe_in};
+use super::data_folder::probe_in;
+use crate::access::existing;
 use crate::config::Config;
 
 const CHECK: &str = "disk";

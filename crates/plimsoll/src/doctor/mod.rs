@@ -11,6 +11,7 @@ mod data_folder;
 mod data_ports;
 mod directory;
 mod disk;
+mod exposure;
 mod kernel;
 mod memory;
 mod open_files;
@@ -74,7 +75,7 @@ impl Finding {
 }
 
 /// Every check, in the order in which it is told.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 16] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 17] = [
     kernel::check,
     open_files::check,
     processes::check,
@@ -85,6 +86,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 16] = [
     data_ports::check,
     announced::check,
     data_folder::check,
+    exposure::check,
     directory::check,
     auth_server::check,
     disk::check,

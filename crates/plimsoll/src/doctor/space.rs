@@ -3,7 +3,7 @@
 //! It is not a quota. What must hold: what counts is what the server's account may use.
 
 use super::Finding;
-use super::data_folder::existing;
+use crate::access::existing;
 use crate::config::Config;
 
 const CHECK: &str = "space";

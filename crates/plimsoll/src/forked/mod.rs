@@ -34,7 +34,7 @@ use crate::records::{Logs, Sinks};
 use crate::reloading::{self, Reloading, Replace};
 use crate::sites::open_sites;
 use crate::stopping;
-use crate::tiers::{auth_settings, empty_spool, make_data_folder, take_data_folder};
+use crate::tiers::{auth_settings, empty_spool, make_data_folder, share_data_folder, take_data_folder};
 
 /// What a server is whose connections are processes.
 #[derive(Clone)]
@@ -173,9 +173,12 @@ fn watch_over(
     let log = log.context("cannot start the log")?;
     let counters = Arc::new(Counters::counted_in(common.counters));
     // First, because the logs may be in it.
-    let has_folder = config.fixed.accounts && matches!(role, Role::Front);
-    let folder = has_folder.then(|| take_data_folder(&config.fixed.data)).transpose()?;
-    if folder.is_some() {
+    let lock = match role {
+        Role::Front => take_data_folder,
+        Role::Auth(_) => share_data_folder,
+    };
+    let folder = config.fixed.accounts.then(|| lock(&config.fixed.data)).transpose()?;
+    if folder.is_some() && matches!(role, Role::Front) {
         // The master has opened it, and has nobody yet who puts anything there.
         empty_spool(&config.fixed)?;
     }

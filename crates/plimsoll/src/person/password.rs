@@ -4,7 +4,7 @@
 //! new password that is typed is typed twice.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -13,6 +13,7 @@ use clap::Args;
 use super::limits::PASSWORD_BYTES_MAX;
 use super::terminal;
 use crate::cli::WrongUsage;
+use crate::exposure::of_file;
 
 /// The environment variable of the password.
 const VARIABLE: &str = "PLIMSOLL_PASSWORD";
@@ -50,6 +51,7 @@ pub(crate) fn choose_new(file: Option<&Path>) -> anyhow::Result<String> {
 fn given(file: Option<&Path>, variable: &str) -> anyhow::Result<Option<String>> {
     if let Some(path) = file {
         let read = read(path).with_context(|| format!("cannot read the password in {}", path.display()));
+        warn_of_readers(path);
         return read.map(Some);
     }
     match std::env::var(variable) {
@@ -63,6 +65,13 @@ fn read(path: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(PASSWORD_BYTES_MAX).read_to_end(&mut bytes)?;
     first_line(bytes)
+}
+
+fn warn_of_readers(path: &Path) {
+    if let Some(open) = of_file(path, "the password") {
+        // Standard error may be closed; the password is good all the same.
+        let _ = writeln!(std::io::stderr(), "plimsoll: warning: {}: {}", open.seen, open.remedy);
+    }
 }
 
 fn first_line(bytes: Vec<u8>) -> anyhow::Result<String> {

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::future::Future;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -14,7 +15,9 @@ use plimsoll_auth::{Auth, Error};
 use plimsoll_engine::{Kind, block_on};
 use plimsoll_io::Io;
 
+use crate::access::as_owner;
 use crate::config::{Config, LogLevel};
+use crate::exposure::warn_of_arguments;
 use crate::operator_log::OperatorLog;
 use crate::tiers::{auth_settings, make_data_folder, open_directory};
 
@@ -42,36 +45,40 @@ pub(super) struct Opened {
 }
 
 impl At {
-    /// Runs a command on a directory that is there.
-    pub(super) fn run<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
+    /// Runs a command on a directory that is there. The superuser acts as the owner of the data.
+    pub(super) fn run<T: Send + 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         &self,
-        command: impl FnOnce(Opened) -> F,
+        command: impl FnOnce(Opened) -> F + Send,
     ) -> anyhow::Result<T> {
         let config = self.config()?;
-        // On a server, there is a directory where there is a database: its tables are made when it is opened.
-        if let Some(path) = file_of(&config.fixed.directory)
-            && !path.exists()
-        {
-            bail!(
-                "There is no directory of accounts at {}. Name the server's data folder with --data DIR, or \
-                 make the first account: plimsoll account add NAME",
-                path.display()
-            );
-        }
-        run_on(config, command)
+        as_owner(&config, || {
+            // On a server, there is a directory where there is a database: its tables are made when it is opened.
+            if let Some(path) = file_of(&config.fixed.directory)
+                && is_missing(&path)
+            {
+                bail!(
+                    "There is no directory of accounts at {}. Name the server's data folder with --data DIR, or \
+                     make the first account: plimsoll account add NAME",
+                    path.display()
+                );
+            }
+            run_on(config.clone(), command)
+        })
     }
 
-    /// Runs a command on a directory that is made if it is not there.
-    pub(super) fn run_making<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
+    /// Runs a command on a directory that is made if it is not there. The superuser acts as the owner of the
+    /// data, so that the server of that user can use what is made.
+    pub(super) fn run_making<T: Send + 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         &self,
-        command: impl FnOnce(Opened) -> F,
+        command: impl FnOnce(Opened) -> F + Send,
     ) -> anyhow::Result<T> {
         let config = self.config()?;
-        let file = file_of(&config.fixed.directory);
-        if file.is_some_and(|file| file.parent() == Some(config.fixed.data.as_path())) {
-            make_data_folder(&config.fixed.data)?;
-        }
-        run_on(config, command)
+        as_owner(&config, || {
+            if config.fixed.has_directory_in_data() {
+                make_data_folder(&config.fixed.data)?;
+            }
+            run_on(config.clone(), command)
+        })
     }
 
     fn config(&self) -> anyhow::Result<Config> {
@@ -87,6 +94,11 @@ fn flag(name: &str, value: impl AsRef<Path>) -> OsString {
     flag
 }
 
+/// A directory that this user may not look at is not missing.
+fn is_missing(path: &Path) -> bool {
+    path.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 fn run_on<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     config: Config,
     command: impl FnOnce(Opened) -> F,
@@ -94,11 +106,13 @@ fn run_on<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     // What the auth tier does not tell its callers, it tells the log.
     let log = OperatorLog::start(config.fixed.log_format, LogLevel(tracing::Level::WARN));
     let log = log.context("cannot start the log")?;
-    let directory = open_directory(&config.fixed.directory)?;
-    let auth = Auth::here(directory, auth_settings(&config));
-    let done = block_on(Kind::Epoll, |io| command(Opened { io, auth, config }));
+    warn_of_arguments();
+    let done = open_directory(&config.fixed.directory).and_then(|directory| {
+        let auth = Auth::here(directory, auth_settings(&config));
+        block_on(Kind::Epoll, |io| command(Opened { io, auth, config })).context("cannot run the command")?
+    });
     log.finish();
-    done.context("cannot run the command")?
+    done
 }
 
 /// What the auth tier says of the account `name`, in the words of whoever runs the server.

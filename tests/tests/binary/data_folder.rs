@@ -1,0 +1,258 @@
+//! The data folder: which server has the folder, and which users can reach it.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use plimsoll_tests::binary::{
+    Done, Kind, NOBODY, Server, among_others, as_nobody, command, plimsoll, skipped, tool,
+};
+use plimsoll_tests::on_each_engine;
+use rustix::process::Signal;
+
+use crate::tiers::curl;
+
+const PASSWORD: &str = "correct horse";
+const ALICE: &[&str] = &["--user", "alice:correct horse"];
+const SECRET: &str = "a secret of alice's";
+
+/// A folder in which tests have data folders.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn serve(&self, kind: Kind, data: &str) -> Server {
+        Server::on_data(kind, &self.path(data), &["--signup", "open"])
+    }
+
+    /// An operator's command on the data folder `data`.
+    fn plimsoll(&self, args: &[&str], data: &str) -> Done {
+        tool::run(with_password(command()).args(args).arg("--data").arg(self.path(data)))
+    }
+}
+
+fn with_password(mut command: Command) -> Command {
+    command.env("PLIMSOLL_PASSWORD", PASSWORD).env("PLIMSOLL_LAB_FAST_PASSWORDS", "true");
+    command
+}
+
+fn put(server: &Server) -> u16 {
+    curl(server, "/files/secret", &[ALICE, &["--request", "PUT", "--data-binary", SECRET]].concat()).0
+}
+
+/// Ends a server as a crash does: nothing moves from SQLite's WAL into its file.
+fn kill(mut server: Server) {
+    server.signal(Signal::KILL);
+    server.ends_within(std::time::Duration::from_secs(20));
+}
+
+/// Whether this test can act as two users: the superuser, and one who can run the binary.
+fn has_two_users(test: &str) -> bool {
+    let mut tried = as_nobody(plimsoll());
+    tried.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let has = rustix::process::geteuid().is_root() && tried.status().is_ok_and(|tried| tried.success());
+    if !has {
+        skipped(test, "it needs the superuser, and a binary that others can run");
+    }
+    has
+}
+
+/// A place that the other user owns.
+fn place_of_nobody() -> Place {
+    let (place, nobody) = (Place::new(), NOBODY.parse().unwrap());
+    chown(place.0.path(), Some(nobody), Some(nobody)).unwrap();
+    place
+}
+
+fn serve_as_nobody(data: &Path) -> Server {
+    let mut serve = as_nobody(plimsoll());
+    serve.args(["serve", "--http", "127.0.0.1:0", "--access-log", "off", "--lab-fast-passwords", "true"]);
+    Server::spawn({
+        serve.arg("--data").arg(data);
+        serve
+    })
+}
+
+#[test]
+fn what_root_makes_belongs_to_the_owner_of_the_data() {
+    let _turn = among_others();
+    if !has_two_users("what_root_makes_belongs_to_the_owner_of_the_data") {
+        return;
+    }
+    let place = place_of_nobody();
+    place.plimsoll(&["account", "add", "alice"], "data").well();
+    for name in ["data", "data/directory.sqlite"] {
+        assert_eq!(place.path(name).metadata().unwrap().uid().to_string(), NOBODY, "{name}");
+    }
+    let server = serve_as_nobody(&place.path("data"));
+    assert_eq!(put(&server), 201);
+    place.plimsoll(&["account", "add", "bob"], "data").well();
+    place.plimsoll(&["account", "list"], "data").well();
+    kill(server);
+    place.plimsoll(&["account", "add", "carol"], "data").well();
+    let removed = place.plimsoll(&["account", "rm", "alice", "--yes"], "data").well();
+    assert!(removed.text().contains("removed/alice."), "{}", removed.text());
+    // The file that root names is written as root.
+    let exported = Place::new();
+    let lines = exported.path("accounts.jsonl");
+    place.plimsoll(&["account", "export", lines.to_str().unwrap()], "data").well();
+    assert_eq!(lines.metadata().unwrap().uid(), 0);
+    for entry in std::fs::read_dir(place.path("data")).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().uid().to_string(), NOBODY, "{:?}", entry.file_name());
+    }
+    drop(serve_as_nobody(&place.path("data")));
+}
+
+#[test]
+fn no_link_in_the_data_leads_root_to_a_file_of_another_user() {
+    let _turn = among_others();
+    if !has_two_users("no_link_in_the_data_leads_root_to_a_file_of_another_user") {
+        return;
+    }
+    let (place, roots) = (place_of_nobody(), Place::new());
+    std::fs::create_dir(place.path("data")).unwrap();
+    let nobody = NOBODY.parse().unwrap();
+    chown(place.path("data"), Some(nobody), Some(nobody)).unwrap();
+    for name in ["directory.sqlite", "directory.sqlite-wal"] {
+        let (target, link) = (roots.path(name), place.path("data").join(name));
+        std::fs::write(&target, "").unwrap();
+        std::fs::set_permissions(&target, Permissions::from_mode(0o600)).unwrap();
+        symlink(&target, &link).unwrap();
+        let refused = place.plimsoll(&["account", "add", "alice"], "data");
+        assert!(!refused.status.success() && refused.stderr.contains("cannot be"), "{}", refused.stderr);
+        assert_eq!(std::fs::read(&target).unwrap(), b"", "{name}");
+        std::fs::remove_file(&link).unwrap();
+    }
+    symlink(roots.0.path(), place.path("linked")).unwrap();
+    lchown(place.path("linked"), Some(nobody), Some(nobody)).unwrap();
+    assert!(!place.plimsoll(&["account", "add", "alice"], "linked").status.success());
+    assert!(!roots.path("directory.sqlite-shm").exists());
+}
+
+#[test]
+fn data_that_cannot_be_read_is_not_called_missing() {
+    let _turn = among_others();
+    if !has_two_users("data_that_cannot_be_read_is_not_called_missing") {
+        return;
+    }
+    let place = Place::new();
+    place.plimsoll(&["account", "add", "alice"], "data").well();
+    std::fs::set_permissions(place.0.path(), Permissions::from_mode(0o755)).unwrap();
+    let data = place.path("data");
+    let refused = |args: &[&str]| {
+        let done = tool::run(with_password(as_nobody(plimsoll())).args(args).arg("--data").arg(&data));
+        let said = format!("{}{}", done.text(), done.stderr);
+        assert!(!done.status.success() && !said.contains("There is no directory"), "{args:?}: {said}");
+        for word in [&format!("as user {NOBODY}"), "user root (0)", "chown -R USER:"] {
+            assert!(said.contains(word), "{args:?}: {word:?} is not in: {said}");
+        }
+    };
+    let serve = ["serve", "--http", "127.0.0.1:0"];
+    // The folder, and then a file in a folder that may be entered.
+    for mode in [0o700, 0o777] {
+        std::fs::set_permissions(&data, Permissions::from_mode(mode)).unwrap();
+        refused(&["account", "list"]);
+        refused(&serve);
+    }
+    std::fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
+    refused(&["doctor", "--http", ":0"]);
+}
+
+/// Starts a server that must be refused, and returns what it says.
+fn refused(args: &[&str], data: &Path) -> String {
+    let done = tool::run(command().args(args).arg("--data").arg(data));
+    assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
+    done.stderr
+}
+
+/// The lock is on the folder itself: there is no file of it to be removed.
+fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: Kind) {
+    let place = Place::new();
+    let data = place.path("data");
+    std::fs::write(place.path("secret"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    std::fs::set_permissions(place.path("secret"), Permissions::from_mode(0o600)).unwrap();
+    let server = place.serve(kind, "data");
+    // A lock file is only made where a folder cannot be locked.
+    let _ = std::fs::remove_file(data.join("lock"));
+    let engine = kind.to_string();
+    let secret = place.path("secret");
+    let secret = secret.to_str().unwrap();
+    let serve = ["serve", "--http", "127.0.0.1:0", "--engine", &engine];
+    let auth = ["auth", "--listen", "127.0.0.1:0", "--engine", &engine, "--secret-file", secret];
+    let store = ["store", "--listen", "127.0.0.1:0", "--secret-file", secret];
+    for args in [&serve[..], &auth, &store] {
+        let said = refused(args, &data);
+        assert!(said.contains("another plimsoll has the data folder"), "{args:?}: {said}");
+    }
+    kill(server);
+    let mut command = command();
+    let auth = Server::spawn({
+        command.args(auth).arg("--data").arg(&data);
+        command
+    });
+    assert!(refused(&serve, &data).contains("another plimsoll has the data folder"));
+    drop(auth);
+}
+
+#[test]
+fn what_other_users_can_reach_is_warned_of_at_the_start_and_by_the_doctor() {
+    let _turn = among_others();
+    let place = Place::new();
+    let (data, secret) = (place.path("data"), place.path("data/secret"));
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(&secret, "0123456789abcdef0123456789abcdef\n").unwrap();
+    let set = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    set(&data, 0o777);
+    set(&secret, 0o644);
+    let server = place.serve(Kind::Epoll, "data");
+    let warnings = [
+        format!("chmod 700 {}", data.display()),
+        format!("chmod 600 {}", secret.display()),
+        "can be changed by other users (mode 777)".to_owned(),
+    ];
+    for words in &warnings {
+        assert!(server.stderr().contains(words), "{words:?} is not in: {}", server.stderr());
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    assert_eq!(server.stderr().contains("plimsoll runs as root"), is_root);
+    drop(server);
+    let found = place.plimsoll(&["doctor", "--http", ":0"], "data").text();
+    for words in &warnings {
+        assert!(found.contains(words), "{words:?} is not in: {found}");
+    }
+    assert_eq!(found.contains("plimsoll runs as root"), is_root, "{found}");
+    set(&data, 0o700);
+    set(&secret, 0o600);
+    let server = place.serve(Kind::Epoll, "data");
+    assert!(!server.stderr().contains("chmod"), "{}", server.stderr());
+}
+
+#[test]
+fn a_password_on_the_command_line_is_warned_of_and_not_shown() {
+    let _turn = among_others();
+    let url = "postgres://files:sesame@127.0.0.1:1/files";
+    for args in
+        [&["account", "list", "--directory", url][..], &["doctor", "--http", ":0", "--directory", url]]
+    {
+        let done = tool::run(command().args(args));
+        let said = format!("{}{}", done.text(), done.stderr);
+        assert!(said.contains("ps shows to every user") && said.contains("PLIMSOLL_DIRECTORY"), "{said}");
+        assert!(!said.contains("sesame"), "{said}");
+        let done = tool::run(command().args(&args[..args.len() - 2]).env("PLIMSOLL_DIRECTORY", url));
+        let said = format!("{}{}", done.text(), done.stderr);
+        assert!(!said.contains("ps shows") && !said.contains("sesame"), "{said}");
+    }
+}
+
+on_each_engine!(
+    forks: a_data_folder_has_one_server_whatever_is_removed_in_it,
+);
