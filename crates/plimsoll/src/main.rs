@@ -13,6 +13,7 @@ mod directory_name;
 mod doctor;
 mod exposure;
 mod forked;
+mod homes;
 mod hot;
 mod line_writer;
 mod listening;

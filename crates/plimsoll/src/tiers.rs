@@ -26,7 +26,7 @@ use crate::cli::WrongUsage;
 use crate::config::{AuthAt, Config, Durability, Fixed, Relay, StoreAt};
 use crate::directory_name::directory_name;
 use crate::resolve::resolve;
-use crate::{access, open_files};
+use crate::{access, homes, open_files};
 
 /// What the lab's fast passwords cost: next to nothing, and so they protect nobody.
 const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
@@ -43,21 +43,17 @@ pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::R
     Ok(Operations::new(open_auth(config)?, store, recorder.clone()))
 }
 
-/// The store of this process, in the data folder. Where accounts are removed elsewhere, nobody puts their
-/// homes here away, and these say whose they are.
+/// Opens the store of this process, in the data folder. Call it before the directory of accounts is opened: a
+/// directory that is missing then was lost.
 pub(crate) fn open_store_here(config: &Config) -> anyhow::Result<Store> {
-    open_store(config, !config.fixed.has_accounts_beside_files())
+    homes::settle(config)?;
+    open_store_of_fronts(config)
 }
 
-/// As [`open_store_here`], for fronts elsewhere, which have the accounts.
+/// Opens the store of a data folder whose accounts the fronts know, and this process does not.
 pub(crate) fn open_store_of_fronts(config: &Config) -> anyhow::Result<Store> {
-    open_store(config, true)
-}
-
-fn open_store(config: &Config, homes_say_whose: bool) -> anyhow::Result<Store> {
-    let settings = plimsoll_store::Settings { homes_say_whose, ..store_settings(config) };
     let data = &config.fixed.data;
-    Store::open(&SystemFs, data, settings)
+    Store::open(&SystemFs, data, store_settings(config))
         .with_context(|| format!("cannot open the data folder {}", data.display()))
 }
 
@@ -68,7 +64,7 @@ pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store
     Ok(Store::apart(apart::Place {
         url: url.clone(),
         secret,
-        directory: directory_name(fixed)?,
+        directory: directory_name(&fixed.data)?,
         spool: open_spool(fixed)?,
         resolve: Some(resolve),
     }))

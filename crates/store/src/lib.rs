@@ -34,6 +34,7 @@ pub use durability::Durability;
 pub use edition::Edition;
 pub use error::Error;
 pub use finished::Completed;
+pub use owner::{FoundHome, NO_ACCOUNT, give_home, homes};
 pub use path::{BadPath, Path};
 pub use store::Settings;
 pub use tier::{End, Files, Home, Store, Upload};

@@ -1,68 +1,161 @@
-//! Whose a home is: a file beside it with the account's number, and with the name of the directory that has
-//! it.
+//! The account of a home: a file beside the home's folders with the account's number.
 //!
-//! It is for a store whose accounts are kept elsewhere, a front's own among them: nobody tells it when an
-//! account has gone, and its name may be another's after that. What must hold: a home is opened for one
-//! account of one directory alone, until an operator has moved it away; so it has one lock, and nobody finds
-//! another's files in it.
+//! A directory of accounts can be lost, restored from an old copy, or be on another machine: a folder's name does
+//! not prove which account its files belong to. Invariant: a home is opened for one account alone. A home
+//! with files that names no account is opened for none (it is quarantined), until an operator gives it to one.
 
 use std::io;
+use std::path::Path;
 
-use plimsoll_io::{File, Fs};
+use plimsoll_io::{Existing, File, FileKind, Fs};
 
 use crate::error::{Error, Result};
 use crate::limits::DIRECTORY_BYTES_MAX;
+use crate::store::ACCOUNTS;
 use crate::write::written::write_all;
 
 /// The file, beside a home's own folders.
 const NAME: &[u8] = b"account";
-/// Bytes of it: a number, a blank, the name of a directory.
+/// The file before it has its name.
+const NEW: &[u8] = b"account.new";
+/// The folder of the home's files: a home that has none holds nothing that could be given away.
+pub(crate) const FILES: &[u8] = b"files";
+/// Bytes of the file: a number, a blank, the name of a directory.
 const BYTES_MAX: usize = 32 + DIRECTORY_BYTES_MAX;
 
-/// Whose a home is.
+/// The number that stands for no account: the owner of a home whose account was not found.
+pub const NO_ACCOUNT: i64 = 0;
+
+/// The account of a home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Whose {
     /// The account's number.
     pub(crate) account: i64,
     /// The account's name.
     pub(crate) name: String,
-    /// What the directory of accounts is called; nothing if there is one alone.
+    /// The name of the account's directory, which only fronts of older versions have; else empty.
     pub(crate) directory: String,
 }
 
-/// Whether the home in `folder` is this account's; if it is nobody's, it is from now on.
+/// A home in a data folder, as [`homes`] finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundHome {
+    /// The name of its folder, which is that of its account.
+    pub name: String,
+    /// The number of its account; [`NO_ACCOUNT`] if it has none, `None` if it does not say.
+    pub account: Option<i64>,
+}
+
+/// Checks that the home in `folder` is this account's. A home without files that names no account becomes the
+/// account's.
+///
+/// # Errors
+/// [`Error::Denied`] if it is another account's, or has files and names no account.
 pub(crate) fn check(fs: &dyn Fs, folder: &File, whose: &Whose) -> Result<()> {
-    let line = line(whose);
-    let file = match fs.create(folder, NAME) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match read(fs, folder)?.as_slice() {
-            // The power was cut before it was written.
-            b"" => fs.open_to_write(folder, NAME)?,
-            told if told == line => return Ok(()),
-            _ => return Err(another()),
-        },
-        Err(error) => return Err(error.into()),
-    };
-    write_all(fs, &file, &line, 0)?;
-    fs.sync(&file)?;
-    Ok(fs.sync(folder)?)
-}
-
-/// The home is another account's.
-pub(crate) fn another() -> Error {
-    let why = "the home of this name is another account's; move DATA/accounts/NAME away if that has gone";
-    Error::Denied(io::Error::other(why))
-}
-
-fn line(whose: &Whose) -> Vec<u8> {
-    match whose.directory.as_str() {
-        "" => format!("{}\n", whose.account).into_bytes(),
-        directory => format!("{} {directory}\n", whose.account).into_bytes(),
+    let line = line(whose.account, &whose.directory);
+    match read(fs, folder)? {
+        Some(found) if found == line => Ok(()),
+        Some(_) => Err(another(&whose.name)),
+        None if has_files(fs, folder)? => {
+            Err(quarantined(&format!("the home {} does not say which account it belongs to", whose.name)))
+        }
+        None => write(fs, folder, &line),
     }
 }
 
-fn read(fs: &dyn Fs, folder: &File) -> Result<Vec<u8>> {
-    let file = fs.open_beneath(folder, NAME)?;
+/// The error of a home that is another account's.
+pub(crate) fn another(name: &str) -> Error {
+    quarantined(&format!("the home {name} belongs to another account than the one of that name"))
+}
+
+fn quarantined(why: &str) -> Error {
+    let next = "it is quarantined; `plimsoll doctor` on its data folder lists such homes and what to do";
+    Error::Denied(io::Error::other(format!("{why}: {next}")))
+}
+
+/// Lists the homes in the data folder `root` that have files.
+///
+/// # Errors
+/// Any error of the file system.
+pub fn homes(fs: &dyn Fs, root: &Path) -> io::Result<Vec<FoundHome>> {
+    let Some(accounts) = accounts_in(fs, root)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for entry in fs.names(&accounts, usize::MAX)? {
+        let Ok(name) = String::from_utf8(entry.name) else { continue };
+        if entry.stat.kind != FileKind::Folder {
+            continue;
+        }
+        let folder = fs.open_beneath(&accounts, name.as_bytes())?;
+        let line = read(fs, &folder)?;
+        if line.is_some() || has_files(fs, &folder)? {
+            found.push(FoundHome { name, account: line.map(|line| number(&line)) });
+        }
+    }
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(found)
+}
+
+/// Gives the home of `name` in the data folder `root` to the account of this number, whosever it was. No store
+/// may have the folder open.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is no such home; any error of the file system.
+pub fn give_home(fs: &dyn Fs, root: &Path, name: &str, account: i64) -> Result<()> {
+    let accounts = accounts_in(fs, root)?.ok_or(Error::NotFound)?;
+    let folder = fs.open_beneath(&accounts, name.as_bytes())?;
+    write(fs, &folder, &line(account, ""))
+}
+
+fn accounts_in(fs: &dyn Fs, root: &Path) -> io::Result<Option<File>> {
+    match fs.open_root(root).and_then(|root| fs.open_beneath(&root, ACCOUNTS)) {
+        Ok(accounts) => Ok(Some(accounts)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn line(account: i64, directory: &str) -> Vec<u8> {
+    match directory {
+        "" => format!("{account}\n").into_bytes(),
+        directory => format!("{account} {directory}\n").into_bytes(),
+    }
+}
+
+/// The account's number in a line; a line that has none stands for no account.
+fn number(line: &[u8]) -> i64 {
+    let digits = line.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(NO_ACCOUNT)
+}
+
+fn has_files(fs: &dyn Fs, folder: &File) -> io::Result<bool> {
+    match fs.stat_name(folder, FILES) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the line whole or not at all.
+fn write(fs: &dyn Fs, folder: &File, line: &[u8]) -> Result<()> {
+    let file = match fs.create(folder, NEW) {
+        // The power was cut before it had its name.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs.open_to_write(folder, NEW)?,
+        created => created?,
+    };
+    fs.set_len(&file, 0)?;
+    write_all(fs, &file, line, 0)?;
+    fs.sync(&file)?;
+    fs.rename(folder, NEW, folder, NAME, Existing::Replaced)?;
+    Ok(fs.sync(folder)?)
+}
+
+/// The line; none if there is no file, or if older versions were cut off before they had written it.
+fn read(fs: &dyn Fs, folder: &File) -> io::Result<Option<Vec<u8>>> {
+    let file = match fs.open_beneath(folder, NAME) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let (mut bytes, mut filled) = (vec![0; BYTES_MAX], 0);
     while filled < bytes.len() {
         match fs.read_at(&file, &mut bytes[filled..], filled as u64)? {
@@ -71,9 +164,5 @@ fn read(fs: &dyn Fs, folder: &File) -> Result<Vec<u8>> {
         }
     }
     bytes.truncate(filled);
-    // A line that was cut off says nothing.
-    if !bytes.ends_with(b"\n") {
-        bytes.clear();
-    }
-    Ok(bytes)
+    Ok(bytes.ends_with(b"\n").then_some(bytes))
 }

@@ -19,7 +19,7 @@ use crate::owner::{self, Whose};
 use crate::write::HeldTogether;
 
 /// The folder, in the data folder, of which each account has one.
-const ACCOUNTS: &[u8] = b"accounts";
+pub(crate) const ACCOUNTS: &[u8] = b"accounts";
 
 /// How a store works.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +30,6 @@ pub struct Settings {
     pub upload_kept_time: std::time::Duration,
     /// Homes whose folders are kept open while nobody uses them. Each takes two descriptors.
     pub homes_open_max: usize,
-    /// Whether each home says whose it is, by the account's number: where accounts are removed elsewhere, and
-    /// a name may come to be another account's while its home is still there.
-    pub homes_say_whose: bool,
 }
 
 impl Default for Settings {
@@ -41,7 +38,6 @@ impl Default for Settings {
             durability: Durability::Full,
             upload_kept_time: UPLOAD_KEPT_TIME,
             homes_open_max: HOMES_OPEN_MAX,
-            homes_say_whose: false,
         }
     }
 }
@@ -55,7 +51,7 @@ struct Inner {
     common: Arc<Common>,
     /// By the account's number: a name may come to be another account's, whose home is another folder.
     open: Mutex<HashMap<i64, Slot>>,
-    /// Held while it is found out, and said, whose a home is.
+    /// Held while the account of a home is looked up or written.
     claims: Mutex<()>,
 }
 
@@ -174,12 +170,12 @@ impl Store {
     /// The files of an account, and its pending uploads.
     fn folders(&self, fs: &dyn Fs, whose: &Whose) -> Result<(File, File)> {
         let folder = folder_in(fs, &self.0.accounts, whose.name.as_bytes())?;
-        if self.0.common.settings.homes_say_whose {
-            // One at a time: who reads it while another writes it would take it for nobody's.
+        {
+            // One at a time: a second thread would read a file that the first is writing as one with no owner.
             let _alone = self.0.claims.lock().unwrap_or_else(PoisonError::into_inner);
             owner::check(fs, &folder, whose)?;
         }
-        Ok((folder_in(fs, &folder, b"files")?, folder_in(fs, &folder, b"pending")?))
+        Ok((folder_in(fs, &folder, owner::FILES)?, folder_in(fs, &folder, b"pending")?))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
@@ -191,7 +187,7 @@ impl Store {
 /// may be.
 fn of(home: Home, name: &str, directory: &str) -> Result<Home> {
     let whose = home.whose();
-    if whose.name == name && whose.directory == directory { Ok(home) } else { Err(owner::another()) }
+    if whose.name == name && whose.directory == directory { Ok(home) } else { Err(owner::another(name)) }
 }
 
 /// The folder `name` in `parent`, made if there is none, and synced: also one that is there, which a server

@@ -1,4 +1,4 @@
-//! The data folder: which server has the folder, and which users can reach it.
+//! The data folder: which account a home belongs to, which server has the folder, and which users can reach it.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
@@ -10,12 +10,13 @@ use plimsoll_tests::binary::{
 };
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::tiers::curl;
 
 const PASSWORD: &str = "correct horse";
 const ALICE: &[&str] = &["--user", "alice:correct horse"];
-const SECRET: &str = "a secret of alice's";
+const SECRET: &str = "the first alice's secret";
 
 /// A folder in which tests have data folders.
 struct Place(tempfile::TempDir);
@@ -37,11 +38,28 @@ impl Place {
     fn plimsoll(&self, args: &[&str], data: &str) -> Done {
         tool::run(with_password(command()).args(args).arg("--data").arg(self.path(data)))
     }
+
+    /// What the doctor finds of `check` in the data folder `data`.
+    fn doctor(&self, check: &str, data: &str) -> Value {
+        let done = self.plimsoll(&["doctor", "--http", ":0", "--json"], data);
+        let found: Vec<Value> = serde_json::from_slice(&done.stdout).expect("JSON");
+        found.into_iter().find(|found| found["check"] == check).expect("the check")
+    }
 }
 
 fn with_password(mut command: Command) -> Command {
     command.env("PLIMSOLL_PASSWORD", PASSWORD).env("PLIMSOLL_LAB_FAST_PASSWORDS", "true");
     command
+}
+
+fn sign_up(server: &Server, name: &str) {
+    let account = format!("{{\"name\":\"{name}\",\"password\":\"{PASSWORD}\"}}");
+    let (status, said) = curl(server, "/api/accounts", &["--data", &account]);
+    assert_eq!(status, 201, "{said}");
+}
+
+fn get(server: &Server) -> (u16, String) {
+    curl(server, "/files/secret", ALICE)
 }
 
 fn put(server: &Server) -> u16 {
@@ -52,6 +70,106 @@ fn put(server: &Server) -> u16 {
 fn kill(mut server: Server) {
     server.signal(Signal::KILL);
     server.ends_within(std::time::Duration::from_secs(20));
+}
+
+fn remove(data: &Path, ends: &[&str]) {
+    for end in ends {
+        std::fs::remove_file(data.join(format!("directory.sqlite{end}"))).unwrap();
+    }
+}
+
+/// A lost directory or WAL makes no new account of an old name the old account.
+fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Kind) {
+    for lost in [&["", "-wal", "-shm"][..], &["-wal", "-shm"]] {
+        let place = Place::new();
+        let server = place.serve(kind, "data");
+        sign_up(&server, "alice");
+        assert_eq!(put(&server), 201);
+        assert_eq!(get(&server), (200, SECRET.to_owned()));
+        kill(server);
+        remove(&place.path("data"), lost);
+        let server = place.serve(kind, "data");
+        let is_whole = lost.contains(&"");
+        assert_eq!(server.stderr().contains("there is no directory of accounts"), is_whole, "{lost:?}");
+        sign_up(&server, "alice");
+        let (status, said) = get(&server);
+        assert!(status == 403 && !said.contains(SECRET), "{lost:?}: {status} {said}");
+        assert_eq!(put(&server), 403, "{lost:?}");
+        assert_eq!(curl(&server, "/files/", ALICE).0, 403, "{lost:?}");
+        assert!(server.stderr().contains("it is quarantined"), "{}", server.stderr());
+        let found = place.doctor("homes", "data");
+        assert!(found["verdict"] == "warn" && found["seen"].as_str().unwrap().contains("alice"), "{found}");
+        assert!(found["now"].as_str().unwrap().contains("plimsoll account adopt NAME"), "{found}");
+        let refused = place.plimsoll(&["account", "adopt", "alice"], "data");
+        assert!(!refused.status.success() && refused.stderr.contains("End the server"), "{}", refused.stderr);
+        kill(server);
+        place.plimsoll(&["account", "adopt", "alice"], "data").well();
+        assert_eq!(place.doctor("homes", "data")["verdict"], "ok");
+        let server = place.serve(kind, "data");
+        assert_eq!(get(&server), (200, SECRET.to_owned()), "the operator has given it back");
+    }
+}
+
+/// Homes of before say nothing of their accounts.
+fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: Kind) {
+    let place = Place::new();
+    let server = place.serve(kind, "data");
+    sign_up(&server, "alice");
+    assert_eq!(put(&server), 201);
+    kill(server);
+    let accounts = place.path("data").join("accounts");
+    std::fs::remove_file(accounts.join("alice/account")).unwrap();
+    std::fs::remove_file(place.path("data/homes.settled")).unwrap();
+    std::fs::create_dir_all(accounts.join("bob/files")).unwrap();
+    std::fs::write(accounts.join("bob/files/secret"), SECRET).unwrap();
+    let bob = ["--user", "bob:correct horse"];
+    // At each start: a home that was not bob's at the first start is not his at a later one.
+    for starts in 0..2 {
+        let server = place.serve(kind, "data");
+        assert_eq!(get(&server), (200, SECRET.to_owned()));
+        if starts == 0 {
+            assert!(server.stderr().contains("homes have no account"), "{}", server.stderr());
+            sign_up(&server, "bob");
+        }
+        assert_eq!(curl(&server, "/files/secret", &bob).0, 403, "start {starts}");
+        kill(server);
+    }
+}
+
+#[test]
+fn a_backup_is_restored_as_the_readme_says() {
+    let _turn = among_others();
+    let place = Place::new();
+    let server = place.serve(Kind::Epoll, "data");
+    sign_up(&server, "alice");
+    assert_eq!(put(&server), 201);
+    let (data, backup) = (place.path("data"), place.path("backup"));
+    let script = "umask 077 && mkdir -p $1 && rsync -a --exclude='/*/pending/' $0/accounts/ $1/accounts/ && \
+                  sqlite3 $0/directory.sqlite \".backup $1/directory.sqlite\"";
+    tool::run(tool("sh").args(["-c", script]).arg(&data).arg(&backup)).well();
+    kill(server);
+    let script = "umask 077 && mkdir -p $1 && cp -a $0/. $1/";
+    tool::run(tool("sh").args(["-c", script]).arg(&backup).arg(place.path("restored"))).well();
+    let server = place.serve(Kind::Epoll, "restored");
+    assert_eq!(get(&server), (200, SECRET.to_owned()));
+    assert_eq!(put(&server), 204);
+}
+
+#[test]
+fn accounts_that_move_to_another_directory_keep_their_homes() {
+    let _turn = among_others();
+    let place = Place::new();
+    let server = place.serve(Kind::Epoll, "data");
+    sign_up(&server, "alice");
+    assert_eq!(put(&server), 201);
+    kill(server);
+    let lines = place.path("accounts.jsonl");
+    let lines = lines.to_str().unwrap();
+    place.plimsoll(&["account", "export", lines], "data").well();
+    let url = format!("sqlite:{}", place.path("other.sqlite").display());
+    place.plimsoll(&["account", "import", lines, "--directory", &url], "data").well();
+    let server = Server::on_data(Kind::Epoll, &place.path("data"), &["--directory", &url]);
+    assert_eq!(get(&server), (200, SECRET.to_owned()));
 }
 
 /// Whether this test can act as two users: the superuser, and one who can run the binary.
@@ -181,8 +299,10 @@ fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: Kind) {
     std::fs::write(place.path("secret"), "0123456789abcdef0123456789abcdef\n").unwrap();
     std::fs::set_permissions(place.path("secret"), Permissions::from_mode(0o600)).unwrap();
     let server = place.serve(kind, "data");
-    // A lock file is only made where a folder cannot be locked.
-    let _ = std::fs::remove_file(data.join("lock"));
+    for name in ["lock", "homes.settled"] {
+        // A lock file is only made where a folder cannot be locked.
+        let _ = std::fs::remove_file(data.join(name));
+    }
     let engine = kind.to_string();
     let secret = place.path("secret");
     let secret = secret.to_str().unwrap();
@@ -254,5 +374,7 @@ fn a_password_on_the_command_line_is_warned_of_and_not_shown() {
 }
 
 on_each_engine!(
-    forks: a_data_folder_has_one_server_whatever_is_removed_in_it,
+    forks: a_new_account_gets_no_home_of_an_account_whose_directory_was_lost,
+    a_home_of_an_older_version_is_its_accounts_and_no_later_ones,
+    a_data_folder_has_one_server_whatever_is_removed_in_it,
 );

@@ -168,13 +168,6 @@ impl Fixed {
         file_of(&self.directory).is_some_and(|file| file.parent() == Some(self.data.as_path()))
     }
 
-    /// Whether the directory of accounts is in the data folder that has their files: who removes an account
-    /// there puts its home away in the same go.
-    pub(crate) fn has_accounts_beside_files(&self) -> bool {
-        let folder = file_of(&self.directory).and_then(|file| file.parent().map(Path::to_owned));
-        self.auth == AuthAt::Embedded && self.store == StoreAt::Local && folder.as_ref() == Some(&self.data)
-    }
-
     /// Whether people do what is recorded: with an account, or as guests over FTP.
     pub(crate) fn has_operations(&self) -> bool {
         self.accounts || !self.ftp.is_empty()

@@ -12,6 +12,7 @@ mod data_ports;
 mod directory;
 mod disk;
 mod exposure;
+mod homes;
 mod kernel;
 mod memory;
 mod open_files;
@@ -75,7 +76,7 @@ impl Finding {
 }
 
 /// Every check, in the order in which it is told.
-const CHECKS: [fn(&Config) -> Vec<Finding>; 17] = [
+const CHECKS: [fn(&Config) -> Vec<Finding>; 18] = [
     kernel::check,
     open_files::check,
     processes::check,
@@ -87,6 +88,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 17] = [
     announced::check,
     data_folder::check,
     exposure::check,
+    homes::check,
     directory::check,
     auth_server::check,
     disk::check,

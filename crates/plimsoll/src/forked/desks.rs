@@ -110,11 +110,11 @@ impl Desks {
                 (auth.clone(), AuthTier::new(auth, secret))
             }
             Role::Front => {
-                let auth = open_auth(config)?;
                 let store = match config.fixed.store {
                     StoreAt::Local => Some(open_store_here(config)?),
                     StoreAt::Apart(_) => None,
                 };
+                let auth = open_auth(config)?;
                 (auth.clone(), plimsoll_web::Desks::new(auth, store, &secret))
             }
         };

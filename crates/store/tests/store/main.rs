@@ -11,6 +11,7 @@
 
 mod changes;
 mod kept;
+mod owners;
 mod power;
 mod quotas;
 mod resumed;

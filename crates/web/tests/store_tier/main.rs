@@ -71,8 +71,7 @@ fn serve_at(sim: &Sim, host: &Host, port: u16) -> Address {
 }
 
 fn open(disk: &Arc<SimDisk>) -> Store {
-    let settings = Settings { homes_say_whose: true, ..Settings::default() };
-    Store::open(&**disk, Folder::new(DATA), settings).unwrap()
+    Store::open(&**disk, Folder::new(DATA), Settings::default()).unwrap()
 }
 
 fn url(at: &Address) -> Url {

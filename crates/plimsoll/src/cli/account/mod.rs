@@ -4,6 +4,7 @@
 //! the commands that make accounts make a directory; a password is never an argument.
 
 mod add;
+mod adopt;
 mod at;
 mod away;
 mod disable;
@@ -45,6 +46,7 @@ enum Order {
     Disable(disable::Disable),
     Enable(enable::Enable),
     Rm(rm::Rm),
+    Adopt(adopt::Adopt),
     Export(export::Export),
     Import(import::Import),
 }
@@ -62,6 +64,7 @@ impl Account {
             Order::Disable(disable) => disable.run(),
             Order::Enable(enable) => enable.run(),
             Order::Rm(rm) => rm.run(),
+            Order::Adopt(adopt) => adopt.run(),
             Order::Export(export) => export.run(),
             Order::Import(import) => import.run(),
         }

@@ -27,7 +27,7 @@ use crate::person::shown::{print, print_json};
 
 The files are moved to DATA/removed/NAME.TIME, where no later account of that name finds them.
 Files at fronts of an authentication server or of a database, and at a storage server, stay where
-they are: no later account gets them, and one of that name gets none until they are moved away.
+they are, and no later account gets them: plimsoll doctor lists them.
 It takes a second or two, in which a running server comes to know that the account is disabled.
 JSON: {\"removed\":{\"name\":\"alice\",...},\"files\":\"./plimsoll-data/removed/alice.20261120T134005Z\"};
        files is null if there were none, or if they were deleted")]

@@ -38,6 +38,7 @@ impl Show {
         }
         let rows = [
             ("account", account.name.clone()),
+            ("number", account.id.to_string()),
             ("log-in", log_in(&account).to_owned()),
             ("may", permissions(account.permissions)),
             ("quota", bounds(account.quota)),

@@ -1,0 +1,76 @@
+//! Homes in the data folder: whether each has its account.
+//!
+//! This check changes no home. Invariant: a home that no account can open is shown with the next step.
+
+use plimsoll_auth::Directory;
+use plimsoll_auth::directory::file_of;
+
+use super::Finding;
+use crate::access;
+use crate::config::{AuthAt, Config, StoreAt};
+use crate::homes::{Quarantined, quarantined};
+use crate::tiers::open_directory;
+
+const CHECK: &str = "homes";
+
+pub(super) fn check(config: &Config) -> Vec<Finding> {
+    let fixed = &config.fixed;
+    if !fixed.accounts || fixed.store != StoreAt::Local || !fixed.data.join("accounts").is_dir() {
+        return Vec::new();
+    }
+    // SQLite makes files when it opens the directory: they must belong to the owner of the data.
+    vec![match access::as_owner(config, || look(config)) {
+        Ok(found) => judge(&found),
+        Err(error) => Finding::warn(CHECK, format!("could not be checked: {error:#}")),
+    }]
+}
+
+fn look(config: &Config) -> anyhow::Result<Quarantined> {
+    let fixed = &config.fixed;
+    let is_missing = file_of(&fixed.directory).is_some_and(|file| !file.exists());
+    let mut directory: Option<Box<dyn Directory>> = match fixed.auth {
+        // To open the directory would make it.
+        AuthAt::Embedded if is_missing => return quarantined_without_directory(config),
+        AuthAt::Embedded => Some(open_directory(&fixed.directory)?),
+        AuthAt::Apart(_) => None,
+    };
+    match &mut directory {
+        Some(directory) => quarantined(&fixed.data, Some(&mut **directory)),
+        None => quarantined(&fixed.data, None),
+    }
+}
+
+/// Without a directory, no home has an account.
+fn quarantined_without_directory(config: &Config) -> anyhow::Result<Quarantined> {
+    let all = plimsoll_store::homes(&plimsoll_engine::SystemFs, &config.fixed.data)?;
+    Ok(Quarantined { names: all.into_iter().map(|home| home.name).collect() })
+}
+
+fn judge(found: &Quarantined) -> Finding {
+    if found.names.is_empty() {
+        return Finding::ok(CHECK, "each home has its account");
+    }
+    let seen = format!(
+        "homes whose account is gone or is another one, which no account can open: {}",
+        found.shown()
+    );
+    Finding::warn(CHECK, seen).mend(
+        "if the directory of accounts was lost, restore it from a backup; if the person is the same, end the \
+         server and type: plimsoll account adopt NAME --data DATA; if the home is not needed: \
+         mv DATA/accounts/NAME DATA/removed-NAME",
+        "back up the directory of accounts together with the files (README, Backup)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn a_home_without_its_account_is_a_warning_with_the_command_that_gives_it_back() {
+        assert_eq!(judge(&Quarantined::default()).verdict, Verdict::Ok);
+        let found = judge(&Quarantined { names: vec!["alice".to_owned()] });
+        assert!(found.seen.contains("alice") && found.now.unwrap().contains("plimsoll account adopt NAME"));
+    }
+}
