@@ -33,10 +33,12 @@ mod tiers;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match cli::Plimsoll::typed().run() {
+    let command = cli::Plimsoll::typed();
+    let json = command.prints_json();
+    match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            cli::complain(&error);
+            cli::complain(&error, json);
             cli::exit_code(&error)
         }
     }

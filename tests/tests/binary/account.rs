@@ -349,7 +349,7 @@ fn all_lines_are_imported_or_none() {
         other.fails(&["import", file.to_str().unwrap()], 1, words);
     };
     other.account(&["add", "bob"]).well();
-    import(&good, &["No account was imported", "bob", "Remove their lines"]);
+    import(&good, &["No account was imported", "bob", "--skip-existing"]);
     import(&(good.replace("bob", "carol") + "{}"), &["line 3", "no account"]);
     import(&good.replace("bob", "Alice"), &["line 2", "twice"]);
     // The last one is found out only when those before it are made.
@@ -358,6 +358,24 @@ fn all_lines_are_imported_or_none() {
     let left = other.json(&["list"]);
     assert_eq!((left.as_array().unwrap().len(), &left[0]["name"]), (1, &json!("bob")), "{left}");
     other.fails(&["import", "/nowhere/accounts.jsonl"], 1, &["cannot read /nowhere/accounts.jsonl"]);
+}
+
+#[test]
+fn an_import_can_skip_accounts_that_exist() {
+    let _turn = among_others();
+    let (place, other) = (Place::new(), Place::new());
+    for name in ["alice", "bob"] {
+        place.account(&["add", name]).well();
+    }
+    let file = place.path("accounts.jsonl");
+    std::fs::write(&file, place.account(&["export"]).well().text()).unwrap();
+    other.account(&["add", "bob", "--quota-files", "7"]).well();
+    let said = other.account(&["import", "--skip-existing", file.to_str().unwrap()]).well().text();
+    assert!(said.contains(": 1, 1 skipped"), "{said}");
+    let accounts = other.json(&["list"]);
+    let names: Vec<&Value> = accounts.as_array().unwrap().iter().map(|account| &account["name"]).collect();
+    assert_eq!(names, [&json!("alice"), &json!("bob")]);
+    assert_eq!(accounts[1]["quota"]["files"], 7, "an account that exists is left as it is: {accounts}");
 }
 
 #[test]

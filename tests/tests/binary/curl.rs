@@ -211,7 +211,7 @@ fn a_unix_socket_serves_the_same(kind: Kind) {
 fn a_successor_keeps_the_unix_socket(kind: Kind) {
     let (folder, site, _) = folders();
     let (at, path) = socket_in(folder.path());
-    let mut old = Server::start(kind, &site, &["--http", "127.0.0.1:0", "--http", &at, "--grace", "600"]);
+    let mut old = Server::start(kind, &site, &["--http", "127.0.0.1:0", "--http", &at, "--grace", "600s"]);
     let mut reader = old.visit_narrowly();
     reader.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
     reader.head().unwrap();

@@ -11,21 +11,9 @@ fn packaged(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging").join(name)
 }
 
-/// The first version of systemd that knows the type of the unit.
-const RELOADING_SINCE: u32 = 253;
-
-fn systemd_version() -> u32 {
-    let said = tool::run(tool("systemd-analyze").arg("--version")).well().text();
-    said.split_whitespace().nth(1).and_then(|version| version.parse().ok()).expect("a version")
-}
-
-/// The unit, for a binary that is there, and as the systemd that is here reads it.
+/// The unit, with the path of the binary that was built.
 fn unit_in(folder: &Path) -> PathBuf {
-    let mut unit = std::fs::read_to_string(packaged("systemd/plimsoll.service")).unwrap();
-    assert!(unit.contains("Type=notify\nType=notify-reload\n"), "{unit}");
-    if systemd_version() < RELOADING_SINCE {
-        unit = unit.replace("Type=notify-reload\n", "");
-    }
+    let unit = std::fs::read_to_string(packaged("systemd/plimsoll.service")).unwrap();
     let start = "ExecStart=/usr/local/bin/plimsoll serve ";
     assert!(unit.contains(start), "{unit}");
     let path = folder.join("plimsoll.service");
@@ -73,8 +61,12 @@ fn every_command_has_a_manual_page() {
     assert!(commands().len() >= 4, "{:?}", commands());
     for name in commands() {
         let page = std::fs::read_to_string(pages.join(format!("plimsoll-{name}.1"))).expect(&name);
-        assert!(page.contains(".SH NAME") && page.contains("Examples:"), "{name}: {page}");
+        assert!(page.contains(".SH NAME") && page.contains(".SH EXAMPLES\n.nf\n"), "{name}: {page}");
+        assert!(page.contains("\n.fi\n.SH VERSION\n"), "{name}: {page}");
     }
+    let serve = tool::run(tool("man").arg("-l").arg(pages.join("plimsoll-serve.1")).env("MANWIDTH", "100"));
+    let example = |line: &str| line.trim() == "plimsoll serve --data /srv/plimsoll --ftp :2121";
+    assert!(serve.well().text().lines().any(example), "an example stands on a line of its own");
     let main = std::fs::read_to_string(pages.join("plimsoll.1")).unwrap();
     assert!(main.contains("plimsoll\\-serve(1)"), "{main}");
 }
@@ -88,6 +80,9 @@ fn every_shell_can_complete_every_command() {
             assert!(script.contains(&name), "{shell}: {name}");
         }
         assert!(script.contains("durability"), "{shell}: its flags too");
+        for engine in ["process", "thread", "pool", "epoll", "uring"] {
+            assert!(script.contains(engine), "{shell}: --engine {engine}");
+        }
     }
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("plimsoll.bash");

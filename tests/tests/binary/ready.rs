@@ -34,7 +34,7 @@ fn a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended(kind: Kind
 /// A request that was begun before the order to stop is answered, and the answer sends others elsewhere.
 fn a_server_that_drains_is_not_ready(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(kind, folder.path(), &["--grace", "600"]);
+    let server = Server::start(kind, folder.path(), &["--grace", "600s"]);
     let mut visitor = server.visit();
     assert_eq!(visitor.get("/readyz").unwrap().status, 200);
     visitor.send("GET /readyz HTTP/1.1\r\nHost:").unwrap();

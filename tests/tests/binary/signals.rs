@@ -102,7 +102,7 @@ fn an_idle_server_ends_without_waiting(kind: Kind) {
 /// Who never reads is not waited for beyond the grace.
 fn the_end_of_the_grace_ends_it(kind: Kind) {
     let folder = folder();
-    let mut server = Server::start(kind, folder.path(), &["--grace", "1"]);
+    let mut server = Server::start(kind, folder.path(), &["--grace", "1s"]);
     let stuck = begin_download(&server);
     let ordered = Instant::now();
     server.signal(Signal::TERM);

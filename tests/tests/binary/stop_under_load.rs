@@ -20,7 +20,7 @@ const SMALL_BYTES: usize = 1_000;
 /// Answers that all clients together have before the order to stop.
 const ANSWERS_BEFORE: usize = 500;
 /// The grace is longer than anything takes here; the end must not need it.
-const GRACE: &str = "60";
+const GRACE: &str = "60s";
 const END_TIME: Duration = Duration::from_secs(20);
 
 /// What a client does over and over.

@@ -83,6 +83,13 @@ impl Outcome {
                 "the generator may be the limit; give it more cores (--threads), or ask for less".to_owned(),
             );
         }
+        if self.errors.contains_key("status_429") {
+            notes.push(
+                "the server refused requests because they are too many (429): a plimsoll server limits sign-ups \
+                 and log-ins unless its configuration has no_attempt_limits = true under [lab]"
+                    .to_owned(),
+            );
+        }
         if self.generator.without_user > 0 {
             notes.push(format!(
                 "for {} planned starts no user was free; each counts from when it was planned (-u)",
@@ -166,10 +173,11 @@ pub fn time(time: Duration) -> String {
     }
 }
 
-/// A number of bytes in a unit that people read: `1.50 GB`, of a thousand million each.
+/// Returns a number of bytes in a binary unit, as the command line and the configuration have them: `1.50 GiB`.
 #[must_use]
 pub fn size(bytes: f64) -> String {
-    let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    let units =
+        [("TiB", 4), ("GiB", 3), ("MiB", 2), ("KiB", 1)].map(|(unit, power)| (unit, 1024f64.powi(power)));
     match units.iter().find(|(_, ones)| bytes >= *ones) {
         Some((unit, ones)) => format!("{:.2} {unit}", bytes / ones),
         None => format!("{bytes:.0} B"),
@@ -186,7 +194,7 @@ mod tests {
         for (microseconds, text) in times {
             assert_eq!(time(Duration::from_micros(microseconds)), text);
         }
-        for (bytes, text) in [(0.0, "0 B"), (999.0, "999 B"), (1e3, "1.00 kB"), (2.5e9, "2.50 GB")] {
+        for (bytes, text) in [(0.0, "0 B"), (1023.0, "1023 B"), (1024.0, "1.00 KiB"), (2.5e9, "2.33 GiB")] {
             assert_eq!(size(bytes), text);
         }
     }

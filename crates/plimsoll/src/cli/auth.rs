@@ -7,13 +7,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use plimsoll_auth::Secret;
 use plimsoll_auth::directory::without_password;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
-use crate::config::{Config, Loaded, SignUp};
+use crate::config::{Config, ENGINES, Loaded, SignUp};
 use crate::forked::Role;
 use crate::listening::Addresses;
 
@@ -51,7 +52,7 @@ pub(crate) struct AuthServer {
     data: Option<PathBuf>,
 
     /// What runs connections, as for plimsoll serve
-    #[arg(long)]
+    #[arg(long, value_parser = PossibleValuesParser::new(ENGINES), hide_possible_values = true)]
     engine: Option<String>,
 
     /// Loops of an engine that has loops

@@ -1,13 +1,17 @@
-//! `plimsoll man`: the manual pages, one for each command.
+//! `plimsoll man`: writes the manual pages, one for each command.
 //!
-//! It installs nothing. What must hold: they are made from the commands as they are.
+//! It installs nothing. What must hold: the pages are generated from the commands; an example keeps its line.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 
 use super::Plimsoll;
+
+/// The heading under which clap_mangen puts the text after the options.
+const AFTER_OPTIONS: &str = ".SH EXTRA\n";
 
 /// Write the manual pages into a folder
 #[derive(Args)]
@@ -21,9 +25,44 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let told = self.folder.display();
-        std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot make the folder {told}"))?;
-        clap_mangen::generate_to(Plimsoll::command(), &self.folder)
-            .with_context(|| format!("cannot write the manual pages into {told}"))
+        let shown = self.folder.display();
+        fs::create_dir_all(&self.folder).with_context(|| format!("cannot make the folder {shown}"))?;
+        let mut command = Plimsoll::command().disable_help_subcommand(true);
+        command.build();
+        write_pages(&command, &self.folder)
+            .with_context(|| format!("cannot write the manual pages into {shown}"))
+    }
+}
+
+/// Writes the page of a command and those of its subcommands.
+fn write_pages(command: &Command, folder: &Path) -> std::io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        write_pages(subcommand, folder)?;
+    }
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    fs::write(folder.join(page.get_filename()), unfilled(&String::from_utf8_lossy(&text)))
+}
+
+/// Turns filling off for the text after the options: man(1) would join its lines into paragraphs.
+fn unfilled(page: &str) -> String {
+    let Some((before, after)) = page.split_once(AFTER_OPTIONS) else { return page.to_owned() };
+    let end = after.find("\n.SH ").map_or(after.len(), |end| end + 1);
+    let (text, rest) = after.split_at(end);
+    let text = text.strip_prefix("Examples:\n").unwrap_or(text);
+    format!("{before}.SH EXAMPLES\n.nf\n{text}.fi\n{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_keep_their_lines_and_what_follows_is_filled() {
+        let page = ".SH OPTIONS\na\n.SH EXTRA\nExamples:\n  one\n  two\n.SH VERSION\nv1\n";
+        let expected = ".SH OPTIONS\na\n.SH EXAMPLES\n.nf\n  one\n  two\n.fi\n.SH VERSION\nv1\n";
+        assert_eq!(unfilled(page), expected);
+        assert_eq!(unfilled(".SH NAME\nb\n"), ".SH NAME\nb\n");
     }
 }

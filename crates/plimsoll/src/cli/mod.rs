@@ -19,7 +19,9 @@ mod store;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use crate::person::shown::{has_printed_json, print_json};
 
 /// A file server that knows its load line.
 #[derive(Parser)]
@@ -37,6 +39,9 @@ Each command has more, with examples, in its --help.")]
 pub(crate) struct Plimsoll {
     #[command(subcommand)]
     order: Order,
+    /// Whether `--json` was given to the command.
+    #[arg(skip)]
+    json: bool,
 }
 
 #[derive(Subcommand)]
@@ -54,12 +59,24 @@ enum Order {
 }
 
 impl Plimsoll {
-    /// What was typed; the program ends here if it cannot be understood.
+    /// Reads the command line. The program ends here if it is wrong.
     pub(crate) fn typed() -> Plimsoll {
         let mut command = Plimsoll::command();
         command.build();
-        let matches = with_plain_usage(command).get_matches();
-        Plimsoll::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let matches = with_plain_usage(command).try_get_matches().unwrap_or_else(|error| {
+            if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+                report_in_json(&error.render().to_string());
+            }
+            error.exit()
+        });
+        let json = wants_json(&matches);
+        let order = Order::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        Plimsoll { order, json }
+    }
+
+    /// Returns whether the command prints JSON.
+    pub(crate) fn prints_json(&self) -> bool {
+        self.json
     }
 
     /// Does what was typed.
@@ -78,6 +95,12 @@ impl Plimsoll {
     }
 }
 
+/// Returns whether the command that was chosen has a flag `--json`, and it was given.
+fn wants_json(matches: &ArgMatches) -> bool {
+    matches.try_get_one::<bool>("json").ok().flatten().copied().unwrap_or(false)
+        || matches.subcommand().is_some_and(|(_, matches)| wants_json(matches))
+}
+
 /// Says how each command is used as its help does. Else an error would show what the environment sets as if
 /// it had to be typed.
 fn with_plain_usage(command: Command) -> Command {
@@ -92,21 +115,30 @@ fn with_plain_usage(command: Command) -> Command {
 #[error("{0}")]
 pub(crate) struct WrongUsage(pub(crate) String);
 
-/// What went wrong was said when it did.
+/// An error that has been reported already, on standard error and, with `--json`, on standard output.
 #[derive(Debug, thiserror::Error)]
-#[error("told already")]
-pub(crate) struct AlreadyTold;
+#[error("reported above")]
+pub(crate) struct AlreadyReported;
 
-/// How the program exits after `error`.
+/// Returns the program's exit code after `error`.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
     if error.is::<WrongUsage>() || error.is::<clap::Error>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
-/// Says an error and its causes on standard error.
-pub(crate) fn complain(error: &anyhow::Error) {
-    if error.is::<AlreadyTold>() {
+/// Reports an error and its causes on standard error; with `json`, also on standard output,
+/// unless the command has printed its own document.
+pub(crate) fn complain(error: &anyhow::Error, json: bool) {
+    if error.is::<AlreadyReported>() {
         return;
     }
-    // If even standard error is gone, there is nobody left to tell.
+    // If standard error is closed, the exit code is all that is left.
     let _ = writeln!(std::io::stderr(), "plimsoll: {error:#}");
+    if json && !has_printed_json() {
+        report_in_json(&format!("{error:#}"));
+    }
+}
+
+fn report_in_json(error: &str) {
+    // If standard output is closed, standard error has the same.
+    let _ = print_json(&serde_json::json!({"error": error.trim_end()}));
 }

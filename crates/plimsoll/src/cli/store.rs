@@ -7,11 +7,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
-use crate::config::{AuthAt, Config, Loaded, StoreAt};
+use crate::config::{AuthAt, Config, ENGINES, Loaded, StoreAt};
 use crate::listening::Addresses;
 
 /// What of `plimsoll serve` a storage server has not. It has the files of accounts, and so their folder.
@@ -45,7 +46,7 @@ pub(crate) struct StoreServer {
     durability: Option<String>,
 
     /// What runs connections, as for plimsoll serve
-    #[arg(long)]
+    #[arg(long, value_parser = PossibleValuesParser::new(ENGINES), hide_possible_values = true)]
     engine: Option<String>,
 
     /// Loops of an engine that has loops

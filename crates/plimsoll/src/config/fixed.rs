@@ -13,7 +13,7 @@ use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
 use super::units::{DAY, Size, Time, size_within, time_within};
-use super::values::{AuthAt, Durability, LogFormat, Relay, StoreAt, Threads};
+use super::values::{AuthAt, Durability, LogFormat, Relay, StoreAt, Threads, engine_name};
 use crate::log_file::Destination;
 
 /// Stands for the data folder in the defaults below it.
@@ -61,7 +61,13 @@ pub(crate) struct Fixed {
 
     /// How uploads go to a storage server: stream (as they come), or spool (onto this server's disk first,
     /// and on when all of each has come)
-    #[arg(long, value_name = "stream|spool", env = "PLIMSOLL_RELAY", default_value = "stream")]
+    #[arg(
+        long,
+        value_name = "stream|spool",
+        hide_possible_values = true,
+        env = "PLIMSOLL_RELAY",
+        default_value = "stream"
+    )]
     pub(crate) relay: Relay,
 
     /// The file with the secret that this server and those of its tiers share
@@ -76,13 +82,20 @@ pub(crate) struct Fixed {
     pub(crate) directory: String,
 
     /// What an upload waits for: full (until it survives a power cut) or none
-    #[arg(long, value_name = "full|none", env = "PLIMSOLL_DURABILITY", default_value = "full")]
+    #[arg(
+        long,
+        value_name = "full|none",
+        hide_possible_values = true,
+        env = "PLIMSOLL_DURABILITY",
+        default_value = "full"
+    )]
     pub(crate) durability: Durability,
 
     /// What runs connections: auto, epoll (a loop per core), uring (the same
     /// on io_uring), thread (a thread per connection), pool (so many threads, and a queue) or process (a
     /// process per connection)
     #[arg(long, env = "PLIMSOLL_ENGINE", default_value = "auto")]
+    #[arg(value_parser = engine_name(), hide_possible_values = true)]
     pub(crate) engine: Kind,
 
     /// Loops of an engine that has loops, auto is one per core; workers of the engine pool, auto is 16
@@ -133,7 +146,13 @@ pub(crate) struct Fixed {
     pub(crate) xferlog: Destination,
 
     /// How the server's own log on standard error is written: text, or json (an object a line)
-    #[arg(long, value_name = "text|json", env = "PLIMSOLL_LOG_FORMAT", default_value = "text")]
+    #[arg(
+        long,
+        value_name = "text|json",
+        hide_possible_values = true,
+        env = "PLIMSOLL_LOG_FORMAT",
+        default_value = "text"
+    )]
     pub(crate) log_format: LogFormat,
 
     /// Sync each file and folder by itself, to measure what groups are worth: for a laboratory only

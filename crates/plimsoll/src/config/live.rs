@@ -22,7 +22,13 @@ pub(crate) struct Live {
     pub(crate) site: Vec<SiteFlag>,
 
     /// Who may make an account: open (anyone), closed (nobody), auto (open while all listeners are local)
-    #[arg(long, value_name = "auto|open|closed", env = "PLIMSOLL_SIGNUP", default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "auto|open|closed",
+        hide_possible_values = true,
+        env = "PLIMSOLL_SIGNUP",
+        default_value = "auto"
+    )]
     pub(crate) signup: SignUp,
 
     /// Bytes that a new account may store, such as 10GiB, or none for no bound
@@ -39,7 +45,13 @@ pub(crate) struct Live {
     pub(crate) session_time: Time,
 
     /// What the server's own log has: error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", env = "PLIMSOLL_LOG_LEVEL", default_value = "info")]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        hide_possible_values = true,
+        env = "PLIMSOLL_LOG_LEVEL",
+        default_value = "info"
+    )]
     pub(crate) log_level: LogLevel,
 
     #[command(flatten)]

@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_change_of_what_is_fixed_is_told_by_name() {
-        let (old, new) = (serve(&["--grace", "5"]), serve(&["--grace", "6", "--signup", "closed"]));
+        let (old, new) = (serve(&["--grace", "5s"]), serve(&["--grace", "6s", "--signup", "closed"]));
         assert_eq!(old.changes_of_fixed(&new), ["grace"]);
     }
 }

@@ -22,7 +22,9 @@ pub(crate) use live::Live;
 pub(crate) use load::Loaded;
 pub(crate) use sites::SiteFlag;
 pub(crate) use units::{Size, Time};
-pub(crate) use values::{AtMost, AuthAt, Durability, LogFormat, LogLevel, Relay, SignUp, StoreAt};
+pub(crate) use values::{
+    AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Relay, SignUp, StoreAt, engine_name,
+};
 
 use std::ffi::OsString;
 use std::path::PathBuf;

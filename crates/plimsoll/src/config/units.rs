@@ -1,7 +1,7 @@
 //! Sizes and times as an operator writes them: `10MiB`, `30s`, `5m`.
 //!
-//! It knows no fractions and no sums: `90s`, not `1m30s` or `1.5m`. What must hold: what has no unit is
-//! bytes or seconds; nothing overflows.
+//! It knows no fractions and no sums: `90s`, not `1m30s` or `1.5m`. What must hold: a number without a unit
+//! is bytes, and never a time, because `7` might be meant as days; nothing overflows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,15 +35,16 @@ const SIZES: [(&str, u64); 9] = [
 /// Each unit and how many milliseconds it is; the largest comes first.
 const TIMES: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// A whole number and its unit, in ones of the smallest unit.
-fn parse(text: &str, units: &[(&str, u64)], without: u64) -> Option<u64> {
+/// Splits a whole number from its unit.
+fn split(text: &str) -> Option<(u64, &str)> {
     let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = (text[..digits].parse::<u64>().ok()?, text[digits..].trim_start());
-    let ones = match unit {
-        "" => without,
-        _ => units.iter().find(|(name, _)| *name == unit)?.1,
-    };
-    number.checked_mul(ones)
+    Some((text[..digits].parse().ok()?, text[digits..].trim_start()))
+}
+
+/// Returns `number` times the size of `unit`; none if there is no such unit, or if it overflows.
+fn in_ones(number: u64, unit: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (_, ones) = units.iter().find(|(name, _)| *name == unit)?;
+    number.checked_mul(*ones)
 }
 
 /// In the largest unit that leaves no rest.
@@ -59,7 +60,8 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Size, String> {
-        parse(text, &SIZES, 1)
+        split(text)
+            .and_then(|(number, unit)| in_ones(number, if unit.is_empty() { "B" } else { unit }, &SIZES))
             .map(Size)
             .ok_or_else(|| "write a whole number of bytes with a unit, such as 10MiB".to_owned())
     }
@@ -69,7 +71,17 @@ impl FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Time, String> {
-        parse(text, &TIMES, 1_000)
+        let milliseconds = match split(text) {
+            Some((0, "")) => Some(0),
+            Some((number, "")) => {
+                return Err(format!(
+                    "{number} has no unit; write {number}s, {number}m, {number}h or {number}d"
+                ));
+            }
+            Some((number, unit)) => in_ones(number, unit, &TIMES),
+            None => None,
+        };
+        milliseconds
             .map(|milliseconds| Time(Duration::from_millis(milliseconds)))
             .ok_or_else(|| "write a whole number with a unit, such as 30s, 5m, 12h or 30d".to_owned())
     }
@@ -131,7 +143,7 @@ mod tests {
         assert_eq!(size("10MiB"), Ok(10 << 20));
         assert_eq!(size("10 MB"), Ok(10_000_000));
         assert_eq!((size("0"), size("77"), size("77B")), (Ok(0), Ok(77), Ok(77)));
-        assert_eq!((time("30"), time("30s"), time("5m")), (Ok(30_000), Ok(30_000), Ok(300_000)));
+        assert_eq!((time("0"), time("30s"), time("5m")), (Ok(0), Ok(30_000), Ok(300_000)));
         assert_eq!((time("250ms"), time("12h"), time("1d")), (Ok(250), Ok(43_200_000), Ok(86_400_000)));
     }
 
@@ -144,6 +156,12 @@ mod tests {
         for bad in ["", "soon", "-1", "1.5h", "1m30s", "1 fortnight", "999999999999999d"] {
             assert!(bad.parse::<Time>().unwrap_err().contains("30s"), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_time_without_a_unit_is_refused_with_every_unit_it_might_mean() {
+        let refused = "7".parse::<Time>().unwrap_err();
+        assert_eq!(refused, "7 has no unit; write 7s, 7m, 7h or 7d");
     }
 
     #[test]
@@ -162,6 +180,6 @@ mod tests {
         let time = time_within("10ms", DAY);
         assert!(time("10ms").is_ok() && time("24h").is_ok());
         assert_eq!(time("9ms"), Err("it must be from 10ms to 1d".to_owned()));
-        assert!(time("86401").is_err());
+        assert!(time("86401s").is_err());
     }
 }

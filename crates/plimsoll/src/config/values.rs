@@ -6,10 +6,20 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
 use plimsoll_client::http::Url;
 use plimsoll_engine::Kind;
 
 use super::units::Size;
+
+/// The engines as `--engine` names them; shells complete these.
+pub(crate) const ENGINES: [&str; 6] = ["auto", "epoll", "uring", "thread", "pool", "process"];
+
+/// Reads the name of an engine.
+pub(crate) fn engine_name() -> impl TypedValueParser<Value = Kind> {
+    // The names parse: those that do not are refused before.
+    PossibleValuesParser::new(ENGINES).try_map(|name| name.parse::<Kind>())
+}
 
 /// More loops than any machine has cores for, and as many workers as a pool may have.
 const THREADS_MAX: usize = 1024;
@@ -148,6 +158,16 @@ fn word_of<T: PartialEq>(value: &T, words: &[(&'static str, T)]) -> &'static str
 /// Makes a type of words read and written.
 macro_rules! words {
     ($($kind:ty: $words:ident),* $(,)?) => { $(
+        // Lists the words, so that shells complete them.
+        impl ValueParserFactory for $kind {
+            type Parser = ValueParser;
+
+            fn value_parser() -> ValueParser {
+                let words = PossibleValuesParser::new($words.iter().map(|(word, _)| *word));
+                words.try_map(|word| word.parse::<$kind>()).into()
+            }
+        }
+
         impl FromStr for $kind {
             type Err = String;
 

@@ -61,11 +61,30 @@ impl Refusal {
         // A refusal whose text cannot be read is one all the same.
         let detail = match response.json::<Problem>(REFUSAL_BYTES_MAX).await {
             Ok(problem) => in_commands(&shown::text(problem.detail.as_bytes())),
-            Err(_) => format!("The server answers {status}."),
+            Err(_) => sentence_for(status),
         };
         let retry_after = seconds.map(Duration::from_secs);
         Refusal { status, detail, retry_after, account: account.map(str::to_owned) }
     }
+}
+
+/// Says what a status means where the response has no text: a response to HEAD never has one.
+fn sentence_for(status: Status) -> String {
+    let sentence = match status {
+        Status::UNAUTHORIZED => "The server knows no such session. Log in: plimsoll login NAME",
+        Status::FORBIDDEN => {
+            "This account may not do that. Ask the owner for a share, or the operator for the permission."
+        }
+        Status::NOT_FOUND => "There is no such file or folder. See what is there: plimsoll ls",
+        Status::TOO_MANY_REQUESTS | Status::SERVICE_UNAVAILABLE => {
+            "The server is busy. Try again in a few seconds."
+        }
+        Status::INSUFFICIENT_STORAGE => {
+            "The server has no room left. Delete something, or ask the operator for a larger quota."
+        }
+        _ => return format!("The server refused it with {status}."),
+    };
+    sentence.to_owned()
 }
 
 fn in_commands(detail: &str) -> String {

@@ -26,5 +26,5 @@ pub(crate) use place::Place;
 pub(crate) use progress::Progress;
 pub(crate) use run::run;
 pub(crate) use server::Server;
-pub(crate) use session::Session;
-pub(crate) use tried::Tried;
+pub(crate) use session::{InUse, Session};
+pub(crate) use tried::{Done, Each, Tried};

@@ -4,6 +4,7 @@
 //! closes standard output ends the program quietly.
 
 use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::SIGPIPE;
 use signal_hook::low_level::emulate_default_handler;
@@ -105,8 +106,17 @@ pub(crate) fn end_if_nobody_reads(error: &io::Error) {
     }
 }
 
+/// Whether a JSON document has been printed: standard output gets one, whether or not the command succeeds.
+static HAS_PRINTED_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether [`print_json`] has printed a document.
+pub(crate) fn has_printed_json() -> bool {
+    HAS_PRINTED_JSON.load(Ordering::Relaxed)
+}
+
 /// Prints a value as JSON, on a line of its own.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    HAS_PRINTED_JSON.store(true, Ordering::Relaxed);
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     print(line)

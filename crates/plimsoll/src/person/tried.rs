@@ -1,11 +1,14 @@
-//! What became of several things that were to be done, one after the other.
+//! What became of several files or folders that a command handled one after the other.
 //!
-//! It does none of them. What must hold: what fails is told at once, keeps the rest from nothing, and makes
-//! the command fail in the end.
+//! It handles none of them. What must hold: a failure is reported at once, does not keep the rest from being
+//! done, and makes the command fail in the end; with `--json`, one document reports everything.
+
+use serde::Serialize;
 
 use super::failure::Failure;
 use super::progress::Progress;
-use crate::cli::AlreadyTold;
+use super::shown::print_json;
+use crate::cli::AlreadyReported;
 
 /// What was tried so far.
 #[derive(Default)]
@@ -15,7 +18,7 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
-    /// Notes a failure; gives it back if everything else would fail in the same way.
+    /// Notes a failure; returns it if everything else would fail in the same way.
     pub(crate) fn failed(
         &mut self,
         progress: &Progress,
@@ -35,12 +38,70 @@ impl Tried {
         self.failed.push((what, why));
     }
 
-    /// How it ends.
+    /// Returns an error if anything failed.
     pub(crate) fn end(self) -> anyhow::Result<()> {
         match self.failed.len() {
             0 => Ok(()),
-            1 => Err(AlreadyTold.into()),
-            many => anyhow::bail!("{many} things were not done; they are told above"),
+            1 => Err(AlreadyReported.into()),
+            many => anyhow::bail!("{many} things were not done; they are named above"),
         }
+    }
+}
+
+/// Several paths that a command handles alike, and the JSON document about them.
+pub(crate) struct Each {
+    json: bool,
+    tried: Tried,
+    done: Vec<Done>,
+    fatal: Option<anyhow::Error>,
+}
+
+/// Something that was done: to a path, perhaps with a second one, or to a share.
+#[derive(Serialize)]
+pub(crate) struct Done {
+    pub(crate) path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<String>,
+}
+
+#[derive(Serialize)]
+struct NotDone {
+    path: String,
+    error: String,
+}
+
+#[derive(Serialize)]
+struct Document {
+    done: Vec<Done>,
+    failed: Vec<NotDone>,
+    /// Why the rest was not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl Each {
+    /// Starts with nothing done; `json` prints the document in the end.
+    pub(crate) fn new(json: bool) -> Each {
+        Each { json, tried: Tried::default(), done: Vec::new(), fatal: None }
+    }
+
+    /// Notes what became of one; returns whether to try the next.
+    pub(crate) fn note(&mut self, done: Done, result: Result<(), Failure>) -> bool {
+        match result {
+            Ok(()) => self.done.push(done),
+            Err(failure) => self.fatal = self.tried.failed(&Progress::none(), done.path, failure).err(),
+        }
+        self.fatal.is_none()
+    }
+
+    /// Prints the document, if it is wanted; returns an error if anything failed.
+    pub(crate) fn end(self) -> anyhow::Result<()> {
+        let Each { json, tried, done, fatal } = self;
+        if json {
+            let failed = tried.failed.iter().cloned().map(|(path, error)| NotDone { path, error }).collect();
+            let error = fatal.as_ref().map(|error| format!("{error:#}"));
+            print_json(&Document { done, failed, error })?;
+        }
+        fatal.map_or_else(|| tried.end(), Err)
     }
 }

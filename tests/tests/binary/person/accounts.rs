@@ -104,11 +104,11 @@ fn a_server_that_is_away_is_told_at_once() {
     let alice = Person::away(&format!("http://{nobody}"));
     alice.fails(&["login", "alice"], 1, &["Nobody answers", "plimsoll serve"]);
     alice.fails(&["login", "alice", "--server", "https://localhost"], 2, &["HTTPS"]);
-    alice.fails(&["login", "alice", "--server", "localhost"], 2, &["http://HOST:PORT"]);
+    alice.fails(&["login", "alice", "--server", "ftp://localhost"], 2, &["http://HOST:PORT"]);
 }
 
 #[test]
-fn two_accounts_are_logged_in_side_by_side() {
+fn a_log_out_leaves_no_account_in_use() {
     let _turn = among_others();
     let place = Place::open(Kind::Epoll);
     let both = Person::at(&place.server.url(""), "alice");
@@ -116,9 +116,57 @@ fn two_accounts_are_logged_in_side_by_side() {
     both.types(&["login", "bob"]).well();
     assert_eq!(both.json(&["whoami"])["account"], "bob", "the last login counts");
     assert_eq!(both.json(&["whoami", "--account", "alice"])["account"], "alice");
-    both.types(&["logout"]).well();
-    assert_eq!(both.json(&["whoami"])["account"], "alice");
     both.fails(&["whoami", "--account", "carol"], 1, &["plimsoll login carol"]);
+    let said = both.types(&["logout"]).well().text();
+    assert!(said.contains("Logged out bob of ") && said.contains("Still logged in there: alice"), "{said}");
+    both.fails(&["whoami"], 1, &["No account is in use", "Still logged in: alice", "--account alice"]);
+    both.fails(&["rm", "report.pdf"], 1, &["No account is in use"]);
+    assert_eq!(both.json(&["whoami", "--account", "alice"])["account"], "alice");
+    // A log-out of an account that is not in use leaves the one that is.
+    both.types(&["login", "bob"]).well();
+    both.types(&["logout", "--account", "alice"]).well();
+    assert_eq!(both.json(&["whoami"])["account"], "bob");
+}
+
+#[test]
+fn with_json_every_command_prints_one_document_also_when_it_fails() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    alice.types(&["signup", "bob"]).well();
+    let document = |args: &[&str], code: i32| -> serde_json::Value {
+        let done = alice.types(&[args, &["--json"]].concat());
+        assert_eq!(done.status.code(), Some(code), "{args:?}: {}", done.stderr);
+        assert_eq!(done.stderr.is_empty(), code == 0, "{args:?}: {}", done.stderr);
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+    };
+    assert_eq!(document(&["mkdir", "a", "b"], 0)["done"][1]["path"], "b");
+    let twice = document(&["mkdir", "a", "c"], 1);
+    assert_eq!((&twice["failed"][0]["path"], &twice["done"][0]["path"]), (&"a".into(), &"c".into()));
+    let moved = document(&["mv", "b", "d"], 0);
+    assert_eq!((&moved["done"][0]["path"], &moved["done"][0]["to"]), (&"b".into(), &"d".into()));
+    assert_eq!(document(&["cp", "-r", "d", "e"], 0)["done"][0]["to"], "e");
+    let missing = document(&["rm", "-r", "e", "nothing"], 1);
+    assert_eq!(
+        (&missing["done"][0]["path"], &missing["failed"][0]["path"]),
+        (&"e".into(), &"nothing".into())
+    );
+    let share = document(&["share", "a", "bob"], 0);
+    assert_eq!(document(&["unshare", "a", "bob"], 0)["ended"][0], share["id"]);
+    for (args, code) in [(&["unshare", "a", "bob"][..], 1), (&["get", "nothing"], 1), (&["rm"], 2)] {
+        let refused = document(args, code);
+        let error = refused["error"].as_str().or(refused["failed"][0]["error"].as_str());
+        assert!(error.is_some_and(|error| !error.is_empty()), "{args:?}: {refused}");
+    }
+}
+
+#[test]
+fn a_server_may_be_named_without_a_scheme() {
+    let _turn = among_others();
+    let place = Place::open(Kind::Epoll);
+    let alice = Person::at(&place.server.url(""), "alice");
+    let authority = alice.server.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    assert_eq!(alice.json(&["whoami", "--server", &authority])["account"], "alice");
 }
 
 /// A command on a terminal of its own, and the hands at it.

@@ -65,6 +65,6 @@ fn what_cannot_be_shared_is_told() {
     alice.fails(&["unshare", "zzz"], 1, &["no share \"zzz\"", "plimsoll shares\n"]);
     alice.fails(&["ls", "bob:"], 1, &["bob shares nothing with you", "plimsoll shared\n"]);
     alice.fails(&["share", "bob:a", "carol"], 2, &["own home"]);
-    alice.fails(&["share", "a", "bob", "--expires", "soon"], 2, &["7d"]);
+    alice.fails(&["share", "a", "bob", "--expires", "soon"], 2, &["30d"]);
     alice.fails(&["unshare", "not/an/id"], 2, &["plimsoll shares"]);
 }

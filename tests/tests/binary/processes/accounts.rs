@@ -162,7 +162,7 @@ fn whoever_finds_the_socket_is_told_nothing_without_the_secret() {
 fn an_order_to_stop_waits_for_an_upload_and_then_ends_all() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Server::on_data(Kind::Process, folder.path(), &["--grace", "600"]);
+    let mut server = Server::on_data(Kind::Process, folder.path(), &["--grace", "600s"]);
     let mut alice = Member::new(&server, "alice");
     let head = format!("PUT /files/last.txt HTTP/1.1\r\nHost: test\r\n{}", alice.field());
     alice.visitor.send(&format!("{head}Content-Length: 10\r\nExpect: 100-continue\r\n\r\n")).unwrap();

@@ -121,7 +121,7 @@ fn whoever_finds_no_process_waits_for_one_and_nobody_is_dropped() {
 fn who_waits_for_a_process_when_the_order_to_stop_comes_is_served_too() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "600"]) else { return };
+    let Some(mut server) = start_with_a_limit(folder.path(), &["--grace", "600s"]) else { return };
     let master = master(&server);
     limit_processes(master, Some(1));
     let mut waiting = asking(&server);

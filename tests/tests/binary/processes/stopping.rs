@@ -9,7 +9,7 @@ use super::{assert_whole, begun, children, children_are, master, served, start};
 fn who_was_idle_goes_and_who_had_begun_is_served_to_the_end() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
-    let mut server = start(folder.path(), &["--grace", "600"]);
+    let mut server = start(folder.path(), &["--grace", "600s"]);
     let ((mut idle, _), large) = (served(&server), begun(&server));
     server.signal(Signal::TERM);
     server.wait_until_refused();
@@ -26,7 +26,7 @@ fn a_signal_to_all_processes_cuts_nobody_off() {
     let _turn = among_others();
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let folder = tempfile::tempdir().unwrap();
-        let mut server = start(folder.path(), &["--grace", "600"]);
+        let mut server = start(folder.path(), &["--grace", "600s"]);
         let ((mut kept, _), large) = (served(&server), begun(&server));
         for process in children(&server).into_iter().chain([master(&server)]) {
             let pid = Pid::from_raw(process.try_into().unwrap()).unwrap();

@@ -1,6 +1,7 @@
 //! `plimsoll account import`: makes accounts from what `export` wrote.
 //!
-//! It changes no account that is there. What must hold: all of the lines are imported, or none.
+//! It changes no account that exists. What must hold: all of the lines are imported, or none; with
+//! `--skip-existing`, all whose names are free.
 
 use std::collections::HashSet;
 use std::io::Read as _;
@@ -20,14 +21,19 @@ use crate::person::shown::{print, print_json};
 #[command(after_help = "Examples:
   plimsoll account import accounts.jsonl
   plimsoll account import - < accounts.jsonl
+  plimsoll account import --skip-existing accounts.jsonl
 
-All of them are imported or none: a line that is wrong or a name that is taken stops it. Passwords stay
-as they were, and each account has the number that its home knows it by, unless another account has that
-number. The data folder is made if it is not there.
+All of them are imported or none: a line that is wrong stops it, and so does a name that is taken, unless
+--skip-existing leaves that account as it is. Passwords stay as they were, and each account has the number
+that its home knows it by, unless another account has that number. The data folder is made if it is not
+there.
 JSON: as that of plimsoll account list, of the accounts that were made")]
 pub(crate) struct Import {
     /// The file, or - for standard input
     file: PathBuf,
+    /// Leave accounts that exist as they are, and import the others
+    #[arg(long)]
+    skip_existing: bool,
     #[command(flatten)]
     at: At,
     /// Print JSON
@@ -40,14 +46,19 @@ impl Import {
         let told = self.file.display().to_string();
         let text = read(&self.file).with_context(|| format!("cannot read {told}"))?;
         let accounts = parse(&text).with_context(|| told.clone())?;
+        let (all, skip_existing) = (accounts.len(), self.skip_existing);
         let made = self.at.run_making(async move |at| {
-            refuse_taken(&at, &accounts).await?;
+            let accounts = without_taken(&at, accounts, skip_existing).await?;
             import(&at, accounts).await.context("No account was imported")
         })?;
         if self.json {
             return print_json(&made.iter().map(Told::from).collect::<Vec<_>>());
         }
-        print(format!("Accounts from {told}: {}\n", made.len()))
+        let skipped = match all - made.len() {
+            0 => String::new(),
+            skipped => format!(", {skipped} skipped because their names are taken"),
+        };
+        print(format!("Accounts from {told}: {}{skipped}\n", made.len()))
     }
 }
 
@@ -76,18 +87,25 @@ fn parse(text: &str) -> anyhow::Result<Vec<Exported>> {
     Ok(accounts)
 }
 
-async fn refuse_taken(at: &Opened, accounts: &[Exported]) -> anyhow::Result<()> {
+/// Returns the accounts whose names are free. Without `skip_existing`, a name that is taken is an error.
+async fn without_taken(
+    at: &Opened,
+    accounts: Vec<Exported>,
+    skip_existing: bool,
+) -> anyhow::Result<Vec<Exported>> {
     let there = at.auth.accounts(&at.io).await.map_err(unanswered)?;
     let there: HashSet<&str> = there.iter().map(|account| account.name.as_str()).collect();
-    let is_taken = |name: &&str| there.contains(name.to_ascii_lowercase().as_str());
-    let taken: Vec<&str> = accounts.iter().map(|account| account.name.as_str()).filter(is_taken).collect();
-    if !taken.is_empty() {
+    let is_taken = |account: &Exported| there.contains(account.name.to_ascii_lowercase().as_str());
+    let (taken, free): (Vec<Exported>, Vec<Exported>) = accounts.into_iter().partition(is_taken);
+    if !taken.is_empty() && !skip_existing {
+        let names: Vec<&str> = taken.iter().map(|account| account.name.as_str()).collect();
         bail!(
-            "No account was imported, because these are there already: {}. Remove their lines.",
-            taken.join(", ")
+            "No account was imported, because these exist already: {}. Leave them as they are with \
+             --skip-existing, or remove their lines.",
+            names.join(", ")
         );
     }
-    Ok(())
+    Ok(free)
 }
 
 /// Makes the accounts one after the other; where one cannot be made, those before it are removed again.

@@ -17,7 +17,7 @@ use plimsoll_engine::Kind;
 use plimsoll_io::Stop;
 use plimsoll_lab::load::{CSV_HEAD, Files, Mix, Outcome, Trial, run};
 
-use crate::config::{Size, Time};
+use crate::config::{Size, Time, engine_name};
 use crate::person::password::PasswordFrom;
 use crate::person::shown::{print, print_json};
 
@@ -28,7 +28,7 @@ use crate::person::shown::{print, print_json};
   plimsoll load 'http://127.0.0.1:8080/1k/{}.bin' --files 0..1000 -u 64 -d 10s --warm-up 1s
   plimsoll load http://files.example/big.iso -u 4 -n 100 --connections new --verify all --json
   plimsoll load http://files.example/ --rate 500 -u 200 -d 1m       how long answers take at 500 a second
-  plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10kB --account alice -u 16 -n 1000
+  plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10KiB --account alice -u 16 -n 1000
   plimsoll load 'ftp://127.0.0.1:2121/{}.bin' --files 1000 -u 64 -d 10s      as a guest
   plimsoll load classic://127.0.0.1:9000/a.txt --account alice -u 64 -d 10s
   plimsoll load http://127.0.0.1:8080 --mix ten -u 16 -d 30s       sign up, log in, list, upload, and so on
@@ -95,7 +95,7 @@ pub(crate) struct Load {
     #[arg(
         long,
         value_name = "SIZE",
-        default_value = "1kB",
+        default_value = "1KiB",
         default_value_if("mix", ArgPredicate::IsPresent, "10KiB")
     )]
     size: Size,
@@ -134,6 +134,7 @@ pub(crate) struct Load {
     threads: usize,
     /// The engine that users run on: auto, thread, epoll or uring
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    #[arg(value_parser = engine_name(), hide_possible_values = true)]
     engine: Kind,
     /// The cores that these threads may run on, by number
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]

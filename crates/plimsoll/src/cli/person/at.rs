@@ -1,15 +1,16 @@
 //! Which server, and which account: the arguments that every command of a person has.
 //!
-//! It asks no server. What must hold: what is typed counts more than the environment, that more than the
-//! last login; a token goes to the server that gave it, and to no other.
+//! It sends no request. What must hold: an argument overrides the environment, and that the last login; a
+//! token is sent to the server that issued it, and to no other.
 
 use std::future::Future;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use plimsoll_client::http::Url;
+use plimsoll_client::http::{BadUrl, Url};
 
-use crate::person::{self, Server, Session};
+use crate::person::shown::text;
+use crate::person::{self, InUse, Server, Session};
 
 /// The server when nothing says which.
 const SERVER: &str = "http://127.0.0.1:8080";
@@ -18,7 +19,7 @@ const SERVER: &str = "http://127.0.0.1:8080";
 #[derive(Args)]
 pub(super) struct AtServer {
     /// The server; else that of the last login, else http://127.0.0.1:8080
-    #[arg(long, value_name = "URL", env = "PLIMSOLL_SERVER")]
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_SERVER", value_parser = server_url)]
     server: Option<Url>,
 }
 
@@ -28,7 +29,7 @@ pub(super) struct At {
     #[command(flatten)]
     at: AtServer,
 
-    /// The account, where several are logged in; else that of the last login
+    /// The account; else that of the last login, until it logs out
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_ACCOUNT")]
     account: Option<String>,
 }
@@ -41,27 +42,38 @@ impl AtServer {
     ) -> anyhow::Result<T> {
         let url = match &self.server {
             Some(url) => url.clone(),
-            None => {
-                Session::last(None, None)?.map_or_else(|| SERVER.to_owned(), |last| last.server).parse()?
-            }
+            None => InUse::load()?.server.as_deref().unwrap_or(SERVER).parse()?,
         };
         person::run(url, None, command)
     }
 }
 
 impl At {
-    /// The session that is meant.
+    /// Returns the session that the command uses.
     pub(super) fn session(&self) -> anyhow::Result<Session> {
         let server = self.at.server.as_ref().map(ToString::to_string);
-        match Session::last(server.as_deref(), self.account.as_deref())? {
+        match Session::find(server.as_deref(), self.account.as_deref())? {
             Some(session) => Ok(session),
-            None => bail!(
-                "Not logged in{}{}. Log in first: plimsoll login {}",
-                server.map(|server| format!(" at {server}")).unwrap_or_default(),
-                self.account.as_ref().map(|name| format!(" as {name}")).unwrap_or_default(),
-                self.account.as_deref().unwrap_or("NAME")
-            ),
+            None => bail!(self.no_session(server)?),
         }
+    }
+
+    /// Says that no session is in use, and what to type.
+    fn no_session(&self, server: Option<String>) -> anyhow::Result<String> {
+        let server = server.or(InUse::load()?.server);
+        let at = server.as_deref().map(|server| format!(" at {server}")).unwrap_or_default();
+        if let Some(name) = self.account.as_deref().map(|name| text(name.as_bytes())) {
+            return Ok(format!("Not logged in{at} as {name}. Log in first: plimsoll login {name}"));
+        }
+        let others = logged_in_at(server.as_deref())?;
+        let Some(first) = others.first() else {
+            return Ok(format!("Not logged in{at}. Log in first: plimsoll login NAME"));
+        };
+        Ok(format!(
+            "No account is in use{at}. Still logged in: {}. Choose with --account {first}, or log in: \
+             plimsoll login NAME",
+            others.join(", ")
+        ))
     }
 
     /// Runs a command with the session that is meant.
@@ -73,4 +85,19 @@ impl At {
         let url = session.server.parse().context("the session that is remembered names no server")?;
         person::run(url, Some(session), command)
     }
+}
+
+/// Returns the names of the accounts that are logged in at `server`.
+pub(super) fn logged_in_at(server: Option<&str>) -> anyhow::Result<Vec<String>> {
+    let all = Session::all()?.into_iter();
+    Ok(all
+        .filter(|session| Some(session.server.as_str()) == server)
+        .map(|session| text(session.account.as_bytes()))
+        .collect())
+}
+
+/// Reads a server's URL; `HOST`, `HOST:PORT` and `HOST/PATH` are HTTP.
+fn server_url(typed: &str) -> Result<Url, BadUrl> {
+    let has_scheme = typed.contains("://") || typed.starts_with("unix:");
+    if has_scheme { typed.parse() } else { format!("http://{typed}").parse() }
 }

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use clap::Args;
 
 use super::at::At;
-use super::mv::{from_and_to, rename_all};
+use super::mv::{Renaming, from_and_to, rename_all};
 
 /// Copy files, and folders with -r, on the server
 #[derive(Args)]
@@ -15,7 +15,8 @@ use super::mv::{from_and_to, rename_all};
   plimsoll cp draft.txt copy.txt
   plimsoll cp -r photos bob:report.pdf backup/
 
-The last PATH is the copy's name. If it is a folder or ends with a slash, it is the folder to copy to.")]
+The last PATH is the copy's name. If it is a folder or ends with a slash, it is the folder to copy to.
+JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"copy.txt\"}],\"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Cp {
     /// What is copied, OWNER:PATH for another's, and then where to
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
@@ -25,12 +26,15 @@ pub(crate) struct Cp {
     recursive: bool,
     #[command(flatten)]
     at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Cp {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (from, to) = from_and_to(&self.paths)?;
-        let recursive = self.recursive;
-        self.at.run(async move |mut server| rename_all(&mut server, "COPY", &from, &to, recursive).await)
+        let how = Renaming { method: "COPY", folders: self.recursive, json: self.json };
+        self.at.run(async move |mut server| rename_all(&mut server, &how, &from, &to).await)
     }
 }

@@ -70,6 +70,9 @@ struct Job {
 struct Done {
     files: Vec<Came>,
     failed: Vec<Failed>,
+    /// Why the rest was not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +100,7 @@ impl Get {
             if json {
                 let failed = tried.failed.iter().cloned();
                 done.failed.extend(failed.map(|(file, error)| Failed { file, error }));
+                done.error = ended.as_ref().err().map(|error| format!("{error:#}"));
                 print_json(&done)?;
             }
             ended?;

@@ -1,17 +1,17 @@
 //! `plimsoll logout`: ends the session, at the server and here.
 //!
-//! It ends no other session of the account. What must hold: a session that the server could not be told of
-//! is not forgotten here.
+//! It ends no other session of the account. What must hold: a session that the server has not ended is not
+//! removed here; no other account takes its place.
 
 use clap::Args;
 use plimsoll_client::http::Request;
 use plimsoll_wire::http::status::Status;
 use serde_json::json;
 
-use super::at::At;
-use crate::person::shown::{print, print_json};
+use super::at::{At, logged_in_at};
+use crate::person::shown::{print, print_json, text};
 
-/// End the session, at the server and here
+/// End the session, at the server and here; no other account takes its place
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll logout
@@ -40,6 +40,13 @@ impl Logout {
         if self.json {
             return print_json(&json!({"account": session.account, "server": session.server}));
         }
-        print(format!("Logged out of {}.\n", session.server))
+        let others = logged_in_at(Some(&session.server))?;
+        let hint = match others.first() {
+            Some(first) => {
+                format!("Still logged in there: {}; choose with --account {first}.\n", others.join(", "))
+            }
+            None => String::new(),
+        };
+        print(format!("Logged out {} of {}.\n{hint}", text(session.account.as_bytes()), session.server))
     }
 }

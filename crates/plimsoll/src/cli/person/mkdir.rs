@@ -10,13 +10,15 @@ use plimsoll_wire::http::status::Status;
 
 use super::at::At;
 use crate::person::listing::Kind;
-use crate::person::{Failure, Place, Progress, Server, Tried};
+use crate::person::{Done, Each, Failure, Place, Server};
 
 /// Make folders
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll mkdir photos
-  plimsoll mkdir -p photos/2026/november bob:inbox/new")]
+  plimsoll mkdir -p photos/2026/november bob:inbox/new
+
+JSON: {\"done\":[{\"path\":\"photos\"}],\"failed\":[{\"path\":\"bob:inbox\",\"error\":\"...\"}]}")]
 pub(crate) struct Mkdir {
     /// The folders, OWNER:PATH for another's
     #[arg(value_name = "PATH", required = true)]
@@ -26,25 +28,28 @@ pub(crate) struct Mkdir {
     parents: bool,
     #[command(flatten)]
     at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Mkdir {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let places: Vec<Place> =
             self.paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
-        let parents = self.parents;
+        let (parents, json) = (self.parents, self.json);
         self.at.run(async move |mut server| {
-            let (mut tried, progress) = (Tried::default(), Progress::none());
+            let mut each = Each::new(json);
             for place in places {
                 let made = match parents {
                     true => make_all(&mut server, &place).await,
                     false => make(&mut server, &place).await,
                 };
-                if let Err(failure) = made {
-                    tried.failed(&progress, place.to_string(), failure)?;
+                if !each.note(Done { path: place.to_string(), to: None }, made) {
+                    break;
                 }
             }
-            tried.end()
+            each.end()
         })
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_client::http::Request;
 use super::at::At;
 use crate::cli::WrongUsage;
 use crate::person::listing::{Kind, nothing};
-use crate::person::{Failure, Place, Progress, Server, Tried};
+use crate::person::{Done, Each, Failure, Place, Server};
 
 /// Move or rename files and folders on the server
 #[derive(Args)]
@@ -19,19 +19,24 @@ use crate::person::{Failure, Place, Progress, Server, Tried};
   plimsoll mv a.jpg b.jpg photos/
   plimsoll mv photos old-photos
 
-The last PATH is the new name. If it is a folder or ends with a slash, it is the folder to move to.")]
+The last PATH is the new name. If it is a folder or ends with a slash, it is the folder to move to.
+JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"final.txt\"}],\"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Mv {
     /// What is moved, and then where to
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
     paths: Vec<OsString>,
     #[command(flatten)]
     at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Mv {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (from, to) = from_and_to(&self.paths)?;
-        self.at.run(async move |mut server| rename_all(&mut server, "MOVE", &from, &to, true).await)
+        let how = Renaming { method: "MOVE", folders: true, json: self.json };
+        self.at.run(async move |mut server| rename_all(&mut server, &how, &from, &to).await)
     }
 }
 
@@ -42,13 +47,22 @@ pub(super) fn from_and_to(paths: &[OsString]) -> Result<(Vec<Place>, Place), Wro
     Ok((places, to))
 }
 
+/// How [`rename_all`] goes about it.
+pub(super) struct Renaming {
+    /// MOVE or COPY.
+    pub(super) method: &'static str,
+    /// Whether folders are moved or copied too.
+    pub(super) folders: bool,
+    /// Whether the command prints JSON.
+    pub(super) json: bool,
+}
+
 /// Moves or copies each of `from` to, or into, `to`.
 pub(super) async fn rename_all(
     server: &mut Server,
-    method: &str,
+    how: &Renaming,
     from: &[Place],
     to: &Place,
-    folders: bool,
 ) -> anyhow::Result<()> {
     let is_folder = to.is_folder || is_folder(server, to).await?;
     if from.len() > 1 && !is_folder {
@@ -56,30 +70,25 @@ pub(super) async fn rename_all(
             WrongUsage(format!("{to} is no folder to put several things into; end it with a slash")).into()
         );
     }
-    let (mut tried, progress) = (Tried::default(), Progress::none());
+    let mut each = Each::new(how.json);
     for place in from {
         let to = match place.name() {
             Some(name) if is_folder => to.join(name),
             _ => to.clone(),
         };
-        if let Err(failure) = rename(server, method, place, &to, folders).await {
-            tried.failed(&progress, place.to_string(), failure)?;
+        let renamed = rename(server, how, place, &to).await;
+        if !each.note(Done { path: place.to_string(), to: Some(to.to_string()) }, renamed) {
+            break;
         }
     }
-    tried.end()
+    each.end()
 }
 
-async fn rename(
-    server: &mut Server,
-    method: &str,
-    from: &Place,
-    to: &Place,
-    folders: bool,
-) -> Result<(), Failure> {
+async fn rename(server: &mut Server, how: &Renaming, from: &Place, to: &Place) -> Result<(), Failure> {
     let about = server.look(from).await?.ok_or_else(|| nothing(from))?;
     let target = match about.kind {
         Kind::File => from.target(),
-        Kind::Folder if folders => from.folder_target(),
+        Kind::Folder if how.folders => from.folder_target(),
         Kind::Folder => {
             return Err(Failure::Here(
                 "It is a folder. Copy it with all that is in it: plimsoll cp -r".to_owned(),
@@ -101,7 +110,7 @@ async fn rename(
     };
     let destination = server.url.path_of(&to.target());
     let request =
-        Request::new(method, &target).field("Destination", destination).field("Overwrite", overwrite);
+        Request::new(how.method, &target).field("Destination", destination).field("Overwrite", overwrite);
     let moved = server.tell(request).await;
     moved.map_err(|failure| failure.for_a_file_at(to))
 }

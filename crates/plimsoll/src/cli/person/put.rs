@@ -74,6 +74,9 @@ pub(super) const TWICE: &str = "It would replace one that was just put there. Gi
 struct Done {
     files: Vec<Sent>,
     failed: Vec<Failed>,
+    /// Why the rest was not tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -105,6 +108,7 @@ impl Put {
             if json {
                 let failed = tried.failed.iter().cloned();
                 done.failed.extend(failed.map(|(file, error)| Failed { file, error }));
+                done.error = ended.as_ref().err().map(|error| format!("{error:#}"));
                 print_json(&done)?;
             }
             ended?;

@@ -10,14 +10,16 @@ use plimsoll_client::http::Request;
 
 use super::at::At;
 use crate::person::listing::{Kind, nothing};
-use crate::person::{Failure, Place, Progress, Server, Tried};
+use crate::person::{Done, Each, Failure, Place, Server};
 
 /// Delete files, and folders with -r
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll rm notes.txt photos/a.jpg
   plimsoll rm -r photos
-  plimsoll rm bob:inbox/a.txt")]
+  plimsoll rm bob:inbox/a.txt
+
+JSON: {\"done\":[{\"path\":\"notes.txt\"}],\"failed\":[{\"path\":\"photos\",\"error\":\"...\"}]}")]
 pub(crate) struct Rm {
     /// The files and folders, OWNER:PATH for another's
     #[arg(value_name = "PATH", required = true)]
@@ -27,21 +29,25 @@ pub(crate) struct Rm {
     recursive: bool,
     #[command(flatten)]
     at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Rm {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let places: Vec<Place> =
             self.paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
-        let recursive = self.recursive;
+        let (recursive, json) = (self.recursive, self.json);
         self.at.run(async move |mut server| {
-            let (mut tried, progress) = (Tried::default(), Progress::none());
+            let mut each = Each::new(json);
             for place in places {
-                if let Err(failure) = remove(&mut server, &place, recursive).await {
-                    tried.failed(&progress, place.to_string(), failure)?;
+                let removed = remove(&mut server, &place, recursive).await;
+                if !each.note(Done { path: place.to_string(), to: None }, removed) {
+                    break;
                 }
             }
-            tried.end()
+            each.end()
         })
     }
 }

@@ -78,15 +78,14 @@ fn sentence(share: &Told) -> String {
 
 /// A time to come, as RFC 3339 has it.
 fn time_of(typed: &str) -> Result<String, WrongUsage> {
-    if let Ok(Time(time)) = typed.parse() {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        return Ok(rfc3339(now.saturating_add(time)));
-    }
     if typed.contains('T') {
         return Ok(typed.to_owned());
     }
-    let wrong = format!("--expires {typed:?} is no time; write 7d, 12h, 30m or 2030-12-31T23:59:59Z");
-    Err(WrongUsage(wrong))
+    let Time(time) = typed.parse().map_err(|why| {
+        WrongUsage(format!("--expires {typed:?} is not a time: {why}; or write 2030-12-31T23:59:59Z"))
+    })?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    Ok(rfc3339(now.saturating_add(time)))
 }
 
 #[cfg(test)]
@@ -110,5 +109,6 @@ mod tests {
         assert!(time_of("7d").unwrap().ends_with('Z'));
         assert_eq!(time_of("2030-12-31T23:59:59Z").unwrap(), "2030-12-31T23:59:59Z");
         assert!(time_of("soon").is_err());
+        assert!(time_of("7").unwrap_err().0.contains("7 has no unit; write 7s, 7m, 7h or 7d"));
     }
 }

@@ -7,17 +7,21 @@ use std::ffi::OsString;
 use anyhow::bail;
 use clap::Args;
 use plimsoll_client::http::Request;
+use serde_json::json;
 
 use super::at::At;
 use super::shares::{Told, all};
 use crate::cli::WrongUsage;
+use crate::person::shown::print_json;
 use crate::person::{Place, Server};
 
 /// Take a share back; it ends at once
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll unshare report.pdf bob
-  plimsoll unshare 5f3a...            the id that plimsoll shares shows")]
+  plimsoll unshare 5f3a...            the id that plimsoll shares shows
+
+JSON: {\"ended\":[\"5f3a...\"]}")]
 pub(crate) struct Unshare {
     /// What is shared, or the id of the share
     #[arg(value_name = "PATH|ID")]
@@ -27,14 +31,17 @@ pub(crate) struct Unshare {
     with: Option<String>,
     #[command(flatten)]
     at: At,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 impl Unshare {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        match self.with {
+        let ended = match self.with {
             Some(with) => {
                 let place = Place::parse(&self.what)?;
-                self.at.run(async move |mut server| end_all(&mut server, &place, &with).await)
+                self.at.run(async move |mut server| end_all(&mut server, &place, &with).await)?
             }
             None => {
                 let id = self
@@ -45,23 +52,27 @@ impl Unshare {
                 let id = id.ok_or_else(|| {
                     WrongUsage("give PATH and NAME, or the id that plimsoll shares shows".to_owned())
                 })?;
-                self.at.run(async move |mut server| end(&mut server, &id).await)
+                self.at.run(async move |mut server| end(&mut server, &id).await.map(|()| vec![id]))?
             }
-        }
+        };
+        if self.json { print_json(&json!({"ended": ended})) } else { Ok(()) }
     }
 }
 
-async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Result<()> {
+/// Ends every share of a path with an account; returns their ids.
+async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Result<Vec<String>> {
     let shares = all(server, "/api/shares").await?.told()?;
     let is_meant = |share: &Told| share.with == with && is_at(share, place);
     let meant: Vec<Told> = shares.into_iter().filter(is_meant).collect();
     if meant.is_empty() {
         bail!("{place} is not shared with {with}. See what is shared: plimsoll shares");
     }
+    let mut ended = Vec::new();
     for share in meant {
         end(server, &share.id).await?;
+        ended.push(share.id);
     }
-    Ok(())
+    Ok(ended)
 }
 
 /// Whether a share is of a place: its URL has any name, exact to the byte.

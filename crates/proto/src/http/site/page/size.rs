@@ -1,32 +1,33 @@
-//! Sizes for people: `1.2 MB`, and `1,234,567 bytes` where it must be exact.
+//! Sizes for people: `1.2 MiB`, and `1,234,567 bytes` where it must be exact.
 //!
-//! Units are decimal, as disks and networks count. What must hold: the rounded form has at most three digits.
+//! Units are binary, as in the command line and the configuration. What must hold: the rounded form has at most
+//! three digits.
 
-const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/// At most three digits and a unit, rounded to the nearest.
+/// Returns at most three digits and a unit, rounded to the nearest.
 pub(super) fn rounded(bytes: u64) -> String {
     if bytes < 1000 {
         return format!("{bytes} B");
     }
-    let mut scale = 1000;
+    let mut scale = 1024;
     for unit in UNITS {
-        let in_tenths = round(bytes, scale / 10);
-        let whole = round(bytes, scale);
+        let in_tenths = round(u128::from(bytes) * 10, scale);
+        let whole = round(bytes.into(), scale);
         if in_tenths < 100 {
             return format!("{}.{} {unit}", in_tenths / 10, in_tenths % 10);
         }
-        // 999,999 bytes are 1.0 MB, not 1000 kB.
+        // 1,048,000 bytes are 1.0 MiB, not 1023 KiB.
         if whole < 1000 {
             return format!("{whole} {unit}");
         }
-        scale *= 1000;
+        scale *= 1024;
     }
     exact(bytes)
 }
 
-fn round(bytes: u64, scale: u64) -> u64 {
-    bytes / scale + u64::from(bytes % scale >= scale / 2)
+fn round(number: u128, scale: u128) -> u128 {
+    (number + scale / 2) / scale
 }
 
 /// All digits.
@@ -56,17 +57,16 @@ mod tests {
         for (bytes, text) in [
             (0, "0 B"),
             (999, "999 B"),
-            (1000, "1.0 kB"),
-            (1049, "1.0 kB"),
-            (1050, "1.1 kB"),
-            (9949, "9.9 kB"),
-            (9950, "10 kB"),
-            (340_400, "340 kB"),
-            (999_499, "999 kB"),
-            (999_500, "1.0 MB"),
-            (1_234_567, "1.2 MB"),
-            (999_999_999_999, "1.0 TB"),
-            (u64::MAX, "18 EB"),
+            (1000, "1.0 KiB"),
+            (1024, "1.0 KiB"),
+            (10_188, "9.9 KiB"),
+            (10_189, "10 KiB"),
+            (348_160, "340 KiB"),
+            (1_023_487, "999 KiB"),
+            (1_023_488, "1.0 MiB"),
+            (1_234_567, "1.2 MiB"),
+            (999_999_999_999, "931 GiB"),
+            (u64::MAX, "16 EiB"),
         ] {
             assert_eq!(rounded(bytes), text, "{bytes}");
         }

@@ -74,7 +74,7 @@ fn a_row_has_a_link_a_size_and_a_time() {
         &page("/", vec![file("b c.txt"), folder("d")], ""),
         &[
             "<tr><td><a class=\"folder\" href=\"d/\">d/</a></td><td></td><td><time",
-            "<tr><td><a href=\"b%20c.txt\">b c.txt</a></td><td title=\"1,234,567 bytes\">1.2 MB</td>",
+            "<tr><td><a href=\"b%20c.txt\">b c.txt</a></td><td title=\"1,234,567 bytes\">1.2 MiB</td>",
             "<td><time datetime=\"2026-11-20T13:40:05Z\">2026-11-20<span> 13:40</span></time></td></tr>",
         ],
     );
@@ -149,8 +149,8 @@ fn the_summary_counts_what_is_there() {
     };
     assert_eq!(summary(vec![]), "This folder is empty.");
     assert_eq!(summary(vec![folder("a")]), "1 folder");
-    assert_eq!(summary(vec![file("a")]), "1 file, 1.2 MB");
-    assert_eq!(summary(vec![folder("a"), folder("b"), file("c"), file("d")]), "2 folders, 2 files, 2.5 MB");
+    assert_eq!(summary(vec![file("a")]), "1 file, 1.2 MiB");
+    assert_eq!(summary(vec![folder("a"), folder("b"), file("c"), file("d")]), "2 folders, 2 files, 2.4 MiB");
     assert_eq!(summary((0..1000).map(|n| folder(&n.to_string())).collect()), "1,000 folders");
     let huge = |name: &[u8]| entry(name, FileKind::File, u64::MAX);
     assert_eq!(summary(vec![huge(b"a"), huge(b"b")]), "2 files, 18 EB");
