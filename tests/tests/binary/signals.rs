@@ -14,7 +14,7 @@ const LARGE_BYTES: usize = 24 << 20;
 /// An end that waits for nobody; wide enough for a noisy machine.
 const AT_ONCE: Duration = Duration::from_secs(10);
 /// A grace that no test waits for.
-const LONG: &str = "600";
+const LONG: &str = "600s";
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
