@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use plimsoll_engine::SystemFs;
 use plimsoll_io::sim::SimDisk;
-use plimsoll_io::{Address, Cells, Handler, Io, Stop, Stream};
+use plimsoll_io::{Address, Cells, Fs, Handler, Io, Stop, Stream};
 use plimsoll_proto::classic;
 use plimsoll_proto::http::Limits;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
@@ -153,6 +154,14 @@ impl Scene {
     /// Where the server's files are.
     pub fn disk(&self) -> &Disk {
         &self.disk
+    }
+
+    /// The file system of the server's machine.
+    pub fn fs(&self) -> &dyn Fs {
+        match &self.disk {
+            Disk::Real(_) => &SystemFs,
+            Disk::Simulated(disk) => &**disk,
+        }
     }
 
     /// Changes a served file (in place, as another program would).

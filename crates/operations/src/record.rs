@@ -3,10 +3,12 @@
 //! It does not write files: lines go to a [`LineSink`], which must not wait. What must hold: whatever ends an
 //! operation, also a dropped future, ends its record; nothing that a peer sends can end a line.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::Io;
+use plimsoll_wire::text::is_unsafe_to_show;
 use serde::Serialize;
 
 use crate::Operations;
@@ -211,9 +213,9 @@ impl Transfer {
             result: failed.unwrap_or("ok"),
         };
         // Strings and numbers into memory: there is nothing here that could fail.
-        let mut line = serde_json::to_vec(&line).unwrap_or_default();
-        line.push(b'\n');
-        line
+        let mut line = escape_unsafe(&serde_json::to_string(&line).unwrap_or_default());
+        line.push('\n');
+        line.into_bytes()
     }
 
     /// What xferlog(5) has of it. What failed before a byte has moved was no transfer.
@@ -249,6 +251,23 @@ impl Drop for Transfer {
 fn micros(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Escapes the characters of a JSON document that a terminal must not get. They stand in strings alone, because
+/// the rest of a document is ASCII without controls.
+fn escape_unsafe(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len() + 1);
+    for character in json.chars() {
+        if is_unsafe_to_show(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
 }
 
 /// The start of a text, cut where a character ends.
@@ -330,6 +349,18 @@ mod tests {
         let line: serde_json::Value = serde_json::from_str(&log[0]).unwrap();
         assert_eq!((&line["account"], &line["path"]), (&"anonymous".into(), &"/a b".into()));
         assert!(xferlog[0].ends_with(" 0 /a_b b _ o a anonymous ftp 0 * c\n"), "{xferlog:?}");
+    }
+
+    #[test]
+    fn no_name_commands_the_terminal_that_shows_the_log() {
+        let path = "/a\u{9b}2J\u{202e}gpj.exe\u{e0041}\u{1b}";
+        let (log, xferlog) = logged(move |recorder, visitor| {
+            recorder.begin(visitor, Operation::Upload, "al\u{85}ice", &path).done();
+        });
+        let unsafe_in = |line: &str| line.trim_end().chars().any(is_unsafe_to_show);
+        assert!(!unsafe_in(&log[0]) && !unsafe_in(&xferlog[0]), "{log:?} {xferlog:?}");
+        let line: serde_json::Value = serde_json::from_str(&log[0]).unwrap();
+        assert_eq!((&line["account"], &line["path"]), (&"al\u{85}ice".into(), &path.into()));
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use plimsoll_wire::text::is_unsafe_to_show;
+
 use crate::operation::Operation;
 use crate::record::GUEST;
 
@@ -58,12 +60,13 @@ impl Entry<'_> {
     }
 }
 
-/// A text that is one field: ProFTPD writes `_` for a space or a control character, too.
+/// Returns a text that is one field. Spaces and characters that a terminal must not get are written as `_`, as
+/// ProFTPD writes them.
 fn field(text: &str) -> String {
     if text.is_empty() {
         return "_".to_owned();
     }
-    text.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+    text.chars().map(|c| if c.is_whitespace() || is_unsafe_to_show(c) { '_' } else { c }).collect()
 }
 
 /// `Fri Nov  6 19:21:39 2026`, of `Fri, 06 Nov 2026 19:21:39 GMT`.
@@ -141,6 +144,8 @@ mod tests {
                 assert_eq!(line.find(char::is_control), Some(line.len() - 1), "{line:?}");
             }
         }
+        let direction = Entry { path: "/a\u{202e}b\u{9b}c", ..entry() }.line();
+        assert!(direction.contains(" /a_b_c "), "{direction}");
         let named = Entry { path: "/Ümläut 日本/x", ..entry() }.line();
         assert!(named.contains(" /Ümläut_日本/x "), "{named}");
     }

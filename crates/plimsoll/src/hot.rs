@@ -12,7 +12,7 @@ use std::time::Instant;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use plimsoll_engine::{SystemFs, since_start};
 use plimsoll_io::File;
-use plimsoll_proto::http::limits::HOT_IDLE_TIME;
+use plimsoll_proto::http::limits::{HOT_CHECK_TIME, HOT_IDLE_TIME};
 use plimsoll_proto::http::site::{Count, HotSet, HotSettings, Prefetched, Site, candidates};
 
 use crate::config::Config;
@@ -70,16 +70,21 @@ fn bar(bytes: u64) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Sweeps the set, also while no connection is open, and closes what it let go. Ends after the set.
+/// Evicts from the set, also while no connection is open, and closes what was evicted. Ends after the set.
 fn sweep(hot: &Weak<HotSet>, closing: &Receiver<File>) {
-    let mut next = Instant::now() + HOT_IDLE_TIME;
+    let mut next = Instant::now() + HOT_CHECK_TIME;
+    let mut next_idle = Instant::now() + HOT_IDLE_TIME;
     loop {
         match closing.recv_timeout(next.saturating_duration_since(Instant::now())) {
             Ok(file) => drop(file),
             Err(RecvTimeoutError::Timeout) => {
                 let Some(hot) = hot.upgrade() else { return };
-                hot.sweep();
-                next = Instant::now() + HOT_IDLE_TIME;
+                hot.evict_changed(&SystemFs);
+                if Instant::now() >= next_idle {
+                    hot.sweep();
+                    next_idle = Instant::now() + HOT_IDLE_TIME;
+                }
+                next = Instant::now() + HOT_CHECK_TIME;
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -10,6 +10,8 @@ pub const JSON_BYTES_MAX: usize = 64 * 1024;
 pub const GATHERED_BYTES: usize = 8 * 1024;
 /// Bytes that an upload may announce.
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
+/// Parts of one form: files, and fields that are ignored.
+pub const FORM_PARTS_MAX: usize = 1000;
 /// Shares that one answer lists; its `next` leads to more.
 pub const SHARES_PER_PAGE_MAX: usize = 1000;
 /// Seconds that a client is asked to wait when too much is going on.

@@ -45,8 +45,9 @@ impl Refusal {
     /// Nobody, or nobody known, asks. Both ways to say who one is are told.
     pub(crate) fn unauthenticated(detail: impl Into<Cow<'static, str>>) -> Refusal {
         let refusal = Refusal::new(Status::UNAUTHORIZED, detail);
-        let refusal = refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll\"");
-        refusal.with("WWW-Authenticate", "Basic realm=\"plimsoll\", charset=\"UTF-8\"")
+        // Basic first: wget2 looks at the first challenge only, and cannot answer Bearer.
+        let refusal = refusal.with("WWW-Authenticate", "Basic realm=\"plimsoll\", charset=\"UTF-8\"");
+        refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll\"")
     }
 
     pub(crate) fn with(mut self, field: &'static str, value: impl Into<String>) -> Refusal {

@@ -9,3 +9,4 @@ pub mod classic;
 mod decimal;
 pub mod ftp;
 pub mod http;
+pub mod text;

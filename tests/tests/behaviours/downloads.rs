@@ -61,7 +61,7 @@ async fn every_name_is_what_it_is(scene: Scene) {
     assert_eq!(alice.get("/files/.hidden").await.text(), ".hidden");
     let plain = alice.ask("GET", "/files/a.txt", "Accept-Encoding: gzip\r\n", "").await;
     assert_eq!((&*plain.text(), plain.field("Content-Encoding")), ("a.txt", None));
-    let listed = names(&alice.get("/files/").await);
+    let listed = names(&alice.get("/files/?format=json").await);
     assert_eq!(listed.len(), 5);
     assert!(listed.contains(&".hidden".to_owned()));
     let missing = alice.ask("GET", "/files/missing", BROWSER, "").await;
@@ -70,13 +70,13 @@ async fn every_name_is_what_it_is(scene: Scene) {
 
 async fn a_folder_is_listed_as_json_or_as_a_page(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
-    let empty = alice.get("/files/").await;
+    let empty = alice.get("/files/?format=json").await;
     assert_eq!((names(&empty).len(), &empty.json()["path"]), (0, &"/".into()));
     assert_eq!(empty.field("Cache-Control"), Some("private, no-cache"));
     alice.ask("MKCOL", "/files/docs", "", "").await;
     alice.ask("MKCOL", "/files/docs/deep", "", "").await;
     let put = alice.put("/files/docs/a%20b", "12345").await;
-    let listed = alice.get("/files/docs/").await;
+    let listed = alice.get("/files/docs/?format=json").await;
     assert_eq!(
         (names(&listed), &listed.json()["path"]),
         (vec!["deep".to_owned(), "a b".to_owned()], &"/docs/".into())
@@ -100,7 +100,7 @@ async fn a_folder_without_its_slash_leads_to_the_one_with_it(scene: Scene) {
         assert_eq!((answer.status, answer.field("Location")), (301, Some(location)));
     }
     alice.put("/files/a", "x").await;
-    alice.get("/files/a/").await.problem(404);
+    alice.get("/files/a/?format=json").await.problem(404);
 }
 
 async fn a_digest_is_told_to_whoever_wants_it(scene: Scene) {
@@ -162,7 +162,7 @@ async fn a_link_out_of_the_home_leads_nowhere(scene: Scene) {
         assert!(matches!(bob.delete(target).await.status, 404 | 409), "{target}");
         assert!(matches!(bob.ask("MKCOL", target, "", "").await.status, 404 | 405 | 409), "{target}");
     }
-    assert_eq!(names(&bob.get("/files/").await), ["b"]);
+    assert_eq!(names(&bob.get("/files/?format=json").await), ["b"]);
     // The link itself is his: it is replaced, not followed.
     assert!(matches!(bob.put("/files/file", "his").await.status, 201 | 204));
     assert!(matches!(bob.delete("/files/out").await.status, 204));
@@ -177,7 +177,7 @@ async fn the_record_of_a_download_says_how_much_was_sent(scene: Scene) {
     alice.get("/files/a").await;
     alice.ask("GET", "/files/a", "Range: bytes=2-4\r\n", "").await;
     alice.ask("HEAD", "/files/a", "", "").await;
-    alice.get("/files/").await;
+    alice.get("/files/?format=json").await;
     alice.get("/files/missing").await;
     let wanted = [
         ("download", 10, "ok"),

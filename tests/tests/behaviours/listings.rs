@@ -60,7 +60,7 @@ fn scenario() -> Scenario {
 }
 
 async fn entries(client: &mut Client, target: &str) -> Vec<Value> {
-    let answer = client.get(target).await;
+    let answer = client.get_with(target, "Accept: application/json\r\n").await;
     assert_eq!((answer.status, answer.field("Content-Type")), (200, Some("application/json")), "{target}");
     answer.json()["entries"].as_array().expect("entries").clone()
 }
@@ -117,7 +117,7 @@ fn resolve(base: &str, link: &str) -> String {
 
 async fn a_folder_is_listed_as_json(scene: Scene) {
     let mut client = scene.connect().await;
-    let answer = client.get("/mixed/folder/").await;
+    let answer = client.get("/mixed/folder/?format=json").await;
     assert_eq!((answer.status, answer.field("Content-Type")), (200, Some("application/json")));
     assert_eq!(answer.field("Vary"), Some("Accept"));
     assert_eq!(answer.field("Cache-Control"), Some("no-cache"));
@@ -125,9 +125,21 @@ async fn a_folder_is_listed_as_json(scene: Scene) {
     let listing = answer.json();
     assert_eq!(listing["path"], "/mixed/folder/");
     assert_eq!(listing["entries"].as_array().map(Vec::len), Some(1));
-    for accepted in ["*/*", "application/json", "application/json, text/html;q=0.5", "image/png", ""] {
+    for accepted in ["application/json", "application/json, text/html;q=0.5", "application/json, */*;q=0.1"] {
         let same = client.get_with("/mixed/folder/", &format!("Accept: {accepted}\r\n")).await;
         assert_eq!(same.body, answer.body, "{accepted}");
+    }
+}
+
+/// wget, lftp and rclone send `*/*` or nothing, and follow the links of a page.
+async fn a_folder_is_a_page_unless_json_is_wanted(scene: Scene) {
+    let mut client = scene.connect().await;
+    let page = client.get("/mixed/folder/").await;
+    assert_eq!(page.field("Content-Type"), Some("text/html; charset=utf-8"));
+    assert!(page.text().contains("<a href=\"in.txt\">"), "{}", page.text());
+    for accepted in ["*/*", "image/png", "text/html, application/json", ""] {
+        let same = client.get_with("/mixed/folder/", &format!("Accept: {accepted}\r\n")).await;
+        assert_eq!(same.body, page.body, "{accepted}");
     }
 }
 
@@ -215,7 +227,10 @@ async fn a_link_within_the_site_is_listed_as_what_it_leads_to(scene: Scene) {
     let (folder, file) = (&entries[1], &entries[2]);
     assert_eq!((&folder["kind"], &folder["href"]), (&"folder".into(), &"inside%20folder/".into()));
     assert_eq!((&file["kind"], &file["size"]), (&"file".into(), &200.into()));
-    assert_eq!(client.get("/mixed/inside%20folder/").await.json()["entries"].as_array().unwrap().len(), 7);
+    assert_eq!(
+        client.get("/mixed/inside%20folder/?format=json").await.json()["entries"].as_array().unwrap().len(),
+        7
+    );
 }
 
 async fn an_empty_folder_is_listed_too(scene: Scene) {
@@ -315,6 +330,7 @@ async fn a_folder_of_many_files_is_listed_whole(scene: Scene) {
 
 behaviours!(scenario;
     a_folder_is_listed_as_json,
+    a_folder_is_a_page_unless_json_is_wanted,
     an_entry_says_what_its_own_answer_would,
     folders_come_first_and_numbers_count,
     a_listing_is_sorted_as_the_query_says,
@@ -342,7 +358,7 @@ fn a_folder_of_too_many_files_may_be_listed_later() {
             scene.write(&file.to_string(), b"");
         }
         scene.write("one more", b"");
-        for answer in [alice.get("/files/").await, alice.get("/").await] {
+        for answer in [alice.get("/files/?format=json").await, alice.get("/?format=json").await] {
             assert!(!answer.problem(503).is_empty() && answer.field("Retry-After").is_some());
         }
     });

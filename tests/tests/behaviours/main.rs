@@ -14,6 +14,7 @@ mod draining;
 mod encodings;
 mod files;
 mod folders;
+mod forms;
 mod ftp;
 mod holding_back;
 mod hot;

@@ -143,7 +143,7 @@ async fn a_sites_prefix_without_its_slash_leads_to_the_one_with_it(scene: Scene)
         let answer = client.get(target).await;
         assert_eq!((answer.status, answer.field("Location")), (301, Some(location)), "{target}");
     }
-    let listing = client.get("/aside/").await.json();
+    let listing = client.get("/aside/?format=json").await.json();
     assert_eq!(listing["path"], "/aside/");
     let names: Vec<&str> =
         listing["entries"].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();

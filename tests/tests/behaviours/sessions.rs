@@ -69,7 +69,7 @@ async fn without_a_good_credential_everything_is_401_and_says_how_to_get_one(sce
             assert!(!answer.problem(401).is_empty(), "{method} {target} {fields}");
             let ways = answer.fields.iter().filter(|(name, _)| name == "WWW-Authenticate");
             let ways: Vec<&str> = ways.map(|(_, way)| way.split(' ').next().unwrap()).collect();
-            assert_eq!(ways, ["Bearer", "Basic"]);
+            assert_eq!(ways, ["Basic", "Bearer"], "wget2 looks at the first alone");
         }
     }
     let twice = format!("{}{}", alice.field(), alice.field());

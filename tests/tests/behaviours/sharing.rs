@@ -49,9 +49,9 @@ async fn what_is_shared_to_be_read_is_read_and_not_changed(scene: Scene) {
 async fn above_a_share_there_is_nothing_but_the_way_to_it(scene: Scene) {
     let (mut alice, mut bob) = both(&scene).await;
     alice.share("/docs/a", "bob", "read").await;
-    assert_eq!(names(&bob.get("/shared/").await), ["alice"]);
-    assert_eq!(names(&bob.get("/shared/alice/").await), ["docs"]);
-    assert_eq!(names(&bob.get("/shared/alice/docs/").await), ["a"]);
+    assert_eq!(names(&bob.get("/shared/?format=json").await), ["alice"]);
+    assert_eq!(names(&bob.get("/shared/alice/?format=json").await), ["docs"]);
+    assert_eq!(names(&bob.get("/shared/alice/docs/?format=json").await), ["a"]);
     for hidden in ["/shared/alice/other", "/shared/alice/docs/b", "/shared/alice/docs/c"] {
         for method in ["GET", "PUT", "DELETE", "MKCOL"] {
             bob.ask(method, hidden, "", "").await.problem(404);
@@ -67,7 +67,7 @@ async fn above_a_share_there_is_nothing_but_the_way_to_it(scene: Scene) {
 async fn a_folder_is_shared_with_all_that_is_in_it(scene: Scene) {
     let (mut alice, mut bob) = both(&scene).await;
     alice.share("/docs/", "bob", "write").await;
-    assert_eq!(names(&bob.get("/shared/alice/docs/").await), ["a", "b"]);
+    assert_eq!(names(&bob.get("/shared/alice/docs/?format=json").await), ["a", "b"]);
     assert_eq!(bob.put("/shared/alice/docs/new", "from bob").await.status, 201);
     assert_eq!(bob.put("/shared/alice/docs/a", "changed").await.status, 204);
     assert_eq!(bob.ask("MKCOL", "/shared/alice/docs/deep", "", "").await.status, 201);
@@ -174,7 +174,7 @@ async fn a_share_that_is_taken_back_is_over_at_the_next_request(scene: Scene) {
     assert_eq!(bob.get("/shared/alice/docs/a").await.status, 200);
     assert_eq!(alice.delete(&format!("/api/shares/{id}")).await.status, 204);
     bob.get("/shared/alice/docs/a").await.problem(404);
-    assert!(names(&bob.get("/shared/").await).is_empty());
+    assert!(names(&bob.get("/shared/?format=json").await).is_empty());
     alice.delete(&format!("/api/shares/{id}")).await.problem(404);
     alice.delete("/api/shares/..%5c").await.problem(404);
 }

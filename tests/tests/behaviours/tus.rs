@@ -75,12 +75,35 @@ async fn an_empty_file_is_complete_at_once(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
+async fn an_upload_can_be_created_with_its_first_bytes(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let fields = |length: usize| {
+        format!("{VERSION}Content-Type: application/offset+octet-stream\r\nUpload-Length: {length}\r\n{PATH}")
+    };
+    let begun = alice.ask("POST", "/uploads", &fields(9), "one ").await;
+    assert_eq!((begun.status, begun.field("Upload-Offset")), (201, Some("4")), "{}", begun.text());
+    let at = begun.field("Location").expect("a location").to_owned();
+    assert_eq!(offset(&mut alice, &at).await, Some(4));
+    assert_eq!(append(&mut alice, &at, 4, "two 3").await.status, 204);
+    assert_eq!(alice.get("/files/a.txt").await.text(), "one two 3");
+    let whole = alice.ask("POST", "/uploads", &fields(5), "whole").await;
+    assert_eq!((whole.status, whole.field("Upload-Offset")), (201, Some("5")), "{}", whole.text());
+    let got = alice.get("/files/a.txt").await;
+    assert_eq!((&*got.text(), got.field("ETag")), ("whole", whole.field("ETag")));
+    let untyped = format!("{VERSION}Upload-Length: 5\r\n{PATH}");
+    alice.ask("POST", "/uploads", &untyped, "whole").await.problem(415);
+    alice.ask("POST", "/uploads", &fields(4), "too long").await.problem(413);
+}
+
 async fn what_can_be_done_is_told_to_anybody(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/uploads", "/uploads/x"] {
         let told = client.ask("OPTIONS", target, "", "").await;
         assert_eq!((told.status, told.field("Tus-Version")), (204, Some("1.0.0")));
-        assert_eq!(told.field("Tus-Extension"), Some("creation,checksum,expiration,termination"));
+        assert_eq!(
+            told.field("Tus-Extension"),
+            Some("creation,creation-with-upload,checksum,expiration,termination")
+        );
         assert_eq!(told.field("Tus-Checksum-Algorithm"), Some("sha256,sha1,md5"));
         assert!(told.field("Tus-Max-Size").is_some());
     }
@@ -336,6 +359,7 @@ async fn conditions_are_weighed_again_when_the_file_is_complete(scene: Scene) {
 behaviours!(scenario and apart;
     a_file_comes_in_parts,
     an_empty_file_is_complete_at_once,
+    an_upload_can_be_created_with_its_first_bytes,
     what_can_be_done_is_told_to_anybody,
     another_version_is_refused_with_ours,
     an_upload_is_announced_with_its_length_and_path,

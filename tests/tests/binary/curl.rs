@@ -284,7 +284,7 @@ fn the_ten_requests(kind: Kind) {
     assert_eq!(sent("", &server.url("/api/sessions"), wrong).0, "401");
     // List, upload, list.
     let listed = |token: &str| {
-        let (status, came) = request(token, &[&server.url("/files/")]);
+        let (status, came) = request(token, &[&server.url("/files/?format=json")]);
         assert_eq!(status, "200");
         as_json(&came)["entries"].clone()
     };
@@ -323,8 +323,28 @@ fn the_ten_requests(kind: Kind) {
     assert_eq!(listed(&bob), serde_json::json!([]), "another's is not");
 }
 
+/// `curl -F`, as people type it; and the page where a new user arrives.
+fn a_form_sends_files_and_the_start_page_leads_on(kind: Kind) {
+    let (folder, site, _out) = folders();
+    let server = Server::on_data(kind, &folder.path().join("data"), &[]);
+    let alice = signed_up(&server, "alice");
+    let (first, second) = (site.join("large.bin"), site.join("a \"b\";c.txt"));
+    std::fs::write(&second, "quoted\n").unwrap();
+    let form =
+        |path: &std::path::Path| format!("file=@\"{}\"", path.display().to_string().replace('"', "\\\""));
+    let (status, stored) =
+        request(&alice, &["-F", "note=x", "-F", &form(&first), "-F", &form(&second), &server.url("/files/")]);
+    assert_eq!(status, "201", "{}", String::from_utf8_lossy(&stored));
+    assert_eq!(as_json(&stored)["files"][1]["path"], "/a \"b\";c.txt");
+    assert!(request(&alice, &[&server.url("/files/large.bin")]) == ("200".to_owned(), large()), "every byte");
+    let (status, page) = request("", &["-H", "Accept: text/html", &server.url("/")]);
+    assert_eq!(status, "200");
+    assert!(String::from_utf8_lossy(&page).contains("href=\"/files/\""));
+}
+
 on_each_engine!(forks:
     the_ten_requests,
+    a_form_sends_files_and_the_start_page_leads_on,
     get_and_head,
     ranges,
     several_ranges_in_one_answer,

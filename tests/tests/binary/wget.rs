@@ -124,7 +124,7 @@ fn a_tree_is_mirrored_through_the_listing_pages(kind: Kind) {
     let mut mirror = wget();
     // The pages are not part of the tree; their sorting links lead to the same folder again.
     mirror.args(["-r", "-l", "inf", "-np", "-nH", "-R", "index.html*", "--reject-regex", "[?]"]);
-    mirror.args(["--header=Accept: text/html", "--restrict-file-names=unix,nocontrol", "-e", "robots=off"]);
+    mirror.args(["--restrict-file-names=unix,nocontrol", "-e", "robots=off"]);
     let done = tool::run(mirror.arg("-P").arg(&out).arg(server.url("/"))).well();
     let (served, mirrored) = (files(&site), files(&out));
     for (name, bytes) in &served {

@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("client", &["wire", "io"]),
     ("auth", &["client", "wire", "io"]),
     ("store", &["client", "wire", "io"]),
-    ("operations", &["auth", "store", "io"]),
+    ("operations", &["auth", "store", "wire", "io"]),
     ("proto", &["client", "operations", "auth", "store", "wire", "io"]),
     ("web", &["proto", "client", "operations", "auth", "store", "wire", "io"]),
     ("proxy", &["client", "auth", "store", "wire", "io"]),

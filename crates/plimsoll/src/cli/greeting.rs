@@ -88,7 +88,7 @@ fn next_steps(config: &Config, addresses: &Addresses) -> String {
         if matches!(address, Address::Ip(_)) {
             text = format!("\nOpen {base}{folder} in a browser, or type in another terminal:\n");
         }
-        steps.push((format!("{curl} {base}{folder}"), "the index page, or the folder as JSON"));
+        steps.push((format!("{curl} {base}{folder}"), "the index page, or what is in the folder"));
         steps.push((format!("{curl} -r 0-99 {base}{folder}"), "its first hundred bytes"));
         steps.push((format!("{curl} {base}/api/status"), "what the server does"));
     }

@@ -6,6 +6,7 @@
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use plimsoll_wire::text::is_unsafe_to_show;
 use signal_hook::consts::SIGPIPE;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -14,7 +15,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if character.is_control() || is_invisible(character) {
+            if is_unsafe_to_show(character) {
                 text.extend(character.escape_default());
             } else {
                 text.push(character);
@@ -25,12 +26,6 @@ pub(crate) fn text(bytes: &[u8]) -> String {
         }
     }
     text
-}
-
-/// Characters that change how others are read: marks of direction, and what has no width.
-fn is_invisible(character: char) -> bool {
-    let ranges = ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{2069}'];
-    ranges.iter().any(|range| range.contains(&character)) || character == '\u{feff}'
 }
 
 /// A size with three figures: `1.25 MiB`.

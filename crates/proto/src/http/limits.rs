@@ -58,6 +58,9 @@ pub const HOT_CLOSING_FILES_MAX: usize = 64;
 /// How long a file that nobody asks for stays in the hot set, at least; twice that, at most. A file that was
 /// removed gives its space back when it is closed.
 pub const HOT_IDLE_TIME: Duration = Duration::from_secs(10);
+/// How often the open files of the hot set are checked: one that was removed or replaced is closed, so that
+/// its blocks are free within this time. A check is one fstat(2) for each.
+pub const HOT_CHECK_TIME: Duration = Duration::from_secs(1);
 /// Files that are looked at to be read before anybody asks.
 pub const PREFETCH_FILES_MAX: usize = 1_000_000;
 /// Folders within folders that are looked into for them.

@@ -58,6 +58,7 @@ impl Routes {
         let Called { path, query } = called;
         match self.sites.iter().find_map(|site| Some((site, site.strip(&path)?))) {
             Some((site, name)) => site::answer(site, request, Asked { query, name, path, unshown: 0 }).await,
+            None if path == b"/" => site::start_page(self.api.is_some()),
             None => site::refused(request, Status::NOT_FOUND, "Nothing is served under this path."),
         }
     }

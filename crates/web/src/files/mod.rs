@@ -5,6 +5,7 @@
 pub(crate) mod digests;
 mod elsewhere;
 mod folder;
+mod form;
 mod read;
 mod remove;
 mod rename;
@@ -27,6 +28,7 @@ pub(crate) async fn change(ask: Ask<'_, '_>, method: Method, spot: Spot) -> Resu
     match method {
         Method::Put => upload::put(ask, spot).await,
         Method::Delete => remove::delete(ask, spot).await,
+        Method::Post => form::post(ask, spot).await,
         Method::Mkcol => folder::make(ask, spot).await,
         _ => rename::give_name(ask, method, spot).await,
     }

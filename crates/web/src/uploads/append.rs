@@ -16,14 +16,34 @@ use crate::files::{of_content, of_representation, tagged};
 use crate::refusal::Refusal;
 use crate::{Ask, conditions};
 
+/// Bytes that come to an upload.
+pub(super) struct Part {
+    pub(super) id: UploadId,
+    pub(super) offset: u64,
+    /// The response, without what depends on the bytes.
+    pub(super) answer: Answer,
+}
+
 pub(super) async fn patch(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Result<Answer, Refusal> {
-    if ask.request.field(Field::ContentType) != Some(b"application/offset+octet-stream") {
-        return Err(Refusal::new(
-            Status::UNSUPPORTED_MEDIA_TYPE,
-            "Send the bytes with Content-Type: application/offset+octet-stream.",
-        ));
-    }
+    check_type(ask.request)?;
     let offset = parse_offset(ask.request.field(Field::UploadOffset).ok_or(BadTus::Offset)?)?;
+    append(ask, caller, Part { id, offset, answer: Answer::new(Status::NO_CONTENT) }).await
+}
+
+/// Refuses a body that is not declared as bytes of an upload.
+pub(super) fn check_type(request: &Request<'_>) -> Result<(), Refusal> {
+    if request.field(Field::ContentType) == Some(b"application/offset+octet-stream") {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Status::UNSUPPORTED_MEDIA_TYPE,
+        "Send the bytes with Content-Type: application/offset+octet-stream.",
+    ))
+}
+
+/// Receives the request's body at the part's offset; the last bytes complete the upload.
+pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Result<Answer, Refusal> {
+    let Part { id, offset, answer } = to;
     let (part, whole) = (digests_of_part(ask.request)?, of_representation(ask.request)?);
     let failed = if ask.request.field(Field::UploadChecksum).is_some() {
         Status::CHECKSUM_MISMATCH
@@ -46,7 +66,7 @@ pub(super) async fn patch(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Re
         }
         Err(stopped) => return Err(stopped.into()),
     };
-    let answer = Answer::new(Status::NO_CONTENT).field_display("Upload-Offset", arriving.bytes());
+    let answer = answer.field_display("Upload-Offset", arriving.bytes());
     match arriving.end_part(whole).await {
         Ok(Landed::Complete(committed)) => Ok(tagged(answer, &committed)),
         Ok(Landed::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),

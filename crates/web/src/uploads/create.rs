@@ -1,17 +1,16 @@
-//! POST: an upload is announced (tus, extension creation).
+//! POST: an upload is created (tus, extension creation), perhaps with its first bytes (creation-with-upload).
 //!
-//! What must hold: its length and its path are known before anything is kept; one without bytes is complete
+//! What must hold: its length and its path are known before anything is stored; an upload of no bytes is complete
 //! at once, since no PATCH follows for it.
 
-use plimsoll_operations::Landed;
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{KeptUpload, Path};
 use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::{BadTus, parse_length, parse_metadata};
 
+use super::append::{Part, append, check_type};
 use super::{expiring, spoken};
-use crate::files::tagged;
 use crate::limits::UPLOAD_BYTES_MAX;
 use crate::refusal::Refusal;
 use crate::{Ask, conditions, credentials};
@@ -26,17 +25,17 @@ pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     spoken(ask.request)?;
     let caller = credentials::caller(ask.web, ask.request).await?;
     let (length, path) = (length(ask.request)?, path(ask.request)?);
+    let has_bytes = !matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
+    if has_bytes {
+        check_type(ask.request)?;
+    }
     let (operations, condition) = (&ask.web.operations, conditions::kept(ask.request));
     let kept = operations.keep_upload(&caller, path, condition, Some(length)).await;
     let kept = kept.map_err(|error| conditions::explain(ask.request, false, error))?;
-    if length > 0 {
+    if length > 0 && !has_bytes {
         return Ok(expiring(located(&kept), kept.expires));
     }
-    let part = operations.go_on(&caller, kept.id, 0, Vec::new(), conditions::again).await?;
-    match part.end_part(Vec::new()).await? {
-        Landed::Complete(committed) => Ok(tagged(located(&kept), &committed)),
-        Landed::Paused(_) => Ok(located(&kept)),
-    }
+    append(ask, &caller, Part { id: kept.id, offset: 0, answer: located(&kept) }).await
 }
 
 fn located(kept: &KeptUpload) -> Answer {
@@ -44,11 +43,6 @@ fn located(kept: &KeptUpload) -> Answer {
 }
 
 fn length(request: &Request<'_>) -> Result<u64, Refusal> {
-    if !matches!(request.head.framing(), Framing::None | Framing::Length(0)) {
-        return Err(Refusal::bad(
-            "An upload is announced without bytes. Send them with PATCH to its Location.",
-        ));
-    }
     if request.field(Field::UploadConcat).is_some() {
         return Err(Refusal::bad("Uploads are not put together here. Send the whole file as one upload."));
     }

@@ -14,6 +14,7 @@ pub mod dav;
 pub mod digest;
 mod field;
 mod fields;
+pub mod form;
 mod grammar;
 pub mod head;
 pub mod multipart;

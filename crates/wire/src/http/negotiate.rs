@@ -83,6 +83,13 @@ pub fn prefers_html(accept: &[u8]) -> bool {
     choose(accept, &["application/json", "text/html"]) == Some("text/html")
 }
 
+/// Whether JSON is wanted more than a page: an Accept that names it says so, `*/*` and an absent Accept do
+/// not, because wget, lftp and rclone follow the links of a page.
+#[must_use]
+pub fn prefers_json(accept: &[u8]) -> bool {
+    choose(accept, &["text/html", "application/json"]) == Some("application/json")
+}
+
 /// How much a media type is wanted: "If more than one media range applies to a given type, the most specific
 /// reference has precedence" (section 12.5.1).
 ///

@@ -10,6 +10,7 @@ mod credentials;
 mod date;
 mod dav;
 mod digest;
+mod form;
 mod head;
 mod multipart;
 mod negotiate;

@@ -1,6 +1,6 @@
 //! Content negotiation.
 
-use plimsoll_wire::http::negotiate::{Quality, accepts_encoding, choose, prefers_html};
+use plimsoll_wire::http::negotiate::{Quality, accepts_encoding, choose, prefers_html, prefers_json};
 use proptest::prelude::*;
 
 fn thousandths(value: &str, coding: &str) -> u16 {
@@ -93,10 +93,23 @@ fn browsers_prefer_pages_and_programs_do_not() {
     }
 }
 
+#[test]
+fn a_page_is_served_unless_json_is_wanted_more() {
+    for page in
+        ["", "*/*", "text/html", "text/html, application/json", "application/json;q=0.5, */*", "text/*"]
+    {
+        assert!(!prefers_json(page.as_bytes()), "{page}");
+    }
+    for json in ["application/json", "application/json, text/plain, */*;q=0.5", "application/*"] {
+        assert!(prefers_json(json.as_bytes()), "{json}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         prop_assert!(accepts_encoding(&bytes, b"gzip") <= Quality::FULL);
         let _ = prefers_html(&bytes);
+        let _ = prefers_json(&bytes);
     }
 }

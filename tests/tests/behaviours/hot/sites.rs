@@ -135,6 +135,17 @@ async fn what_is_kept_never_takes_more_than_the_budget(scene: Scene) {
     }
 }
 
+async fn an_open_file_that_was_removed_is_closed_at_the_next_check(scene: Scene) {
+    let mut client = scene.connect().await;
+    client.get("/100000.bin").await;
+    client.get("/1000.bin").await;
+    scene.hot.evict_changed(scene.fs());
+    assert_eq!(scene.hot.figures().entries, 2, "nothing has changed");
+    scene.remove("100000.bin");
+    scene.hot.evict_changed(scene.fs());
+    assert_eq!(scene.hot.figures().entries, 1, "its blocks would not be free");
+}
+
 async fn an_open_file_that_nobody_asks_for_is_closed(scene: Scene) {
     let mut client = scene.connect().await;
     client.get("/100000.bin").await;
@@ -162,5 +173,8 @@ behaviours!(scenario;
 mod swept {
     use super::*;
 
-    behaviours!(scenario but process; an_open_file_that_nobody_asks_for_is_closed);
+    behaviours!(scenario but process;
+        an_open_file_that_nobody_asks_for_is_closed,
+        an_open_file_that_was_removed_is_closed_at_the_next_check,
+    );
 }

@@ -44,7 +44,7 @@ def with_requests():
     wrong = base64.b64encode(hashlib.sha256(b"other").digest()).decode()
     expect(session.put(file, data=b"x", headers={"Repr-Digest": f"sha-256=:{wrong}:"}), 422)
     assert session.get(file).content == noise
-    names = [entry["name"] for entry in expect(session.get(f"{url}/files/"), 200).json()["entries"]]
+    names = [entry["name"] for entry in expect(session.get(f"{url}/files/?format=json"), 200).json()["entries"]]
     assert names == ["grüße & 日本.bin"], names
     refused = expect(session.get(f"{url}/files/none"), 404)
     assert refused.headers["Content-Type"].startswith("application/problem+json") and refused.json()["detail"]

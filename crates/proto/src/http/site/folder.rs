@@ -9,7 +9,7 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
 
 use super::listing::{Listing, Order};
-use super::{Asked, Manner, etag, our_page, page, wants_page};
+use super::{Asked, Manner, etag, our_page, page, wants_listing_page};
 use crate::http::answer::{Answer, Body};
 use crate::http::limits::LISTING_ENTRIES_MAX;
 use crate::http::request::Request;
@@ -41,6 +41,7 @@ pub async fn list(
     only: Option<Vec<Vec<u8>>>,
 ) -> io::Result<Answer> {
     let (root, name, show) = (root.clone(), asked.name.clone(), Show::new(request, asked, manner));
+    let as_page = show.as_page;
     let shown = request.io.ask(Work::Listings, move |fs| {
         let mut entries = fs.list(&root, &name, LISTING_ENTRIES_MAX)?;
         if let Some(only) = only {
@@ -48,7 +49,7 @@ pub async fn list(
         }
         Ok(show.write(entries))
     });
-    Ok(answer(request, manner, shown.await?))
+    Ok(answer(as_page, manner, shown.await?))
 }
 
 /// As [`list`], of entries that came from elsewhere. Where it may take its time, too.
@@ -63,19 +64,21 @@ pub async fn list_entries(
     only: Option<Vec<Vec<u8>>>,
 ) -> io::Result<Answer> {
     let show = Show::new(request, asked, manner);
+    let as_page = show.as_page;
     let shown = request.io.ask(Work::Listings, move |_| {
         if let Some(only) = only {
             entries.retain(|entry| only.contains(&entry.name));
         }
         Ok(show.write(entries))
     });
-    Ok(answer(request, manner, shown.await?))
+    Ok(answer(as_page, manner, shown.await?))
 }
 
 /// As [`list`], of entries that are in no folder.
 pub fn listed(request: &Request<'_>, asked: &Asked<'_>, entries: Vec<Entry>) -> Answer {
     let manner = Manner::Private;
-    answer(request, manner, Show::new(request, asked, manner).write(entries))
+    let show = Show::new(request, asked, manner);
+    answer(show.as_page, manner, show.write(entries))
 }
 
 /// How a request wants a listing.
@@ -89,7 +92,12 @@ struct Show {
 impl Show {
     fn new(request: &Request<'_>, asked: &Asked<'_>, manner: Manner) -> Show {
         let path = asked.path.get(asked.unshown..).unwrap_or_default().to_vec();
-        Show { path, order: Order::from_query(asked.query), as_page: wants_page(request), manner }
+        Show {
+            path,
+            order: Order::from_query(asked.query),
+            as_page: wants_listing_page(request, asked),
+            manner,
+        }
     }
 
     fn write(self, entries: Vec<Entry>) -> Vec<u8> {
@@ -99,9 +107,9 @@ impl Show {
 }
 
 /// What [`Show`] wrote for the same request.
-fn answer(request: &Request<'_>, manner: Manner, shown: Vec<u8>) -> Answer {
+fn answer(as_page: bool, manner: Manner, shown: Vec<u8>) -> Answer {
     let answer = Answer::new(Status::OK).field("Cache-Control", manner.of_listings());
-    if wants_page(request) {
+    if as_page {
         return our_page(answer, shown);
     }
     let answer = answer.field("Content-Type", "application/json").field("Vary", "Accept");

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_io::{File, Instant, Io, Stat};
+use plimsoll_io::{File, Fs, Instant, Io, Stat};
 use plimsoll_store::Edition;
 use quick_cache::sync::Cache;
 use quick_cache::{Equivalent, Weighter};
@@ -223,6 +223,27 @@ impl HotSet {
         }
     }
 
+    /// Evicts the open files that have changed since they were looked up, or have been removed: as long as they
+    /// are open, the file system cannot free their blocks. It may wait for a disk.
+    pub fn evict_changed(&self, fs: &dyn Fs) {
+        let Some(cache) = &self.cache else { return };
+        // Collected first: no file is asked for its status under the lock of the table.
+        let open = Mutex::new(Vec::new());
+        cache.retain(|_, entry| {
+            if matches!(entry.body, Held::File(_))
+                && let Ok(mut open) = open.lock()
+            {
+                open.push(Arc::clone(entry));
+            }
+            true
+        });
+        let mut open = open.into_inner().unwrap_or_default();
+        open.retain(|entry| entry.has_changed(fs));
+        if !open.is_empty() {
+            cache.retain(|_, entry| !open.iter().any(|changed| Arc::ptr_eq(changed, entry)));
+        }
+    }
+
     /// What is kept of it, if that can be sent as it is.
     pub(super) fn good(&self, wanted: &Wanted<'_>, edition: Edition, io: &Io) -> Option<FoundFile> {
         let entry = self.cache.as_ref()?.get(wanted)?;
@@ -281,6 +302,12 @@ impl Entry {
     fn is_as_it_was(&self, io: &Io) -> bool {
         let Held::File(file) = &self.body else { return true };
         matches!(io.files_at_hand(|fs| fs.stat(file)), Some(Ok(stat)) if stat == self.stat)
+    }
+
+    fn has_changed(&self, fs: &dyn Fs) -> bool {
+        let Held::File(file) = &self.body else { return false };
+        // Removing or replacing a name changes the file's ctime.
+        !fs.stat(file).is_ok_and(|stat| stat == self.stat)
     }
 
     /// The file, to be sent.

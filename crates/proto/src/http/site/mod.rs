@@ -22,7 +22,7 @@ use std::path::Path;
 use plimsoll_io::{File, Fs, Stat};
 use plimsoll_store::Edition;
 use plimsoll_wire::http::head::Field;
-use plimsoll_wire::http::negotiate::prefers_html;
+use plimsoll_wire::http::negotiate::{prefers_html, prefers_json};
 use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
@@ -173,6 +173,11 @@ async fn not_there(site: &Site, request: &Request<'_>) -> Answer {
     }
 }
 
+/// The page under `/` of a server that has no site there: what else it serves, and what to type.
+pub fn start_page(has_accounts: bool) -> Answer {
+    our_page(Answer::new(Status::OK), page::start(has_accounts)).field("Cache-Control", "no-cache")
+}
+
 /// An error as a page for people and as a problem for programs.
 pub fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
     if wants_page(request) {
@@ -185,6 +190,13 @@ pub fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
 
 fn wants_page(request: &Request<'_>) -> bool {
     request.field(Field::Accept).is_some_and(prefers_html)
+}
+
+/// Whether a folder is listed as a page: unless the query has `format=json`, or Accept prefers JSON.
+fn wants_listing_page(request: &Request<'_>, asked: &Asked<'_>) -> bool {
+    let mut parameters = asked.query.unwrap_or_default().split(|byte| *byte == b'&');
+    let is_json_asked = parameters.any(|parameter| parameter == b"format=json");
+    !is_json_asked && !request.field(Field::Accept).is_some_and(prefers_json)
 }
 
 fn page_with(answer: Answer, page: Vec<u8>) -> Answer {

@@ -1,0 +1,167 @@
+//! POST of `multipart/form-data` to a folder: the files of an HTML form, and of `curl -F`.
+//!
+//! Each file is an upload of its own. What must hold: a file of the form is stored whole or not at all, and under
+//! its own name in that folder; a page of another site cannot have a browser send a form here.
+
+use std::pin::pin;
+
+use plimsoll_io::Lease;
+use plimsoll_operations::{Arriving, Caller, Place};
+use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_store::{Condition, Expected, Path};
+use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
+use plimsoll_wire::http::head::Field;
+use plimsoll_wire::http::status::Status;
+use serde::Serialize;
+
+use super::Spot;
+use crate::limits::FORM_PARTS_MAX;
+use crate::refusal::Refusal;
+use crate::{Ask, Web, conditions, credentials, json};
+
+/// A file that was stored.
+#[derive(Serialize)]
+struct Stored {
+    path: String,
+    etag: String,
+    created: bool,
+}
+
+#[derive(Serialize)]
+struct AllStored {
+    files: Vec<Stored>,
+}
+
+/// A form that is being received.
+struct Receiving<'a> {
+    web: &'a Web,
+    caller: &'a Caller,
+    folder: &'a Place,
+    /// The upload of the part that is being received; none between files, and for fields that are no files.
+    upload: Option<Arriving>,
+    parts: usize,
+    stored: Vec<Stored>,
+}
+
+impl From<BadForm> for Refusal {
+    fn from(bad: BadForm) -> Refusal {
+        Refusal::bad(bad.to_string())
+    }
+}
+
+pub(super) async fn post(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
+    let caller = credentials::caller(ask.web, ask.request).await?;
+    if !spot.is_folder {
+        return Err(Refusal::new(
+            Status::CONFLICT,
+            "A form is sent to a folder: end its path with a slash. To replace a file, PUT it.",
+        ));
+    }
+    refuse_other_sites(ask.request)?;
+    let Some(decoder) = FormDecoder::of(ask.request.field(Field::ContentType).unwrap_or_default()) else {
+        return Err(Refusal::new(
+            Status::UNSUPPORTED_MEDIA_TYPE,
+            "Send files to a folder as multipart/form-data, as curl -F does; or PUT each.",
+        ));
+    };
+    let mut decoder = decoder?;
+    let mut receiving = Receiving {
+        web: ask.web,
+        caller: &caller,
+        folder: &spot.place,
+        upload: None,
+        parts: 0,
+        stored: Vec::new(),
+    };
+    let mut events = Vec::new();
+    while !decoder.is_ended() {
+        let Some(lease) = receiving.next(ask.request).await? else {
+            return Err(Refusal::bad("The form ends before its last boundary. Send it again."));
+        };
+        decoder.push(&lease, &mut events)?;
+        for event in events.drain(..) {
+            receiving.take(ask.request, event).await?;
+        }
+    }
+    if receiving.stored.is_empty() {
+        return Err(Refusal::bad("The form has no file. Send one, as curl -F file=@NAME does."));
+    }
+    Ok(json::answer(Status::CREATED, &AllStored { files: receiving.stored }))
+}
+
+/// Refuses what a browser sends for a page of another site: unlike PUT and JSON, a form needs no leave, and the
+/// browser adds the credentials that it remembers.
+fn refuse_other_sites(request: &Request<'_>) -> Result<(), Refusal> {
+    let is_same_site = match request.field(Field::SecFetchSite) {
+        Some(site) => matches!(site, b"same-origin" | b"none"),
+        None => request.field(Field::Origin).is_none_or(|origin| {
+            let authority = origin.split(|byte| *byte == b'/').nth(2);
+            authority.is_some() && authority == request.field(Field::Host)
+        }),
+    };
+    if is_same_site {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Status::FORBIDDEN,
+        "A page of another site cannot send files here. Send them from this one.",
+    ))
+}
+
+impl Receiving<'_> {
+    /// Receives the next bytes of the form.
+    async fn next(&mut self, request: &mut Request<'_>) -> Result<Option<Lease>, Refusal> {
+        let received = pin!(request.body.recv());
+        let received = match &mut self.upload {
+            Some(upload) => upload.meanwhile(received).await?,
+            None => received.await,
+        };
+        Ok(received?)
+    }
+
+    async fn take(&mut self, request: &Request<'_>, event: Event) -> Result<(), Refusal> {
+        match event {
+            Event::Part { filename } => {
+                self.parts += 1;
+                if self.parts > FORM_PARTS_MAX {
+                    return Err(Refusal::new(
+                        Status::CONTENT_TOO_LARGE,
+                        "The form has too many parts. Send at most 1,000 at once.",
+                    ));
+                }
+                // A form without a chosen file has a part with an empty name.
+                if let Some(name) = filename.filter(|name| !name.is_empty()) {
+                    self.upload = Some(self.begin(request, &name).await?);
+                }
+            }
+            Event::Data(bytes) => {
+                if let Some(upload) = &mut self.upload {
+                    upload.write(Lease::owned(bytes).detach()).await?;
+                }
+            }
+            Event::PartEnd => self.commit(request).await?,
+            Event::End => {}
+        }
+        Ok(())
+    }
+
+    async fn begin(&self, request: &Request<'_>, name: &[u8]) -> Result<Arriving, Refusal> {
+        // Some clients send the path that the file has on their side.
+        let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;
+        let place = Place { path, ..self.folder.clone() };
+        let expected = Expected { bytes: None, digests: Vec::new() };
+        let begun = self.web.operations.upload(self.caller, &place, Condition::none(), expected).await;
+        begun.map_err(|error| conditions::explain(request, false, error))
+    }
+
+    async fn commit(&mut self, request: &Request<'_>) -> Result<(), Refusal> {
+        let Some(upload) = self.upload.take() else { return Ok(()) };
+        let path = format!("/{}", upload.to());
+        let committed = upload.commit().await;
+        let committed = committed.map_err(|error| conditions::explain(request, false, error))?;
+        let etag = site::etag(&committed.stat);
+        self.stored.push(Stored { path, etag, created: committed.created });
+        Ok(())
+    }
+}

@@ -1,0 +1,264 @@
+//! `multipart/form-data`: the files of an HTML form, and of `curl -F` (RFC 7578).
+//!
+//! Not here: what becomes of the files. What must hold: however the bytes are cut, the same parts come out;
+//! what is buffered is bounded by the longest head of a part; an error stays one.
+
+use super::grammar::is_tchar;
+
+/// The longest head of one part.
+pub const PART_HEAD_BYTES_MAX: usize = 8 << 10;
+/// The longest boundary (RFC 2046, section 5.1.1).
+pub const BOUNDARY_BYTES_MAX: usize = 70;
+/// The most white space behind a boundary.
+const PADDING_BYTES_MAX: usize = 64;
+
+/// Why a form cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadForm {
+    /// The Content-Type names no boundary, or a bad one.
+    #[error("The Content-Type of a form must have a boundary of 1 to 70 characters.")]
+    Boundary,
+    /// The bytes behind a boundary are neither the end of the line nor `--`.
+    #[error("A boundary of the form is followed by what does not belong there.")]
+    Delimiter,
+    /// The head of a part is too long.
+    #[error("The head of a part of the form is longer than 8 KiB.")]
+    HeadTooLong,
+    /// The head of a part has no Content-Disposition of a form, or it cannot be read.
+    #[error("A part of the form has no Content-Disposition: form-data that can be read.")]
+    Disposition,
+}
+
+/// What the next bytes of a form are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A part starts. A file has a name.
+    Part {
+        /// The name of the file as it was sent; none for another field of the form.
+        filename: Option<Vec<u8>>,
+    },
+    /// Bytes of the part, at least one.
+    Data(Vec<u8>),
+    /// The part is complete.
+    PartEnd,
+    /// The form is complete; what follows is ignored.
+    End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Preamble,
+    AfterBoundary,
+    Head,
+    Data,
+    Ended,
+    Failed(BadForm),
+}
+
+/// Splits a form into its parts.
+pub struct FormDecoder {
+    /// CRLF, two dashes and the boundary.
+    delimiter: Vec<u8>,
+    state: State,
+    /// Bytes that could still belong to a delimiter or a head.
+    buffer: Vec<u8>,
+}
+
+impl FormDecoder {
+    /// Returns a decoder for the form that a Content-Type announces; none if it announces no form.
+    ///
+    /// # Errors
+    /// [`BadForm::Boundary`].
+    pub fn of(content_type: &[u8]) -> Option<Result<FormDecoder, BadForm>> {
+        let mut parts = parameters(content_type);
+        let media = parts.next()?;
+        if !media.eq_ignore_ascii_case(b"multipart/form-data") {
+            return None;
+        }
+        let boundary = parts.find_map(|parameter| value_of(parameter, b"boundary"));
+        Some(match boundary {
+            Some(boundary) if is_boundary(&boundary) => Ok(FormDecoder::new(&boundary)),
+            _ => Err(BadForm::Boundary),
+        })
+    }
+
+    fn new(boundary: &[u8]) -> FormDecoder {
+        let delimiter = [b"\r\n--", boundary].concat();
+        // "The CRLF preceding the boundary delimiter line is conceptually attached to the boundary"; the first
+        // boundary may be the first line.
+        FormDecoder { delimiter, state: State::Preamble, buffer: b"\r\n".to_vec() }
+    }
+
+    /// Takes the next bytes and appends what they mean to `events`.
+    ///
+    /// # Errors
+    /// The form is malformed; every later call returns the same error.
+    pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), BadForm> {
+        self.buffer.extend_from_slice(bytes);
+        while let Some(next) = self.step(events) {
+            self.state = next;
+        }
+        match self.state {
+            State::Failed(bad) => Err(bad),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether the last boundary has been received.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    /// Consumes as much of the buffer as one state can; returns the next state, or none if more bytes are
+    /// needed.
+    fn step(&mut self, events: &mut Vec<Event>) -> Option<State> {
+        match self.state {
+            State::Preamble => self.take_up_to_delimiter(|_| {}).then_some(State::AfterBoundary),
+            State::AfterBoundary => self.after_boundary(events),
+            State::Head => self.head(events),
+            State::Data => {
+                let data = |bytes: Vec<u8>| {
+                    if !bytes.is_empty() {
+                        events.push(Event::Data(bytes));
+                    }
+                };
+                if !self.take_up_to_delimiter(data) {
+                    return None;
+                }
+                events.push(Event::PartEnd);
+                Some(State::AfterBoundary)
+            }
+            State::Ended | State::Failed(_) => {
+                self.buffer.clear();
+                None
+            }
+        }
+    }
+
+    /// Hands over the bytes before the delimiter and removes both; without a delimiter, keeps only the bytes that
+    /// may be the start of one. Returns whether there was one.
+    fn take_up_to_delimiter(&mut self, take: impl FnOnce(Vec<u8>)) -> bool {
+        let (end, is_whole) = find(&self.buffer, &self.delimiter);
+        let rest = self.buffer.split_off(end);
+        take(std::mem::replace(&mut self.buffer, rest));
+        if is_whole {
+            self.buffer.drain(..self.delimiter.len());
+        }
+        is_whole
+    }
+
+    fn after_boundary(&mut self, events: &mut Vec<Event>) -> Option<State> {
+        if self.buffer.starts_with(b"--") {
+            events.push(Event::End);
+            return Some(State::Ended);
+        }
+        let padding = self.buffer.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        match self.buffer.get(padding..).unwrap_or_default() {
+            [b'\r', b'\n', ..] if padding <= PADDING_BYTES_MAX => {
+                // The head may be empty: then its end is this line's.
+                self.buffer.drain(..padding);
+                Some(State::Head)
+            }
+            [] | [b'\r'] if padding <= PADDING_BYTES_MAX => None,
+            [b'-'] if padding == 0 => None,
+            _ => Some(State::Failed(BadForm::Delimiter)),
+        }
+    }
+
+    /// The buffer begins with the CRLF before the first field.
+    fn head(&mut self, events: &mut Vec<Event>) -> Option<State> {
+        let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
+            // Of a head of the longest length, three bytes of the end may be there already.
+            let is_too_long = self.buffer.len() > PART_HEAD_BYTES_MAX + 3;
+            return is_too_long.then_some(State::Failed(BadForm::HeadTooLong));
+        };
+        if end > PART_HEAD_BYTES_MAX {
+            return Some(State::Failed(BadForm::HeadTooLong));
+        }
+        let Some(filename) = filename_in(&self.buffer[..end]) else {
+            return Some(State::Failed(BadForm::Disposition));
+        };
+        self.buffer.drain(..end + 4);
+        events.push(Event::Part { filename });
+        Some(State::Data)
+    }
+}
+
+/// Returns where a delimiter starts and whether all of it is there; else where one might start.
+fn find(bytes: &[u8], delimiter: &[u8]) -> (usize, bool) {
+    let mut from = 0;
+    while let Some(at) = bytes[from..].iter().position(|byte| *byte == b'\r') {
+        let rest = &bytes[from + at..];
+        let common = rest.len().min(delimiter.len());
+        if rest[..common] == delimiter[..common] {
+            return (from + at, common == delimiter.len());
+        }
+        from += at + 1;
+    }
+    (bytes.len(), false)
+}
+
+/// "Boundary delimiters must not appear within the encapsulated material"; the grammar is that of RFC 2046.
+fn is_boundary(boundary: &[u8]) -> bool {
+    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"'()+_,-./:=? ".contains(byte);
+    (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len())
+        && boundary.iter().all(is_allowed)
+        && !boundary.ends_with(b" ")
+}
+
+/// The file's name in the head of a part: `Some(None)` if the part is no file, `None` if the head is bad.
+fn filename_in(head: &[u8]) -> Option<Option<Vec<u8>>> {
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let value = lines.find_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        line[..colon].eq_ignore_ascii_case(b"content-disposition").then(|| line[colon + 1..].trim_ascii())
+    })?;
+    let mut parts = parameters(value);
+    if !parts.next()?.eq_ignore_ascii_case(b"form-data") {
+        return None;
+    }
+    Some(parts.find_map(|parameter| value_of(parameter, b"filename")))
+}
+
+/// A field's value cut at the semicolons that are not in quotes, without the space around each piece.
+fn parameters(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let pieces = value.split(move |&byte| {
+        let is_literal = std::mem::take(&mut is_escaped);
+        match byte {
+            b'\\' if is_quoted && !is_literal => is_escaped = true,
+            b'"' if !is_literal => is_quoted = !is_quoted,
+            _ => {}
+        }
+        byte == b';' && !is_quoted
+    });
+    pieces.map(<[u8]>::trim_ascii)
+}
+
+/// The value of a parameter that has this name, without its quotes.
+fn value_of(parameter: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let equals = parameter.iter().position(|byte| *byte == b'=')?;
+    if !parameter[..equals].trim_ascii().eq_ignore_ascii_case(name) {
+        return None;
+    }
+    let value = parameter[equals + 1..].trim_ascii();
+    match value {
+        [b'"', quoted @ .., b'"'] => Some(unquoted(quoted)),
+        token => (!token.is_empty() && token.iter().copied().all(is_tchar)).then(|| token.to_vec()),
+    }
+}
+
+/// curl escapes quotes and backslashes by a backslash; browsers write a quote as `%22` and leave a backslash as
+/// it is, so a backslash before anything else stays.
+fn unquoted(quoted: &[u8]) -> Vec<u8> {
+    let mut value = Vec::with_capacity(quoted.len());
+    let mut bytes = quoted.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        value.push(match (byte, bytes.peek()) {
+            (b'\\', Some(b'"' | b'\\')) => bytes.next().unwrap_or(byte),
+            _ => byte,
+        });
+    }
+    value
+}

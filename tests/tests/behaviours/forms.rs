@@ -1,0 +1,89 @@
+//! Forms: several files in one POST to a folder, as `curl -F` and a page send them.
+
+use plimsoll_tests::accounts::settings;
+use plimsoll_tests::tree::noise;
+use plimsoll_tests::{Answer, Person, Scenario, Scene, behaviours};
+
+fn scenario() -> Scenario {
+    Scenario { accounts: Some(settings()), ..Scenario::default() }
+}
+
+const TYPE: &str = "Content-Type: multipart/form-data; boundary=XX\r\n";
+
+fn part(disposition: &str, bytes: &[u8]) -> Vec<u8> {
+    let head = format!("--XX\r\nContent-Disposition: form-data; {disposition}\r\n\r\n");
+    [head.as_bytes(), bytes, b"\r\n"].concat()
+}
+
+fn form(parts: &[Vec<u8>]) -> Vec<u8> {
+    [parts.concat(), b"--XX--\r\n".to_vec()].concat()
+}
+
+async fn post(person: &mut Person, target: &str, body: Vec<u8>) -> Answer {
+    person.ask("POST", target, TYPE, body).await
+}
+
+async fn files_of_a_form_are_stored_under_their_names(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    alice.ask("MKCOL", "/files/in", "", "").await;
+    let large = noise(5, 300_000);
+    let body = form(&[
+        part("name=\"note\"", b"ignored"),
+        part("name=\"file\"; filename=\"one.txt\"", b"first\r\n--XY\r\n"),
+        part("name=\"file\"; filename=\"C/large two.bin\"", &large),
+        part("name=\"file\"; filename=\"\"", b""),
+    ]);
+    let stored = post(&mut alice, "/files/in/", body).await;
+    assert_eq!(stored.status, 201, "{}", stored.text());
+    let files = stored.json()["files"].clone();
+    assert_eq!((&files[0]["path"], &files[1]["path"]), (&"/in/one.txt".into(), &"/in/large two.bin".into()));
+    let got = alice.get("/files/in/one.txt").await;
+    assert_eq!((&*got.text(), got.field("ETag")), ("first\r\n--XY\r\n", files[0]["etag"].as_str()));
+    assert!(alice.get("/files/in/large%20two.bin").await.body == large);
+}
+
+async fn a_form_that_breaks_off_stores_its_whole_files_alone(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let whole = part("name=\"a\"; filename=\"whole\"", b"whole");
+    let cut = part("name=\"a\"; filename=\"cut\"", b"half of it");
+    post(&mut alice, "/files/", [whole, cut].concat()).await.problem(400);
+    assert_eq!(alice.get("/files/whole").await.text(), "whole");
+    alice.get("/files/cut").await.problem(404);
+    assert!(scene.pending("alice").is_empty());
+}
+
+async fn what_is_no_form_or_has_no_file_is_refused(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let file = form(&[part("name=\"a\"; filename=\"a\"", b"a")]);
+    alice.ask("POST", "/files/", "Content-Type: text/plain\r\n", "a").await.problem(415);
+    alice.ask("POST", "/files/", "Content-Type: multipart/form-data\r\n", "a").await.problem(400);
+    post(&mut alice, "/files/a", file.clone()).await.problem(409);
+    post(&mut alice, "/files/missing/", file.clone()).await.problem(409);
+    post(&mut alice, "/files/", form(&[part("name=\"note\"", b"no file")])).await.problem(400);
+    post(&mut alice, "/files/", form(&[part("name=\"a\"; filename=\"..\"", b"a")])).await.problem(400);
+    scene.connect().await.ask("POST", "/files/", TYPE, file).await.problem(401);
+}
+
+/// A browser sends a form without asking the server for leave, and adds credentials that it remembers.
+async fn a_page_of_another_site_cannot_send_a_form(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let file = form(&[part("name=\"a\"; filename=\"a\"", b"a")]);
+    for (fields, status) in [
+        ("Sec-Fetch-Site: cross-site\r\n", 403),
+        ("Sec-Fetch-Site: same-site\r\n", 403),
+        ("Origin: http://evil.example\r\n", 403),
+        ("Origin: null\r\n", 403),
+        ("Origin: http://test\r\n", 201),
+        ("Sec-Fetch-Site: same-origin\r\n", 201),
+    ] {
+        let answer = alice.ask("POST", "/files/", &format!("{TYPE}{fields}"), file.clone()).await;
+        assert_eq!(answer.status, status, "{fields} {}", answer.text());
+    }
+}
+
+behaviours!(scenario and apart;
+    files_of_a_form_are_stored_under_their_names,
+    a_form_that_breaks_off_stores_its_whole_files_alone,
+    what_is_no_form_or_has_no_file_is_refused,
+    a_page_of_another_site_cannot_send_a_form,
+);
