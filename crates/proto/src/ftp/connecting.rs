@@ -9,7 +9,7 @@ use std::io;
 use plimsoll_io::{Address, Deadline, Io, Listener, Peer, Stream};
 
 use super::answer::Answer;
-use super::limits::{ACTIVE_PORT_MIN, STRANGERS_MAX};
+use super::limits::ACTIVE_PORT_MIN;
 use super::state::Way;
 
 impl Way {
@@ -18,7 +18,7 @@ impl Way {
         let opening = async {
             match self {
                 Way::Unset => Err(io::ErrorKind::NotConnected.into()),
-                Way::Passive(listener) => accept(listener, peer).await,
+                Way::Passive(listener) => accept(io, listener, peer).await,
                 Way::Active(at) => io.connect(&Address::Ip(at)).await,
             }
         };
@@ -26,16 +26,24 @@ impl Way {
     }
 }
 
-/// The connection of the session's own peer. Whoever else comes to the port is turned away.
-async fn accept(mut listener: Listener, peer: &Peer) -> io::Result<Stream> {
-    for _ in 0..=STRANGERS_MAX {
+/// Accepts the connection of the session's own peer. Connections from other addresses are closed at once and
+/// never end the wait: only the caller's deadline does. A limit on their number would let any other host
+/// cancel a transfer by connecting that often.
+async fn accept(io: &Io, mut listener: Listener, peer: &Peer) -> io::Result<Stream> {
+    let mut is_logged = false;
+    loop {
         let stream = listener.accept().await?;
         if is_same(stream.peer(), peer) {
             return Ok(stream);
         }
-        tracing::warn!(stranger = %stream.peer(), %peer, "turned away at a data port that waits for another");
+        // Once for each listener: a flood of connections must not become a flood of log lines.
+        if !std::mem::replace(&mut is_logged, true) {
+            tracing::warn!(stranger = %stream.peer(), %peer, "closed a stranger's connections to a data port");
+        }
+        drop(stream);
+        // A backlog full of them must not hold up the thread's other connections.
+        io.yield_now().await;
     }
-    Err(io::ErrorKind::ConnectionRefused.into())
 }
 
 fn is_same(one: &Peer, other: &Peer) -> bool {

@@ -54,8 +54,6 @@ pub const HELD_COMMANDS_MAX: usize = 64;
 pub const LOGINS_MAX: u32 = 5;
 /// How often another port is tried when one is taken.
 pub const PORT_TRIES_MAX: u32 = 64;
-/// How many who are not the session's peer are turned away at a passive port before it is given up.
-pub const STRANGERS_MAX: u32 = 8;
 /// The lowest port that a data connection is made to: below are the system's services.
 pub const ACTIVE_PORT_MIN: u16 = 1024;
 /// Bytes that are read of a file at a time where it cannot be sent as it is.
