@@ -75,6 +75,9 @@ fn store_word(error: &store::Error) -> &'static str {
         store::Error::TooManyEntries => "too many entries",
         store::Error::InUse | store::Error::Busy => "busy",
         store::Error::TakenBack => BROKEN_OFF,
-        store::Error::Denied(_) | store::Error::Failed(_) | store::Error::Away => "failed",
+        store::Error::Denied(_)
+        | store::Error::ReadOnlyDisk
+        | store::Error::Failed(_)
+        | store::Error::Away => "failed",
     }
 }

@@ -73,6 +73,9 @@ pub enum Error {
     /// The server may not: the operator's rights on the disk forbid it.
     #[error("the system refuses it: {0}")]
     Denied(io::Error),
+    /// The file system is mounted read-only, as kernels do after a disk error. Nothing has changed.
+    #[error("the disk is read-only")]
+    ReadOnlyDisk,
     /// The folder has more in it than is listed.
     #[error("more entries than are listed")]
     TooManyEntries,
@@ -98,7 +101,8 @@ impl From<io::Error> for Error {
             Kind::DirectoryNotEmpty => Error::NotEmpty,
             Kind::StorageFull | Kind::QuotaExceeded => Error::Full,
             Kind::ResourceBusy | Kind::TimedOut => Error::Busy,
-            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => Error::Denied(error),
+            Kind::ReadOnlyFilesystem => Error::ReadOnlyDisk,
+            Kind::PermissionDenied => Error::Denied(error),
             _ => Error::Failed(error),
         }
     }

@@ -139,6 +139,12 @@ impl From<StoreError> for Refusal {
                 let detail = "Too much is going on; try again shortly.";
                 return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
             }
+            StoreError::ReadOnlyDisk => {
+                tracing::error!("the disk is read-only: nothing can be stored or changed");
+                let detail =
+                    "The server's disk is read-only just now; its operator has to look. Try again later.";
+                return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
+            }
             StoreError::Denied(error) => {
                 tracing::error!(%error, "the system refuses an account's files to the server");
                 (Status::FORBIDDEN, "The server may not do this on its disk; its operator can change that.")

@@ -77,6 +77,10 @@ fn of_store(error: StoreError) -> Answer {
         E::InUse => (450, "Somebody is writing to it right now; try again when they have done."),
         E::TakenBack => (426, "The transfer was stopped."),
         E::Busy => (450, "Too much is going on; try again shortly."),
+        E::ReadOnlyDisk => {
+            tracing::error!("the disk is read-only: nothing can be stored or changed");
+            (450, "The server's disk is read-only just now; its operator has to look. Try again later.")
+        }
         E::Denied(error) => {
             tracing::error!(%error, "the system refuses the server what an account asked for");
             (550, "The server may not do this; its operator can change that.")

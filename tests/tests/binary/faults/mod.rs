@@ -8,4 +8,5 @@ mod left;
 mod links;
 mod many_files;
 mod names;
+mod read_only_disk;
 mod two_writers;
