@@ -67,7 +67,9 @@ fn store_word(error: &store::Error) -> &'static str {
         store::Error::IsFolder | store::Error::NotFolder | store::Error::OtherDisk => "wrong kind",
         store::Error::NotEmpty => "not empty",
         store::Error::Home | store::Error::IntoItself | store::Error::Path(_) => "bad request",
-        store::Error::Precondition | store::Error::Offset(_) => "precondition",
+        store::Error::Precondition | store::Error::Offset(_) | store::Error::NotResumable(_) => {
+            "precondition"
+        }
         store::Error::Digest | store::Error::Length => "digest mismatch",
         store::Error::Quota => "quota",
         store::Error::Full => "disk full",

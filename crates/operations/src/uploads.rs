@@ -94,8 +94,9 @@ impl Operations {
         Ok(at.home.upload_from(caller.io(), terms, from, keep).await?)
     }
 
-    /// How many bytes have come of the caller's kept upload to a place that [`Operations::upload_from`] would
-    /// go on with, if no file is there: that is for whoever asks to see.
+    /// How many bytes were received of the caller's unfinished upload to a place, which
+    /// [`Operations::upload_from`] resumes if no file is there; none of several, of which it resumes none.
+    /// The caller checks for the file.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::pending_at`].
@@ -104,11 +105,13 @@ impl Operations {
             return Ok(None);
         }
         let at = self.permit(caller, place, &[Right::Write]).await?;
-        let pending = at.home.pending_at(caller.io(), &at.path).await?;
-        Ok(pending.map(|kept| kept.offset))
+        match at.home.pending_at(caller.io(), &at.path).await?.as_slice() {
+            [kept] => Ok(Some(kept.offset)),
+            _ => Ok(None),
+        }
     }
 
-    /// Throws away the kept upload that [`Operations::pending_size`] tells of; whether there was one.
+    /// Discards the caller's unfinished uploads that a place identifies. Returns whether there were any.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::discard`].
@@ -117,9 +120,11 @@ impl Operations {
             return Ok(false);
         }
         let at = self.permit(caller, place, &[Right::Write]).await?;
-        let Some(kept) = at.home.pending_at(caller.io(), &at.path).await? else { return Ok(false) };
-        at.home.discard(caller.io(), kept.id).await?;
-        Ok(true)
+        let pending = at.home.pending_at(caller.io(), &at.path).await?;
+        for kept in &pending {
+            at.home.discard(caller.io(), kept.id).await?;
+        }
+        Ok(!pending.is_empty())
     }
 
     /// Begins an upload that is kept when it is broken off. It is the caller's own: kept uploads go to one's

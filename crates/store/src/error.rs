@@ -6,6 +6,7 @@
 use std::io;
 
 use plimsoll_io::NotDone;
+use serde::{Deserialize, Serialize};
 
 use crate::path::BadPath;
 
@@ -64,6 +65,9 @@ pub enum Error {
     /// largest.
     #[error("the upload is at offset {0}")]
     Offset(u64),
+    /// Which bytes a resumed upload would continue is not certain, so none are mixed.
+    #[error("not resumable: {0:?}")]
+    NotResumable(NotResumable),
     /// Somebody is writing to the upload right now.
     #[error("the upload is in use")]
     InUse,
@@ -88,6 +92,27 @@ pub enum Error {
     /// The disk failed. Whether it was done is not known.
     #[error("the disk failed: {0}")]
     Failed(io::Error),
+}
+
+/// Why an upload that its path identifies cannot be resumed as asked. Sizes are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotResumable {
+    /// A file is there, and an upload that would replace it was interrupted: the client may mean either.
+    FileAndUpload {
+        /// The size of the file.
+        file: u64,
+        /// The offset at which the upload resumes, if asked for in so many words; none if that is the file's
+        /// size too, or if the file is newer than the upload.
+        upload: Option<u64>,
+    },
+    /// No file is there, but an upload that was interrupted at this offset, and the client appends without
+    /// having asked for the size.
+    Unannounced(u64),
+    /// Several uploads to the path are unfinished.
+    SeveralUploads,
+    /// The file or upload has this size by now, and SIZE reported another to the client.
+    Changed(u64),
 }
 
 impl From<io::Error> for Error {

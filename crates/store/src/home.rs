@@ -99,7 +99,7 @@ pub(crate) struct Upcoming {
     pub(crate) by_path: Option<ByPath>,
 }
 
-/// An upload that its owner may go on with by its path alone: no length was announced, no condition made.
+/// An upload that its owner may resume by its path alone, as over FTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ByPath {
     pub(crate) to: Path,

@@ -32,7 +32,7 @@ pub use change::{Copied, Depth, Moved, Removed, What};
 pub use condition::{Condition, Said};
 pub use durability::Durability;
 pub use edition::Edition;
-pub use error::Error;
+pub use error::{Error, NotResumable};
 pub use finished::Completed;
 pub use owner::{FoundHome, NO_ACCOUNT, give_home, homes};
 pub use path::{BadPath, Path};

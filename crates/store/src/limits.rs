@@ -100,5 +100,8 @@ pub const FINISHED_PER_HOME_MAX: usize = 16;
 pub const FINISHED_UPLOADS_MAX: usize = 1024;
 /// How long a completed upload is remembered.
 pub const FINISHED_TIME: Duration = Duration::from_secs(1800);
+/// How long a connection that sends an upload must have been silent before another connection may resume that
+/// upload by its path. A connection that broke without notice is silent; one that still sends is another client.
+pub const TAKEN_OVER_TIME: Duration = Duration::from_secs(5);
 /// How long an upload is kept for its owner to go on with, from its last byte.
 pub const UPLOAD_KEPT_TIME: Duration = Duration::from_secs(24 * 3600);

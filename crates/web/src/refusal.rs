@@ -192,6 +192,9 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
             Status::CONFLICT,
             "The two folders are on different disks, so this cannot be moved. Copy it, then delete it here.",
         ),
+        StoreError::NotResumable(_) => {
+            (Status::CONFLICT, "Which bytes this would go on with is not certain. Send the whole file.")
+        }
         StoreError::Precondition => (
             Status::PRECONDITION_FAILED,
             "What is there is not what the conditions name. Look again, then decide.",

@@ -97,7 +97,7 @@ fn who_may_not_delete_may_not_cut_or_append_to_a_file_but_may_go_on_with_an_uplo
         send(&mut broken, b"hello").await.unwrap();
         drop(broken);
         scene.io.sleep(SECOND).await;
-        let mut rest = operations.upload_from(&alice, &own("new"), Begin::End).await.unwrap();
+        let mut rest = operations.upload_from(&alice, &own("new"), Begin::EndAt(5)).await.unwrap();
         send(&mut rest, b" world").await.unwrap();
         // A file that came meanwhile is not replaced either.
         scene.put(&alice, &own("new"), b"quicker").await.unwrap();

@@ -4,7 +4,7 @@
 
 use plimsoll_auth::Error as AuthError;
 use plimsoll_operations::Error;
-use plimsoll_store::Error as StoreError;
+use plimsoll_store::{Error as StoreError, NotResumable};
 
 use super::answer::Answer;
 use super::place::NOT_THERE;
@@ -72,6 +72,7 @@ fn of_store(error: StoreError) -> Answer {
                 format!("There are {bytes} bytes and no more: begin there with REST {bytes}."),
             );
         }
+        E::NotResumable(why) => return not_resumable(why),
         E::TooManyEntries => (450, "The folder has too many entries to be listed; move some elsewhere."),
         E::Away => (450, "The files cannot be reached just now; look before you try again."),
         E::InUse => (450, "Somebody is writing to it right now; try again when they have done."),
@@ -91,4 +92,41 @@ fn of_store(error: StoreError) -> Answer {
         }
     };
     Answer::new(code, text)
+}
+
+/// An upload whose beginning is not certain. The answers say which commands make it so.
+fn not_resumable(why: NotResumable) -> Answer {
+    match why {
+        NotResumable::FileAndUpload { file, upload: Some(upload) } => Answer::made(
+            554,
+            format!(
+                "A file of {file} bytes is there, and an upload to replace it was interrupted at {upload}: \
+                 say REST {upload} and STOR to resume that, or STOR alone to send the whole file."
+            ),
+        ),
+        NotResumable::FileAndUpload { file, upload: None } => Answer::made(
+            554,
+            format!(
+                "A file of {file} bytes is there, and an upload to the same name was interrupted: which of \
+                 them you resume is not certain. Say STOR alone to send the whole file, or discard the \
+                 upload."
+            ),
+        ),
+        NotResumable::Unannounced(upload) => Answer::made(
+            554,
+            format!(
+                "No file is there, but an upload of it that was interrupted at {upload}: ask for SIZE before \
+                 you resume that, say STOR to send the whole file, or DELE to discard what came."
+            ),
+        ),
+        NotResumable::SeveralUploads => Answer::new(
+            554,
+            "Several uploads of this file are unfinished: say STOR alone to send the whole file, or DELE to \
+             discard them where no file is.",
+        ),
+        NotResumable::Changed(size) => Answer::made(
+            450,
+            format!("There are {size} bytes by now, not as many as SIZE told you: ask for SIZE again."),
+        ),
+    }
 }

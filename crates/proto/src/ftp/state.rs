@@ -23,6 +23,9 @@ pub(super) struct State {
     pub(super) is_image: bool,
     /// Where the next transfer begins, as REST has it.
     pub(super) rest: u64,
+    /// The path and the size that the last SIZE reported, until a transfer or a change: an upload that
+    /// resumes there continues what had that size, or is refused.
+    pub(super) sized: Option<(Place, u64)>,
     /// What RNTO is to rename.
     pub(super) renaming: Option<Place>,
     /// How the next data connection comes to be.
@@ -66,6 +69,7 @@ impl State {
             // "The default representation type is ASCII Non-print" (RFC 959, section 4.1.2).
             is_image: false,
             rest: 0,
+            sized: None,
             renaming: None,
             way: Way::Unset,
             only_epsv: false,
@@ -87,6 +91,11 @@ impl State {
             }
             way => Ok(way),
         }
+    }
+
+    /// The size that SIZE reported of `place`, if it was the last to do so.
+    pub(super) fn size_of(&self, place: &Place) -> Option<u64> {
+        self.sized.as_ref().filter(|(sized, _)| sized == place).map(|(_, size)| *size)
     }
 
     /// Where the next transfer begins; the one after it begins at the start again.

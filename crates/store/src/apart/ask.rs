@@ -92,7 +92,7 @@ pub enum Question {
     Kept(UploadId),
     /// Look at a kept upload that is in its place. [`crate::Completed`]
     Completed(UploadId),
-    /// The newest kept upload to a path. [`crate::KeptUpload`] or nothing.
+    /// The unfinished uploads that a path identifies. A list of [`crate::KeptUpload`].
     PendingAt(Path),
     /// All kept uploads. A list of [`crate::KeptUpload`].
     AllKept,

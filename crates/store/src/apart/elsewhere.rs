@@ -130,7 +130,7 @@ impl Elsewhere {
         self.ask(io, Question::Completed(id)).await
     }
 
-    pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Option<KeptUpload>> {
+    pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
         self.ask(io, Question::PendingAt(path.clone())).await
     }
 
@@ -159,7 +159,7 @@ impl Elsewhere {
     ) -> Result<Upload> {
         let at = match begin {
             Begin::Start => 0,
-            Begin::Offset(offset) => offset,
+            Begin::Offset(offset) | Begin::EndAt(offset) => offset,
             Begin::End => self.ask(io, Question::EndOf { path: terms.to.clone(), keep }).await?,
         };
         self.begin(io, How::From { terms: said(terms), begin, keep, at }, (terms.to.clone(), None, at)).await

@@ -6,7 +6,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, NotResumable};
 use crate::path::BadPath;
 
 /// What is told to who asked from elsewhere.
@@ -42,6 +42,7 @@ pub enum Trouble {
     TooManyUploads,
     TooManyEntries,
     Offset(u64),
+    NotResumable(NotResumable),
     InUse,
     TakenBack,
     Denied(String),
@@ -87,6 +88,7 @@ impl From<Error> for Trouble {
             Error::TooManyUploads => Trouble::TooManyUploads,
             Error::TooManyEntries => Trouble::TooManyEntries,
             Error::Offset(offset) => Trouble::Offset(offset),
+            Error::NotResumable(why) => Trouble::NotResumable(why),
             Error::InUse => Trouble::InUse,
             Error::TakenBack => Trouble::TakenBack,
             Error::Denied(error) => Trouble::Denied(error.to_string()),
@@ -119,6 +121,7 @@ impl From<Trouble> for Error {
             Trouble::TooManyUploads => Error::TooManyUploads,
             Trouble::TooManyEntries => Error::TooManyEntries,
             Trouble::Offset(offset) => Error::Offset(offset),
+            Trouble::NotResumable(why) => Error::NotResumable(why),
             Trouble::InUse => Error::InUse,
             Trouble::TakenBack => Error::TakenBack,
             Trouble::Denied(text) => Error::Denied(io::Error::other(text)),

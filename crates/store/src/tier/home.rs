@@ -148,14 +148,16 @@ impl Home {
     /// come, not if it is refused, and not if it began with a file's bytes, since that is still there to
     /// begin with. Without, kept uploads are left alone.
     ///
-    /// Whoever wrote to a kept upload until now does so no more. Bytes beyond an offset are cut off.
+    /// A connection that wrote to a kept upload until now does so no more, if nothing has come from it for
+    /// [`crate::limits::TAKEN_OVER_TIME`]. Bytes beyond an offset are cut off.
     ///
     /// One that begins with a file's bytes is committed only if that is still what its path stands for.
     ///
     /// # Errors
     /// As [`Home::upload`]; [`crate::Error::Offset`] with the largest offset that there is, if that is too
-    /// small; [`crate::Error::InUse`] if somebody else goes on with the same upload at the same time;
-    /// [`crate::Error::Busy`] while many long copies to the home are under way.
+    /// small; [`crate::Error::NotResumable`] if the client could mean something else that is there;
+    /// [`crate::Error::InUse`] if another connection sends the same upload; [`crate::Error::Busy`] while many
+    /// long copies to the home are under way.
     pub async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         match &self.0 {
             At::Here(home) => home.upload_from(io, terms, from, keep).await.map(Upload::here),
@@ -230,12 +232,12 @@ impl Home {
         }
     }
 
-    /// The newest kept upload to `path` of which neither a length was announced nor a condition made, with
-    /// what has come of one that goes on; none if nothing has come of any.
+    /// The unfinished uploads that `path` identifies, the newest first, as far as anything has been received
+    /// of them: those that [`Home::upload_from`] with `keep` has begun.
     ///
     /// # Errors
-    /// What keeps it from being read.
-    pub async fn pending_at(&self, io: &Io, path: &Path) -> Result<Option<KeptUpload>> {
+    /// What keeps them from being read.
+    pub async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
         match &self.0 {
             At::Here(home) => home.pending_at(io, path).await,
             At::Apart(home) => home.pending_at(io, path).await,

@@ -1,15 +1,18 @@
 //! Where an upload begins: at the start, at an offset, or at the end of what is there already.
 //!
-//! It is for protocols that know an upload by its path alone. Not here: going on with one that is known by
-//! its name ([`super::upload`]). What must hold: what an upload begins with is what its client was told of:
-//! the file that its path stands for, or what was kept of an upload that was begun after that file was
-//! changed last.
+//! It is for protocols that know an upload by its path alone, as FTP does. Resuming one by its identifier is
+//! [`super::upload`]'s.
+//!
+//! What must hold: a file never gets the beginning of one upload and the end of another. A client that
+//! resumes knows an offset and not what is before it. So an upload continues a file, or an interrupted
+//! upload, only if nothing else is there that the client could mean; else it is refused, and the reason names
+//! a way on.
 
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
+use plimsoll_io::{File, FileKind, Fs, Instant, Io, Stat, Work};
 
 use super::claim::Claim;
 use super::commit::Terms;
@@ -19,8 +22,10 @@ use super::kept::KeptUpload;
 use super::record::About;
 use super::upload::{Slot, Upload};
 use super::written::{Offset, Stay, Written};
-use crate::error::{Error, Result};
+use crate::error::{Error, NotResumable, Result};
 use crate::home::{Home, State};
+#[cfg(doc)]
+use crate::limits::TAKEN_OVER_TIME;
 use crate::path::Path;
 use crate::usage::Quota;
 
@@ -29,10 +34,15 @@ use crate::usage::Quota;
 pub enum Begin {
     /// At the start. Kept uploads to the same path that nobody is writing to are thrown away.
     Start,
-    /// After so many bytes: of a kept upload, else of the file that is there. With none, as `Start`.
+    /// After so many bytes of what is there: a kept upload or a file. With none, as `Start`. Where both are,
+    /// the offset must be that of the upload, not also the file's size, and the upload the newer of them.
     Offset(u64),
-    /// At the end of the file that is there, else of a kept upload; with neither, as `Start`.
+    /// At the end of the file that is there; without one, as `Start`. Not while an upload to the path is
+    /// kept.
     End,
+    /// At the end of what is there, a kept upload or a file and not both, if it is at this offset, which the
+    /// client was told.
+    EndAt(u64),
 }
 
 /// What was asked for, and when.
@@ -42,6 +52,8 @@ struct Asked {
     from: Begin,
     keep: bool,
     now: SystemTime,
+    /// The same time on the engine's clock.
+    instant: Instant,
 }
 
 /// A file that an upload may begin with.
@@ -72,17 +84,19 @@ impl Home {
     /// come, not if it is refused, and not if it began with a file's bytes, since that is still there to
     /// begin with. Without, kept uploads are left alone.
     ///
-    /// Whoever wrote to a kept upload until now does so no more. Bytes beyond an offset are cut off.
+    /// A connection that wrote to a kept upload until now does so no more, if nothing has come from it for
+    /// [`TAKEN_OVER_TIME`]. Bytes beyond an offset are cut off.
     ///
     /// One that begins with a file's bytes is committed only if that is still what its path stands for.
     ///
     /// # Errors
     /// As [`Home::upload`]; [`Error::Offset`] with the largest offset that there is, if that is too small;
-    /// [`Error::InUse`] if somebody else goes on with the same upload at the same time; [`Error::Busy`] while
-    /// many long copies to the home are under way.
+    /// [`Error::NotResumable`]; [`Error::InUse`] if another connection sends the same upload; [`Error::Busy`]
+    /// while many long copies to the home are under way.
     pub(crate) async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         self.usage(io).await?;
-        let asked = Asked { id: UploadId::draw(io), terms, from, keep, now: io.wall() };
+        let (now, instant) = (io.wall(), io.now());
+        let asked = Asked { id: UploadId::draw(io), terms, from, keep, now, instant };
         let (home, at_hand) = (self.clone(), io.at_hand(|fs| self.begin_at_hand(fs, &asked)));
         let begun = match at_hand {
             Some(begun) => begun,
@@ -97,9 +111,9 @@ impl Home {
 
     /// The offset at which such an upload would begin at the end, as things stand.
     pub(crate) async fn end_of(&self, io: &Io, path: &Path, keep: bool) -> Result<u64> {
-        let (home, now, id) = (self.clone(), io.wall(), UploadId::draw(io));
+        let (home, now, instant, id) = (self.clone(), io.wall(), io.now(), UploadId::draw(io));
         let terms = Terms::any(path.clone(), Quota::default());
-        let asked = Asked { id, terms, from: Begin::End, keep, now };
+        let asked = Asked { id, terms, from: Begin::End, keep, now, instant };
         let found = io.offload(Work::Writes, move |fs| {
             Ok(match home.base(fs, &asked)? {
                 Base::Nothing => 0,
@@ -123,32 +137,35 @@ impl Home {
         }
     }
 
-    /// What there is to begin with.
+    /// Returns what the upload begins with.
+    ///
+    /// # Errors
+    /// [`Error::NotResumable`], [`Error::Offset`], [`Error::InUse`].
     fn base(&self, fs: &dyn Fs, asked: &Asked) -> Result<Base> {
         if asked.begins_empty() {
             return Ok(Base::Nothing);
         }
-        let source = self.source(fs, asked)?;
-        let kept = self.kept_since(fs, asked, source.as_ref())?;
-        let Begin::Offset(offset) = asked.from else {
-            return Ok(match (source, kept.first()) {
-                (Some(source), _) => {
-                    let size = source.stat.size;
-                    Base::File(source, size)
-                }
-                (None, Some(kept)) => Base::Kept(kept.id, kept.offset),
-                (None, None) => Base::Nothing,
-            });
+        let kept = if asked.keep { self.kept_at(fs, &asked.terms.to, asked.now)? } else { Vec::new() };
+        let (source, kept) = match (self.source(fs, asked)?, kept.as_slice()) {
+            (source, []) => (source, None),
+            (None, [kept]) if asked.from == Begin::End => {
+                return Err(Error::NotResumable(NotResumable::Unannounced(kept.offset)));
+            }
+            (None, [kept]) => (None, Some(kept.clone())),
+            (Some(source), [kept]) if asked.means(kept, &source) => (None, Some(kept.clone())),
+            (Some(source), [kept]) => return Err(both(kept, &source)),
+            _ => return Err(Error::NotResumable(NotResumable::SeveralUploads)),
         };
-        if let Some(kept) = kept.iter().find(|kept| kept.offset >= offset) {
-            return Ok(Base::Kept(kept.id, offset));
-        }
-        let most = kept.iter().map(|kept| kept.offset).max().unwrap_or(0);
-        match source {
-            Some(source) if source.stat.size >= offset => Ok(Base::File(source, offset)),
-            Some(source) => Err(Error::Offset(most.max(source.stat.size))),
-            None => Err(Error::Offset(most)),
-        }
+        let end = kept
+            .as_ref()
+            .map_or_else(|| source.as_ref().map_or(0, |source| source.stat.size), |kept| kept.offset);
+        let at = asked.offset_within(end)?;
+        Ok(match (source, kept) {
+            (_, Some(kept)) if self.is_sent(kept.id, asked.instant) => return Err(Error::InUse),
+            (_, Some(kept)) => Base::Kept(kept.id, at),
+            (Some(source), None) => Base::File(source, at),
+            (None, None) => Base::Nothing,
+        })
     }
 
     /// The file that a reader of the path finds, if it is one.
@@ -159,17 +176,6 @@ impl Home {
         };
         let stat = fs.stat(&file)?;
         Ok((stat.kind == FileKind::File).then_some(Source { file, stat }))
-    }
-
-    /// The kept uploads to the path, the newest first. Those that were begun before the file there was
-    /// changed are none: what a client was told since then is that file's.
-    fn kept_since(&self, fs: &dyn Fs, asked: &Asked, file: Option<&Source>) -> Result<Vec<KeptUpload>> {
-        if !asked.keep {
-            return Ok(Vec::new());
-        }
-        let since = SystemTime::UNIX_EPOCH + file.map_or(Duration::ZERO, |file| file.stat.changed);
-        let kept = self.kept_at(fs, &asked.terms.to, asked.now)?.into_iter();
-        Ok(kept.filter(|kept| kept.created >= since).collect())
     }
 
     fn begin_empty(&self, fs: &dyn Fs, asked: &Asked, before: Option<Stat>) -> Result<Begun> {
@@ -210,11 +216,29 @@ impl Asked {
         matches!(self.from, Begin::Start | Begin::Offset(0))
     }
 
+    /// Whether the offset says that the client means `kept` and not the file that is there: a client that was
+    /// told the file's size would resume there.
+    fn means(&self, kept: &KeptUpload, file: &Source) -> bool {
+        self.from == Begin::Offset(kept.offset) && is_resumable_over(kept, file)
+    }
+
+    /// Where the upload begins in what ends at `end`.
+    fn offset_within(&self, end: u64) -> Result<u64> {
+        match self.from {
+            Begin::Start => Ok(0),
+            Begin::End => Ok(end),
+            Begin::EndAt(told) if told != end => Err(Error::NotResumable(NotResumable::Changed(end))),
+            Begin::EndAt(told) => Ok(told),
+            Begin::Offset(offset) if offset > end => Err(Error::Offset(end)),
+            Begin::Offset(offset) => Ok(offset),
+        }
+    }
+
     /// Begins with nothing; `before` is there now.
     fn begun_with(&self, claim: Claim, state: &mut State, before: Option<Stat>) -> Begun {
         let slot = if self.keep {
             let created = later(self.now, before);
-            let about = About::new(self.terms.to.clone(), None, String::new(), created);
+            let about = About::new_by_path(self.terms.to.clone(), created);
             let by_path = about.by_path();
             Written::new(claim, &[], Stay::Unrecorded(about)).shown(state, by_path)
         } else {
@@ -222,6 +246,17 @@ impl Asked {
         };
         Begun { slot, terms: self.terms.clone(), at: 0, source: None }
     }
+}
+
+/// Whether a client can name `kept` by its offset though a file is there: the upload is to replace that very
+/// file, and their sizes differ.
+fn is_resumable_over(kept: &KeptUpload, file: &Source) -> bool {
+    kept.created >= SystemTime::UNIX_EPOCH + file.stat.changed && kept.offset != file.stat.size
+}
+
+fn both(kept: &KeptUpload, file: &Source) -> Error {
+    let upload = is_resumable_over(kept, file).then_some(kept.offset);
+    Error::NotResumable(NotResumable::FileAndUpload { file: file.stat.size, upload })
 }
 
 /// The terms, if the path still stands for the same file then.

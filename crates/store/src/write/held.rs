@@ -37,6 +37,8 @@ struct Holding {
     bytes: usize,
     /// When the first of them came; none if nothing is held.
     since: Option<Instant>,
+    /// When the last bytes were received; none before the first.
+    last: Option<Instant>,
     charge: Charge,
     quota: Quota,
     /// Where the next bytes are received into, if they stay with the system: no pipe that anything was taken
@@ -98,7 +100,7 @@ pub(super) struct Batch {
 impl Held {
     /// Nothing yet, of an upload that is looked at here or not.
     pub(super) fn new(together: Arc<HeldTogether>, is_looked_at: bool) -> Held {
-        let (pieces, small, bytes, since, pipe) = (Vec::new(), Vec::new(), 0, None, None);
+        let (pieces, small, bytes, since, last, pipe) = (Vec::new(), Vec::new(), 0, None, None, None);
         let (charge, quota) = (Charge { together, own: Arc::default(), bytes }, Quota::default());
         let (is_ahead, failed) = (false, None);
         Held(Arc::new(Mutex::new(Holding {
@@ -106,6 +108,7 @@ impl Held {
             small,
             bytes,
             since,
+            last,
             charge,
             quota,
             pipe,
@@ -172,6 +175,11 @@ impl Held {
         Batch { pieces: std::mem::take(&mut held.pieces), quota: held.quota, _charge: charge }
     }
 
+    /// When the last bytes were received; none before the first.
+    pub(super) fn received_at(&self) -> Option<Instant> {
+        self.lock().last
+    }
+
     /// How many bytes are held.
     pub(super) fn bytes(&self) -> usize {
         self.lock().bytes
@@ -223,6 +231,7 @@ impl Holding {
     fn is_due(&mut self, now: Instant, quota: Quota) -> bool {
         self.quota = quota;
         self.since.get_or_insert(now);
+        self.last = Some(now);
         let memory = self.pieces.iter().map(Piece::memory).sum::<usize>() + self.small.capacity();
         if memory < HELD_BYTES_MAX {
             return false;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::{PoisonError, Weak};
 use std::time::SystemTime;
 
-use plimsoll_io::{Fs, Io, Work};
+use plimsoll_io::{Fs, Instant, Io, Work};
 
 use super::claim::Claim;
 use super::commit::Terms;
@@ -16,6 +16,7 @@ use super::record::{About, Record, Told, expires, has_expired, read};
 use super::written::Written;
 use crate::error::{Error, Result};
 use crate::home::{Home, Upcoming};
+use crate::limits::TAKEN_OVER_TIME;
 use crate::path::Path;
 
 /// An upload to be kept.
@@ -91,14 +92,14 @@ impl Home {
         io.offload(Work::Writes, move |fs| home.look_so_far(fs, id, now)).await?
     }
 
-    /// The newest kept upload to `path` of which neither a length was announced nor a condition made, with
-    /// what has come of one that goes on; none if nothing has come of any.
+    /// The unfinished uploads that `path` identifies, the newest first, as far as anything has been received
+    /// of them.
     ///
     /// # Errors
-    /// What keeps it from being read.
-    pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Option<KeptUpload>> {
+    /// What keeps them from being read.
+    pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
         let (home, path, now) = (self.clone(), path.clone(), io.wall());
-        io.offload(Work::Writes, move |fs| Ok(home.kept_at(fs, &path, now)?.into_iter().next())).await?
+        io.offload(Work::Writes, move |fs| home.kept_at(fs, &path, now)).await?
     }
 
     /// The kept uploads that are found by `path`, the newest first.
@@ -156,6 +157,13 @@ impl Home {
     /// was last looked at has not been told to anybody.
     pub(super) fn take_over(&self, fs: &dyn Fs, id: UploadId) {
         self.with_file(id, |slot| slot.take().into_iter().for_each(|written| written.settle(fs)));
+    }
+
+    /// Whether a connection is sending the upload: bytes of it were received within the last
+    /// [`TAKEN_OVER_TIME`]. A silent connection may have broken without notice.
+    pub(super) fn is_sent(&self, id: UploadId, now: Instant) -> bool {
+        let last = self.with_file(id, |slot| slot.as_ref().and_then(Written::received_at));
+        last.is_some_and(|last| now < last + TAKEN_OVER_TIME)
     }
 
     /// Works on the file of an upload that somebody is writing to, when no closure of theirs does.

@@ -30,6 +30,9 @@ pub(crate) struct About {
     pub(crate) created: SystemTime,
     /// What must be true of what is there when it is complete, in the protocol's own words; empty if nothing.
     pub(crate) condition: String,
+    /// Whether its path alone identifies it, as FTP resumes. An upload that has an identifier of its own is
+    /// not resumed by path: the client that started it does not know of it.
+    pub(crate) is_by_path: bool,
 }
 
 /// An open record.
@@ -62,6 +65,8 @@ struct FirstLine {
     created_micros: u64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     condition: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    by_path: bool,
 }
 
 impl Record {
@@ -169,13 +174,17 @@ impl About {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let micros = Duration::from_micros(u64::from(since.subsec_micros()));
         let created = SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs()) + micros;
-        About { to, bytes, created, condition }
+        About { to, bytes, created, condition, is_by_path: false }
+    }
+
+    /// The same of an upload that its path alone identifies: of unknown length, without a condition.
+    pub(super) fn new_by_path(to: Path, now: SystemTime) -> About {
+        About { is_by_path: true, ..About::new(to, None, String::new(), now) }
     }
 
     /// What it is found by, if its path is enough.
     pub(crate) fn by_path(&self) -> Option<ByPath> {
-        let is_enough = self.bytes.is_none() && self.condition.is_empty();
-        is_enough.then(|| ByPath { to: self.to.clone(), created: self.created })
+        self.is_by_path.then(|| ByPath { to: self.to.clone(), created: self.created })
     }
 
     fn to_line(&self) -> Vec<u8> {
@@ -184,7 +193,8 @@ impl About {
         let created = self.created.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
         let created_micros = u64::try_from(created).unwrap_or(0);
         let path = String::from_utf8_lossy(&path).into_owned();
-        let line = FirstLine { path, bytes: self.bytes, created_micros, condition: self.condition.clone() };
+        let (bytes, condition, by_path) = (self.bytes, self.condition.clone(), self.is_by_path);
+        let line = FirstLine { path, bytes, created_micros, condition, by_path };
         // Strings and numbers into memory: there is nothing here that could fail.
         let mut line = serde_json::to_vec(&line).unwrap_or_default();
         line.push(b'\n');
@@ -197,7 +207,8 @@ impl About {
         decode_path(format!("/{}", line.path).as_bytes(), &mut path).ok()?;
         let created = SystemTime::UNIX_EPOCH.checked_add(Duration::from_micros(line.created_micros))?;
         let to = Path::parse(&path).ok()?;
-        Some(About { to, bytes: line.bytes, created, condition: line.condition })
+        let FirstLine { bytes, condition, by_path: is_by_path, .. } = line;
+        Some(About { to, bytes, created, condition, is_by_path })
     }
 }
 
@@ -225,7 +236,8 @@ mod tests {
     fn about() -> About {
         let to = Path::parse(b"a folder/\xff 100%").unwrap();
         let created = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
-        About { to, bytes: Some(10), created, condition: "If-None-Match: *".to_owned() }
+        let condition = "If-None-Match: *".to_owned();
+        About { to, bytes: Some(10), created, condition, is_by_path: false }
     }
 
     fn id() -> UploadId {
@@ -249,6 +261,15 @@ mod tests {
             let told = Told { about: about(), offset, begin, next };
             assert_eq!(parse(&text(offsets), id()), Some(told), "{offsets:?}");
         }
+    }
+
+    #[test]
+    fn a_record_without_the_field_is_not_of_an_upload_by_path() {
+        let about = About::new_by_path(Path::parse(b"a").unwrap(), SystemTime::UNIX_EPOCH);
+        let line = about.to_line();
+        assert_eq!(parse(&line, id()).unwrap().about, about);
+        let without = String::from_utf8(line).unwrap().replace(",\"by_path\":true", "");
+        assert_eq!(parse(without.as_bytes(), id()).unwrap().about.by_path(), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use plimsoll_io::{File, Fs, Pipe};
+use plimsoll_io::{File, Fs, Instant, Pipe};
 
 use super::claim::Claim;
 use super::commit::{Committed, TakeBack, Terms, Whole};
@@ -135,6 +135,11 @@ impl Written {
     pub(super) fn in_slot(self) -> (Slot, Held) {
         let held = self.held.clone();
         (Arc::new(Mutex::new(Some(self))), held)
+    }
+
+    /// When the last bytes were received; none before the first.
+    pub(super) fn received_at(&self) -> Option<Instant> {
+        self.held.received_at()
     }
 
     /// Begins with the first `bytes` of another file.

@@ -1,5 +1,7 @@
 //! Folders made, and names removed, moved and copied.
 
+use std::time::Duration;
+
 use plimsoll_io::Existing;
 use plimsoll_store::{Condition, Depth, End, Error, Quota, What};
 
@@ -236,6 +238,51 @@ fn no_move_makes_a_tree_that_no_path_reaches() {
         let deep = copy(&scene, "one", &into, Existing::Kept).await;
         assert!(matches!(deep, Err(Error::Path(_))), "{deep:?}");
         assert!(rename(&scene, "one", &format!("{}/x", chain("two", 30)), Existing::Kept).await.unwrap());
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_time_is_set_of_files_and_folders_and_not_through_links() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"text").await.unwrap();
+        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+        scene.host.disk().symlink("/data/accounts/alice/files/link", "a").unwrap();
+        let time = Duration::new(1_000_000_000, 5000);
+        let set = async |at: &str| scene.home.set_modified(&scene.io, path(at), time).await;
+        assert_eq!(set("f").await.unwrap().modified, time);
+        let calls = scene.host.disk().calls();
+        assert_eq!(set("a").await.unwrap().modified, time);
+        assert_eq!(scene.host.disk().calls(), calls + 2, "it is set, and synced");
+        for missing in ["none", "none/a", "a/b", "link"] {
+            assert!(matches!(set(missing).await, Err(Error::NotFound)), "{missing}");
+        }
+        assert!(matches!(set("").await, Err(Error::Home)));
+        assert_eq!(scene.contents("a"), Some(b"text".to_vec()));
+    });
+}
+
+#[test]
+fn only_what_is_meant_is_removed() {
+    with_home(|scene| async move {
+        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
+        put(&scene.io, &scene.home, any("f/a"), b"text").await.unwrap();
+        scene.host.disk().symlink("/data/accounts/alice/files/link", "f").unwrap();
+        let remove = async |at: &str, what| {
+            let checked = scene.home.check_removal(&scene.io, path(at), what, Condition::none()).await;
+            let removed = scene.home.remove(&scene.io, path(at), what, Condition::none()).await;
+            assert_eq!(checked.is_ok(), removed.is_ok());
+            removed.map(|removed| (removed.usage.files, removed.usage.folders))
+        };
+        assert!(matches!(remove("f", What::File).await, Err(Error::IsFolder)));
+        assert!(matches!(remove("f/a", What::EmptyFolder).await, Err(Error::NotFolder)));
+        assert!(matches!(remove("link", What::EmptyFolder).await, Err(Error::NotFolder)));
+        assert!(matches!(remove("f", What::EmptyFolder).await, Err(Error::NotEmpty)));
+        assert!(matches!(remove("", What::EmptyFolder).await, Err(Error::Home)));
+        remove("link", What::File).await.unwrap();
+        assert_eq!(remove("f/a", What::File).await.unwrap(), (1, 0));
+        assert_eq!(remove("f", What::EmptyFolder).await.unwrap(), (0, 1));
+        assert!(matches!(remove("f", What::EmptyFolder).await, Err(Error::NotFound)));
         scene.assert_counted().await;
     });
 }

@@ -253,7 +253,7 @@ async fn send_from(scene: &Scene, from: Begin, bytes: &[u8], ends: bool) -> Resu
 
 async fn pending(scene: &Scene) -> Result<Option<usize>, Error> {
     let kept = scene.home.pending_at(&scene.io, &path("a")).await?;
-    Ok(kept.map(|kept| usize::try_from(kept.offset).unwrap()))
+    Ok(kept.first().map(|kept| usize::try_from(kept.offset).unwrap()))
 }
 
 fn broken_off(scene: Scene) -> Doing {

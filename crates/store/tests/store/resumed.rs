@@ -5,8 +5,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use plimsoll_io::sim::Call;
-use plimsoll_store::limits::{COPIED_AT_ONCE_BYTES_MAX, HELD_FAST_BYTES_MAX, KEPT_FROM_BYTES};
-use plimsoll_store::{Begin, Condition, Error, NewUpload, Quota, Terms, Upload, What};
+use plimsoll_store::limits::{
+    COPIED_AT_ONCE_BYTES_MAX, HELD_FAST_BYTES_MAX, KEPT_FROM_BYTES, TAKEN_OVER_TIME,
+};
+use plimsoll_store::{Begin, Condition, Error, NewUpload, NotResumable, Quota, Terms, Upload, What};
 
 use super::{KEPT, Scene, any, path, put, send, send_slowly, with_home};
 
@@ -43,7 +45,7 @@ async fn whole(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) -> Result<u64
 }
 
 async fn pending(scene: &Scene, to: &str) -> Option<u64> {
-    scene.home.pending_at(&scene.io, &path(to)).await.unwrap().map(|kept| kept.offset)
+    scene.home.pending_at(&scene.io, &path(to)).await.unwrap().first().map(|kept| kept.offset)
 }
 
 #[test]
@@ -161,8 +163,10 @@ fn what_goes_into_a_share_is_not_kept_and_leaves_alone_what_is() {
         }
         let begun = scene.home.upload_from(&scene.io, any("a"), Begin::Offset(3), false).await;
         assert!(matches!(begun.map(drop), Err(Error::Offset(0))));
-        let begun = scene.home.upload_from(&scene.io, any("a"), Begin::End, false).await;
-        assert_eq!(begun.unwrap().begun_at(), 0);
+        for from in [Begin::End, Begin::EndAt(0)] {
+            let begun = scene.home.upload_from(&scene.io, any("a"), from, false).await;
+            assert_eq!(begun.unwrap().begun_at(), 0);
+        }
     });
 }
 
@@ -212,28 +216,63 @@ fn an_offset_beyond_what_there_is_tells_how_much_there_is() {
         broken_off(&scene, "a", Begin::Start, b"12345").await;
         assert_eq!(refused(6).await, 5);
         assert_eq!(pending(&scene, "a").await, Some(5), "it is still there");
+        scene.home.discard(&scene.io, scene.home.all_kept(&scene.io).await.unwrap()[0].id).await.unwrap();
         put(&scene.io, &scene.home, any("a"), b"1234567").await.unwrap();
         assert_eq!(refused(8).await, 7);
     });
 }
 
+fn why(refused: Result<Upload, Error>) -> NotResumable {
+    match refused.map(drop) {
+        Err(Error::NotResumable(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn the_end_of_a_file_is_appended_to_whatever_was_kept() {
+fn a_file_and_an_interrupted_upload_to_its_path_are_never_mixed() {
     with_home(|scene| async move {
         put(&scene.io, &scene.home, any("a"), b"file").await.unwrap();
-        broken_off(&scene, "a", Begin::Start, b"something else").await;
-        assert_eq!(whole(&scene, "a", Begin::End, b" and more").await.unwrap(), 4);
-        assert_eq!(scene.contents("a"), Some(b"file and more".to_vec()));
+        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
+        let both = NotResumable::FileAndUpload { file: 4, upload: Some(10) };
+        for from in [Begin::End, Begin::EndAt(4), Begin::EndAt(10), Begin::Offset(3), Begin::Offset(4)] {
+            assert_eq!(why(begin(&scene, "a", from).await), both, "{from:?}");
+        }
+        let scene = scene.started_again().await;
+        assert_eq!(why(begin(&scene, "a", Begin::Offset(11)).await), both);
+        assert_eq!(whole(&scene, "a", Begin::Offset(10), b"X").await.unwrap(), 10);
+        assert_eq!(scene.contents("a"), Some(b"0123456789X".to_vec()));
+        // The offset is the file's size, too.
+        broken_off(&scene, "a", Begin::Start, b"another one").await;
+        let both = NotResumable::FileAndUpload { file: 11, upload: None };
+        for from in [Begin::End, Begin::EndAt(11), Begin::Offset(11)] {
+            assert_eq!(why(begin(&scene, "a", from).await), both, "{from:?}");
+        }
+        // The file is newer.
+        put(&scene.io, &scene.home, any("a"), b"put").await.unwrap();
+        let both = NotResumable::FileAndUpload { file: 3, upload: None };
+        for from in [Begin::End, Begin::EndAt(3), Begin::Offset(3), Begin::Offset(2), Begin::Offset(11)] {
+            assert_eq!(why(begin(&scene, "a", from).await), both, "{from:?}");
+        }
+        assert_eq!(scene.contents("a"), Some(b"put".to_vec()));
+        whole(&scene, "a", Begin::Start, b"whole").await.unwrap();
+        assert_eq!(whole(&scene, "a", Begin::End, b" again").await.unwrap(), 5);
+        assert_eq!(scene.contents("a"), Some(b"whole again".to_vec()));
+        assert!(scene.pending().is_empty());
         scene.assert_counted().await;
     });
 }
 
 #[test]
-fn where_there_is_no_file_the_end_is_that_of_what_was_kept() {
+fn where_there_is_no_file_the_end_is_that_of_what_was_kept_for_a_client_that_was_told_so() {
     with_home(|scene| async move {
         assert_eq!(whole(&scene, "a", Begin::End, b"all").await.unwrap(), 0);
         broken_off(&scene, "b", Begin::Start, b"kept").await;
-        assert_eq!(whole(&scene, "b", Begin::End, b" and more").await.unwrap(), 4);
+        assert_eq!(why(begin(&scene, "b", Begin::End).await), NotResumable::Unannounced(4));
+        for told in [0, 3, 5] {
+            assert_eq!(why(begin(&scene, "b", Begin::EndAt(told)).await), NotResumable::Changed(4));
+        }
+        assert_eq!(whole(&scene, "b", Begin::EndAt(4), b" and more").await.unwrap(), 4);
         assert_eq!(scene.contents("b"), Some(b"kept and more".to_vec()));
         assert!(scene.pending().is_empty());
     });
@@ -287,9 +326,11 @@ fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
             let new = NewUpload { terms: any("a"), bytes, condition: condition.to_owned() };
             scene.home.keep(&scene.io, new)
         };
-        // Of known length, or with a condition: not to be gone on with by its path.
-        let others = [new(Some(9), "").await.unwrap().id, new(None, "If-None-Match: *").await.unwrap().id];
-        let deferred = new(None, "").await.unwrap().id;
+        // With an identifier of their own: not to be resumed by their path.
+        let mut others = Vec::new();
+        for (bytes, condition) in [(Some(9), ""), (None, "If-None-Match: *"), (None, "")] {
+            others.push(new(bytes, condition).await.unwrap().id);
+        }
         broken_off(&scene, "b", Begin::Start, b"another").await;
         broken_off(&scene, "a", Begin::Offset(0), b"first").await;
         let mut hanging = begin(&scene, "a", Begin::Start).await.unwrap();
@@ -301,13 +342,12 @@ fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
         for id in others {
             scene.home.kept(&scene.io, id).await.unwrap();
         }
-        assert!(matches!(scene.home.kept(&scene.io, deferred).await, Err(Error::NotFound)));
         drop((hanging, begun));
     });
 }
 
 #[test]
-fn the_newest_is_the_one_that_is_told() {
+fn of_several_unfinished_uploads_to_a_path_none_is_resumed() {
     with_home(|scene| async move {
         let mut old = begin(&scene, "a", Begin::Start).await.unwrap();
         send(&mut old, b"longer and older", 50).await.unwrap();
@@ -316,36 +356,33 @@ fn the_newest_is_the_one_that_is_told() {
         drop(old);
         scene.settle().await;
         for scene in [scene.clone(), scene.started_again().await] {
-            assert_eq!(pending(&scene, "a").await, Some(5));
+            let offsets = scene.home.pending_at(&scene.io, &path("a")).await.unwrap();
+            assert_eq!(
+                offsets.iter().map(|kept| kept.offset).collect::<Vec<_>>(),
+                [5, 16],
+                "the newest first"
+            );
+            for from in [Begin::End, Begin::EndAt(5), Begin::Offset(5), Begin::Offset(6), Begin::Offset(16)] {
+                assert_eq!(why(begin(&scene, "a", from).await), NotResumable::SeveralUploads, "{from:?}");
+            }
         }
-        // Who knows of more means the other.
-        assert_eq!(whole(&scene, "a", Begin::Offset(6), b" one").await.unwrap(), 6);
-        assert_eq!(scene.contents("a"), Some(b"longer one".to_vec()));
+        whole(&scene, "a", Begin::Start, b"whole").await.unwrap();
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
     });
 }
 
 #[test]
-fn what_was_kept_before_the_file_came_is_not_what_an_offset_means() {
-    with_home(|scene| async move {
-        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
-        put(&scene.io, &scene.home, any("a"), b"abcdef").await.unwrap();
-        assert_eq!(whole(&scene, "a", Begin::Offset(3), b"X").await.unwrap(), 3);
-        assert_eq!(scene.contents("a"), Some(b"abcX".to_vec()));
-        // And what was kept of a newer one is.
-        broken_off(&scene, "a", Begin::Start, b"0123456789").await;
-        assert_eq!(whole(&scene, "a", Begin::Offset(3), b"Y").await.unwrap(), 3);
-        assert_eq!(scene.contents("a"), Some(b"012Y".to_vec()));
-    });
-}
-
-#[test]
-fn who_comes_back_takes_over_from_the_connection_that_hangs() {
+fn an_upload_is_taken_over_from_a_connection_that_fell_silent_and_from_no_other() {
     with_home(|scene| async move {
         let sent = bytes(5, 150_000);
         let mut hanging = begin(&scene, "a", Begin::Start).await.unwrap();
         send(&mut hanging, &sent[..70_000], 7_000).await.unwrap();
         assert!(scene.pending().is_empty(), "nothing of it is written yet");
         assert_eq!(pending(&scene, "a").await, Some(70_000));
+        for from in [Begin::EndAt(70_000), Begin::Offset(70_000), Begin::Offset(10)] {
+            assert!(matches!(begin(&scene, "a", from).await.map(drop), Err(Error::InUse)), "{from:?}");
+        }
+        scene.io.sleep(TAKEN_OVER_TIME).await;
         assert_eq!(whole(&scene, "a", Begin::Offset(70_000), &sent[70_000..]).await.unwrap(), 70_000);
         let late = send_slowly(&scene.io, &mut hanging, &sent[70_000..]).await;
         assert!(matches!(late, Err(Error::InUse)), "{late:?}");
@@ -545,50 +582,5 @@ fn dropped_at_any_await_it_leaves_the_old_file_or_the_new_one_and_what_is_kept()
             let least = if from == Begin::Start { 2 } else { 3 };
             assert!(times >= least, "{from:?}: {times}");
         }
-    });
-}
-
-#[test]
-fn a_time_is_set_of_files_and_folders_and_not_through_links() {
-    with_home(|scene| async move {
-        put(&scene.io, &scene.home, any("a"), b"text").await.unwrap();
-        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
-        scene.host.disk().symlink("/data/accounts/alice/files/link", "a").unwrap();
-        let time = Duration::new(1_000_000_000, 5000);
-        let set = async |at: &str| scene.home.set_modified(&scene.io, path(at), time).await;
-        assert_eq!(set("f").await.unwrap().modified, time);
-        let calls = scene.host.disk().calls();
-        assert_eq!(set("a").await.unwrap().modified, time);
-        assert_eq!(scene.host.disk().calls(), calls + 2, "it is set, and synced");
-        for missing in ["none", "none/a", "a/b", "link"] {
-            assert!(matches!(set(missing).await, Err(Error::NotFound)), "{missing}");
-        }
-        assert!(matches!(set("").await, Err(Error::Home)));
-        assert_eq!(scene.contents("a"), Some(b"text".to_vec()));
-    });
-}
-
-#[test]
-fn only_what_is_meant_is_removed() {
-    with_home(|scene| async move {
-        scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
-        put(&scene.io, &scene.home, any("f/a"), b"text").await.unwrap();
-        scene.host.disk().symlink("/data/accounts/alice/files/link", "f").unwrap();
-        let remove = async |at: &str, what| {
-            let checked = scene.home.check_removal(&scene.io, path(at), what, Condition::none()).await;
-            let removed = scene.home.remove(&scene.io, path(at), what, Condition::none()).await;
-            assert_eq!(checked.is_ok(), removed.is_ok());
-            removed.map(|removed| (removed.usage.files, removed.usage.folders))
-        };
-        assert!(matches!(remove("f", What::File).await, Err(Error::IsFolder)));
-        assert!(matches!(remove("f/a", What::EmptyFolder).await, Err(Error::NotFolder)));
-        assert!(matches!(remove("link", What::EmptyFolder).await, Err(Error::NotFolder)));
-        assert!(matches!(remove("f", What::EmptyFolder).await, Err(Error::NotEmpty)));
-        assert!(matches!(remove("", What::EmptyFolder).await, Err(Error::Home)));
-        remove("link", What::File).await.unwrap();
-        assert_eq!(remove("f/a", What::File).await.unwrap(), (1, 0));
-        assert_eq!(remove("f", What::EmptyFolder).await.unwrap(), (0, 1));
-        assert!(matches!(remove("f", What::EmptyFolder).await, Err(Error::NotFound)));
-        scene.assert_counted().await;
     });
 }

@@ -330,7 +330,8 @@ fn an_upload_that_a_front_drops_leaves_nothing_and_one_that_is_kept_can_be_gone_
         let mut kept = left.home.upload_from(&left.io, terms(), Begin::Start, true).await.unwrap();
         kept.write(Lease::owned(noise(2, 100_000)).detach()).await.unwrap();
         kept.give_up().await;
-        let mut again = right.home.upload_from(&right.io, terms(), Begin::End, true).await.unwrap();
+        let mut again =
+            right.home.upload_from(&right.io, terms(), Begin::EndAt(100_000), true).await.unwrap();
         assert_eq!(again.begun_at(), 100_000);
         again.write(Lease::owned(noise(2, 100_001)[100_000..].to_vec()).detach()).await.unwrap();
         again.commit().await.unwrap();

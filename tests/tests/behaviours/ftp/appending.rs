@@ -41,18 +41,6 @@ async fn what_was_to_be_appended_and_broke_leaves_the_file_as_it_was(scene: Scen
     assert_eq!(client.retr("a").await, b"old,new");
 }
 
-async fn what_is_appended_goes_to_the_file_and_to_no_upload_that_was_broken_off(scene: Scene) {
-    let (_person, mut client) = alice(&scene).await;
-    client.stor("a", "old,").await;
-    let mut data = client.begin("STOR a").await;
-    data.send("broken off").await.unwrap();
-    until_moved(&scene, &mut client, 10).await;
-    data.abort();
-    client.hear().await.expect(426);
-    client.send("APPE a", "new").await.expect(226);
-    assert_eq!(client.retr("a").await, b"old,new");
-}
-
 async fn two_that_append_at_once_lose_nothing_unseen(scene: Scene) {
     let (_person, mut first) = alice(&scene).await;
     first.stor("a", "old,").await;
@@ -91,7 +79,6 @@ behaviours!(with_accounts and apart;
     what_is_appended_comes_behind_what_is_there,
     nobody_sees_a_part_of_what_is_appended,
     what_was_to_be_appended_and_broke_leaves_the_file_as_it_was,
-    what_is_appended_goes_to_the_file_and_to_no_upload_that_was_broken_off,
     two_that_append_at_once_lose_nothing_unseen,
     stou_makes_a_new_file_each_time,
 );

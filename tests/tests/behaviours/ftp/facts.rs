@@ -1,7 +1,7 @@
 //! SIZE, MDTM, MFMT, HASH, SITE, FEAT, OPTS and HELP.
 
 use plimsoll_tests::tree::noise;
-use plimsoll_tests::{Scene, behaviours};
+use plimsoll_tests::{FtpClient, Scene, behaviours};
 
 use super::{alice, with_accounts};
 
@@ -15,6 +15,20 @@ async fn size_is_a_files_in_bytes(scene: Scene) {
     for name in ["none", "folder", "/", "/shared"] {
         client.say(format!("SIZE {name}")).await.expect(550);
     }
+}
+
+/// As Python's `ftplib` asks after `nlst()`, and tnftp before its first transfer.
+async fn size_is_that_of_an_image_whatever_the_type_is(scene: Scene) {
+    let (_person, mut client) = alice(&scene).await;
+    client.stor("a", "one\ntwo\n").await;
+    let mut client = FtpClient::connect(&scene).await;
+    client.log_in("alice").await;
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "8", "no type was said");
+    for line in ["TYPE A", "TYPE I"] {
+        client.say(line).await.expect(200);
+        assert_eq!(client.say("SIZE a").await.expect(213).text(), "8", "{line}");
+    }
+    assert_eq!(client.retr("a").await.len(), 8);
 }
 
 async fn the_time_of_a_file_is_told_and_set(scene: Scene) {
@@ -128,6 +142,7 @@ async fn settings_are_taken_or_refused(scene: Scene) {
 
 behaviours!(with_accounts and apart;
     size_is_a_files_in_bytes,
+    size_is_that_of_an_image_whatever_the_type_is,
     the_time_of_a_file_is_told_and_set,
     what_is_no_time_is_not_set,
     a_digest_is_made_by_the_algorithm_that_was_chosen,

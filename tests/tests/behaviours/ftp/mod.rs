@@ -18,6 +18,7 @@ mod limits;
 mod lines;
 mod listings;
 mod log_in;
+mod mixing;
 mod permissions;
 mod quota;
 mod records;

@@ -72,6 +72,7 @@ async fn a_file_is_deleted_before_an_upload_of_it(scene: Scene) {
 async fn appe_goes_on_where_it_was(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     broken_off(&scene, &mut client, "a", b"01234").await;
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "5");
     client.send("APPE a", "56789").await.expect(226);
     assert_eq!(client.retr("a").await, b"0123456789");
     assert!(scene.pending("alice").is_empty());
@@ -99,16 +100,6 @@ async fn rest_beyond_what_has_come_tells_how_much_that_is(scene: Scene) {
     assert_eq!(client.retr("a").await, b"0123456789");
 }
 
-async fn a_file_that_came_since_is_what_is_gone_on_with(scene: Scene) {
-    let (mut person, mut client) = alice(&scene).await;
-    broken_off(&scene, &mut client, "a", b"01234").await;
-    person.put("/files/a", "abcdef").await;
-    assert_eq!(client.say("SIZE a").await.expect(213).text(), "6");
-    client.say("REST 3").await.expect(350);
-    client.send("STOR a", "xyz").await.expect(226);
-    assert_eq!(client.retr("a").await, b"abcxyz");
-}
-
 async fn it_may_be_broken_off_many_times(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let all = noise(3, 50_000);
@@ -122,6 +113,7 @@ async fn it_may_be_broken_off_many_times(scene: Scene) {
         data.abort();
         client.hear().await.expect(426);
     }
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "50000");
     client.send("APPE a", "").await.expect(226);
     assert!(client.retr("a").await == all);
 }
@@ -228,7 +220,6 @@ behaviours!(with_accounts and apart;
     appe_goes_on_where_it_was,
     rest_may_go_back_in_what_has_come,
     rest_beyond_what_has_come_tells_how_much_that_is,
-    a_file_that_came_since_is_what_is_gone_on_with,
     it_may_be_broken_off_many_times,
     a_plain_stor_begins_anew,
     a_file_can_be_gone_on_with_at_any_byte_that_it_has,

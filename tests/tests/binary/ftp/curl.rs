@@ -83,6 +83,34 @@ fn what_was_broken_off_is_gone_on_with(kind: Kind) {
     assert!(std::fs::read(&part).unwrap() == bytes);
 }
 
+/// An old file is there, an upload to replace it was interrupted, and curl is asked to resume: up it is
+/// refused, for the server cannot know which of them curl means, and down it is the old file's.
+fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
+    let served = Served::new(kind);
+    let (old, new) = (noise(3, 3_000_000), noise(4, 30_000_000));
+    let (local, url) = (served.folder("local"), served.url("/big.iso"));
+    let (old_at, new_at, part) = (local.join("old"), local.join("new"), local.join("part"));
+    std::fs::write(&old_at, &old).unwrap();
+    std::fs::write(&new_at, &new).unwrap();
+    curl(&served, &["-T", &text(&old_at), &url]).well();
+    // Interrupted before the old one's size, and behind it.
+    for rate in ["1M", "8M"] {
+        let slowly = ["--limit-rate", rate, "--max-time", "2"];
+        let broken = curl(&served, &[&slowly[..], &["-T", &text(&new_at), &url]].concat());
+        assert_eq!(broken.status.code(), Some(28), "out of time: {}", broken.stderr);
+        let resumed = curl(&served, &["--continue-at", "-", "-T", &text(&new_at), "--verbose", &url]);
+        assert!(!resumed.status.success(), "{}", resumed.stderr);
+        assert!(resumed.stderr.contains("STOR alone to send the whole file"), "{}", resumed.stderr);
+        assert!(std::fs::read(served.home().join("big.iso")).unwrap() == old);
+        std::fs::write(&part, &old[..1_000_000]).unwrap();
+        curl(&served, &["--continue-at", "-", "-o", &text(&part), &url]).well();
+        assert!(std::fs::read(&part).unwrap() == old);
+    }
+    curl(&served, &["-T", &text(&new_at), &url]).well();
+    assert!(std::fs::read(served.home().join("big.iso")).unwrap() == new);
+    assert!(super::held(&super::pending(served.folder.path())).is_empty());
+}
+
 fn commands_are_sent_beside(kind: Kind) {
     let served = Served::new(kind);
     let file = served.folder("local").join("a");
@@ -125,6 +153,7 @@ fn it_is_served_over_ipv6(kind: Kind) {
 on_each_engine!(forks:
     files_go_up_and_down_in_every_way,
     what_was_broken_off_is_gone_on_with,
+    an_old_file_and_an_upload_to_replace_it_are_not_mixed,
     commands_are_sent_beside,
     it_is_served_over_ipv6,
 );

@@ -5,8 +5,9 @@ use std::process::Command;
 use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::binary::{Kind, tool};
 use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
 
-use super::{Served, assert_same, fill, held};
+use super::{Served, assert_same, fill, held, pending};
 
 /// lftp that runs `script` as Alice.
 pub(super) fn lftp(served: &Served, port: &str, script: &str) -> Command {
@@ -37,7 +38,7 @@ fn a_folder_is_mirrored_up_and_down(kind: Kind) {
 
 fn a_file_is_got_in_segments_and_by_patterns(kind: Kind) {
     let mut served = Served::new(kind);
-    let bytes = plimsoll_tests::tree::noise(5, 4_000_000);
+    let bytes = noise(5, 4_000_000);
     served.alice.put("/files/large.bin", &bytes);
     for at in 0..5 {
         served.alice.put(&format!("/files/n{at}.txt"), b"n\n");
@@ -50,4 +51,49 @@ fn a_file_is_got_in_segments_and_by_patterns(kind: Kind) {
     assert!(std::fs::read(got.join("large.bin")).unwrap() == bytes);
 }
 
-on_each_engine!(forks: a_folder_is_mirrored_up_and_down, a_file_is_got_in_segments_and_by_patterns);
+/// An old file is there, and an upload to replace it was interrupted. Whether a client then resumes or starts
+/// over, the file is the old one or the new one.
+fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
+    let mut served = Served::new(kind);
+    let (old, new) = (noise(3, 3_000_000), noise(4, 12_000_000));
+    std::fs::write(served.folder("up").join("new"), &new).unwrap();
+    let port = served.port();
+    let put = |served: &Served, script: &str| {
+        let mut lftp = lftp(served, &port, &format!("set net:max-retries 2; {script}"));
+        tool::run(&mut lftp)
+    };
+    let resume = |served: &Served| put(served, "put -c up/new -o big.iso");
+    let ncftp = |served: &Served| {
+        let login = ["-u", "alice", "-p", PASSWORD, "-P", &port, "-V", "-z"];
+        let names = ["-C", "127.0.0.1", "up/new", "big.iso"];
+        tool::run(served.client("ncftpput").args(login).args(names))
+    };
+    // Interrupted before the old one's size, and behind it.
+    for part in [1_000_000, 6_000_000] {
+        for client in [&resume as &dyn Fn(&Served) -> _, &ncftp] {
+            served.alice.put("/files/big.iso", &old);
+            interrupt(&served, &new[..part]);
+            client(&served);
+            let there = std::fs::read(served.home().join("big.iso")).unwrap();
+            assert!(there == old || there == new, "neither, after {part} bytes");
+            put(&served, "put up/new -o big.iso").well();
+            assert!(std::fs::read(served.home().join("big.iso")).unwrap() == new);
+            assert!(held(&pending(served.folder.path())).is_empty());
+        }
+    }
+}
+
+/// Uploads a part of `big.iso`, and ends the control connection before the data connection's end.
+fn interrupt(served: &Served, part: &[u8]) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/binary/ftp/interrupt.py");
+    let (folder, at) = (served.folder("part"), "part/bytes");
+    std::fs::write(folder.join("bytes"), part).unwrap();
+    let mut python = served.client("python3");
+    tool::run(python.args([script, "127.0.0.1", &served.port(), "alice", PASSWORD, at, "big.iso"])).well();
+}
+
+on_each_engine!(forks:
+    a_folder_is_mirrored_up_and_down,
+    a_file_is_got_in_segments_and_by_patterns,
+    an_old_file_and_an_upload_to_replace_it_are_not_mixed,
+);

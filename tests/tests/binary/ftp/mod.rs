@@ -68,6 +68,10 @@ fn home(folder: &Path) -> PathBuf {
     folder.join("data/accounts/alice/files")
 }
 
+fn pending(folder: &Path) -> PathBuf {
+    folder.join("data/accounts/alice/pending")
+}
+
 /// Files of many kinds.
 fn fill(folder: &Path) {
     for deep in ["", "inner", "inner/two words", "grüße", "-dashed"] {

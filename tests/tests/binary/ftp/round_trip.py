@@ -37,6 +37,9 @@ def go_through(ftp):
     assert fetched(ftp, "grüße & 日本.bin", 1_000_000) == noise[1_000_000:]
     assert ftp.size("grüße & 日本.bin") == len(noise)
     ftp.storlines("STOR text", io.BytesIO(b"a\nb\n"))
+    # After a listing, which is text: ftplib says TYPE A for it.
+    ftp.nlst()
+    assert ftp.size("text") == 4
     lines = []
     ftp.retrlines("RETR text", lines.append)
     assert lines == ["a", "b"], lines

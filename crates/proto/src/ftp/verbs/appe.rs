@@ -1,21 +1,23 @@
-//! APPE: "If the file specified in the pathname exists at the server site, then the data shall be appended
-//! to that file; otherwise the file specified in the pathname shall be created at the server site" (RFC
-//! 959, section 4.1.3). Where an upload of that path was broken off, it goes on with that.
+//! APPE: "If the file specified in the pathname exists at the server site, then the data shall be appended to
+//! that file; otherwise the file specified in the pathname shall be created at the server site" (RFC 959,
+//! section 4.1.3). After SIZE, it appends to what had that size: the file, or, where no file is, the upload
+//! of that path that was interrupted.
 //!
-//! What must hold: what SIZE tells is where it goes on; after REST "it MUST act identically to STOR" (RFC
-//! 3659, section 5.3).
+//! What must hold: it appends to nothing of another size than SIZE reported in this session; after REST "it
+//! MUST act identically to STOR" (RFC 3659, section 5.3).
 
 use plimsoll_store::Begin;
 
-use super::stor::{place_of, upload};
+use super::stor::{place_of, resumed, upload};
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
 
 pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    let begin = match c.state.take_rest() {
-        0 => Begin::End,
-        offset => Begin::Offset(offset),
+    let (offset, place) = (c.state.take_rest(), place_of(c, path)?);
+    let begin = match c.state.size_of(&place) {
+        _ if offset > 0 => resumed(c, &place, offset),
+        Some(size) => Begin::EndAt(size),
+        None => Begin::End,
     };
-    let place = place_of(c, path)?;
     upload(c, &place, begin, Answer::new(150, "Send what comes behind what is there.")).await
 }

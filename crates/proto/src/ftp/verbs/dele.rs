@@ -1,8 +1,8 @@
 //! DELE: "This command causes the file specified in the pathname to be deleted at the server site" (RFC
 //! 959, section 4.1.3).
 //!
-//! A folder is not deleted by it, nor what is in one. Where there is no file, it ends the upload of it that
-//! was broken off.
+//! A folder is not deleted by it, nor what is in one. Where there is no file, it discards the uploads of it
+//! that were interrupted.
 
 use plimsoll_operations::Error;
 use plimsoll_store::Error as StoreError;
@@ -13,12 +13,13 @@ use crate::ftp::conversation::Conversation;
 
 pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     let place = place_of(c, path)?;
+    c.state.sized = None;
     let (operations, caller) = c.caller().await?;
     match operations.remove_file(&caller, &place).await {
         Ok(_) => Ok(Answer::new(250, "The file is deleted.")),
         // What SIZE tells of can be deleted: it takes room, and else there would be no way to end it by FTP.
         Err(Error::Store(StoreError::NotFound)) if operations.discard_pending(&caller, &place).await? => {
-            Ok(Answer::new(250, "The upload that was broken off is thrown away."))
+            Ok(Answer::new(250, "What came of it, and was interrupted, is discarded."))
         }
         Err(error) => Err(error.into()),
     }

@@ -30,6 +30,7 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
             Existing::Replaced
         }
     };
+    c.state.sized = None;
     let (operations, caller) = c.caller().await?;
     operations.rename(&caller, &from, &to, existing).await?;
     Ok(RENAMED)

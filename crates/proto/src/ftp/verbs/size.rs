@@ -3,11 +3,12 @@
 //! connection should that file be transmitted. This value will change depending on the current STRUcture,
 //! MODE, and TYPE" (RFC 3659, section 4).
 //!
-//! For TYPE A it is refused: the stored size would tell a client that its text has come
-//! whole too early or never, and the exact one, which takes reading the file, would mislead those who never
-//! said a type and go on to download with TYPE I.
+//! The answer is the size that TYPE I transfers, whatever the type is, as vsftpd and pure-ftpd answer:
+//! clients ask before they say TYPE I, and after a listing, for which they said TYPE A. The size of a text on
+//! its way would take reading the file. No transfer of a text is resumed by it: REST and APPE refuse that.
 //!
-//! Where there is no file but an upload that was broken off, its size is where to go on with it.
+//! Where no file is, but one upload of it that was interrupted, its size is where that resumes. What must
+//! hold: the answer is what RETR would send, wherever RETR would send anything.
 
 use plimsoll_io::FileKind;
 use plimsoll_operations::Error;
@@ -18,26 +19,25 @@ use crate::ftp::conversation::Conversation;
 use crate::ftp::place::Spot;
 
 pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    if !c.state.is_image {
-        return Err(Answer::new(550, "The size of a file as text is not known: say TYPE I first."));
-    }
+    c.state.sized = None;
     let spot = c.state.spot(path)?;
     let readable = c.look(&spot).await?;
-    match c.stat(readable).await {
-        Ok(stat) if stat.kind == FileKind::File => Ok(Answer::made(213, stat.size.to_string())),
-        Ok(_) => Err(Answer::new(550, "That is a folder, not a file.")),
-        Err(error @ Error::Store(StoreError::NotFound)) => pending(c, spot, error.into()).await,
-        Err(error) => Err(error.into()),
+    let size = match c.stat(readable).await {
+        Ok(stat) if stat.kind == FileKind::File => stat.size,
+        Ok(_) => return Err(Answer::new(550, "That is a folder, not a file.")),
+        Err(error @ Error::Store(StoreError::NotFound)) => pending(c, &spot, error.into()).await?,
+        Err(error) => return Err(error.into()),
+    };
+    if let Spot::Place(place) = spot {
+        c.state.sized = Some((place, size));
     }
+    Ok(Answer::made(213, size.to_string()))
 }
 
-/// The size of an upload that was broken off; else what was said of the file.
-async fn pending(c: &mut Conversation<'_>, spot: Spot, said: Answer) -> Obeyed {
-    let Spot::Place(place) = spot else { return Err(said) };
+/// The size of an upload that was interrupted; without one, `missing`, which is what was found of the file.
+async fn pending(c: &mut Conversation<'_>, spot: &Spot, missing: Answer) -> Result<u64, Answer> {
+    let Spot::Place(place) = spot else { return Err(missing) };
     let (operations, caller) = c.caller().await?;
-    // Who may not upload has none.
-    match operations.pending_size(&caller, &place).await {
-        Ok(Some(bytes)) => Ok(Answer::made(213, bytes.to_string())),
-        Ok(None) | Err(_) => Err(said),
-    }
+    // An account that may not upload has none.
+    operations.pending_size(&caller, place).await.ok().flatten().ok_or(missing)
 }

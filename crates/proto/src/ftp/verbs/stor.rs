@@ -2,7 +2,7 @@
 //! store the data as a file at the server site" (RFC 959, section 4.1.3).
 //!
 //! What comes is nobody's to see until it is whole; then it takes the place of what was there, at once.
-//! What is broken off is kept for its owner to go on with, by REST and STOR or by APPE.
+//! What was received of an interrupted upload is kept for its owner to resume, by REST and STOR or by APPE.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -17,12 +17,15 @@ use crate::ftp::place::Spot;
 use crate::ftp::transfer::{Stopped, listen_during};
 
 pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    let begin = match c.state.take_rest() {
-        0 => Begin::Start,
-        offset => Begin::Offset(offset),
-    };
-    let place = place_of(c, path)?;
+    let (offset, place) = (c.state.take_rest(), place_of(c, path)?);
+    let begin = if offset > 0 { resumed(c, &place, offset) } else { Begin::Start };
     upload(c, &place, begin, Answer::new(150, "Send it.")).await
+}
+
+/// Where an upload begins that resumes at `offset`: a client that resumes where SIZE said means what had that
+/// size then.
+pub(super) fn resumed(c: &Conversation<'_>, place: &Place, offset: u64) -> Begin {
+    if c.state.size_of(place) == Some(offset) { Begin::EndAt(offset) } else { Begin::Offset(offset) }
 }
 
 /// Where an upload is to go.
@@ -37,6 +40,11 @@ pub(super) fn place_of(c: &Conversation<'_>, path: &[u8]) -> Result<Place, Answe
 /// Takes a file.
 pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin, ready: Answer) -> Obeyed {
     let way = c.state.take_way()?;
+    if !c.state.is_image && matches!(begin, Begin::Offset(1..) | Begin::EndAt(1..)) {
+        // A text has another size on its way: a client that skipped as many bytes of its own is not where the
+        // stored text ends.
+        return Err(Answer::new(504, "A text cannot be resumed: say TYPE I first."));
+    }
     let (operations, caller) = c.caller().await?;
     let (operations, bytes_max) = (operations.clone(), c.shared.limits().line_bytes_max);
     // The begin of a large file may have to be copied first.
@@ -46,6 +54,7 @@ pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin
         Stopped::File(error) => error.into(),
         stopped => stopped.answer(),
     })?;
+    c.state.sized = None;
     let text = (!c.state.is_image).then(FromNetwork::default);
     if text.is_some() {
         arriving.in_ascii();
