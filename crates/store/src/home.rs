@@ -22,7 +22,7 @@ use crate::path::Path;
 use crate::store::{Common, Settings};
 use crate::usage::{self, Quota, Usage};
 use crate::write::written::Written;
-use crate::write::{HeldTogether, UploadId};
+use crate::write::{HeldTogether, Recordings, UploadId};
 
 /// The files of one account. Clones are the same home.
 #[derive(Clone)]
@@ -176,6 +176,11 @@ impl Home {
     /// What the uploads to it and to other homes hold.
     pub(crate) fn held_together(&self) -> Arc<HeldTogether> {
         Arc::clone(&self.0.common.held)
+    }
+
+    /// The recordings in progress, of uploads to all homes of the store.
+    pub(crate) fn recordings(&self) -> &Recordings {
+        &self.0.common.recordings
     }
 
     /// Whether it is the same home.

@@ -35,12 +35,12 @@ pub const PIPED_FROM_BYTES: u64 = 64 * 1024;
 pub const DIGEST_CHUNK_BYTES: usize = 256 * 1024;
 /// Bytes of a file that are read for its digest before others have their turn: milliseconds, from memory.
 pub const DIGEST_TURN_BYTES: u64 = 4 * 1024 * 1024;
-/// Bytes of a kept upload that are written before they are synced and its offset is recorded, so that a
-/// client that was cut off loses no more than this.
-pub const UNSYNCED_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Bytes beyond which an upload that is kept only when it is broken off has a record before that: what is
-/// smaller costs no second file.
-pub const KEPT_FROM_BYTES: u64 = 1024 * 1024;
+/// The interval at which a resumable upload is synced and its offset recorded while bytes arrive. A killed
+/// server loses the bytes of one interval, and those that arrived during the last sync.
+pub const RECORDED_EVERY: Duration = Duration::from_secs(1);
+/// Recordings of a store that are in progress at a time: a part of the threads that wait for the disk. On a
+/// disk that cannot sync more often, uploads are recorded less often.
+pub const RECORDINGS_MAX: usize = 8;
 /// Bytes of a file that are copied among the writes, for an upload that begins with them; more is a chore.
 pub const COPIED_AT_ONCE_BYTES_MAX: u64 = 1024 * 1024;
 /// Uploads of one home that are under way or kept.
@@ -101,7 +101,8 @@ pub const FINISHED_UPLOADS_MAX: usize = 1024;
 /// How long a completed upload is remembered.
 pub const FINISHED_TIME: Duration = Duration::from_secs(1800);
 /// How long a connection that sends an upload must have been silent before another connection may resume that
-/// upload by its path. A connection that broke without notice is silent; one that still sends is another client.
+/// upload by its path. A connection that broke without notice is silent; one that still sends is another
+/// client.
 pub const TAKEN_OVER_TIME: Duration = Duration::from_secs(5);
 /// How long an upload is kept for its owner to go on with, from its last byte.
 pub const UPLOAD_KEPT_TIME: Duration = Duration::from_secs(24 * 3600);

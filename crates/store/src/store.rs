@@ -16,7 +16,7 @@ use crate::finished::Finished;
 use crate::home::Home;
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, Whose};
-use crate::write::HeldTogether;
+use crate::write::{HeldTogether, Recordings};
 
 /// The folder, in the data folder, of which each account has one.
 pub(crate) const ACCOUNTS: &[u8] = b"accounts";
@@ -61,12 +61,19 @@ pub(crate) struct Common {
     pub(crate) syncs: Syncs,
     pub(crate) finished: Finished,
     pub(crate) held: Arc<HeldTogether>,
+    pub(crate) recordings: Recordings,
 }
 
 impl Common {
     pub(crate) fn new(settings: Settings) -> Common {
         let syncs = Syncs::new(settings.durability);
-        Common { settings, syncs, finished: Finished::default(), held: Arc::default() }
+        Common {
+            settings,
+            syncs,
+            finished: Finished::default(),
+            held: Arc::default(),
+            recordings: Recordings::default(),
+        }
     }
 }
 

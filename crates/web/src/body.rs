@@ -3,7 +3,9 @@
 //! What must hold: memory that is held is of the size of what came, not of the blocks that it came in; what
 //! breaks off is left to the upload, which knows what to keep.
 
-use std::pin::pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
 use plimsoll_io::Lease;
 use plimsoll_operations::{Arriving, Error};
@@ -33,9 +35,19 @@ impl From<Stopped> for Refusal {
 pub(crate) async fn receive(request: &mut Request<'_>, mut arriving: Arriving) -> Result<Arriving, Stopped> {
     let mut small = Vec::new();
     loop {
-        let received = match arriving.meanwhile(pin!(request.body.recv())).await {
-            Ok(received) => received,
-            Err(error) => return Err(Stopped::Failed(arriving.fail(error))),
+        let mut next = pin!(request.body.recv());
+        let received = match now(next.as_mut()).await {
+            Some(received) => received,
+            None => {
+                // What is gathered must not wait here, where nothing is recorded, for a slow sender.
+                if !small.is_empty() {
+                    arriving = write(arriving, Lease::owned(std::mem::take(&mut small))).await?;
+                }
+                match arriving.meanwhile(next).await {
+                    Ok(received) => received,
+                    Err(error) => return Err(Stopped::Failed(arriving.fail(error))),
+                }
+            }
         };
         let more = match received {
             Ok(Some(lease)) if small.len() + lease.len() < GATHERED_BYTES => {
@@ -56,6 +68,15 @@ pub(crate) async fn receive(request: &mut Request<'_>, mut arriving: Arriving) -
             Err(error) => return Err(Stopped::Body(error)),
         }
     }
+}
+
+/// The output of `future`, if it is ready at once.
+async fn now<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 async fn write(mut arriving: Arriving, lease: Lease) -> Result<Arriving, Stopped> {

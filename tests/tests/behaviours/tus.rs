@@ -235,6 +235,25 @@ async fn what_came_before_a_connection_broke_is_kept(scene: Scene) {
     assert!(scene.pending("alice").is_empty());
 }
 
+async fn what_has_come_of_a_part_is_recorded_while_the_rest_is_waited_for(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let at = created(&mut alice, 5_000).await;
+    let mut sender = Person::again(&scene, "alice").await;
+    let fields = format!("{}{}Content-Length: 5000\r\n", part(0, ""), sender.field());
+    sender.client.push(format!("PATCH {at} HTTP/1.1\r\nHost: test\r\n{fields}\r\n"));
+    for come in [1_000, 2_000] {
+        sender.client.push([b'x'; 1_000]);
+        // Listings say what is recorded, and ask for nothing to be.
+        while alice.get("/uploads").await.json()["uploads"][0]["offset"] != come {
+            scene.io.sleep(Duration::from_millis(50)).await;
+        }
+    }
+    sender.client.push([b'x'; 3_000]);
+    assert_eq!(sender.client.answer().await.status, 204);
+    assert_eq!(alice.get("/files/a.txt").await.body, [b'x'; 5_000]);
+    assert!(scene.pending("alice").is_empty());
+}
+
 async fn who_lost_the_last_answer_is_told_that_all_is_there(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let mut bob = Person::new(&scene, "bob").await;
@@ -367,6 +386,7 @@ behaviours!(scenario and apart;
     a_part_with_a_checksum_counts_only_if_that_is_right,
     the_digest_of_the_whole_is_checked_with_the_last_part,
     what_came_before_a_connection_broke_is_kept,
+    what_has_come_of_a_part_is_recorded_while_the_rest_is_waited_for,
     who_lost_the_last_answer_is_told_that_all_is_there,
     a_few_complete_uploads_of_each_account_are_remembered,
     an_upload_is_there_for_its_owner_alone,

@@ -103,6 +103,9 @@ impl Home {
             None => io.offload(Work::Writes, move |fs| home.begin(fs, asked)).await??,
         };
         let mut upload = Upload::over(self, io, begun.terms, None, begun.at, begun.slot);
+        if keep && begun.source.is_none() {
+            upload.record_as_it_comes(self);
+        }
         if let Some(source) = begun.source {
             upload.copy_begin(self, source).await?;
         }

@@ -206,6 +206,11 @@ impl Held {
         held.failed = held.failed.take().or(done.err());
     }
 
+    /// Makes the sender's next call fail with `error`.
+    pub(super) fn fail(&self, error: Error) {
+        self.lock().failed.get_or_insert(error);
+    }
+
     /// Why the upload cannot go on, if nobody has been told.
     pub(super) fn failure(&self) -> Option<Error> {
         self.lock().failed.take()

@@ -18,6 +18,7 @@ mod held;
 mod id;
 mod kept;
 pub(crate) mod record;
+mod recording;
 mod upload;
 pub(crate) mod written;
 
@@ -28,4 +29,5 @@ pub use held::Filling;
 pub(crate) use held::HeldTogether;
 pub use id::UploadId;
 pub use kept::{KeptUpload, NewUpload};
+pub(crate) use recording::Recordings;
 pub(crate) use upload::Upload;

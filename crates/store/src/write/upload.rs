@@ -13,6 +13,7 @@ use super::commit::{Committed, TakeBack, Terms};
 use super::digest::{Algorithm, Expected};
 use super::held::{Filling, Held};
 use super::id::UploadId;
+use super::recording::RecordingSchedule;
 use super::written::{Offset, Stay, Written};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
@@ -30,8 +31,9 @@ pub(crate) struct Upload {
     /// Bytes that came so far, with those that it began with.
     bytes: u64,
     held: Held,
-    /// When a wait for more is one in which what is held is written.
+    /// When a wait for more is one in which buffered bytes are written, or a recording starts.
     pause: Deadline,
+    schedule: RecordingSchedule,
     /// Whether its commit waits for the disk.
     is_synced: bool,
     slot: Slot,
@@ -105,6 +107,7 @@ impl Home {
         let (slot, about) = opened.await??;
         let mut upload = Upload::over(self, io, terms(about.to, &about.condition), about.bytes, offset, slot);
         upload.told = about.bytes.map(|_| (self.clone(), id));
+        upload.record_as_it_comes(self);
         Ok(upload)
     }
 }
@@ -128,12 +131,18 @@ impl Upload {
             bytes,
             held,
             pause,
+            schedule: RecordingSchedule::none(),
             is_synced,
             slot,
             take_back,
             told,
             settles,
         }
+    }
+
+    /// Makes the upload's offset be recorded periodically, because the upload is resumable.
+    pub(super) fn record_as_it_comes(&mut self, home: &Home) {
+        self.schedule = RecordingSchedule::of(home);
     }
 
     /// Copies the first bytes of a file, as many as it begins at, before any others come.
@@ -221,9 +230,11 @@ impl Upload {
     /// Writes what is held if it `is_due`. Else, where nobody else uploads, it is written while more comes,
     /// so that there is less to wait for at the end: by another thread, unless this one serves nobody else.
     async fn write_if(&self, is_due: bool) -> Result<()> {
+        self.schedule.received(self.io.now());
         if is_due {
             return self.write_held().await;
         }
+        self.schedule.record_if_due(&self.io, &self.slot);
         if self.held.goes_ahead() {
             let (slot, held) = (Arc::clone(&self.slot), self.held.clone());
             let handed = self.io.hand_off(Work::Writes, move |fs| {
@@ -250,29 +261,36 @@ impl Upload {
     /// # Errors
     /// As [`Upload::write_all`].
     pub(crate) async fn meanwhile<F: Future>(&mut self, mut next: Pin<&mut F>) -> Result<F::Output> {
-        if let Some(come) = self.soon(next.as_mut()).await {
-            return Ok(come);
+        loop {
+            if let Some(come) = self.soon(next.as_mut()).await {
+                return Ok(come);
+            }
+            self.write_held().await?;
         }
-        self.write_held().await?;
-        Ok(next.await)
     }
 
-    /// Waits for what comes next; for no more than a moment while something is held that is to be written
-    /// then.
+    /// Waits for `next`, but returns none after a moment if buffered bytes are to be written then, or when a
+    /// recording is due.
     pub(crate) async fn soon<F: Future>(&self, next: Pin<&mut F>) -> Option<F::Output> {
-        if self.held.bytes() < GATHERED_BYTES {
+        let is_much = self.held.bytes() >= GATHERED_BYTES;
+        let recorded_in = self.schedule.due_in(self.io.now());
+        let Some(time) = recorded_in.into_iter().chain(is_much.then_some(HELD_TIME)).min() else {
             return Some(next.await);
-        }
-        self.pause.after(HELD_TIME);
+        };
+        self.pause.after(time);
         self.pause.within(next).await.ok()
     }
 
-    /// Writes what is held.
+    /// Writes buffered bytes, and starts a recording if one is due.
     ///
     /// # Errors
     /// As [`Upload::write_all`].
     pub(crate) async fn write_held(&self) -> Result<()> {
-        self.work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.write(fs)).await
+        if self.held.bytes() > 0 {
+            self.work(Work::Writes, move |fs, slot| slot.as_mut().ok_or(Error::InUse)?.write(fs)).await?;
+        }
+        self.schedule.record_if_due(&self.io, &self.slot);
+        Ok(())
     }
 
     /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is

@@ -14,10 +14,10 @@ use super::digest::{Algorithm, Digests, of_file};
 use super::held::{Held, Piece};
 use super::id::UploadId;
 use super::record::{About, Record};
+use super::recording::Recording;
 use super::upload::Slot;
 use crate::error::{Error, Result};
 use crate::home::{ByPath, Home, State};
-use crate::limits::{KEPT_FROM_BYTES, UNSYNCED_BYTES_MAX};
 
 /// The file of an upload.
 pub(crate) struct Written {
@@ -39,7 +39,7 @@ pub(crate) struct Written {
 pub(super) enum Stay {
     /// It goes.
     No,
-    /// It is kept; while it is small, no record says so.
+    /// It is kept; while it is new, no record says so.
     Unrecorded(About),
     /// It is kept, as its record says.
     Recorded(Kept),
@@ -47,9 +47,12 @@ pub(super) enum Stay {
 
 /// What there is beside the file of an upload that may be gone on with.
 pub(super) struct Kept {
-    record: Record,
+    /// Locked by a writer until its write is synced. Lock order: the upload, then this.
+    record: Arc<Mutex<Record>>,
     /// The offset that is synced and recorded.
     synced: u64,
+    /// Whether the names of the file and of the record are synced.
+    is_named: bool,
     /// Whether this part counts only once its digest was checked.
     checked: bool,
     /// Whether its path is enough to go on with it.
@@ -115,7 +118,8 @@ impl Written {
         }
         let (digests, by_path) = (Digests::new(digests), about.by_path().is_some());
         let checked = !digests.are_none();
-        let stay = Stay::Recorded(Kept { record, synced, checked, by_path });
+        let record = Arc::new(Mutex::new(record));
+        let stay = Stay::Recorded(Kept { record, synced, is_named: true, checked, by_path });
         let (file, trouble, held) =
             (Some(file), Trouble::None, Held::new(claim.home.held_together(), checked));
         let written = Written { claim, file, at: synced, prepared: None, digests, stay, trouble, held };
@@ -152,7 +156,7 @@ impl Written {
 
     /// Writes what is held.
     pub(super) fn write(&mut self, fs: &dyn Fs) -> Result<()> {
-        let written = self.write_held(fs).and_then(|()| self.record_if_due(fs));
+        let written = self.write_held(fs);
         self.note(written)
     }
 
@@ -180,15 +184,6 @@ impl Written {
         let prepared = prepared.and_then(|file| self.claim.home.sync(fs, &[&file]));
         self.prepared = prepared.is_ok().then_some(self.at);
         self.note(prepared)
-    }
-
-    fn record_if_due(&mut self, fs: &dyn Fs) -> Result<()> {
-        let is_due = match &self.stay {
-            Stay::No => false,
-            Stay::Unrecorded(_) => self.at > KEPT_FROM_BYTES,
-            Stay::Recorded(kept) => !kept.checked && self.at - kept.synced >= UNSYNCED_BYTES_MAX,
-        };
-        if is_due { self.record(fs) } else { Ok(()) }
     }
 
     /// Remembers what went wrong.
@@ -363,12 +358,74 @@ impl Written {
 
     /// Syncs and records what has come of a kept upload, whose part goes on.
     pub(super) fn record_so_far(&mut self, fs: &dyn Fs) -> Result<()> {
+        if self.is_recordable() { self.record(fs) } else { Ok(()) }
+    }
+
+    /// Whether the upload has bytes that may be recorded.
+    fn is_recordable(&self) -> bool {
         let is_worth_it = match &self.stay {
             Stay::No => false,
             Stay::Unrecorded(_) => self.at > 0,
             Stay::Recorded(kept) => !kept.checked,
         };
-        if is_worth_it && self.trouble == Trouble::None { self.record(fs) } else { Ok(()) }
+        is_worth_it && self.trouble == Trouble::None
+    }
+
+    /// Makes the sender's next call fail with `error`.
+    pub(super) fn fail(&self, error: Error) {
+        self.held.fail(error);
+    }
+
+    /// Returns what is to be synced and recorded; none if no bytes were written since the last recording.
+    pub(super) fn recording(&mut self, fs: &dyn Fs) -> Result<Option<Recording>> {
+        if !self.is_recordable() || self.synced() == self.at {
+            return Ok(None);
+        }
+        let (home, at, Some(file)) = (self.claim.home.clone(), self.at, self.file.clone()) else {
+            return Ok(None);
+        };
+        let kept = self.kept(fs)?;
+        Ok(kept.map(|kept| {
+            let (record, is_named) = (Arc::clone(&kept.record), kept.is_named);
+            Recording { home, file, is_named, at, record }
+        }))
+    }
+
+    /// The offset that is synced and recorded.
+    pub(super) fn synced(&self) -> u64 {
+        if let Stay::Recorded(kept) = &self.stay { kept.synced } else { 0 }
+    }
+
+    /// Notes that the offset `at` is recorded and the names of the files are synced, or why not.
+    pub(super) fn end_recording(&mut self, at: u64, recorded: Result<()>) {
+        match (self.note(recorded), &mut self.stay) {
+            (Ok(()), Stay::Recorded(kept)) => {
+                (kept.synced, kept.is_named) = (kept.synced.max(at), true);
+            }
+            (Err(error), _) => {
+                tracing::warn!(upload = %self.claim.id, %error, "a resumable upload could not be synced");
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the record and its state, and creates the record if it does not exist yet; none if the upload
+    /// is not resumable.
+    fn kept(&mut self, fs: &dyn Fs) -> Result<Option<&mut Kept>> {
+        if let Stay::Unrecorded(about) = &self.stay {
+            let record = match Record::create(fs, &self.claim.home, self.claim.id, about) {
+                Ok(record) => Arc::new(Mutex::new(record)),
+                Err(error) => {
+                    // A partial record would make every later attempt fail.
+                    let _ = fs.remove_file(self.claim.home.pending(), &self.claim.id.record_name());
+                    return Err(error);
+                }
+            };
+            let (synced, is_named, checked, by_path) = (0, false, false, true);
+            self.stay = Stay::Recorded(Kept { record, synced, is_named, checked, by_path });
+            self.claim.keep();
+        }
+        Ok(if let Stay::Recorded(kept) = &mut self.stay { Some(kept) } else { None })
     }
 
     /// Syncs what is written, and then says so in the record.
@@ -378,19 +435,20 @@ impl Written {
     }
 
     fn record_synced(&mut self, fs: &dyn Fs) -> Result<()> {
-        let (home, Some(file)) = (self.claim.home.clone(), &self.file) else { return Ok(()) };
-        if let Stay::Unrecorded(about) = &self.stay {
-            let record = Record::create(fs, &home, self.claim.id, about)?;
+        let (home, at, Some(file)) = (self.claim.home.clone(), self.at, self.file.clone()) else {
+            return Ok(());
+        };
+        let Some(kept) = self.kept(fs)? else { return Ok(()) };
+        if !kept.is_named {
             home.sync(fs, &[home.pending()])?;
-            self.stay = Stay::Recorded(Kept { record, synced: 0, checked: false, by_path: true });
-            self.claim.keep();
+            kept.is_named = true;
         }
-        let Stay::Recorded(kept) = &mut self.stay else { return Ok(()) };
-        if kept.synced != self.at {
-            home.sync(fs, &[file])?;
-            kept.record.write_offset(fs, self.at)?;
-            home.sync(fs, &[kept.record.file()])?;
-            kept.synced = self.at;
+        if kept.synced != at {
+            home.sync(fs, &[&file])?;
+            let mut record = kept.record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.write_offset(fs, at)?;
+            home.sync(fs, &[record.file()])?;
+            kept.synced = at;
         }
         Ok(())
     }

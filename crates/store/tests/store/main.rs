@@ -14,12 +14,14 @@ mod kept;
 mod owners;
 mod power;
 mod quotas;
+mod recorded;
 mod resumed;
 mod sweeping;
 mod syncs;
 mod uploads;
 
 use std::path::Path as Folder;
+use std::pin::pin;
 use std::time::Duration;
 
 use plimsoll_io::sim::{Faults, Host, Sim};
@@ -148,6 +150,12 @@ async fn send_slowly(io: &Io, upload: &mut Upload, bytes: &[u8]) -> Result<(), E
     send(upload, first, first.len()).await?;
     io.sleep(HELD_TIME).await;
     send(upload, rest, rest.len()).await
+}
+
+/// Receives nothing for `time`, as a connection does whose client is silent.
+async fn nothing_comes(scene: &Scene, upload: &mut Upload, time: Duration) {
+    let late = pin!(scene.io.sleep(time));
+    upload.meanwhile(late).await.unwrap();
 }
 
 async fn put(io: &Io, home: &Home, terms: Terms, bytes: &[u8]) -> Result<Committed, Error> {

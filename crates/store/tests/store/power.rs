@@ -16,14 +16,14 @@ const DRAWS: u64 = 12;
 /// More calls than any change here makes.
 const CALLS_MAX: usize = 200;
 
-type Doing = std::pin::Pin<Box<dyn Future<Output = Result<(), Error>>>>;
+pub(super) type Doing = std::pin::Pin<Box<dyn Future<Output = Result<(), Error>>>>;
 
 /// A change, what there is before it, and what there must be after it.
-struct Change {
-    before: fn(Scene) -> Doing,
-    change: fn(Scene) -> Doing,
+pub(super) struct Change {
+    pub(super) before: fn(Scene) -> Doing,
+    pub(super) change: fn(Scene) -> Doing,
     /// Given whether it was confirmed, on the machine that started again.
-    after: fn(Scene, bool) -> Doing,
+    pub(super) after: fn(Scene, bool) -> Doing,
 }
 
 /// How what was not synced fares.
@@ -31,7 +31,7 @@ fn fates() -> impl Iterator<Item = Unsynced> {
     [Unsynced::Lost, Unsynced::Kept].into_iter().chain((0..DRAWS).map(Unsynced::Drawn))
 }
 
-fn cut_everywhere(change: &Change) {
+pub(super) fn cut_everywhere(change: &Change) {
     for moment in [Moment::Before, Moment::After] {
         for fate in fates() {
             let was_cut = |call: &u64| cut(change, *call, moment, fate);
@@ -79,11 +79,11 @@ fn large(fill: u8) -> Vec<u8> {
     (0..100_000_u32).map(|index| fill ^ u8::try_from(index % 251).unwrap()).collect()
 }
 
-fn doing(doing: impl Future<Output = Result<(), Error>> + 'static) -> Doing {
+pub(super) fn doing(doing: impl Future<Output = Result<(), Error>> + 'static) -> Doing {
     Box::pin(doing)
 }
 
-fn nothing(_: Scene) -> Doing {
+pub(super) fn nothing(_: Scene) -> Doing {
     doing(async { Ok(()) })
 }
 
@@ -233,7 +233,7 @@ fn the_last_part_of_an_upload_that_is_gone_on_with() {
 const GROWN: usize = 3 << 20;
 const BROKEN_OFF: usize = 2 << 20;
 
-fn grown(fill: u8) -> Vec<u8> {
+pub(super) fn grown(fill: u8) -> Vec<u8> {
     let mut bytes = large(fill).repeat(GROWN / 100_000 + 1);
     bytes.truncate(GROWN);
     bytes
@@ -251,7 +251,7 @@ async fn send_from(scene: &Scene, from: Begin, bytes: &[u8], ends: bool) -> Resu
     if scene.host.disk().is_cut() { Err(Error::NotFound) } else { Ok(()) }
 }
 
-async fn pending(scene: &Scene) -> Result<Option<usize>, Error> {
+pub(super) async fn pending(scene: &Scene) -> Result<Option<usize>, Error> {
     let kept = scene.home.pending_at(&scene.io, &path("a")).await?;
     Ok(kept.first().map(|kept| usize::try_from(kept.offset).unwrap()))
 }
@@ -261,7 +261,7 @@ fn broken_off(scene: Scene) -> Doing {
 }
 
 /// Goes on from what there is, and ends with the whole file.
-async fn go_on_by_path(scene: &Scene) -> Result<(), Error> {
+pub(super) async fn go_on_by_path(scene: &Scene) -> Result<(), Error> {
     let offset = pending(scene).await?.unwrap_or(0);
     send_from(scene, Begin::Offset(offset as u64), &grown(2)[offset..], true).await?;
     assert!(scene.contents("a") == Some(grown(2)), "gone on from {offset}");

@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use plimsoll_io::sim::Call;
 use plimsoll_store::limits::{
-    COPIED_AT_ONCE_BYTES_MAX, HELD_FAST_BYTES_MAX, KEPT_FROM_BYTES, TAKEN_OVER_TIME,
+    COPIED_AT_ONCE_BYTES_MAX, HELD_FAST_BYTES_MAX, RECORDED_EVERY, TAKEN_OVER_TIME,
 };
 use plimsoll_store::{Begin, Condition, Error, NewUpload, NotResumable, Quota, Terms, Upload, What};
 
-use super::{KEPT, Scene, any, path, put, send, send_slowly, with_home};
+use super::{KEPT, Scene, any, nothing_comes, path, put, send, send_slowly, with_home};
 
 /// More than has no record.
 const LARGE: usize = 3 << 20;
 
-fn bytes(fill: u8, len: usize) -> Vec<u8> {
+pub(super) fn bytes(fill: u8, len: usize) -> Vec<u8> {
     (0..len).map(|index| fill ^ u8::try_from(index % 251).unwrap()).collect()
 }
 
-fn len(bytes: u64) -> usize {
+pub(super) fn len(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap()
 }
 
-async fn begin(scene: &Scene, to: &str, from: Begin) -> Result<Upload, Error> {
+pub(super) async fn begin(scene: &Scene, to: &str, from: Begin) -> Result<Upload, Error> {
     scene.home.upload_from(&scene.io, any(to), from, true).await
 }
 
@@ -36,7 +36,7 @@ async fn broken_off(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) {
 }
 
 /// A whole upload: the offset that it began at.
-async fn whole(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) -> Result<u64, Error> {
+pub(super) async fn whole(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) -> Result<u64, Error> {
     let mut upload = begin(scene, to, from).await?;
     let begun_at = upload.begun_at();
     send(&mut upload, bytes, 300_000).await?;
@@ -44,7 +44,7 @@ async fn whole(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) -> Result<u64
     Ok(begun_at)
 }
 
-async fn pending(scene: &Scene, to: &str) -> Option<u64> {
+pub(super) async fn pending(scene: &Scene, to: &str) -> Option<u64> {
     scene.home.pending_at(&scene.io, &path(to)).await.unwrap().first().map(|kept| kept.offset)
 }
 
@@ -115,22 +115,6 @@ fn of_one_of_which_nothing_came_nothing_is_left() {
             assert!(scene.pending().is_empty(), "{:?}", scene.pending());
             assert_eq!(pending(&scene, to).await, None);
         }
-    });
-}
-
-#[test]
-fn a_record_is_made_only_for_what_has_grown_and_survives_a_kill() {
-    with_home(|scene| async move {
-        let sent = bytes(3, len(KEPT_FROM_BYTES) + 1);
-        let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
-        send(&mut upload, &sent[..len(KEPT_FROM_BYTES)], 1 << 20).await.unwrap();
-        assert_eq!(scene.pending().len(), 1);
-        send_slowly(&scene.io, &mut upload, &bytes(9, 70_000)).await.unwrap();
-        assert_eq!(scene.pending().len(), 2);
-        // The server is killed: nothing is settled.
-        std::mem::forget(upload);
-        let again = scene.started_again().await;
-        assert_eq!(pending(&again, "a").await, Some(KEPT_FROM_BYTES + 70_000));
     });
 }
 
@@ -493,8 +477,10 @@ fn what_a_sync_that_failed_may_have_lost_is_not_told() {
         let failed = std::io::ErrorKind::Other;
         // The first: of the names. Nothing has come to the disk for sure.
         let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
+        send(&mut upload, &bytes(1, 70_000), 70_000).await.unwrap();
         scene.host.disk().fail_next(Call::Sync, failed);
-        let sent = send(&mut upload, &bytes(1, LARGE), LARGE).await;
+        nothing_comes(&scene, &mut upload, RECORDED_EVERY * 2).await;
+        let sent = send_slowly(&scene.io, &mut upload, &bytes(1, LARGE)).await;
         assert!(matches!(sent, Err(Error::Failed(_))), "{sent:?}");
         drop(upload);
         scene.settle().await;

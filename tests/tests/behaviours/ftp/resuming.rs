@@ -212,7 +212,24 @@ async fn a_text_that_was_broken_off_is_kept_as_it_is_stored(scene: Scene) {
     assert_eq!(client.retr("a").await, b"a\nb\nc\n");
 }
 
+async fn what_has_come_is_recorded_though_the_upload_goes_on(scene: Scene) {
+    let (mut person, mut client) = alice(&scene).await;
+    let mut data = client.begin("STOR a").await;
+    for bytes in [1_000, 2_000] {
+        data.send([b'x'; 1_000]).await.unwrap();
+        // Listings say what is recorded, and ask for nothing to be.
+        while person.get("/uploads").await.json()["uploads"][0]["offset"] != bytes {
+            scene.io.sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+    data.finish().await.unwrap();
+    client.hear().await.expect(226);
+    assert_eq!(client.say("SIZE a").await.expect(213).text(), "2000");
+    assert!(scene.pending("alice").is_empty());
+}
+
 behaviours!(with_accounts and apart;
+    what_has_come_is_recorded_though_the_upload_goes_on,
     size_tells_where_to_go_on,
     what_came_of_a_large_one_is_all_there_to_go_on_with,
     what_size_tells_of_can_be_thrown_away,
