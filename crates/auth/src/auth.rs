@@ -6,6 +6,7 @@
 
 mod beside;
 mod operator;
+mod validity;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,6 +33,8 @@ use crate::settings::{Attempts, Settings, SignUp};
 use crate::shares::{Grant, NewShare, Share};
 use crate::table::Key;
 use crate::time::{self, Millis, millis};
+
+pub use validity::GrantBasis;
 
 /// One per process; clones are the same one.
 #[derive(Clone)]
@@ -370,8 +373,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NotFound`] if there are none, also if there is no such owner.
     pub async fn granted(&self, io: &Io, who: &Identity, owner: &str, path: &[u8]) -> Result<Grant, Error> {
-        let (owner, path) = (owner.to_owned(), path.to_vec());
-        self.ask(io, Question::Granted { account: who.account.id, owner, path }).await
+        Ok(self.granted_with_basis(io, who, owner, path).await?.0)
     }
 
     /// Ends the shares of `path` and of all below it, because what they name is going away.

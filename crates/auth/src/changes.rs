@@ -25,13 +25,15 @@ pub enum Topic {
     Account(i64),
     /// A session.
     Session(SessionId),
+    /// The shares that the account of this number gives.
+    Shares(i64),
 }
 
 impl Topic {
     fn place(self) -> usize {
         let number = match self {
             Topic::Everything => 0,
-            Topic::Account(id) => id.unsigned_abs(),
+            Topic::Account(id) | Topic::Shares(id) => id.unsigned_abs(),
             Topic::Session(SessionId(hash)) => {
                 u64::from(u32::from_le_bytes([hash[4], hash[5], hash[6], hash[7]]))
             }
@@ -46,6 +48,7 @@ pub(crate) struct Changes {
     everything: AtomicU64,
     accounts: Box<[AtomicU64]>,
     sessions: Box<[AtomicU64]>,
+    shares: Box<[AtomicU64]>,
     journal: Journal,
 }
 
@@ -57,6 +60,7 @@ impl Changes {
             everything: AtomicU64::new(0),
             accounts: places(),
             sessions: places(),
+            shares: places(),
             journal: Journal::new(),
         }
     }
@@ -92,6 +96,7 @@ impl Changes {
             Topic::Everything => &self.everything,
             Topic::Account(_) => &self.accounts[topic.place()],
             Topic::Session(_) => &self.sessions[topic.place()],
+            Topic::Shares(_) => &self.shares[topic.place()],
         }
     }
 }
@@ -109,6 +114,9 @@ mod tests {
         assert!(changes.is_current(Topic::Account(7), changes.stamp()));
         assert!(changes.is_current(Topic::Account(8), before));
         assert!(changes.is_current(Topic::Session(SessionId([7; 32])), before));
+        assert!(changes.is_current(Topic::Shares(7), before));
+        changes.note(Topic::Shares(7));
+        assert!(!changes.is_current(Topic::Shares(7), before));
     }
 
     #[test]

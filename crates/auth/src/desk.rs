@@ -88,7 +88,7 @@ impl Desk {
         let ends = question.ends_something();
         let answer = self.auth.answer(io, question).await;
         // Also who hears that it has ended already: perhaps by somebody who still waits for the fronts.
-        if ends && matches!(answer, Ok(_) | Err(Error::NoSession)) {
+        if ends && matches!(answer, Ok(_) | Err(Error::NoSession | Error::NotFound)) {
             self.heard_by_all(io, self.auth.journal().last()).await;
         }
         answer
@@ -166,7 +166,7 @@ impl Question {
     /// Whether it ends what a front may remember: then it is confirmed when no front does.
     fn ends_something(&self) -> bool {
         match self {
-            Question::LogOut(_) | Question::ChangePassword { .. } => true,
+            Question::LogOut(_) | Question::ChangePassword { .. } | Question::Unshare { .. } => true,
             Question::Operator(order) => {
                 matches!(order, Order::SetPassword { .. } | Order::Change(..) | Order::Remove(_))
             }

@@ -43,7 +43,7 @@ mod time;
 pub use account::{Account, Change, Exported, Permissions, Quota};
 pub use asking::asking;
 pub use attempts::Source;
-pub use auth::Auth;
+pub use auth::{Auth, GrantBasis};
 pub use changes::Topic;
 pub use courier::{CHANGES, QUESTIONS, hand_on, try_out};
 #[cfg(feature = "mysql")]

@@ -111,14 +111,19 @@ impl Identity {
 
     /// As [`Identity::recall`].
     pub(crate) fn standing(&self, changes: &Changes, now: Millis, life: Duration) -> Standing {
-        let Verified { stamp, since, until } = self.verified;
-        let topics = [Some(Topic::Account(self.account.id)), self.session().map(Topic::Session)];
-        if !topics.into_iter().flatten().all(|topic| changes.is_current(topic, stamp)) {
+        let Verified { since, until, .. } = self.verified;
+        if !self.is_current(changes) {
             return Standing::Nothing;
         }
         // A clock that was set back makes what is remembered come from the future: then it is asked again.
         let is_young = since <= now + millis(CLOCK_SKEW_MAX) && now < since.saturating_add(millis(life));
         if is_young && now < until { Standing::Holds } else { Standing::Held }
+    }
+
+    /// Whether nothing that would end it was noted since it was verified.
+    pub(crate) fn is_current(&self, changes: &Changes) -> bool {
+        let topics = [Some(Topic::Account(self.account.id)), self.session().map(Topic::Session)];
+        topics.into_iter().flatten().all(|topic| changes.is_current(topic, self.verified.stamp))
     }
 }
 

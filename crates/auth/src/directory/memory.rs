@@ -228,8 +228,9 @@ impl Directory for MemoryDirectory {
         Ok(self.shares.len() < before)
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
+        let before = self.shares.len();
         self.shares.retain(|share| share.owner != owner || !covers(path, &share.path));
-        Ok(())
+        Ok(self.shares.len() < before)
     }
 }

@@ -181,6 +181,6 @@ pub trait Directory: Send {
     ) -> Result<Vec<Share>, Trouble>;
     /// Ends a share of this owner's; false if there is none.
     fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble>;
-    /// Ends the shares of a path and of all below it.
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble>;
+    /// Ends the shares of a path and of all below it. Returns whether there were any.
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble>;
 }

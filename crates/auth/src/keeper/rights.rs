@@ -9,6 +9,7 @@ use plimsoll_io::Io;
 
 use super::Keeper;
 use crate::ask::Answer;
+use crate::changes::Topic;
 use crate::directory::{Given, GivenShare, Record};
 use crate::error::Error;
 use crate::limits::{SHARE_PARTS_MAX, SHARES_PER_ACCOUNT_MAX};
@@ -41,8 +42,12 @@ impl Keeper {
         }
         let (id, permission) = (draw_id(io), new.permission);
         let given = GivenShare { id, owner, with, path, permission, created, expires };
-        let kept =
-            self.directory(io, move |directory, _| directory.add_share(&given, SHARES_PER_ACCOUNT_MAX));
+        let kept = self.directory(io, move |directory, changes| {
+            let kept = directory.add_share(&given, SHARES_PER_ACCOUNT_MAX);
+            // It may replace a share that let do more.
+            changes.note(Topic::Shares(owner));
+            kept
+        });
         let Some(share) = kept.await? else {
             return bad_share(
                 "This account gives as many shares as it may. End one that is no longer needed.",
@@ -58,8 +63,12 @@ impl Keeper {
     }
 
     pub(super) async fn unshare(&self, io: &Io, owner: i64, id: String) -> Result<Answer, Error> {
-        let ended = self.directory(io, move |directory, _| directory.end_share(owner, &id)).await?;
-        if ended { Ok(Answer::Done(())) } else { Err(Error::NotFound) }
+        let ended = self.directory(io, move |directory, changes| {
+            let ended = directory.end_share(owner, &id);
+            changes.note(Topic::Shares(owner));
+            ended
+        });
+        if ended.await? { Ok(Answer::Done(())) } else { Err(Error::NotFound) }
     }
 
     pub(super) async fn shares_by(&self, io: &Io, account: i64) -> Result<Answer, Error> {
@@ -91,6 +100,15 @@ impl Keeper {
 
     pub(super) async fn end_shares(&self, io: &Io, owner: i64, path: &[u8]) -> Result<Answer, Error> {
         let path = shared_path(path)?;
-        self.directory(io, move |directory, _| directory.end_shares(owner, &path)).await.map(Answer::Done)
+        let ended = self.directory(io, move |directory, changes| {
+            let ended = directory.end_shares(owner, &path);
+            // Most deleted files were never shared: fronts need not hear of those.
+            if !matches!(ended, Ok(false)) {
+                changes.note(Topic::Shares(owner));
+            }
+            ended
+        });
+        ended.await?;
+        Ok(Answer::Done(()))
     }
 }

@@ -147,7 +147,8 @@ fn paths_of_the_greatest_length_are_told_apart_by_their_last_byte_and_stand_in_o
             (around(&ending(1)), around(&ending(6)), around(b"")),
             ("6".to_owned(), "3".to_owned(), all.join(" "))
         );
-        directory.end_shares(alice.id, &ending(1)).unwrap();
+        assert!(directory.end_shares(alice.id, &ending(1)).unwrap());
+        assert!(!directory.end_shares(alice.id, &ending(1)).unwrap(), "there is no such share any more");
         assert_eq!(
             ids(&directory.shares(Given::With(bob.id), NOW).unwrap()),
             ["a", "4", "2", "1", "5", "3", "z"]

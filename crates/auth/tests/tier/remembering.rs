@@ -278,7 +278,7 @@ impl Directory for Counting {
         self.count().end_share(owner, id)
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
         self.count().end_shares(owner, path)
     }
 }

@@ -351,7 +351,7 @@ impl Directory for MysqlDirectory {
         self.change_counted(vec![format!("DELETE FROM plimsoll_shares WHERE owner = {owner} AND id = {id}")])
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
         let below = [path, b"/"].concat();
         let which = if path.is_empty() {
             String::new()
@@ -359,6 +359,6 @@ impl Directory for MysqlDirectory {
             format!("AND (path = {} OR LEFT(path, {}) = {})", literal(path), below.len(), literal(&below))
         };
         let sql = format!("DELETE FROM plimsoll_shares WHERE owner = {owner} {which}");
-        self.change_counted(vec![sql]).map(drop)
+        self.change_counted(vec![sql])
     }
 }

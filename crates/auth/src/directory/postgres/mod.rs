@@ -371,12 +371,12 @@ impl Directory for PostgresDirectory {
         Ok(self.change_counted(&[(&sql, &[number(owner), Text(id)])])?.count > 0)
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
         let below = [path, b"/"].concat();
         let which =
             "owner = $1 AND (length($2) = 0 OR path = $2 OR substring(path from 1 for length($3)) = $3)";
         let sql = counted(&format!("{} RETURNING id", end_shares_where(which)));
-        self.change_counted(&[(&sql, &[number(owner), bytes(path), bytes(&below)])]).map(drop)
+        Ok(self.change_counted(&[(&sql, &[number(owner), bytes(path), bytes(&below)])])?.count > 0)
     }
 }
 

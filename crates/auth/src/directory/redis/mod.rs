@@ -268,7 +268,7 @@ impl Directory for RedisDirectory {
         Ok(self.change_counted("end_share", &[&text(owner), id])?.is_some())
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
-        self.change_counted("end_shares", &[text(owner).as_bytes(), path]).map(drop)
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
+        Ok(self.change_counted("end_shares", &[text(owner).as_bytes(), path])?.is_some())
     }
 }

@@ -345,15 +345,15 @@ impl Directory for SqliteDirectory {
         Ok(run(&self.connection, "DELETE FROM shares WHERE owner = ?1 AND id = ?2", (owner, id))? > 0)
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<(), Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
         let below = [path, b"/"].concat();
-        run(
+        let ended = run(
             &self.connection,
             "DELETE FROM shares WHERE owner = ?1
             AND (length(?2) = 0 OR path = ?2 OR substr(path, 1, length(?3)) = ?3)",
             (owner, path, below),
-        )
-        .map(drop)
+        )?;
+        Ok(ended > 0)
     }
 }
 
