@@ -24,7 +24,7 @@ use super::to_ascii;
 use crate::error::{Error, Result};
 use crate::limits::{HELD_BYTES_MAX, STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME};
 use crate::path::Path;
-use crate::write::{Algorithm, Committed, TakeBack};
+use crate::write::{Algorithm, CommitGuard, Committed, TakeBack};
 
 /// An upload under way.
 pub(crate) struct Upload {
@@ -120,7 +120,7 @@ impl Upload {
         folder: &File,
     ) -> Result<Upload> {
         // What would be refused is refused before a byte comes; the commit asks again.
-        let asked = Upload::begin(remote, io, arrival.clone(), to.clone(), announced, 0).await?;
+        let mut asked = Upload::begin(remote, io, arrival.clone(), to.clone(), announced, 0).await?;
         asked.end(Ending::GiveUp).await?;
         let spool = Spool::new(io, folder).await?;
         let spooled = Spooled { spool, remote: Arc::clone(remote), io: io.clone(), arrival, bytes_max };
@@ -130,9 +130,9 @@ impl Upload {
     }
 
     /// Sends what was spooled on its way.
-    async fn sent_on(mut self) -> Result<Upload> {
-        let Some(Spooled { spool, remote, io, arrival, .. }) = self.spooled.take() else { return Ok(self) };
-        let mut upload = Upload::begin(&remote, &io, arrival, self.to, self.announced, 0).await?;
+    async fn send_spooled(&mut self) -> Result<()> {
+        let Some(Spooled { spool, remote, io, arrival, .. }) = self.spooled.take() else { return Ok(()) };
+        let mut upload = Upload::begin(&remote, &io, arrival, self.to.clone(), self.announced, 0).await?;
         while upload.bytes < self.bytes {
             match spool.read(upload.bytes).await? {
                 nothing if nothing.is_empty() => {
@@ -141,7 +141,9 @@ impl Upload {
                 part => upload.write_all([Lease::owned(part).detach()]).await?,
             }
         }
-        Ok(upload)
+        upload.take_back = self.take_back.take();
+        *self = upload;
+        Ok(())
     }
 
     /// Lets the request go on until the pipe is as wanted.
@@ -205,29 +207,41 @@ impl Upload {
         self.until(Pipe::is_empty).await
     }
 
-    pub(crate) async fn commit_whole(self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
+    /// Runs the guard right before it sends the request to commit.
+    pub(crate) async fn try_commit(
+        &mut self,
+        digests: Vec<(Algorithm, Vec<u8>)>,
+        guard: Option<CommitGuard>,
+    ) -> Result<Option<Committed>> {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
-        let upload = self.sent_on().await?;
-        if upload.take_back.as_ref().is_some_and(TakeBack::is_taken) {
-            upload.give_up().await;
+        self.send_spooled().await?;
+        if self.take_back.as_ref().is_some_and(TakeBack::is_taken) {
+            self.end_by_giving_up().await;
             return Err(Error::TakenBack);
         }
-        match upload.end(Ending::Commit(digests)).await? {
-            Ended::Committed(committed) => Ok(committed),
+        if !guard.as_ref().is_none_or(CommitGuard::holds) {
+            return Ok(None);
+        }
+        match self.end(Ending::Commit(digests)).await? {
+            Ended::Committed(committed) => Ok(Some(committed)),
             _ => Err(Error::Away),
         }
     }
 
-    pub(crate) async fn pause(self) -> Result<u64> {
+    pub(crate) async fn pause(mut self) -> Result<u64> {
         match self.end(Ending::Pause).await? {
             Ended::Paused(offset) => Ok(offset),
             _ => Err(Error::Away),
         }
     }
 
-    pub(crate) async fn give_up(self) {
+    pub(crate) async fn give_up(mut self) {
+        self.end_by_giving_up().await;
+    }
+
+    async fn end_by_giving_up(&mut self) {
         // Of what is spooled, the store knows nothing.
         if self.spooled.is_none()
             && let Err(error) = self.end(Ending::GiveUp).await
@@ -236,7 +250,7 @@ impl Upload {
         }
     }
 
-    async fn end(mut self, ending: Ending) -> Result<Ended> {
+    async fn end(&mut self, ending: Ending) -> Result<Ended> {
         self.pipe.is_over.set(true);
         self.pipe.push(Segment::Owned(frames::ending(&ending)));
         match self.sending.take() {

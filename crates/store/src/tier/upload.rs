@@ -9,7 +9,7 @@ use plimsoll_io::{Detached, Pipe};
 
 use crate::apart;
 use crate::error::Result;
-use crate::write::{self, Algorithm, Committed, Filling, TakeBack};
+use crate::write::{self, Algorithm, CommitGuard, Committed, Filling, TakeBack};
 
 /// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
 pub struct Upload(Way);
@@ -176,10 +176,25 @@ impl Upload {
     ///
     /// # Errors
     /// As [`Upload::commit`], and [`crate::Error::Digest`].
-    pub async fn commit_whole(self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
-        match self.0 {
-            Way::Here(upload) => upload.commit_whole(digests).await,
-            Way::Apart(upload) => upload.commit_whole(digests).await,
+    pub async fn commit_whole(mut self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
+        // Without a guard, nothing refuses.
+        self.try_commit(digests, None).await?.ok_or(crate::Error::Busy)
+    }
+
+    /// As [`Upload::commit_whole`], unless `guard` refuses: then `None`, and the upload can be committed
+    /// later. The guard runs right before the file gets its name. For a remote store, it runs right before
+    /// the request to commit.
+    ///
+    /// # Errors
+    /// As [`Upload::commit_whole`]; the upload cannot go on then.
+    pub async fn try_commit(
+        &mut self,
+        digests: Vec<(Algorithm, Vec<u8>)>,
+        guard: Option<CommitGuard>,
+    ) -> Result<Option<Committed>> {
+        match &mut self.0 {
+            Way::Here(upload) => upload.try_commit(digests, guard).await,
+            Way::Apart(upload) => upload.try_commit(digests, guard).await,
         }
     }
 

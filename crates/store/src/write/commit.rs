@@ -43,6 +43,22 @@ pub struct Committed {
 #[derive(Clone, Default)]
 pub struct TakeBack(Arc<AtomicBool>);
 
+/// Says, with the home locked and right before an upload gets its name, whether the right to that still
+/// holds. It must not block. Clones are the same.
+#[derive(Clone)]
+pub struct CommitGuard(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl CommitGuard {
+    /// A guard that asks `holds`.
+    pub fn new(holds: impl Fn() -> bool + Send + Sync + 'static) -> CommitGuard {
+        CommitGuard(Arc::new(holds))
+    }
+
+    pub(crate) fn holds(&self) -> bool {
+        (self.0)()
+    }
+}
+
 /// An upload whose bytes are all there.
 pub(crate) struct Whole<'a> {
     pub(crate) id: UploadId,
@@ -50,8 +66,9 @@ pub(crate) struct Whole<'a> {
     pub(crate) bytes: u64,
     /// Whether the file has been synced since its last byte.
     pub(crate) is_synced: bool,
-    /// Looked at last.
+    /// Looked at last, as is the guard.
     pub(crate) take_back: Option<&'a TakeBack>,
+    pub(crate) guard: Option<&'a CommitGuard>,
 }
 
 impl TakeBack {
@@ -74,13 +91,17 @@ impl Terms {
 }
 
 impl Home {
-    pub(crate) fn commit(&self, fs: &dyn Fs, whole: &Whole<'_>, terms: &Terms) -> Result<Committed> {
+    /// Puts an upload in its place. `None` if its guard refuses: then the file is synced, and nothing else
+    /// has changed.
+    pub(crate) fn commit(&self, fs: &dyn Fs, whole: &Whole<'_>, terms: &Terms) -> Result<Option<Committed>> {
         if !whole.is_synced {
             self.sync(fs, &[whole.file])?;
         }
-        let (folder, committed) = self.put_in_place(fs, &self.change(), whole, terms)?;
+        let Some((folder, committed)) = self.put_in_place(fs, &self.change(), whole, terms)? else {
+            return Ok(None);
+        };
         self.sync(fs, &[&folder])?;
-        Ok(committed)
+        Ok(Some(committed))
     }
 
     /// With the state locked.
@@ -90,7 +111,7 @@ impl Home {
         state: &State,
         whole: &Whole<'_>,
         terms: &Terms,
-    ) -> Result<(File, Committed)> {
+    ) -> Result<Option<(File, Committed)>> {
         let (place, before) = self.replaceable(fs, terms)?;
         let less = before.as_ref().map_or_else(Usage::default, weight);
         let more = Usage::file(whole.bytes);
@@ -99,12 +120,15 @@ impl Home {
         if whole.take_back.is_some_and(TakeBack::is_taken) {
             return Err(Error::TakenBack);
         }
+        if !whole.guard.is_none_or(CommitGuard::holds) {
+            return Ok(None);
+        }
         if before.as_ref().is_some_and(|stat| stat.kind == FileKind::File && stat.size >= FREED_LATER_BYTES) {
             fs.free_later(&folder, name);
         }
         fs.rename(self.pending(), &whole.id.data_name(), &folder, name, Existing::Replaced)?;
         self.replaces(state, less, more);
-        Ok((folder, Committed { created: before.is_none(), stat: fs.stat(whole.file)? }))
+        Ok(Some((folder, Committed { created: before.is_none(), stat: fs.stat(whole.file)? })))
     }
 
     /// Where an upload would go, and what is there now, if that may be replaced.

@@ -23,7 +23,7 @@ mod upload;
 pub(crate) mod written;
 
 pub use begin::Begin;
-pub use commit::{Committed, TakeBack, Terms};
+pub use commit::{CommitGuard, Committed, TakeBack, Terms};
 pub use digest::{Algorithm, Expected, FileDigest};
 pub use held::Filling;
 pub(crate) use held::HeldTogether;

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plimsoll_io::{Deadline, Detached, File, Fs, Io, Pipe, Work};
 
 use super::claim::Claim;
-use super::commit::{Committed, TakeBack, Terms};
+use super::commit::{CommitGuard, Committed, TakeBack, Terms};
 use super::digest::{Algorithm, Expected};
 use super::held::{Filling, Held};
 use super::id::UploadId;
 use super::recording::RecordingSchedule;
-use super::written::{Offset, Stay, Written};
+use super::written::{Offset, Outcome, Stay, Written};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
 use crate::home::Home;
@@ -310,18 +310,22 @@ impl Upload {
 
     /// Ends the upload, if the digests of all its bytes, also those of earlier times, are these: its path
     /// stands for it from now on. A kept upload for which they are not is thrown away: nothing that could
-    /// still come would mend it.
+    /// still come would mend it. `None` if the `guard` refuses: the upload can be committed later.
     ///
     /// # Errors
     /// Whatever keeps it from being so; the path stands for what it did before. [`Error::Failed`] alone
     /// leaves open which. If the future is dropped, it is done all the same.
-    pub(crate) async fn commit_whole(mut self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
+    pub(crate) async fn try_commit(
+        &mut self,
+        digests: Vec<(Algorithm, Vec<u8>)>,
+        guard: Option<CommitGuard>,
+    ) -> Result<Option<Committed>> {
         if self.announced.is_some_and(|most| self.bytes != most) {
             return Err(Error::Length);
         }
         let terms = self.terms.clone();
-        let (told, bytes, now) = (self.told.take(), self.bytes, self.io.wall());
-        let take_back = self.take_back.take();
+        let (told, bytes, now) = (self.told.clone(), self.bytes, self.io.wall());
+        let take_back = self.take_back.clone();
         let committed = self.work(Work::Writes, move |fs, slot| {
             let written = slot.take().ok_or(Error::InUse)?;
             let written = written.write_last(fs, bytes)?;
@@ -329,11 +333,18 @@ impl Upload {
                 // Whoever is to hear of it, or is being killed, may be waiting for this core.
                 fs.let_others_go();
             }
-            let committed = written.commit(fs, &terms, take_back.as_ref(), &digests)?;
-            if let Some((home, id)) = told {
-                home.note_completed(id, now, Completed { to: terms.to, bytes, whole: digests });
+            match written.commit(fs, &terms, (take_back.as_ref(), guard.as_ref()), &digests)? {
+                Outcome::Committed(committed) => {
+                    if let Some((home, id)) = told {
+                        home.note_completed(id, now, Completed { to: terms.to, bytes, whole: digests });
+                    }
+                    Ok(Some(committed))
+                }
+                Outcome::Refused(written) => {
+                    *slot = Some(*written);
+                    Ok(None)
+                }
             }
-            Ok(committed)
         });
         committed.await
     }

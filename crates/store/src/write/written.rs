@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use plimsoll_io::{File, Fs, Instant, Pipe};
 
 use super::claim::Claim;
-use super::commit::{Committed, TakeBack, Terms, Whole};
+use super::commit::{CommitGuard, Committed, TakeBack, Terms, Whole};
 use super::digest::{Algorithm, Digests, of_file};
 use super::held::{Held, Piece};
 use super::id::UploadId;
@@ -67,6 +67,13 @@ enum Trouble {
     Refused,
     /// The disk failed: what was written since the last sync may be lost, and another sync proves nothing.
     Disk,
+}
+
+/// The result of a commit.
+pub(super) enum Outcome {
+    Committed(Committed),
+    /// The guard refused: the upload is as it was.
+    Refused(Box<Written>),
 }
 
 /// Where a kept upload is to go on.
@@ -220,23 +227,29 @@ impl Written {
         }
     }
 
-    /// Puts it in its place, if the digests of the whole are these.
+    /// Puts it in its place, if the digests of the whole are these, and unless it is taken back or its guard
+    /// refuses. After an error, it is settled.
     pub(super) fn commit(
         mut self,
         fs: &dyn Fs,
         terms: &Terms,
-        take_back: Option<&TakeBack>,
+        (take_back, guard): (Option<&TakeBack>, Option<&CommitGuard>),
         whole: &[(Algorithm, Vec<u8>)],
-    ) -> Result<Committed> {
+    ) -> Result<Outcome> {
         if let Err(error) = self.take_digests().check() {
             return Err(self.settle_after(fs, error));
         }
         self.is_checked();
-        match self.file(fs).and_then(|file| self.commit_checked(fs, &file, terms, take_back, whole)) {
-            Ok(committed) => {
+        match self.file(fs).and_then(|file| self.commit_checked(fs, &file, terms, (take_back, guard), whole))
+        {
+            Ok(Some(committed)) => {
                 self.claim.forget();
                 self.remove_record(fs);
-                Ok(committed)
+                Ok(Outcome::Committed(committed))
+            }
+            Ok(None) => {
+                self.prepared = Some(self.at);
+                Ok(Outcome::Refused(Box::new(self)))
             }
             Err(error) if matches!(error, Error::Digest) => {
                 self.remove(fs);
@@ -251,16 +264,16 @@ impl Written {
         fs: &dyn Fs,
         file: &File,
         terms: &Terms,
-        take_back: Option<&TakeBack>,
+        (take_back, guard): (Option<&TakeBack>, Option<&CommitGuard>),
         whole: &[(Algorithm, Vec<u8>)],
-    ) -> Result<Committed> {
+    ) -> Result<Option<Committed>> {
         let mut digests = Digests::new(whole);
         if !digests.are_none() {
             of_file(fs, file, |bytes| digests.update(bytes))?;
         }
         digests.check()?;
         let is_synced = self.prepared == Some(self.at);
-        let whole = Whole { id: self.claim.id, file, bytes: self.at, is_synced, take_back };
+        let whole = Whole { id: self.claim.id, file, bytes: self.at, is_synced, take_back, guard };
         self.claim.home.commit(fs, &whole, terms)
     }
 
