@@ -147,6 +147,23 @@ pub fn check_name(name: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// In a name to be opened, ends the folder that later links may not lead out of. No path of a home contains
+/// it.
+pub const BOUNDARY: &[u8] = b"//";
+
+/// The folder before the [`BOUNDARY`] of a name, if there is one, and the rest.
+#[must_use]
+pub fn split_boundary(name: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    match name.windows(BOUNDARY.len()).position(|window| window == BOUNDARY) {
+        Some(at) => {
+            let rest = &name[at..];
+            let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
+            (Some(&name[..at]), &rest[slashes..])
+        }
+        None => (None, name),
+    }
+}
+
 /// Blocking operations on files. An `Fs` that must not wait answers [`io::ErrorKind::WouldBlock`], and to
 /// everything that changes something it does so always.
 ///
@@ -162,7 +179,8 @@ pub trait Fs: Send + Sync {
     fn open_root(&self, path: &Path) -> io::Result<File>;
 
     /// Opens `name` for reading, below `root` and never outside, whatever links are on the way. `name` is
-    /// relative; empty means `root` itself.
+    /// relative; empty means `root` itself. After a [`BOUNDARY`], links do not lead out of the folder before
+    /// it: in `a//b/c`, neither `b` nor `c` leads out of `a`.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] also for what lies outside.

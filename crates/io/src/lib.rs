@@ -48,7 +48,9 @@ pub use cells::Cells;
 pub use combine::{Either, Join, Select, join, select};
 pub use deadline::{Deadline, Elapsed, Within};
 pub use engine::{Engine, Handler, Job, LocalFuture, Setup, Work};
-pub use file::{Entry, Existing, File, FileKind, Fs, Handle, InMemory, Space, Stat, check_name};
+pub use file::{
+    BOUNDARY, Entry, Existing, File, FileKind, Fs, Handle, InMemory, Space, Stat, check_name, split_boundary,
+};
 pub use io::Io;
 pub use lease::{Detached, Lease, POISON, Pool, poison};
 pub use listener::{Accept, Listener};

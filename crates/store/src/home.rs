@@ -221,7 +221,7 @@ impl Home {
     /// What is known of what a reader finds at `path`.
     pub(crate) async fn look_up(&self, io: &Io, path: &Path) -> Result<Stat> {
         let (files, path) = (self.0.files.clone(), path.clone());
-        Ok(io.files(move |fs| fs.stat(&fs.open_beneath(&files, path.as_bytes())?)).await?)
+        Ok(io.files(move |fs| fs.stat(&fs.open_beneath(&files, &path.to_open())?)).await?)
     }
 
     /// What it holds.
@@ -304,7 +304,7 @@ impl Home {
     pub(crate) fn place<'a>(&self, fs: &dyn Fs, path: &'a Path) -> Result<Place<'a>> {
         // The home itself is no name in any folder.
         let (folder, name) = path.split_last().ok_or(Error::Home)?;
-        let folder = fs.open_beneath(&self.0.files, folder).map_err(no_folder)?;
+        let folder = fs.open_beneath(&self.0.files, &folder).map_err(no_folder)?;
         if fs.stat(&folder)?.kind != FileKind::Folder {
             return Err(Error::NoFolder);
         }
@@ -313,7 +313,7 @@ impl Home {
 
     /// What a reader of `path` finds there.
     pub(crate) fn seen(&self, fs: &dyn Fs, path: &Path) -> Result<Option<Stat>> {
-        match fs.open_beneath(&self.0.files, path.as_bytes()).and_then(|file| fs.stat(&file)) {
+        match fs.open_beneath(&self.0.files, &path.to_open()).and_then(|file| fs.stat(&file)) {
             Ok(stat) => Ok(Some(stat)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),

@@ -5,13 +5,18 @@
 
 use std::sync::Arc;
 
+use plimsoll_io::BOUNDARY;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{NAME_BYTES_MAX, PATH_BYTES_MAX, PATH_NAMES_MAX};
 
 /// A path in a home. The empty path is the home itself. Clones share their bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Path(Arc<[u8]>);
+pub struct Path {
+    bytes: Arc<[u8]>,
+    /// How many of the bytes name the folder that no link may lead out of; none for the home itself.
+    top: usize,
+}
 
 /// What is wrong with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -36,7 +41,7 @@ pub enum BadPath {
 impl Path {
     /// The home itself.
     pub fn root() -> Path {
-        Path(Arc::default())
+        Path { bytes: Arc::default(), top: 0 }
     }
 
     /// Reads a path; a slash at its start and one at its end may be there or not.
@@ -57,45 +62,82 @@ impl Path {
             check_name(name)?;
             names += 1;
         }
-        if names > PATH_NAMES_MAX { Err(BadPath::TooDeep) } else { Ok(Path(text.into())) }
+        if names > PATH_NAMES_MAX { Err(BadPath::TooDeep) } else { Ok(Path { bytes: text.into(), top: 0 }) }
+    }
+
+    /// The same path, resolved beneath `folder`: links on the way may lead to wherever they like in `folder`,
+    /// and not out of it. The path is `folder` or below it; else, it stays as it is.
+    #[must_use]
+    pub fn beneath(self, folder: &Path) -> Path {
+        let top = if self.is_within(folder) { folder.bytes.len() } else { self.top };
+        Path { top, ..self }
+    }
+
+    /// Whether it is the folder that no link may lead out of, and not something in it.
+    pub fn is_top(&self) -> bool {
+        self.top == self.bytes.len()
+    }
+
+    /// Whether links on the way may lead at least as far as on the way to `other`, which is the same path.
+    pub fn is_bounded_no_closer_than(&self, other: &Path) -> bool {
+        self.top <= other.top
+    }
+
+    /// The folder that links do not lead out of.
+    pub(crate) fn top(&self) -> &[u8] {
+        &self.bytes[..self.top]
     }
 
     /// Its bytes, without a slash at either end.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
+    }
+
+    /// As [`plimsoll_io::Fs::open_beneath`] takes it, below the home's folder: with a boundary where links
+    /// end.
+    pub fn to_open(&self) -> Vec<u8> {
+        self.bounded(&self.bytes)
+    }
+
+    /// The start of the path as a name to open.
+    fn bounded(&self, start: &[u8]) -> Vec<u8> {
+        if self.top == 0 || start.len() < self.top {
+            return start.to_vec();
+        }
+        [self.top(), BOUNDARY, start[self.top..].strip_prefix(b"/").unwrap_or_default()].concat()
     }
 
     /// Whether it is the home itself.
     pub fn is_root(&self) -> bool {
-        self.0.is_empty()
+        self.bytes.is_empty()
     }
 
-    /// The folder that it is in, and its last name; none for the home itself.
-    pub fn split_last(&self) -> Option<(&[u8], &[u8])> {
+    /// The folder that it is in, as a name to open, and its last name; none for the home itself.
+    pub(crate) fn split_last(&self) -> Option<(Vec<u8>, &[u8])> {
         if self.is_root() {
             return None;
         }
-        Some(match self.0.iter().rposition(|byte| *byte == b'/') {
-            Some(slash) => (&self.0[..slash], &self.0[slash + 1..]),
-            None => (&[], &self.0),
+        Some(match self.bytes.iter().rposition(|byte| *byte == b'/') {
+            Some(slash) => (self.bounded(&self.bytes[..slash]), &self.bytes[slash + 1..]),
+            None => (Vec::new(), &self.bytes),
         })
     }
 
     /// How many names it has.
     pub fn depth(&self) -> usize {
-        if self.is_root() { 0 } else { self.0.split(|byte| *byte == b'/').count() }
+        if self.is_root() { 0 } else { self.bytes.split(|byte| *byte == b'/').count() }
     }
 
     /// Whether it is `folder` or lies below it.
     pub fn is_within(&self, folder: &Path) -> bool {
         folder.is_root()
-            || self.0.strip_prefix(&*folder.0).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+            || self.bytes.strip_prefix(&*folder.bytes).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
     }
 }
 
 impl std::fmt::Display for Path {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", String::from_utf8_lossy(&self.0))
+        write!(f, "{}", String::from_utf8_lossy(&self.bytes))
     }
 }
 
@@ -165,9 +207,26 @@ mod tests {
     }
 
     #[test]
+    fn a_path_beneath_a_folder_is_opened_in_two_steps() {
+        let beneath = |text, folder| path(text).beneath(&path(folder));
+        for (text, folder, opened, parent) in [
+            ("a/b/c", "a", "a//b/c", "a//b"),
+            ("a/b", "a", "a//b", "a//"),
+            ("a/b", "a/b", "a/b//", "a"),
+            ("a/b", "", "a/b", "a"),
+            ("a/b", "x", "a/b", "a"),
+        ] {
+            let path = beneath(text, folder);
+            assert_eq!(path.to_open(), opened.as_bytes(), "{text} {folder}");
+            assert_eq!(path.split_last().unwrap().0, parent.as_bytes(), "{text} {folder}");
+            assert_eq!(path.as_bytes(), text.as_bytes());
+        }
+    }
+
+    #[test]
     fn the_last_name_is_split_off() {
-        assert_eq!(path("a/b/c").split_last(), Some((&b"a/b"[..], &b"c"[..])));
-        assert_eq!(path("c").split_last(), Some((&b""[..], &b"c"[..])));
+        assert_eq!(path("a/b/c").split_last(), Some((b"a/b".to_vec(), &b"c"[..])));
+        assert_eq!(path("c").split_last(), Some((Vec::new(), &b"c"[..])));
         assert_eq!(Path::root().split_last(), None);
     }
 }

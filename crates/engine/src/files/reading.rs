@@ -6,9 +6,10 @@
 use std::io::{self, IoSliceMut};
 use std::num::NonZeroU64;
 use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use plimsoll_io::{Entry, File, FileKind, Handle, Stat};
+use plimsoll_io::{Entry, File, FileKind, Handle, Stat, split_boundary};
 use rustix::fs::{
     Advice, AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, fadvise, fstat, openat2, statat,
 };
@@ -30,15 +31,31 @@ pub(super) fn open_beneath(
     resolve: ResolveFlags,
 ) -> io::Result<File> {
     let Some(root) = root.descriptor() else { return Err(io::ErrorKind::InvalidInput.into()) };
+    match split_boundary(name) {
+        (Some(folder), rest) if !folder.is_empty() && !rest.is_empty() => {
+            let folder = resolve_beneath(root, folder, OFlags::PATH | OFlags::CLOEXEC, resolve)?;
+            resolve_beneath(folder.as_fd(), rest, flags, resolve)
+        }
+        (Some(folder), b"") => resolve_beneath(root, folder, flags, resolve),
+        (_, rest) => resolve_beneath(root, rest, flags, resolve),
+    }
+    .map(|fd| File::new(Handle::Descriptor(fd)))
+}
+
+fn resolve_beneath(
+    root: BorrowedFd<'_>,
+    name: &[u8],
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> io::Result<OwnedFd> {
     let name = if name.is_empty() { b"." } else { name };
-    let fd = openat2(root, name, flags, Mode::empty(), resolve).map_err(|errno| match errno {
+    openat2(root, name, flags, Mode::empty(), resolve).map_err(|errno| match errno {
         // Outside the root, a loop of links, a socket, a name too long for any file: for who asks, not there.
         Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NAMETOOLONG | Errno::NODEV => {
             io::ErrorKind::NotFound.into()
         }
         other => error_of(other),
-    })?;
-    Ok(File::new(Handle::Descriptor(fd)))
+    })
 }
 
 fn stat_of(stat: &rustix::fs::Stat) -> Stat {
@@ -175,8 +192,9 @@ pub(super) fn stat_beneath(
     if found.file_type() != FileType::Symlink {
         return stat_entry(folder, found);
     }
-    let whole = [way, b"/", found.file_name().to_bytes()].concat();
-    let whole = if way.is_empty() { &whole[1..] } else { &whole[..] };
+    // A second slash would be a boundary.
+    let slash: &[u8] = if way.is_empty() || way.ends_with(b"/") { b"" } else { b"/" };
+    let whole = [way, slash, found.file_name().to_bytes()].concat();
     // Named and not opened: a pipe behind a link has a writer that would notice.
-    Ok(open_beneath(root, whole, OFlags::PATH | OFlags::CLOEXEC, BENEATH).and_then(|file| stat(&file)).ok())
+    Ok(open_beneath(root, &whole, OFlags::PATH | OFlags::CLOEXEC, BENEATH).and_then(|file| stat(&file)).ok())
 }

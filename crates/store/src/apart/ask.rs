@@ -293,15 +293,41 @@ enum SaidKind {
     Other,
 }
 
+/// A path: as its bytes; or with the folder that no link may lead out of, unless that is the home.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum SaidPath {
+    InHome(Encoded),
+    Beneath { beneath: Encoded, path: Encoded },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct Encoded(#[serde(with = "percent_encoded")] Vec<u8>);
+
 impl Serialize for Path {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        percent_encoded::serialize(self.as_bytes(), serializer)
+        let path = Encoded(self.as_bytes().to_vec());
+        let said = match self.top() {
+            b"" => SaidPath::InHome(path),
+            top => SaidPath::Beneath { beneath: Encoded(top.to_vec()), path },
+        };
+        said.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Path {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Path, D::Error> {
-        Path::parse(&percent_encoded::deserialize(deserializer)?).map_err(D::Error::custom)
+        let parse = |bytes: &Encoded| Path::parse(&bytes.0).map_err(D::Error::custom);
+        match SaidPath::deserialize(deserializer)? {
+            SaidPath::InHome(path) => parse(&path),
+            SaidPath::Beneath { beneath, path } => {
+                let (beneath, path) = (parse(&beneath)?, parse(&path)?);
+                // Without its bound, the path would mean more than it was asked for.
+                let is_bounded = !beneath.is_root() && path.is_within(&beneath);
+                is_bounded.then(|| path.beneath(&beneath)).ok_or_else(|| D::Error::custom("no path beneath"))
+            }
+        }
     }
 }
 
@@ -348,11 +374,15 @@ mod tests {
             let read: Path = serde_json::from_str(&serde_json::to_string(&path).unwrap()).unwrap();
             assert_eq!(read, path);
         }
+        let path = Path::parse(b"a b/c").unwrap().beneath(&Path::parse(b"a b").unwrap());
+        let text = serde_json::to_string(&path).unwrap();
+        assert_eq!(text, r#"{"beneath":"a%20b","path":"a%20b/c"}"#);
+        assert_eq!(serde_json::from_str::<Path>(&text).unwrap(), path);
     }
 
     #[test]
     fn what_is_no_path_is_not_read_as_one() {
-        for text in ["\"..\"", "\"a//b\"", "\"a%00b\"", "7"] {
+        for text in ["\"..\"", "\"a//b\"", "\"a%00b\"", "7", r#"{"beneath":"b","path":"a"}"#] {
             assert!(serde_json::from_str::<Path>(text).is_err(), "{text}");
         }
     }

@@ -112,7 +112,7 @@ impl Desk {
         algorithm: Algorithm,
     ) -> Result<(Seen, Vec<u8>)> {
         let Files::Here { folder, .. } = home.files() else { return Err(Error::Away) };
-        let name = path.as_bytes().to_vec();
+        let name = path.to_open();
         let opened = io.files(move |fs| {
             let file = fs.open_beneath(&folder, &name)?;
             let stat = fs.stat(&file)?;
@@ -224,7 +224,7 @@ impl Desk {
 /// Read and written where it may take its time.
 async fn list(io: &Io, home: &Home, path: &Path, most: usize) -> Vec<u8> {
     let Files::Here { folder, .. } = home.files() else { return told::<()>(Err(Error::Away)) };
-    let name = path.as_bytes().to_vec();
+    let name = path.to_open();
     let listed = io.ask(Work::Listings, move |fs| {
         let entries = fs.list(&folder, &name, most)?;
         Ok(told(Ok(entries.into_iter().map(Named).collect::<Vec<_>>())))

@@ -67,7 +67,7 @@ impl End {
         let (from, to) = (self.clone(), to.clone());
         let checked = io.offload(Work::Writes, move |fs| {
             check_apart(&from, &to)?;
-            fs.open_beneath(from.home.files(), from.path.as_bytes())?;
+            fs.open_beneath(from.home.files(), &from.path.to_open())?;
             let _state = to.home.lock();
             target(fs, &to, existing).map(drop)
         });
@@ -109,7 +109,7 @@ fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(Place<'a>
 
 /// What a copy would count for.
 fn weigh(fs: &dyn Fs, from: &End, depth: Depth) -> Result<Usage> {
-    let source = fs.open_beneath(from.home.files(), from.path.as_bytes())?;
+    let source = fs.open_beneath(from.home.files(), &from.path.to_open())?;
     let stat = fs.stat(&source)?;
     match (stat.kind, depth) {
         (FileKind::File, _) => Ok(Usage::file(stat.size)),
@@ -135,7 +135,7 @@ fn less_of(replaced: Option<&Stat>) -> Usage {
 
 /// Makes the copy in the target home's `pending`, synced.
 fn make(fs: &dyn Fs, from: &End, home: &Home, depth: Depth, id: UploadId) -> Result<Made> {
-    let source = fs.open_beneath(from.home.files(), from.path.as_bytes())?;
+    let source = fs.open_beneath(from.home.files(), &from.path.to_open())?;
     if fs.stat(&source)?.kind == FileKind::File {
         let name = id.data_name();
         let bytes = copy_file(fs, home, &source, home.pending(), &name)?;

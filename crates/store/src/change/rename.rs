@@ -185,7 +185,7 @@ pub(super) fn check_depth(fs: &dyn Fs, from: &End, to: &End) -> Result<()> {
         // What has paths now has no longer ones then.
         return Ok(());
     }
-    let mut ahead = vec![(from.home.files().clone(), from.path.as_bytes().to_vec(), to.path.depth())];
+    let mut ahead = vec![(from.home.files().clone(), from.path.to_open(), to.path.depth())];
     while let Some((parent, name, depth)) = ahead.pop() {
         if depth > PATH_NAMES_MAX {
             return Err(BadPath::TooDeep.into());

@@ -173,7 +173,7 @@ impl Home {
 
     /// The file that a reader of the path finds, if it is one.
     fn source(&self, fs: &dyn Fs, asked: &Asked) -> Result<Option<Source>> {
-        let file = match fs.open_beneath(self.files(), asked.terms.to.as_bytes()) {
+        let file = match fs.open_beneath(self.files(), &asked.terms.to.to_open()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };

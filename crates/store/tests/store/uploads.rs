@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_io::sim::Call;
 use plimsoll_store::limits::{AHEAD_BYTES, HELD_BYTES_MAX, HELD_FAST_BYTES_MAX, HELD_TIME};
-use plimsoll_store::{Algorithm, Condition, Error, Expected, Quota, Terms};
+use plimsoll_store::{Algorithm, CommitGuard, Condition, Error, Expected, Quota, Terms};
 use sha2::Digest as _;
 
 use super::{any, path, put, send, send_slowly, with_home};
@@ -263,6 +263,24 @@ fn a_sync_that_fails_is_never_confirmed() {
         assert!(matches!(failed, Err(Error::Failed(_))), "{failed:?}");
         scene.settle().await;
         assert_eq!((scene.contents("b"), scene.pending().len()), (None, 0));
+        scene.assert_counted().await;
+    });
+}
+
+#[test]
+fn a_commit_that_its_guard_refuses_changes_nothing_and_can_be_made_again() {
+    with_home(|scene| async move {
+        put(&scene.io, &scene.home, any("a"), b"old").await.unwrap();
+        let mut upload = scene.home.upload(&scene.io, any("a"), Expected::default()).await.unwrap();
+        send(&mut upload, &bytes(LARGE), 30_000).await.unwrap();
+        let refused = upload.try_commit(Vec::new(), Some(CommitGuard::new(|| false))).await.unwrap();
+        assert!(refused.is_none());
+        assert_eq!(scene.contents("a"), Some(b"old".to_vec()));
+        let committed = upload.try_commit(Vec::new(), Some(CommitGuard::new(|| true))).await.unwrap();
+        assert!(committed.is_some_and(|committed| !committed.created));
+        assert_eq!(scene.contents("a"), Some(bytes(LARGE)));
+        drop(upload);
+        assert!(scene.pending().is_empty(), "{:?}", scene.pending());
         scene.assert_counted().await;
     });
 }

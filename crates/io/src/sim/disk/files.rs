@@ -145,14 +145,15 @@ impl State {
 impl Fs for SimDisk {
     fn open_root(&self, path: &Path) -> io::Result<File> {
         let state = self.powered()?;
-        let root = state.open(vec![ROOT], path.as_os_str().as_bytes(), Walk::Anywhere)?;
+        let root = state.open(state.tree.walk(vec![ROOT], path.as_os_str().as_bytes(), Walk::Anywhere)?)?;
         state.tree.folder(state.inode_of(&root)?)?;
         Ok(root)
     }
 
     fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
         let state = self.powered()?;
-        state.open(vec![state.inode_of(root)?], name, Walk::Beneath)
+        let way = state.walk_beneath(state.inode_of(root)?, name)?;
+        state.open(way)
     }
 
     fn stat(&self, file: &File) -> io::Result<Stat> {
@@ -163,8 +164,8 @@ impl Fs for SimDisk {
     fn list(&self, root: &File, name: &[u8], entries_max: usize) -> io::Result<Vec<Entry>> {
         let state = self.powered()?;
         let root = state.inode_of(root)?;
-        let folder = state.inode_of(&state.open(vec![root], name, Walk::Beneath)?)?;
-        let way = state.tree.walk(vec![root], name, Walk::Beneath)?;
+        let way = state.walk_beneath(root, name)?;
+        let folder = state.inode_of(&state.open(way.clone())?)?;
         let mut entries = Vec::new();
         for name in state.tree.folder(folder)?.keys() {
             let Ok(inode) = state.follow(way.clone(), name, Walk::Beneath) else { continue };

@@ -23,7 +23,7 @@ pub use power::Unsynced;
 pub(super) use view::{Place, View};
 
 use super::clock::Clock;
-use crate::file::{File, Handle};
+use crate::file::{File, Handle, split_boundary};
 use journal::{Change, Journal};
 use mishaps::Mishaps;
 use tree::{Body, Tree, Walk};
@@ -172,8 +172,19 @@ impl State {
         self.tree.walk(way, name, walk)?.pop().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn open(&self, way: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<File> {
-        let inode = self.follow(way, name, walk)?;
+    /// The way to what `name` stands for beneath `root`, as [`crate::Fs::open_beneath`] takes it.
+    fn walk_beneath(&self, root: u64, name: &[u8]) -> io::Result<Vec<u64>> {
+        let (folder, rest) = split_boundary(name);
+        let top = self.follow(vec![root], folder.unwrap_or_default(), Walk::Beneath)?;
+        if rest.is_empty() {
+            // A boundary may end the name of a file, too.
+            return Ok(vec![top]);
+        }
+        self.tree.walk(vec![top], rest, Walk::Beneath)
+    }
+
+    fn open(&self, mut way: Vec<u64>) -> io::Result<File> {
+        let inode = way.pop().ok_or(io::ErrorKind::NotFound)?;
         if self.tree.node(inode)?.forbidden {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
