@@ -21,6 +21,12 @@ pub enum Error {
     /// The share is for reading only.
     #[error("the share is for reading only")]
     ReadOnlyShare,
+    /// Only its owner may remove or replace the shared file or folder itself.
+    #[error("the shared file or folder itself")]
+    SharedItself,
+    /// A share has ended, or lets do less than when the transfer that uses it was started.
+    #[error("the share has ended, or lets do less")]
+    ShareEnded,
     /// There are only names here that lead to shares: nothing can be changed here.
     #[error("nothing is shared here but what lies below")]
     NotShared,
@@ -38,7 +44,11 @@ impl Error {
         match self {
             Error::Auth(error) => auth_word(error),
             Error::Store(error) => store_word(error),
-            Error::NotPermitted(_) | Error::ReadOnlyShare | Error::NotShared => "not allowed",
+            Error::NotPermitted(_)
+            | Error::ReadOnlyShare
+            | Error::SharedItself
+            | Error::ShareEnded
+            | Error::NotShared => "not allowed",
         }
     }
 }

@@ -11,8 +11,9 @@ use plimsoll_store::{Condition, Copied, Depth, Error as StoreError, Files, Moved
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::held::Permit;
 use crate::operation::Operation;
-use crate::permit::Right;
+use crate::permit::{Permitted, Right};
 use crate::place::Place;
 use crate::record::Transfer;
 use crate::sharing::is_there;
@@ -43,6 +44,11 @@ pub struct Looked {
     pub may: Permissions,
 }
 
+fn looked(permitted: Permitted) -> Looked {
+    let shown = permitted.only.map_or(Shown::All, Shown::Only);
+    Looked { files: permitted.home.files(), path: permitted.path, shown, may: permitted.may }
+}
+
 /// What of a folder is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
@@ -58,9 +64,13 @@ impl Operations {
     /// # Errors
     /// [`Error::NOT_FOUND`] if the caller may not know of it. That it is there is for the reader to see.
     pub async fn read(&self, caller: &Caller, place: &Place, operation: Operation) -> Result<Reading, Error> {
-        let transfer = self.begin_at(caller, operation, place);
-        match self.look(caller, place).await {
-            Ok(Looked { files, path, shown, may }) => Ok(Reading { files, path, shown, may, transfer }),
+        let mut transfer = self.begin_at(caller, operation, place);
+        match self.permit(caller, place, &[Right::Read]).await {
+            Ok(permitted) => {
+                transfer.keep(permitted.keep(self, caller, place, Right::Read));
+                let Looked { files, path, shown, may } = looked(permitted);
+                Ok(Reading { files, path, shown, may, transfer })
+            }
             Err(error) => transfer.end(Err(error)),
         }
     }
@@ -76,15 +86,17 @@ impl Operations {
         self.begin_at(caller, Operation::Download, place)
     }
 
+    /// The right of such a download, to be checked again if it takes long.
+    pub fn permit_at_hand(&self, caller: &Caller, place: &Place) -> Permit {
+        Permit::to_read_own(self, caller, place)
+    }
+
     /// As [`Operations::read`], for a question about a file that is no operation of its own.
     ///
     /// # Errors
     /// As [`Operations::read`].
     pub async fn look(&self, caller: &Caller, place: &Place) -> Result<Looked, Error> {
-        let permitted = self.permit(caller, place, &[Right::Read]).await?;
-        let shown = permitted.only.map_or(Shown::All, Shown::Only);
-        let (files, path, may) = (permitted.home.files(), permitted.path, permitted.may);
-        Ok(Looked { files, path, shown, may })
+        Ok(looked(self.permit(caller, place, &[Right::Read]).await?))
     }
 
     /// Makes a folder.
@@ -153,6 +165,7 @@ impl Operations {
         condition: Condition,
     ) -> Result<Removed, Error> {
         let at = self.permit(caller, place, &[Right::Delete]).await?;
+        at.check_inside()?;
         let io = caller.io();
         // What would fail fails before its shares end.
         at.home.check_removal(io, at.path.clone(), what, condition.clone()).await?;
@@ -208,6 +221,8 @@ impl Operations {
         let io = caller.io();
         let source = self.permit(caller, from, &[Right::Read, Right::Delete]).await?;
         let target = self.permit(caller, to, &[Right::Write]).await?;
+        source.check_inside()?;
+        target.check_inside()?;
         is_there(io, &source).await?;
         // What would fail fails before any share ends.
         source.end().check_rename(io, &target.end(), existing).await?;
@@ -253,6 +268,7 @@ impl Operations {
             return Err(Error::NotShared);
         }
         let target = self.permit(caller, to, &[Right::Write]).await?;
+        target.check_inside()?;
         let asked = existing;
         // Also of what somebody else puts there meanwhile: the store decides, under the home's lock.
         let existing = if caller.identity.account.permissions.delete { asked } else { Existing::Kept };
@@ -271,7 +287,7 @@ impl Operations {
     async fn end_shares_of_replaced(
         &self,
         caller: &Caller,
-        target: &crate::permit::Permitted,
+        target: &Permitted,
         existing: Existing,
     ) -> Result<(), Error> {
         if existing == Existing::Kept {

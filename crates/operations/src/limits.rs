@@ -2,6 +2,8 @@
 //!
 //! What must hold: whatever one request makes long has a number here.
 
+use std::time::Duration;
+
 /// Bytes of a path that a line of the transfer log shows.
 pub(crate) const LOG_PATH_BYTES_MAX: usize = 4_096;
 /// Bytes of a name that somebody tried to log in with, as the transfer log shows it.
@@ -10,3 +12,11 @@ pub(crate) const LOG_NAME_BYTES_MAX: usize = 64;
 pub const DIGESTS_PER_ACCOUNT_MAX: usize = 4;
 /// Digests of whole files that may be under way in all; more are refused.
 pub const DIGESTS_MAX: usize = 64;
+/// The interval at which a transfer's right is checked. One check polls for changes by other processes, the
+/// next sees them: twice this time must be under a second.
+pub const RIGHT_CHECK_TIME: Duration = Duration::from_millis(250);
+/// How long a transfer continues while its right cannot be verified, because the directory or the
+/// authentication server does not answer. A restart of either takes less.
+pub const RIGHT_UNVERIFIED_TIME: Duration = Duration::from_secs(10);
+/// How often a commit is retried because the account's or the share's rights changed right before the rename.
+pub const COMMIT_CHECKS_MAX: usize = 8;

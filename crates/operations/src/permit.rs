@@ -1,14 +1,16 @@
 //! The permission check: what a caller may do at a place, and whose quota it counts for.
 //!
-//! There is no other. What must hold: it is asked anew for each operation, so that a share that has ended is
-//! over at the next request; who may not know of a place is told that it is not there.
+//! There is no other. What must hold: it is made anew for each operation, and again while a transfer is in
+//! progress ([`crate::held`]). A caller who may not know of a place is told that it is not there. In a
+//! share, no link leads out of the shared folder.
 
-use plimsoll_auth::{Grant, Permission, Permissions};
-use plimsoll_store::{End, Home, Path, Quota};
+use plimsoll_auth::{Grant, GrantBasis, Permission, Permissions};
+use plimsoll_store::{CommitGuard, End, Home, Path, Quota};
 
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::held::Permit;
 use crate::place::Place;
 
 /// What is to be done at a place.
@@ -25,6 +27,7 @@ pub(crate) enum Right {
 /// A place that the caller may use as they asked.
 pub(crate) struct Permitted {
     pub(crate) home: Home,
+    /// The path in that home. In a share, it is resolved beneath the shared folder.
     pub(crate) path: Path,
     pub(crate) quota: Quota,
     /// The account whose home it is.
@@ -33,19 +36,71 @@ pub(crate) struct Permitted {
     pub(crate) only: Option<Vec<Vec<u8>>>,
     /// What the caller could do here, if they asked.
     pub(crate) may: Permissions,
+    /// The basis of the right, if that is a share.
+    grant: Option<GrantBasis>,
 }
 
 impl Permitted {
     pub(crate) fn end(&self) -> End {
         End { home: self.home.clone(), path: self.path.clone(), quota: self.quota }
     }
+
+    /// Whether this is the shared file or folder itself, and not a path in it.
+    fn is_shared_itself(&self) -> bool {
+        self.grant.is_some() && self.path.is_top()
+    }
+
+    /// Rejects an operation that would remove or replace the shared file or folder itself, which only its
+    /// owner may.
+    pub(crate) fn check_inside(&self) -> Result<(), Error> {
+        if self.is_shared_itself() { Err(Error::SharedItself) } else { Ok(()) }
+    }
+
+    /// The same right, to be checked again while a transfer uses it.
+    pub(crate) fn keep(
+        &self,
+        operations: &Operations,
+        caller: &Caller,
+        place: &Place,
+        right: Right,
+    ) -> Permit {
+        let delete = caller.identity.account.permissions.delete;
+        let rights = match right {
+            Right::Read => READ,
+            // It was started as one that may replace files.
+            Right::Write | Right::Delete if delete => WRITE_AND_DELETE,
+            Right::Write | Right::Delete => WRITE,
+        };
+        let shared =
+            self.grant.clone().map(|basis| Shared { basis, owner: self.owner, path: self.path.clone() });
+        Permit::new(operations, caller, place, rights, shared)
+    }
+}
+
+const READ: &[Right] = &[Right::Read];
+const WRITE: &[Right] = &[Right::Write];
+const WRITE_AND_DELETE: &[Right] = &[Right::Write, Right::Delete];
+
+/// The basis of a right to another account's files.
+pub(crate) struct Shared {
+    pub(crate) basis: GrantBasis,
+    pub(crate) owner: i64,
+    /// The path, resolved beneath the shared folder.
+    pub(crate) path: Path,
+}
+
+/// A caller's grant in another account's home.
+struct Granted {
+    grant: Grant,
+    shared: Shared,
+    only: Option<Vec<Vec<u8>>>,
 }
 
 impl Operations {
     /// The caller's own home, if they may read there and it is open.
     pub(crate) fn own_at_hand(&self, caller: &Caller, place: &Place) -> Option<Home> {
         let account = &caller.identity.account;
-        let may = place.is_own(&account.name) && check(account.permissions, &[Right::Read]).is_ok();
+        let may = place.is_own(&account.name) && check(account.permissions, READ).is_ok();
         may.then(|| self.0.store.home_at_hand(account.id, &account.name))?
     }
 
@@ -58,27 +113,84 @@ impl Operations {
     ) -> Result<Permitted, Error> {
         let account = &caller.identity.account;
         check(account.permissions, rights)?;
-        let others: String;
-        let (name, id, quota, only, may) = if place.is_own(&account.name) {
-            (&account.name, account.id, account.quota, None, account.permissions)
-        } else {
-            let owner = place.owner.as_deref().unwrap_or_default();
-            let path = place.path.as_bytes();
-            // Apart, so that one's own home has no room for it.
-            let grant = Box::pin(self.0.auth.granted(caller.io(), &caller.identity, owner, path)).await;
-            let grant = grant.map_err(|error| match error {
-                plimsoll_auth::Error::NotFound | plimsoll_auth::Error::BadName(_) => Error::NOT_FOUND,
-                other => other.into(),
-            })?;
-            let only = shared(&grant, &place.path, rights)?;
-            let may = at_most(account.permissions, grant.permission_at(path));
-            others = grant.owner.name;
-            (&others, grant.owner.id, grant.owner.quota, only, may)
-        };
-        let home = self.0.store.home(caller.io(), id, name).await?;
-        let quota = Quota { bytes: quota.bytes, files: quota.files };
-        Ok(Permitted { home, path: place.path.clone(), quota, owner: id, only, may })
+        if place.is_own(&account.name) {
+            let home = self.0.store.home(caller.io(), account.id, &account.name).await?;
+            let quota = Quota { bytes: account.quota.bytes, files: account.quota.files };
+            let (path, may) = (place.path.clone(), account.permissions);
+            return Ok(Permitted { home, path, quota, owner: account.id, only: None, may, grant: None });
+        }
+        // Boxed, so that one's own home has no room for it.
+        let Granted { grant, shared, only } = Box::pin(self.granted(caller, place, rights)).await?;
+        let may = at_most(account.permissions, grant.permission_at(place.path.as_bytes()));
+        let owner = grant.owner;
+        let home = self.0.store.home(caller.io(), owner.id, &owner.name).await?;
+        let quota = Quota { bytes: owner.quota.bytes, files: owner.quota.files };
+        let Shared { basis, path, .. } = shared;
+        Ok(Permitted { home, path, quota, owner: owner.id, only, may, grant: Some(basis) })
     }
+
+    async fn granted(&self, caller: &Caller, place: &Place, rights: &[Right]) -> Result<Granted, Error> {
+        let owner = place.owner.as_deref().unwrap_or_default();
+        let path = place.path.as_bytes();
+        let granted = self.0.auth.granted_with_basis(caller.io(), &caller.identity, owner, path).await;
+        let (grant, basis) = granted.map_err(|error| match error {
+            plimsoll_auth::Error::NotFound | plimsoll_auth::Error::BadName(_) => Error::NOT_FOUND,
+            other => other.into(),
+        })?;
+        let only = shared(&grant, &place.path, rights)?;
+        let path = place.path.clone().beneath(&top_of(&grant, &place.path, rights));
+        let shared = Shared { basis, owner: grant.owner.id, path };
+        Ok(Granted { grant, shared, only })
+    }
+
+    /// Checks that the caller still has all of `rights`. Reads only the records that may have changed.
+    pub(crate) async fn check_again(
+        &self,
+        caller: &mut Caller,
+        place: &Place,
+        rights: &[Right],
+        shared: Option<&mut Shared>,
+    ) -> Result<(), Error> {
+        let (auth, io) = (&self.0.auth, caller.visitor.io.clone());
+        if !auth.holds(&io, &caller.identity) {
+            caller.identity = auth.renew(&io, &caller.identity).await?;
+        }
+        check(caller.identity.account.permissions, rights)?;
+        let Some(shared) = shared else { return Ok(()) };
+        if auth.grant_holds(&io, &shared.basis) {
+            return Ok(());
+        }
+        match self.granted(caller, place, rights).await {
+            Ok(now)
+                if now.shared.owner == shared.owner
+                    && now.shared.path.is_bounded_no_closer_than(&shared.path) =>
+            {
+                shared.basis = now.shared.basis;
+                Ok(())
+            }
+            Ok(_) | Err(Error::Store(_) | Error::ReadOnlyShare | Error::NotShared) => Err(Error::ShareEnded),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A guard that fails once a change is noted that could end the right. It does not block.
+    pub(crate) fn guard(&self, caller: &Caller, shared: Option<&Shared>) -> CommitGuard {
+        let (auth, identity) = (self.0.auth.clone(), caller.identity.clone());
+        let basis = shared.map(|shared| shared.basis.clone());
+        CommitGuard::new(move || auth.is_unchanged(&identity, basis.as_ref()))
+    }
+}
+
+/// The widest share that covers the path and permits the operation: no link may lead out of it.
+fn top_of(grant: &Grant, path: &Path, rights: &[Right]) -> Path {
+    let changes = rights.iter().any(|right| *right != Right::Read);
+    let suffice = grant
+        .shares
+        .iter()
+        .filter(|share| share.covers(path.as_bytes()) && (!changes || share.permission == Permission::Write));
+    let widest = suffice.map(|share| &share.path).min_by_key(|path| path.len());
+    // Above all shares, only names that lead to them are shown: nothing is followed there.
+    widest.and_then(|path| Path::parse(path).ok()).unwrap_or_else(Path::root)
 }
 
 /// Whether an account as such may do something.

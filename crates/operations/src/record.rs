@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::Operations;
 use crate::caller::{Caller, Protocol, Visitor};
 use crate::error::{BROKEN_OFF, Error};
+use crate::held::Permit;
 use crate::limits::{LOG_NAME_BYTES_MAX, LOG_PATH_BYTES_MAX};
 use crate::meter::Meter;
 use crate::operation::Operation;
@@ -50,6 +51,8 @@ pub struct Transfer {
     bytes: u64,
     in_ascii: bool,
     ended: bool,
+    /// The right that it uses, if that is checked again while it is in progress.
+    permit: Option<Box<Permit>>,
 }
 
 /// Who does what, as lines have it.
@@ -117,6 +120,7 @@ impl Recorder {
             bytes: 0,
             in_ascii: false,
             ended: false,
+            permit: None,
         }
     }
 }
@@ -155,6 +159,33 @@ impl Transfer {
     /// The file goes over the network as text, its lines ended as the network has them.
     pub fn in_ascii(&mut self) {
         self.in_ascii = true;
+    }
+
+    /// Stores the right that the operation uses, to check it while the operation is in progress.
+    pub(crate) fn keep(&mut self, permit: Permit) {
+        self.permit = Some(Box::new(permit));
+    }
+
+    /// Takes the right out, to check it while the bytes are sent. `None` if there is none, or it was taken
+    /// before.
+    pub fn take_permit(&mut self) -> Option<Box<Permit>> {
+        self.permit.take()
+    }
+
+    /// The right that the operation uses.
+    pub fn permit(&mut self) -> Option<&mut Permit> {
+        self.permit.as_deref_mut()
+    }
+
+    /// Checks the right that the operation uses, after a step that took long.
+    ///
+    /// # Errors
+    /// As [`Permit::check`].
+    pub async fn check_permit(&mut self) -> Result<(), Error> {
+        match self.permit() {
+            Some(permit) => permit.check().await,
+            None => Ok(()),
+        }
     }
 
     /// It turned out to be another operation: a download that finds a folder lists it.

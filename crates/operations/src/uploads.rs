@@ -4,18 +4,19 @@
 //! operations: each part of it is one. What must hold: an upload that is broken off has its line, with the
 //! bytes that came.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use plimsoll_io::{Detached, Pipe};
 use plimsoll_store::{
-    Algorithm, Begin, Committed, Completed, Condition, Expected, Filling, KeptUpload, NewUpload, Path,
-    TakeBack, Terms, Upload, UploadId,
+    Algorithm, Begin, Committed, Completed, Condition, Error as StoreError, Expected, Filling, KeptUpload,
+    NewUpload, Path, TakeBack, Terms, Upload, UploadId,
 };
 
 use crate::Operations;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::limits::COMMIT_CHECKS_MAX;
 use crate::operation::Operation;
 use crate::permit::{Permitted, Right};
 use crate::place::Place;
@@ -57,8 +58,9 @@ impl Operations {
         condition: Condition,
         expected: Expected,
     ) -> Result<Arriving, Error> {
-        let transfer = self.begin_at(caller, Operation::Upload, place);
-        Arriving::new(transfer, self.begin_upload(caller, place, condition, expected).await)
+        let mut transfer = self.begin_at(caller, Operation::Upload, place);
+        let begun = self.begin_upload(caller, place, condition, expected, &mut transfer).await;
+        Arriving::new(transfer, begun)
     }
 
     async fn begin_upload(
@@ -67,8 +69,10 @@ impl Operations {
         place: &Place,
         condition: Condition,
         expected: Expected,
+        transfer: &mut Transfer,
     ) -> Result<Upload, Error> {
         let at = self.permit(caller, place, &[Right::Write]).await?;
+        transfer.keep(at.keep(self, caller, place, Right::Write));
         let terms = terms(caller, &at, condition);
         Ok(at.home.upload(caller.io(), terms, expected).await?)
     }
@@ -79,12 +83,20 @@ impl Operations {
     /// # Errors
     /// As [`plimsoll_store::Home::upload_from`].
     pub async fn upload_from(&self, caller: &Caller, place: &Place, from: Begin) -> Result<Arriving, Error> {
-        let transfer = self.begin_at(caller, Operation::Upload, place);
-        Arriving::new(transfer, self.begin_upload_from(caller, place, from).await)
+        let mut transfer = self.begin_at(caller, Operation::Upload, place);
+        let begun = self.begin_upload_from(caller, place, from, &mut transfer).await;
+        Arriving::new(transfer, begun)
     }
 
-    async fn begin_upload_from(&self, caller: &Caller, place: &Place, from: Begin) -> Result<Upload, Error> {
+    async fn begin_upload_from(
+        &self,
+        caller: &Caller,
+        place: &Place,
+        from: Begin,
+        transfer: &mut Transfer,
+    ) -> Result<Upload, Error> {
         let at = self.permit(caller, place, &[Right::Write]).await?;
+        transfer.keep(at.keep(self, caller, place, Right::Write));
         if !caller.identity.account.permissions.delete {
             // To be told why: under the home's lock, the terms say it again.
             is_free(caller.io(), &at).await?;
@@ -195,22 +207,16 @@ impl Operations {
     ) -> Result<Arriving, Error> {
         let kept = self.kept_upload(caller, id).await?;
         let place = Place::own(kept.to);
-        let transfer = self.begin_at(caller, Operation::Upload, &place);
-        Arriving::new(transfer, self.begin_part(caller, &place, id, offset, digests, again).await)
-    }
-
-    async fn begin_part(
-        &self,
-        caller: &Caller,
-        place: &Place,
-        id: UploadId,
-        offset: u64,
-        digests: Vec<(Algorithm, Vec<u8>)>,
-        again: fn(&str) -> Condition,
-    ) -> Result<Upload, Error> {
-        let at = self.permit(caller, place, &[Right::Write]).await?;
-        let terms = |to, words: &str| Terms { to, ..terms(caller, &at, again(words)) };
-        Ok(at.home.go_on(caller.io(), id, offset, digests, terms).await?)
+        let mut transfer = self.begin_at(caller, Operation::Upload, &place);
+        let permitted = self.permit(caller, &place, &[Right::Write]).await;
+        let begun = async {
+            let at = permitted?;
+            transfer.keep(at.keep(self, caller, &place, Right::Write));
+            let terms = |to, words: &str| Terms { to, ..terms(caller, &at, again(words)) };
+            Ok(at.home.go_on(caller.io(), id, offset, digests, terms).await?)
+        };
+        let begun = begun.await;
+        Arriving::new(transfer, begun)
     }
 }
 
@@ -282,12 +288,16 @@ impl Arriving {
         Ok(written?)
     }
 
-    /// As [`Upload::meanwhile`].
+    /// As [`Upload::meanwhile`]; ends when the right to upload does, however long `next` takes.
     ///
     /// # Errors
-    /// As [`Upload::write`]; end it then with [`Arriving::fail`].
+    /// As [`Upload::write`], and why the right has ended; end it then with [`Arriving::fail`].
     pub async fn meanwhile<F: Future>(&mut self, next: Pin<&mut F>) -> Result<F::Output, Error> {
-        Ok(self.upload.meanwhile(next).await?)
+        let Arriving { upload, transfer } = self;
+        let Some(permit) = transfer.permit() else { return Ok(upload.meanwhile(next).await?) };
+        // Also where there is always more to be received.
+        permit.check_if_due().await?;
+        Ok(permit.during(upload.meanwhile(next)).await??)
     }
 
     /// As [`Upload::take_back`].
@@ -323,26 +333,50 @@ impl Arriving {
         drop(transfer);
     }
 
-    /// All has come: puts it in its place.
+    /// Commits the complete upload, if the right to it still holds.
     ///
     /// # Errors
-    /// As [`Upload::commit`].
-    pub async fn commit(self) -> Result<Committed, Error> {
-        self.transfer.end(self.upload.commit().await)
+    /// As [`Upload::commit`], and why the right has ended.
+    pub async fn commit(mut self) -> Result<Committed, Error> {
+        let committed = self.commit_permitted(Vec::new()).await;
+        self.transfer.end(committed)
     }
 
     /// The part has come: puts the upload in its place if it was the last part, whose digests of the
     /// whole are `whole`; else leaves it for later.
     ///
     /// # Errors
-    /// As [`Upload::commit_whole`] and [`Upload::pause`].
-    pub async fn end_part(self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Landed, Error> {
-        let is_last = self.upload.announced() == Some(self.upload.bytes());
-        let ended = if is_last {
-            self.upload.commit_whole(whole).await.map(Landed::Complete)
-        } else {
-            self.upload.pause().await.map(Landed::Paused)
+    /// As [`Upload::commit_whole`] and [`Upload::pause`], and why the right to upload has ended.
+    pub async fn end_part(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Landed, Error> {
+        if self.upload.announced() == Some(self.upload.bytes()) {
+            let committed = self.commit_permitted(whole).await.map(Landed::Complete);
+            return self.transfer.end(committed);
+        }
+        let Arriving { upload, transfer } = self;
+        transfer.end(upload.pause().await.map(Landed::Paused))
+    }
+
+    /// Checks the right and commits; starts over if rights change between the two. The right is also checked
+    /// while the commit waits for the disk. That check notes changes by other processes, and the guard sees
+    /// them.
+    async fn commit_permitted(&mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
+        let Arriving { upload, transfer } = self;
+        let Some(permit) = transfer.permit() else {
+            return Ok(upload.try_commit(whole, None).await?.ok_or(StoreError::Busy)?);
         };
-        self.transfer.end(ended)
+        for _ in 0..COMMIT_CHECKS_MAX {
+            permit.check().await?;
+            let guard = permit.guard();
+            let mut committing = pin!(upload.try_commit(whole.clone(), Some(guard)));
+            let committed = match permit.during(committing.as_mut()).await {
+                Ok(committed) => committed?,
+                // The commit completes or its guard refuses it. The next check reports the reason.
+                Err(_) => committing.await?,
+            };
+            if let Some(committed) = committed {
+                return Ok(committed);
+            }
+        }
+        Err(StoreError::Busy.into())
     }
 }

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use plimsoll_io::{File, FileKind, Io, Stat};
+use plimsoll_io::{BOUNDARY, File, FileKind, Io, Stat};
 use plimsoll_operations::{Error, Shown};
 use plimsoll_store::apart::{Contents, Elsewhere, Wanted};
 use plimsoll_store::{Error as StoreError, Files, Path};
@@ -39,15 +39,16 @@ impl Opened {
 impl At {
     pub(crate) fn new(files: Files, path: Path) -> At {
         match files {
-            Files::Here { folder, .. } => At::Folder(folder, path.as_bytes().to_vec()),
+            Files::Here { folder, .. } => At::Folder(folder, path.to_open()),
             Files::Apart(home) => At::Elsewhere(home, path),
         }
     }
 
+    /// Whether it is a home itself, or what is shared itself.
     pub(crate) fn is_top(&self) -> bool {
         match self {
-            At::Folder(_, name) => name.is_empty(),
-            At::Elsewhere(_, path) => path.is_root(),
+            At::Folder(_, name) => name.is_empty() || name.ends_with(BOUNDARY),
+            At::Elsewhere(_, path) => path.is_root() || path.to_open().ends_with(BOUNDARY),
         }
     }
 

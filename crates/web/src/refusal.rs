@@ -88,6 +88,15 @@ impl From<Error> for Refusal {
                 Status::FORBIDDEN,
                 "This is shared for reading only. Ask its owner for a share to write to.",
             ),
+            Error::SharedItself => Refusal::new(
+                Status::FORBIDDEN,
+                "Only its owner can delete, move or replace the shared file or folder itself. Change what is \
+                 in it instead.",
+            ),
+            Error::ShareEnded => Refusal::new(
+                Status::FORBIDDEN,
+                "The share has ended, or lets you do less than before. Nothing was stored; ask its owner.",
+            ),
             Error::NotShared => Refusal::new(
                 Status::FORBIDDEN,
                 "This folder is not shared, only what lies deeper. Use a path inside of what is shared.",

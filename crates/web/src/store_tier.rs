@@ -21,7 +21,7 @@ use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
 
-use crate::files::{digests, why_not};
+use crate::files::{digests, file_name, why_not};
 use crate::refusal::Refusal;
 use crate::{conditions, json};
 
@@ -81,7 +81,7 @@ impl StoreTier {
         let Files::Here { folder, edition } = home.files() else { return Err(Error::Away) };
         // To compute a digest, the file must be open.
         let root = Root { folder, edition: Some(edition).filter(|_| !digests::are_wanted(request)) };
-        match site::look_up(request, &root, get.path.as_bytes(), Manner::Private).await {
+        match site::look_up(request, &root, &file_name(&get.path), Manner::Private).await {
             Ok(Found::File(found)) => Ok(found),
             Ok(Found::Folder | Found::FolderWithoutSlash) => Err(Error::IsFolder),
             Err(error) => Err(why_not(error)),

@@ -26,6 +26,7 @@ mod quota;
 mod ranges;
 mod refused;
 mod requests;
+mod revoked_rights;
 mod routes;
 mod sessions;
 mod sharing;

@@ -253,7 +253,82 @@ async fn a_file_that_is_replaced_stays_shared(scene: Scene) {
     assert_eq!(bob.get("/shared/alice/other").await.text(), "newer");
 }
 
+/// Links that lead out of the shared folder, and links that stay within it.
+async fn links_in_docs(scene: &Scene, alice: &mut Person) {
+    for folder in ["docs/inner", "private"] {
+        assert_eq!(alice.ask("MKCOL", &format!("/files/{folder}"), "", "").await.status, 201);
+    }
+    alice.put("/files/private/secret", "secret").await;
+    for (link, target) in [
+        ("docs/out-file", "../other"),
+        ("docs/out-folder", "../private"),
+        ("docs/in-file", "a"),
+        ("docs/inner/up", "../b"),
+    ] {
+        scene.link_into_home("alice", link, target);
+    }
+}
+
+async fn a_link_in_a_shared_folder_does_not_lead_out_of_it(scene: Scene) {
+    let (mut alice, mut bob) = both(&scene).await;
+    links_in_docs(&scene, &mut alice).await;
+    alice.share("/docs", "bob", "write").await;
+    // The owner follows all of them, and so fills the cache.
+    for _ in 0..3 {
+        assert_eq!(alice.get("/files/docs/out-file").await.text(), "three");
+        assert_eq!(alice.get("/files/docs/out-folder/secret").await.text(), "secret");
+    }
+    assert_eq!(bob.get("/shared/alice/docs/in-file").await.text(), "one");
+    assert_eq!(bob.get("/shared/alice/docs/inner/up").await.text(), "two");
+    for outside in ["out-file", "out-folder", "out-folder/", "out-folder/secret"] {
+        bob.get(&format!("/shared/alice/docs/{outside}")).await.problem(404);
+    }
+    assert_eq!(names(&bob.get("/shared/alice/docs/").await), ["inner", "a", "b", "in-file"]);
+    assert_eq!(names(&bob.get("/shared/alice/docs/inner/").await), ["up"]);
+    bob.put("/shared/alice/docs/out-folder/new", "new").await.problem(409);
+    bob.ask("MKCOL", "/shared/alice/docs/out-folder/new", "", "").await.problem(409);
+    bob.delete("/shared/alice/docs/out-folder/secret").await.problem(404);
+    for method in ["MOVE", "COPY"] {
+        let his = "Destination: /files/mine\r\n";
+        bob.ask(method, "/shared/alice/docs/out-folder/secret", his, "").await.problem(404);
+        let out = "Destination: /shared/alice/docs/out-folder/new\r\n";
+        bob.ask(method, "/shared/alice/docs/a", out, "").await.problem(409);
+    }
+    bob.ask("COPY", "/shared/alice/docs/out-file", "Destination: /files/mine\r\n", "").await.problem(404);
+    let copied = bob.ask("COPY", "/shared/alice/docs/", "Destination: /files/docs\r\n", "").await;
+    assert_eq!(copied.status, 201, "{}", copied.text());
+    let (hers, his) = (scene.home("alice"), scene.home("bob"));
+    assert_eq!(his.keys().collect::<Vec<_>>(), ["docs", "docs/a", "docs/b", "docs/inner"]);
+    assert!(hers.contains_key("private/secret") && !hers.contains_key("private/new"), "{:?}", hers.keys());
+}
+
+async fn a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself(scene: Scene) {
+    let (mut alice, mut bob) = both(&scene).await;
+    for path in ["/docs", "/other"] {
+        alice.share(path, "bob", "write").await;
+    }
+    let his = "Destination: /files/mine\r\n";
+    for path in ["/shared/alice/docs", "/shared/alice/docs/", "/shared/alice/other"] {
+        let detail = bob.delete(path).await.problem(403);
+        assert!(detail.contains("itself"), "{detail}");
+        bob.ask("MOVE", path, his, "").await.problem(403);
+    }
+    for method in ["MOVE", "COPY"] {
+        let onto = "Destination: /shared/alice/other\r\n";
+        bob.ask(method, "/shared/alice/docs/a", onto, "").await.problem(403);
+    }
+    assert_eq!(names(&bob.get("/shared/alice/").await), ["docs", "other"]);
+    assert_eq!(bob.put("/shared/alice/other", "from bob").await.status, 204);
+    for path in ["/shared/alice/docs/a", "/shared/alice/docs/b"] {
+        assert_eq!(bob.delete(path).await.status, 204);
+    }
+    assert_eq!(alice.get("/files/other").await.text(), "from bob");
+    assert_eq!(alice.delete("/files/docs").await.status, 204);
+}
+
 behaviours!(scenario and apart;
+    a_link_in_a_shared_folder_does_not_lead_out_of_it,
+    a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself,
     what_is_shared_to_be_read_is_read_and_not_changed,
     above_a_share_there_is_nothing_but_the_way_to_it,
     a_folder_is_shared_with_all_that_is_in_it,

@@ -40,6 +40,7 @@ mod prefetch;
 mod processes;
 mod ready;
 mod reload;
+mod revoked_rights;
 mod service_manager;
 mod signals;
 mod soak;

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::tiers::{ALICE, Place, curl, sign_up};
 
 /// The storage server, at a socket that stays the same.
-fn store(place: &Place, kind: Kind) -> Server {
+pub(crate) fn store(place: &Place, kind: Kind) -> Server {
     let mut store = command();
     store.args(["store", "--listen", &store_at(place), "--engine", &kind.to_string(), "--secret-file"]);
     store.arg(place.path("secret")).arg("--data").arg(place.path("files"));
@@ -22,7 +22,7 @@ fn store_at(place: &Place) -> String {
     format!("unix:{}", place.path("store.sock").display())
 }
 
-fn front(place: &Place, kind: Kind, name: &str) -> Server {
+pub(crate) fn front(place: &Place, kind: Kind, name: &str) -> Server {
     front_with(place, kind, name, &[])
 }
 

@@ -133,15 +133,26 @@ impl<'a> Conversation<'a> {
         let tx = &mut self.stream.tx;
         let mut outgoing =
             Outgoing { io, tx, deadline: &self.deadline, send_time, pushed: 0, is_unread: false };
-        let pushed = match opened {
-            Opened::Here(file, _) => outgoing.push_file(FileRange { file, range: 0..bytes }).await,
-            Opened::Elsewhere(contents) => outgoing.push_contents(*contents).await,
+        let sending = async {
+            match opened {
+                Opened::Here(file, _) => outgoing.push_file(FileRange { file, range: 0..bytes }).await?,
+                Opened::Elsewhere(contents) => outgoing.push_contents(*contents).await?,
+            }
+            outgoing.drain(0).await
         };
-        let sent = match pushed {
-            Ok(()) => outgoing.drain(0).await,
-            Err(error) => Err(error),
+        let sent = match record.permit() {
+            Some(permit) => permit.during(sending).await,
+            None => Ok(sending.await),
         };
         record.moved(outgoing.taken());
+        let sent = match sent {
+            Ok(sent) => sent,
+            Err(ended) => {
+                // The client waits for bytes, and hears no reason.
+                let _: Result<(), Error> = record.end(Err(ended));
+                return Err(Over::Broken);
+            }
+        };
         match sent {
             Ok(()) => {
                 record.done();

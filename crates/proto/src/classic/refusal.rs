@@ -18,7 +18,9 @@ pub(super) fn reason(error: &Error) -> String {
         Error::Auth(error) => error.detail(),
         Error::Store(error) => of_store(error).to_owned(),
         Error::NotPermitted(what) => format!("this account may not {what}"),
-        Error::ReadOnlyShare | Error::NotShared => NOT_FOUND.to_owned(),
+        Error::ReadOnlyShare | Error::SharedItself | Error::ShareEnded | Error::NotShared => {
+            NOT_FOUND.to_owned()
+        }
     }
 }
 

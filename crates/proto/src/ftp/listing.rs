@@ -246,7 +246,7 @@ impl Conversation<'_> {
 
     /// Sends a listing.
     pub(super) async fn send_listing(&mut self, listing: Listing) -> Obeyed {
-        let Listing { bytes, record } = listing;
+        let Listing { bytes, mut record } = listing;
         let shared = self.shared;
         let Some(_made) = shared.served.counters.made(bytes.len() as u64) else {
             record.failed("busy");
@@ -261,7 +261,8 @@ impl Conversation<'_> {
         };
         self.control.say(&Answer::new(150, "Here is the listing."));
         let moved = Cell::new(0);
-        let sent = self.transfer(way, &moved, async |data, moving| moving.send_made(data, bytes).await);
+        let sent = self
+            .transfer(way, &moved, record.permit(), async |data, moving| moving.send_made(data, bytes).await);
         match sent.await {
             Ok(()) => {
                 record.done();

@@ -16,6 +16,11 @@ impl From<Error> for Answer {
             Error::Store(error) => of_store(error),
             Error::NotPermitted(what) => Answer::made(550, format!("This account may not {what}.")),
             Error::ReadOnlyShare => Answer::new(550, "This is shared with you for reading only."),
+            Error::SharedItself => Answer::new(
+                550,
+                "Only its owner can remove or rename the shared file or folder itself; change what is in it.",
+            ),
+            Error::ShareEnded => Answer::new(550, "The share has ended, or lets you do less; ask its owner."),
             Error::NotShared => {
                 Answer::new(550, "Nothing can be changed here: only what lies below is shared with you.")
             }

@@ -16,7 +16,7 @@ use plimsoll_io::{
     Deadline, Either, File, FileRange, Filled, Io, Lease, Peer, Pipe, Rx, Segment, Stream, Tx, Want, join,
     select,
 };
-use plimsoll_operations::{Arriving, Transfer};
+use plimsoll_operations::{Arriving, Permit, Transfer};
 use plimsoll_store::apart::Contents;
 use plimsoll_store::{Error as StoreError, Filling};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
@@ -60,11 +60,13 @@ pub(super) struct Moving<'a> {
 
 impl Conversation<'_> {
     /// Opens the data connection and has `work` move bytes over it; commands that come meanwhile wait, but
-    /// for those that are about the transfer. `moved` counts the file's bytes.
+    /// for those that are about the transfer. `moved` counts the file's bytes. It ends when the right of
+    /// `permit` does; an upload checks its own.
     pub(super) async fn transfer<T>(
         &mut self,
         way: Way,
         moved: &Cell<u64>,
+        permit: Option<&mut Permit>,
         work: impl AsyncFnOnce(&mut Stream, &Moving<'_>) -> Result<T, Stopped>,
     ) -> Result<T, Stopped> {
         let (io, limits, peer) = (&self.shared.io, self.shared.limits(), &self.peer);
@@ -76,6 +78,12 @@ impl Conversation<'_> {
                 hold.wait(io).await;
             }
             work(&mut data, &moving).await
+        };
+        let working = async {
+            match permit {
+                Some(permit) => permit.during(working).await.map_err(Stopped::File)?,
+                None => working.await,
+            }
         };
         listen_during(&mut self.control, limits.line_bytes_max, moved, working).await
     }

@@ -7,11 +7,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_io::{File, FileRange};
+use plimsoll_operations::Permit;
 use plimsoll_store::apart::Contents;
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::status::Status;
 
 use super::limits::COPIED_BODY_BYTES_MAX;
+use crate::outgoing::UNSENT_BYTES_MAX;
 
 /// An answer. Date, Connection and Content-Length are added when it is sent.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Answer {
     pub(super) head: Vec<u8>,
     pub(super) body: Body,
     pub(super) when_sent: Option<WhenSent>,
+    /// The right that is checked while it is sent.
+    pub(super) permit: Option<Box<Permit>>,
 }
 
 /// What is to be done once an answer is sent.
@@ -69,7 +73,7 @@ impl Answer {
     pub(super) fn with_room(status: Status, bytes: usize) -> Answer {
         let mut head = Vec::with_capacity(HEAD_BYTES_USUAL + bytes);
         let _unfinished = AnswerHead::begin(&mut head, status);
-        Answer { status, head, body: Body::Empty, when_sent: None }
+        Answer { status, head, body: Body::Empty, when_sent: None, permit: None }
     }
 
     /// Adds a field.
@@ -106,6 +110,18 @@ impl Answer {
     pub fn when_sent(mut self, tell: impl FnOnce(u64, bool) + 'static) -> Answer {
         self.when_sent = Some(WhenSent(Box::new(tell)));
         self
+    }
+
+    /// Sends the body for as long as the right holds: the connection is reset when that ends.
+    #[must_use]
+    pub fn while_permitted(mut self, permit: Option<Box<Permit>>) -> Answer {
+        self.permit = permit.filter(|_| self.may_take_long());
+        self
+    }
+
+    /// Whether the client may be waited for while its body is sent: not for one that is handed over at once.
+    pub fn may_take_long(&self) -> bool {
+        self.body.has_file() || self.body.len() > UNSENT_BYTES_MAX
     }
 
     /// Its status.

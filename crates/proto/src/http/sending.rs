@@ -38,9 +38,18 @@ pub(super) async fn send<S>(
     let below = if body.has_file() || body.made_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
     let send_time = shared.limits().send_time;
     let mut outgoing = Outgoing { io: &shared.io, tx, deadline, send_time, pushed: 0, is_unread: false };
-    let sent = match push(answer.head, body, &mut outgoing).await {
-        Ok(()) => outgoing.drain(below).await,
-        Err(error) => Err(error),
+    let (head, outgoing_too) = (answer.head, &mut outgoing);
+    let sending = async move {
+        push(head, body, outgoing_too).await?;
+        outgoing_too.drain(below).await
+    };
+    let sent = match answer.permit.filter(|_| with_body) {
+        None => sending.await,
+        // Boxed: an answer that leaves at once needs no room for it.
+        Some(mut permit) => match Box::pin(permit.during(sending)).await {
+            Ok(sent) => sent,
+            Err(_) => Err(io::ErrorKind::PermissionDenied.into()),
+        },
     };
     let body_bytes = match sent {
         Ok(()) => length,

@@ -44,7 +44,7 @@ pub(super) async fn get(
     if is_folder {
         return list(request, reading, home, asked).await;
     }
-    let Reading { path, shown, transfer, .. } = reading;
+    let Reading { path, shown, mut transfer, .. } = reading;
     if shown != Shown::All {
         // There are no files here, only ways to what is shared.
         let stat = home.stat(request.io, &path).await;
@@ -54,7 +54,11 @@ pub(super) async fn get(
             Err(error) => Ok(transfer.end(Err(not_read(error)))?),
         };
     }
-    match fetch(request, who, home, &path).await {
+    let fetched = match fetch(request, who, home, &path).await {
+        Ok(contents) if digests::are_wanted(request) => transfer.check_permit().await.map(|()| contents),
+        fetched => fetched,
+    };
+    match fetched {
         Ok(contents) => Ok(relayed(request, contents, transfer)),
         Err(Error::Store(StoreError::IsFolder)) => Ok(redirect(transfer, asked)),
         Err(Error::Store(error)) => Ok(transfer.end(Err(not_read(error)))?),
@@ -141,6 +145,8 @@ async fn list(
         Shown::Only(names) => Some(names),
     };
     let listed = site::list_entries(request, entries, asked, Manner::Private, only).await;
+    let permit = transfer.take_permit();
+    let listed = listed.map(|answer| answer.while_permitted(permit));
     Ok(transfer.end(listed.map_err(why_not))?)
 }
 

@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 
 pub(crate) use self::digests::{of_content, of_representation};
 pub(crate) use self::read::{at_hand, get, owners, why_not};
-pub(crate) use self::spot::Spot;
+pub(crate) use self::spot::{Spot, file_name};
 pub(crate) use self::upload::tagged;
 
 /// The answer of a file or folder to a method that changes something.

@@ -20,7 +20,8 @@ use crate::{Ask, Web, credentials};
 pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let reading = ask.web.operations.read(&caller, &spot.place, Operation::Download).await?;
-    let asked = Asked { query: ask.called.query, name: spot.name(), path: spot.path, unshown: spot.unshown };
+    let name = spot.name(&reading.path);
+    let asked = Asked { query: ask.called.query, name, path: spot.path, unshown: spot.unshown };
     if asked.name.is_empty() && !spot.is_folder {
         return Ok(redirect(reading.transfer, &asked));
     }
@@ -67,7 +68,10 @@ pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &Called<'_>)
     let root = Root { folder, edition: Some(edition) };
     let found = site::at_hand(request, &root, place.path.as_bytes(), Manner::Private)?;
     let transfer = web.operations.reads_at_hand(&caller, &place);
-    let answer = site::send(request, found);
+    let mut answer = site::send(request, found);
+    if answer.may_take_long() {
+        answer = answer.while_permitted(Some(Box::new(web.operations.permit_at_hand(&caller, &place))));
+    }
     Some(recorded(request, answer, transfer))
 }
 
@@ -80,7 +84,7 @@ pub(super) fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {
 async fn send_with_digest(
     request: &mut Request<'_>,
     found: FoundFile,
-    transfer: Transfer,
+    mut transfer: Transfer,
     (operations, caller): (&Operations, &Caller),
 ) -> Result<Answer, Refusal> {
     let file = found.file().cloned();
@@ -92,6 +96,9 @@ async fn send_with_digest(
             Ok(with_digest) => answer = with_digest,
             Err(error) => return Ok(transfer.end(Err(error))?),
         }
+        if let Err(ended) = transfer.check_permit().await {
+            return Ok(transfer.end(Err(ended))?);
+        }
     }
     Ok(recorded(request, answer, transfer))
 }
@@ -100,6 +107,10 @@ async fn send_with_digest(
 pub(super) fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Transfer) -> Answer {
     match answer.status() {
         Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
+            let answer = match transfer.take_permit() {
+                Some(permit) => answer.while_permitted(Some(permit)),
+                None => answer,
+            };
             return answer.when_sent(move |bytes, whole| {
                 transfer.moved(bytes);
                 if whole {
@@ -128,6 +139,7 @@ async fn list(
     };
     match site::list(request, root, asked, Manner::Private, only).await {
         Ok(answer) => {
+            let answer = answer.while_permitted(transfer.take_permit());
             transfer.done();
             Ok(answer)
         }

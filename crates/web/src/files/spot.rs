@@ -4,6 +4,7 @@
 //! Destination.
 
 use plimsoll_auth::names::account_name;
+use plimsoll_io::BOUNDARY;
 use plimsoll_operations::{Error, Place};
 use plimsoll_proto::http::Answer;
 use plimsoll_store::Path;
@@ -38,10 +39,14 @@ impl Spot {
         Ok(Spot { place, is_folder: path.ends_with(b"/"), path, unshown })
     }
 
-    /// The path in the home, with a slash at its end if a folder was named.
-    pub(crate) fn name(&self) -> Vec<u8> {
-        let mut name = self.place.path.as_bytes().to_vec();
-        if self.is_folder && !name.is_empty() {
+    /// The name to open for `path`, this place's path as the caller may use it. It ends with a slash if the
+    /// request names a folder.
+    pub(crate) fn name(&self, path: &Path) -> Vec<u8> {
+        if !self.is_folder {
+            return file_name(path);
+        }
+        let mut name = path.to_open();
+        if !name.is_empty() && !name.ends_with(b"/") {
             name.push(b'/');
         }
         name
@@ -56,6 +61,15 @@ impl Spot {
         encode_path(&self.path, &mut location);
         Answer::new(Status::CREATED).field("Location", location)
     }
+}
+
+/// The name to open for `path`, if it is a file's: without a slash at its end.
+pub(crate) fn file_name(path: &Path) -> Vec<u8> {
+    let mut name = path.to_open();
+    if name.ends_with(BOUNDARY) {
+        name.truncate(name.len() - BOUNDARY.len());
+    }
+    name
 }
 
 /// `OWNER/PATH`.

@@ -23,6 +23,7 @@ mod permissions;
 mod quota;
 mod records;
 mod resuming;
+mod revoked_rights;
 mod sharing;
 mod stopping;
 mod types;

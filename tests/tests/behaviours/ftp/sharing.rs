@@ -121,7 +121,55 @@ async fn an_own_folder_of_that_name_is_shadowed(scene: Scene) {
     assert_eq!(refused.code, 550, "{}", refused.text());
 }
 
+async fn a_link_in_a_shared_folder_does_not_lead_out_of_it(scene: Scene) {
+    let (mut alice, mut bob) = shared(&scene).await;
+    alice.ask("MKCOL", "/files/hidden", "", "").await;
+    alice.put("/files/hidden/secret", "secret\n").await;
+    for (link, target) in [("write/file", "../private"), ("write/folder", "../hidden"), ("write/in", "a")] {
+        scene.link_into_home("alice", link, target);
+    }
+    bob.say("CWD /shared/alice/write").await.expect(250);
+    assert_eq!(bob.retr("in").await, b"of alice\n");
+    assert_eq!(bob.fetch_lines("NLST").await, ["a", "in"]);
+    assert!(
+        !bob.fetch_lines("MLSD").await.iter().any(|line| line.contains("file;") && line.ends_with(" file"))
+    );
+    for path in ["file", "folder/secret"] {
+        bob.refused(format!("RETR {path}")).await.expect(550);
+        for verb in ["SIZE", "MDTM", "HASH", "MLST"] {
+            bob.say(format!("{verb} {path}")).await.expect(550);
+        }
+    }
+    bob.say("CWD folder").await.expect(550);
+    bob.refused("LIST folder/").await.expect(550);
+    bob.refused("STOR folder/new").await.expect(550);
+    bob.refused("APPE folder/secret").await.expect(550);
+    for line in ["MKD folder/new", "DELE folder/secret", "RNFR folder/secret"] {
+        bob.say(line).await.expect(550);
+    }
+    bob.say("RNFR a").await.expect(350);
+    bob.say("RNTO folder/a").await.expect(550);
+    assert_eq!(scene.home("alice")["hidden/secret"].as_deref(), Some(&b"secret\n"[..]));
+}
+
+async fn a_grantee_neither_removes_nor_renames_the_shared_folder_itself(scene: Scene) {
+    let (mut alice, mut bob) = shared(&scene).await;
+    bob.say("DELE /shared/alice/write/a").await.expect(250);
+    let refused = bob.say("RMD /shared/alice/write").await.expect(550);
+    assert!(refused.text().contains("itself"), "{}", refused.text());
+    if bob.say("RNFR /shared/alice/write").await.code == 350 {
+        bob.say("RNTO /mine").await.expect(550);
+    }
+    let perm = bob.say("MLST /shared/alice/write").await.expect(250).text().to_ascii_lowercase();
+    let perm = perm.split("perm=").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    assert!(perm.contains('c') && !perm.contains(['d', 'f']), "{perm}");
+    bob.stor("/shared/alice/write/new", "of bob\n").await;
+    assert_eq!(alice.get("/files/write/new").await.text(), "of bob\n");
+}
+
 behaviours!(with_accounts and apart;
+    a_link_in_a_shared_folder_does_not_lead_out_of_it,
+    a_grantee_neither_removes_nor_renames_the_shared_folder_itself,
     the_owners_who_share_something_are_listed,
     who_is_given_nothing_sees_no_shared_folder,
     a_share_to_read_is_for_reading,

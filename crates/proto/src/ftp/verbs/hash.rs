@@ -34,7 +34,11 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     };
     let bytes_max = c.shared.limits().line_bytes_max;
     match listen_during(&mut c.control, bytes_max, &Cell::new(0), making).await {
-        Ok((stat, digest)) => Ok(Answer::made(213, named.answer_text(stat.size, &digest, path))),
+        Ok((stat, digest)) => {
+            // The right to read may have ended while all of the file was read.
+            c.look(&spot).await?;
+            Ok(Answer::made(213, named.answer_text(stat.size, &digest, path)))
+        }
         Err(Stopped::File(error)) => Err(error.into()),
         Err(stopped) => Err(stopped.answer()),
     }

@@ -51,7 +51,7 @@ async fn send(
     }
     c.control.say(&Answer::made(150, format!("Sending {bytes} bytes.")));
     let moved = Cell::new(0);
-    let sent = c.transfer(way, &moved, async |data, moving| {
+    let sent = c.transfer(way, &moved, record.permit(), async |data, moving| {
         match opened {
             // What was said of a range of nothing is not of the file.
             Opened::Elsewhere(_) if range.is_empty() => moving.send_made(data, Vec::new()).await,

@@ -61,8 +61,9 @@ pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin
     }
     c.control.say(&ready);
     let moved = Cell::new(0);
-    let received =
-        c.transfer(way, &moved, async |data, moving| moving.receive(data, &mut arriving, text).await).await;
+    let received = c
+        .transfer(way, &moved, None, async |data, moving| moving.receive(data, &mut arriving, text).await)
+        .await;
     let taken_back = match received {
         Ok(()) => c.take_back_time(&mut arriving, &moved).await,
         Err(stopped) => Some(stopped),

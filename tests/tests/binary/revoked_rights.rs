@@ -1,0 +1,96 @@
+//! Transfers in progress when a right ends: by an operator's command, and at another front of the same tiers.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use plimsoll_tests::binary::{Kind, Member, Server, command, tool};
+use plimsoll_tests::on_each_engine;
+use plimsoll_tests::tree::noise;
+
+use crate::tiers::Place;
+
+/// How long a transfer may go on. The documents promise a second in one process and two and a half across
+/// tiers; a machine that runs other tests has more.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+/// More than the buffers between server and client hold.
+const LARGE_BYTES: usize = 24 << 20;
+
+/// Starts an upload of which most never comes.
+fn start_upload(member: &mut Member, target: &str) {
+    let fields = format!("{}Content-Length: 1000000\r\n", member.field());
+    member.visitor.send(&format!("PUT {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\nbegin")).unwrap();
+}
+
+/// The server ends an upload by itself: its status.
+fn ends(member: &mut Member, since: Instant) -> u16 {
+    let reply = member.visitor.reply().expect("an answer");
+    let took = since.elapsed();
+    assert!(took < ENDS_WITHIN, "{took:?}");
+    println!("{} after {took:?}", reply.status);
+    reply.status
+}
+
+fn account(data: &Path, args: &[&str]) {
+    tool::run(command().args(["account", "--data"]).arg(data).args(args)).well();
+}
+
+fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on_data(kind, data.path(), &[]);
+    let mut alice = Member::new(&server, "alice");
+    assert_eq!(alice.put("/files/large", &noise(1, LARGE_BYTES)).status, 201);
+    let (mut reader, mut writer) = (alice.again(&server), alice.again(&server));
+    reader
+        .visitor
+        .send(&format!("GET /files/large HTTP/1.1\r\nHost: test\r\n{}\r\n", reader.field()))
+        .unwrap();
+    assert_eq!(reader.visitor.head().unwrap().0.status, 200);
+    start_upload(&mut writer, "/files/new");
+    account(data.path(), &["permit", "alice", "-write"]);
+    assert_eq!(ends(&mut writer, Instant::now()), 403);
+    start_upload(&mut alice, "/files/new");
+    assert_eq!(ends(&mut alice, Instant::now()), 403);
+    account(data.path(), &["permit", "alice", "all"]);
+    let mut writer = alice.again(&server);
+    start_upload(&mut writer, "/files/new");
+    account(data.path(), &["disable", "alice"]);
+    assert_eq!(ends(&mut writer, Instant::now()), 401);
+    // The reader has taken nothing since: what the network holds comes, and then the connection breaks.
+    let mut came = 0;
+    while let Ok(bytes) = reader.visitor.some_body() {
+        came += bytes.len();
+        assert!(!bytes.is_empty() || came < LARGE_BYTES, "all of it came");
+        if bytes.is_empty() {
+            break;
+        }
+    }
+    assert!(came < LARGE_BYTES, "all of it came");
+    assert!(!data.path().join("accounts/alice/files/new").exists());
+}
+
+fn what_ends_at_one_front_ends_transfers_at_another(kind: Kind) {
+    let place = Place::new();
+    let (_auth, _store) = (place.auth(), crate::stores::store(&place, kind));
+    let fronts =
+        [crate::stores::front(&place, kind, "one"), crate::stores::front(&place, Kind::Epoll, "two")];
+    let mut alice = Member::new(&fronts[0], "alice");
+    assert_eq!(alice.ask("MKCOL", "/files/docs", "", b"").status, 201);
+    let mut bob = Member::new(&fronts[0], "bob");
+    let share = r#"{"path":"docs","with":"bob","permission":"write"}"#;
+    let share = alice.ask("POST", "/api/shares", "Content-Type: application/json\r\n", share.as_bytes());
+    let share = format!("/api/shares/{}", share.json()["id"].as_str().unwrap());
+    start_upload(&mut bob, "/shared/alice/docs/new");
+    let (mut writer, mut elsewhere) = (alice.again(&fronts[0]), alice.again(&fronts[1]));
+    start_upload(&mut writer, "/files/new");
+    assert_eq!(elsewhere.ask("DELETE", &share, "", b"").status, 204);
+    assert_eq!(ends(&mut bob, Instant::now()), 403);
+    assert_eq!(elsewhere.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
+    assert_eq!(ends(&mut writer, Instant::now()), 401);
+    let files = place.path("files/accounts/alice/files");
+    assert!(!files.join("new").exists() && !files.join("docs/new").exists());
+}
+
+on_each_engine!(forks:
+    an_operators_command_ends_transfers_in_progress,
+    what_ends_at_one_front_ends_transfers_at_another,
+);
