@@ -330,8 +330,7 @@ fn a_form_sends_files_and_the_start_page_leads_on(kind: Kind) {
     let alice = signed_up(&server, "alice");
     let (first, second) = (site.join("large.bin"), site.join("a \"b\";c.txt"));
     std::fs::write(&second, "quoted\n").unwrap();
-    let form =
-        |path: &std::path::Path| format!("file=@\"{}\"", path.display().to_string().replace('"', "\\\""));
+    let form = |path: &Path| format!("file=@\"{}\"", path.display().to_string().replace('"', "\\\""));
     let (status, stored) =
         request(&alice, &["-F", "note=x", "-F", &form(&first), "-F", &form(&second), &server.url("/files/")]);
     assert_eq!(status, "201", "{}", String::from_utf8_lossy(&stored));
