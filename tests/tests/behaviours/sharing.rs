@@ -283,8 +283,8 @@ async fn a_link_in_a_shared_folder_does_not_lead_out_of_it(scene: Scene) {
     for outside in ["out-file", "out-folder", "out-folder/", "out-folder/secret"] {
         bob.get(&format!("/shared/alice/docs/{outside}")).await.problem(404);
     }
-    assert_eq!(names(&bob.get("/shared/alice/docs/").await), ["inner", "a", "b", "in-file"]);
-    assert_eq!(names(&bob.get("/shared/alice/docs/inner/").await), ["up"]);
+    assert_eq!(names(&bob.get("/shared/alice/docs/?format=json").await), ["inner", "a", "b", "in-file"]);
+    assert_eq!(names(&bob.get("/shared/alice/docs/inner/?format=json").await), ["up"]);
     bob.put("/shared/alice/docs/out-folder/new", "new").await.problem(409);
     bob.ask("MKCOL", "/shared/alice/docs/out-folder/new", "", "").await.problem(409);
     bob.delete("/shared/alice/docs/out-folder/secret").await.problem(404);
@@ -317,7 +317,7 @@ async fn a_grantee_neither_deletes_nor_moves_nor_replaces_what_is_shared_itself(
         let onto = "Destination: /shared/alice/other\r\n";
         bob.ask(method, "/shared/alice/docs/a", onto, "").await.problem(403);
     }
-    assert_eq!(names(&bob.get("/shared/alice/").await), ["docs", "other"]);
+    assert_eq!(names(&bob.get("/shared/alice/?format=json").await), ["docs", "other"]);
     assert_eq!(bob.put("/shared/alice/other", "from bob").await.status, 204);
     for path in ["/shared/alice/docs/a", "/shared/alice/docs/b"] {
         assert_eq!(bob.delete(path).await.status, 204);
