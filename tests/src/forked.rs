@@ -64,7 +64,7 @@ struct Common {
 
 impl Common {
     fn of(scenario: &Scenario) -> Common {
-        let counts = [1, Counters::CELLS, Connections::CELLS, Meter::CELLS, Hold::CELLS];
+        let counts = [1, Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, Hold::CELLS];
         let [begun, counters, connections, meter, line] = shared_cells(counts).expect("a page");
         let log = || Arc::new(LogLines::shared());
         let counters = Arc::new(Counters::counted_in(counters));

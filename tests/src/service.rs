@@ -148,6 +148,7 @@ pub(crate) fn status_page() -> StatusPage {
         connections_max: 2,
         connections_accepted: 3,
         connections_refused: 0,
+        connections_evicted: 0,
         connections_panicked: 0,
         draining: false,
         uptime_seconds: 4,

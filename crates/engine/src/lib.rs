@@ -27,10 +27,10 @@ mod sockets;
 
 pub use block_on::{block_on, run_all};
 pub use clock::since_start;
-pub use connections::Connections;
+pub use connections::{Connections, NoPerAddress, PerAddress, SlotPolicy};
 pub use files::{SystemFs, check_kernel};
 pub use page::shared_cells;
-pub use ready::{Bound, bind};
+pub use ready::{Bound, Service, bind};
 pub use ring::{NoRing, check_ring};
 pub use serve::process::{
     Forked, Forking, Master, MasterEnd, Orders, ProcessBound, Reload, fork_master, processes_max,

@@ -25,6 +25,32 @@ pub const CORKED_FROM_BYTES: u64 = 512 * 1024;
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often accepting looks again when as many connections are open as may be.
 pub const FULL_PAUSE: Duration = Duration::from_millis(20);
+/// How often accepting looks again where connections are about to leave their slots to others.
+pub const EVICTION_PAUSE: Duration = Duration::from_millis(1);
+/// Protocols that share the slots of a server.
+pub const SERVICES_MAX: usize = 4;
+/// The part of all slots that each protocol with a listener has to itself.
+pub const SERVICE_PART: usize = 8;
+/// The part of all slots that only clients have that have authenticated.
+pub const AUTHENTICATED_PART: usize = 4;
+/// The part of all slots that is kept free by closing connections, so that a new one need not wait.
+pub const SPARE_PART: usize = 32;
+/// Slots that are kept free at most.
+pub const SPARE_SLOTS_MAX: usize = 1024;
+/// The part of all slots that one address has while slots run short.
+pub const ADDRESS_PART: usize = 16;
+/// Slots that one address has at least while slots run short: those of a few browsers.
+pub const ADDRESS_SHARE_MIN: usize = 16;
+/// How long a client that has not authenticated may take nothing of a response, and keep its slot where
+/// others need it.
+pub const STALLED_TIME: Duration = Duration::from_secs(5);
+/// Reads that drop the bytes of a refused client. Closing a socket with unread bytes resets the connection,
+/// and the client could lose the refusal.
+pub const REFUSED_READS_MAX: usize = 4;
+/// Bytes of such a read.
+pub const REFUSED_READ_BYTES: usize = 16 * 1024;
+/// How long a connection waits for a worker before another one is closed for it that keeps a worker waiting.
+pub const WORKER_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Threads that open and read files for an engine that must not block.
 pub const FILE_THREADS: usize = 4;
 /// File operations that wait for such a thread; more are refused, which a client sees as 503.
@@ -71,6 +97,8 @@ pub const ENDING_PER_WORKER_MAX: usize = 64;
 pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 /// Connections of the engine `process`, each of which is a process, where the system would allow more.
 pub const PROCESSES_MAX: u64 = 4096;
+/// Cells of a shared page by which those processes report what they do: one each.
+pub const PROCESS_CELLS: usize = 4096;
 /// Processes and threads that are left of those that the system allows, for the server itself and for
 /// others.
 pub const PROCESSES_RESERVED: u64 = 64;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_io::{Address, Listener, Peer, Stream};
+use plimsoll_io::{Address, Listener, Peer, Slot, Stream};
 
 use crate::limits::RING_ACCEPTS;
 use crate::notifier::Notifier;
@@ -93,14 +93,14 @@ impl Sockets {
         }
     }
 
-    /// A stream of this thread, of what was accepted.
-    pub(crate) fn accepted(&self, fd: OwnedFd, peer: Peer) -> Stream {
+    /// Makes a stream of an accepted socket. Its conversation reports to `slot`.
+    pub(crate) fn accepted(&self, fd: OwnedFd, peer: Peer, slot: Rc<dyn Slot>) -> Stream {
         if peer == Peer::Unix {
             ready::widen(&fd);
         }
         match self {
-            Sockets::Ready(reactor) => Stream::new(ready::Socket::accepted(reactor, fd, peer)),
-            Sockets::Ring(ring) => Stream::new(ring::Socket::accepted(ring, fd, peer)),
+            Sockets::Ready(reactor) => Stream::in_slot(ready::Socket::accepted(reactor, fd, peer), slot),
+            Sockets::Ring(ring) => Stream::in_slot(ring::Socket::accepted(ring, fd, peer), slot),
         }
     }
 

@@ -34,6 +34,11 @@ impl Deadline {
         Deadline { io, at: Cell::new(Instant::NEVER), armed: Cell::new(None), waiting: RefCell::new(None) }
     }
 
+    /// The clock as of this turn.
+    pub fn now(&self) -> Instant {
+        self.io.now()
+    }
+
     /// Moves the deadline to `time` from now.
     pub fn after(&self, time: Duration) {
         self.set(self.io.now() + time);

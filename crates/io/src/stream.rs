@@ -15,6 +15,7 @@ use crate::lease::Lease;
 use crate::limits::{LINGER_BYTES_MAX, PIPED_BYTES_MIN};
 use crate::piped::{Filled, Pipe};
 use crate::segment::Segment;
+use crate::slot::{Slot, UncountedSlot};
 use crate::transport::{Discarded, Peer, Transport, Want};
 
 /// Both directions of a byte stream.
@@ -35,15 +36,27 @@ pub struct Rx {
 /// The sending side of a stream.
 pub struct Tx {
     transport: Rc<dyn Transport>,
+    slot: Rc<dyn Slot>,
 }
 
 impl Stream {
     /// Wraps what an engine made.
     pub fn new(transport: Rc<dyn Transport>) -> Stream {
-        Stream { rx: Rx { transport: Rc::clone(&transport), held: None }, tx: Tx { transport } }
+        Stream::in_slot(transport, UncountedSlot::shared())
     }
 
-    /// The transport itself, for another transport to stand on (TLS). Before anything is discarded.
+    /// Wraps a transport of a connection that has a slot of its engine.
+    pub fn in_slot(transport: Rc<dyn Transport>, slot: Rc<dyn Slot>) -> Stream {
+        Stream { rx: Rx { transport: Rc::clone(&transport), held: None }, tx: Tx { transport, slot } }
+    }
+
+    /// The connection's slot, to which the conversation reports what it does.
+    pub fn slot(&self) -> &Rc<dyn Slot> {
+        self.tx.slot()
+    }
+
+    /// The transport itself, for another transport to stand on (TLS), which is then wrapped with the same
+    /// [slot](Stream::slot). Before anything is discarded.
     pub fn into_transport(self) -> Rc<dyn Transport> {
         debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");
         self.rx.transport
@@ -217,6 +230,11 @@ impl Rx {
 }
 
 impl Tx {
+    /// The connection's slot, to which the conversation reports what it does.
+    pub fn slot(&self) -> &Rc<dyn Slot> {
+        &self.slot
+    }
+
     /// Takes a segment to be sent, at the end of this turn and on, without this task being polled.
     pub fn push(&mut self, segment: Segment) {
         self.transport.push(segment);

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, Place, Secret, asking};
-use plimsoll_engine::{Bound, Connections, Forking, Kind, Orders, Plan, WhenFull, serve};
+use plimsoll_engine::{
+    Bound, Connections, Forking, Kind, Orders, PerAddress, Plan, SlotPolicy, WhenFull, serve,
+};
 use plimsoll_io::{Cells, Handler, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::Current;
@@ -229,6 +231,15 @@ impl Server {
         let CommonCells { connections, hold, ready } = cells;
         let Sinks { requests, recorder } = sinks;
         let (fixed, limit) = (&config.fixed, open_files::raise());
+        let slots = SlotPolicy {
+            per_address: match fixed.connections_per_address {
+                // A tier's clients are a few fronts.
+                PerAddress::Auto if operations.is_none() && accounts.is_some() => PerAddress::Unlimited,
+                per_address => per_address,
+            },
+            has_accounts: accounts.is_some(),
+            ..SlotPolicy::from(open_files::connections_max(config, limit))
+        };
         let shared = Arc::new(Shared {
             engine: fixed.engine,
             threads: match fixed.engine {
@@ -239,7 +250,7 @@ impl Server {
             readiness: Arc::new(Readiness::noted_in(ready, checks(data.as_deref(), accounts.as_ref()))),
             when_full: fixed.queue,
             hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
-            connections: Connections::counted_in(connections, open_files::connections_max(config, limit)),
+            connections: Connections::counted_in(connections, slots),
             stop: Stop::new(),
             started: Instant::now(),
             accounts,
@@ -396,6 +407,7 @@ impl Shared {
             connections_max: self.connections.max(),
             connections_accepted: self.connections.accepted(),
             connections_refused: self.connections.refused(),
+            connections_evicted: self.connections.evicted(),
             connections_panicked: self.connections.panicked(),
             draining: self.stop.is_ordered(),
             uptime_seconds: self.started.elapsed().as_secs(),

@@ -3,10 +3,15 @@
 //! It accepts nobody. What must hold: all of them are had before anybody is served at one.
 
 use anyhow::Context as _;
-use plimsoll_engine::{Bound, bind};
+use plimsoll_engine::{Bound, Service, bind};
 use plimsoll_io::Address;
+use plimsoll_proto::{classic, ftp, http};
 
 use crate::config::Config;
+
+const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE };
+const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
+const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
 
 /// The listeners of a server.
 pub(crate) struct Listening {
@@ -28,9 +33,9 @@ impl Listening {
     pub(crate) fn at(config: &Config) -> anyhow::Result<Listening> {
         let wanted = Addresses::wanted(config);
         Ok(Listening {
-            http: listen(&wanted.http, "--http")?.into_iter().map(Bound::client_speaks_first).collect(),
-            ftp: listen(&wanted.ftp, "--ftp")?,
-            classic: listen(&wanted.classic, "--classic")?,
+            http: listen(&wanted.http, "--http", HTTP)?.into_iter().map(Bound::client_speaks_first).collect(),
+            ftp: listen(&wanted.ftp, "--ftp", FTP)?,
+            classic: listen(&wanted.classic, "--classic", CLASSIC)?,
         })
     }
 
@@ -44,9 +49,11 @@ impl Listening {
     }
 }
 
-fn listen(addresses: &[Address], flag: &str) -> anyhow::Result<Vec<Bound>> {
-    let listening =
-        |at: &Address| bind(at).with_context(|| format!("cannot listen at {at}; choose another with {flag}"));
+fn listen(addresses: &[Address], flag: &str, service: Service) -> anyhow::Result<Vec<Bound>> {
+    let listening = |at: &Address| {
+        let bound = bind(at).with_context(|| format!("cannot listen at {at}; choose another with {flag}"));
+        bound.map(|bound| bound.of_service(service))
+    };
     addresses.iter().map(listening).collect()
 }
 

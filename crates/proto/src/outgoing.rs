@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use plimsoll_io::{Deadline, FileRange, Io, Segment, Tx};
+use plimsoll_io::{Deadline, FileRange, Io, Phase, Segment, Tx};
 use plimsoll_store::apart::Contents;
 
 use crate::file_parts::{AHEAD_BYTES, Parts};
@@ -15,6 +15,8 @@ use crate::file_parts::{AHEAD_BYTES, Parts};
 pub(crate) const UNSENT_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes that are read of a file at a time where it cannot be sent as it is.
 const CHUNK_BYTES: usize = 64 * 1024;
+/// How often it is reported that a peer still takes something.
+const PROGRESS_TIME: Duration = Duration::from_secs(2);
 
 /// What a body is sent with.
 pub(crate) struct Outgoing<'a> {
@@ -109,13 +111,21 @@ impl Outgoing<'_> {
 
 /// Waits until at most `below` bytes are unsent, as long as the peer takes some within every `time`.
 pub(crate) async fn drain(tx: &mut Tx, below: u64, deadline: &Deadline, time: Duration) -> io::Result<()> {
+    let (mut unsent, mut progressed) = (tx.unsent(), deadline.now());
+    if unsent > below {
+        tx.slot().enter(Phase::Working, progressed);
+    }
     loop {
-        let before = tx.unsent();
-        deadline.after(time);
-        match deadline.within(tx.drain(below)).await {
-            Ok(drained) => return drained,
-            Err(_) if tx.unsent() < before => {}
-            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        deadline.after(time.min(PROGRESS_TIME));
+        if let Ok(drained) = deadline.within(tx.drain(below)).await {
+            return drained;
+        }
+        let now = deadline.now();
+        if tx.unsent() < unsent {
+            (unsent, progressed) = (tx.unsent(), now);
+            tx.slot().enter(Phase::Working, now);
+        } else if now - progressed >= time {
+            return Err(io::ErrorKind::TimedOut.into());
         }
     }
 }

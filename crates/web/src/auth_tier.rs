@@ -59,6 +59,7 @@ impl AuthTier {
             );
             return Err(refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll auth\""));
         }
+        request.authenticated();
         if request.method() != Method::Post {
             return Err(Refusal::method(request.method(), "POST".to_owned()));
         }

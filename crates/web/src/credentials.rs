@@ -72,6 +72,7 @@ async fn keeping(
         Err(Error::Auth(AuthError::NoSession)) => anew(web, request, value).await?,
         renewed => renewed?,
     };
+    request.authenticated();
     let caller = Rc::new(caller);
     request.connection.keep(Shown { fingerprint, caller: Rc::clone(&caller) });
     Ok(caller)

@@ -54,6 +54,7 @@ fn write_server(text: &mut String, status: &StatusPage) {
         ("hot_set_bytes_max", "gauge", "The budget of the files kept ready.", hot.bytes_max),
         ("connections_accepted_total", "counter", "Connections accepted.", load.connections_accepted),
         ("connections_refused_total", "counter", "Connections refused.", load.connections_refused),
+        ("connections_evicted_total", "counter", "Connections closed for others.", load.connections_evicted),
         ("connections_panicked_total", "counter", "Connections lost to a defect.", load.connections_panicked),
         ("connections_open", "gauge", "Connections that are open.", load.connections_open as u64),
         ("connections_max", "gauge", "Connections that may be open.", load.connections_max as u64),

@@ -47,6 +47,7 @@ impl StoreTier {
             );
             return Err(refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll store\""));
         }
+        request.authenticated();
         match (request.method(), path) {
             (Method::Post, path) if path == QUESTIONS.as_bytes() => {
                 let asked: Asked = json::read(request).await?;

@@ -1,17 +1,21 @@
-//! As many connections as may be: no address takes more than half of the places, who comes to a full server
-//! waits, and the server serves on.
+//! As many connections as may be: no address takes more than half of the slots, a full server closes idle
+//! connections for new ones and no transfer, and a client that finds no slot waits for one.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use plimsoll_tests::binary::visitor::connect_from;
-use plimsoll_tests::binary::{Broken, Kind, PATIENCE, Server, Visitor, until};
+use plimsoll_tests::binary::{Kind, PATIENCE, Server, Visitor, until};
+use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
 /// So few descriptors that a handful of connections is all that may be.
 const OPEN_FILES: u32 = 128;
 /// Long enough to be served in, had there been a place.
 const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
+
+/// More than sockets hold: a client that does not read it keeps its slot.
+const LARGE_BYTES: usize = 16 << 20;
 
 const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
 
@@ -48,12 +52,12 @@ fn assert_waits(visitor: &Visitor) {
 }
 
 fn start(kind: Kind, root: &std::path::Path) -> Server {
-    Tree::new().file("small.txt", "small\n").plant(root);
+    Tree::new().file("small.txt", "small\n").file("large.bin", noise(7, LARGE_BYTES)).plant(root);
     // One loop, so that nobody is counted while another loop takes the last place.
     Server::start_with_few_open_files(kind, root, &["--threads", "1"], OPEN_FILES)
 }
 
-fn one_address_gets_half_of_the_places(kind: Kind) {
+fn one_address_gets_half_of_the_slots(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path());
     let max = load(&server, "connections_max");
@@ -61,8 +65,8 @@ fn one_address_gets_half_of_the_places(kind: Kind) {
     let mut first = served_from(2, &server, max / 2);
     for further in 1..=3 {
         let mut visitor = visit_from(2, &server);
-        let refused = visitor.get("/small.txt");
-        assert!(matches!(refused, Err(Broken::Ended | Broken::Refused(_))), "{refused:?}");
+        let refused = visitor.get("/small.txt").expect("an answer");
+        assert_eq!((refused.status, refused.closes), (503, true), "{}", refused.head);
         assert_eq!(load(&server, "connections_refused"), further);
     }
     // Others are served, and so are those who are in.
@@ -74,34 +78,65 @@ fn one_address_gets_half_of_the_places(kind: Kind) {
     assert_served(&mut visit_from(2, &server));
 }
 
-fn who_comes_to_a_full_server_waits_for_a_place(kind: Kind) {
+/// Connections from two addresses, as many as may be beside one that asks for the status.
+fn fill(server: &Server, max: u64, open: impl Fn(u8) -> Visitor) -> Vec<Visitor> {
+    until("only the visitor who asks is there", || load(server, "connections_open") == 1);
+    let mut inside: Vec<Visitor> = (0..max / 2).map(|_| open(2)).collect();
+    inside.extend((0..max - max / 2 - 1).map(|_| open(3)));
+    inside
+}
+
+fn a_full_server_closes_idle_connections_for_new_ones(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path());
     let max = load(&server, "connections_max");
-    until("only the visitor who asks is there", || load(&server, "connections_open") == 1);
-    let mut inside = served_from(2, &server, max / 2);
-    until("its visitors and who asks are there", || load(&server, "connections_open") == max / 2 + 1);
-    inside.extend(served_from(3, &server, max - max / 2 - 1));
-    // The last place may be held by who asked last, for a moment.
-    inside.extend(served_from(4, &server, 1));
+    let idle = fill(&server, max, |from| served_from(from, &server, 1).remove(0));
+    for from in 4..20 {
+        assert_served(&mut visit_from(from, &server));
+    }
+    let has_ended = |visitor: &Visitor| {
+        visitor.stream.set_nonblocking(true).unwrap();
+        matches!(visitor.stream.peek(&mut [0]), Ok(0))
+    };
+    let ended = idle.iter().map(has_ended).collect::<Vec<_>>();
+    assert!(ended[0], "the oldest is closed first, cleanly: {ended:?}");
+    assert!(ended.iter().any(|has_ended| !has_ended), "no more than had to be: {ended:?}");
+    let status = server.status();
+    assert!(status["load"]["connections_evicted"].as_u64() > Some(0), "{status}");
+    assert_eq!(status["load"]["connections_panicked"], 0, "{status}");
+}
+
+fn a_client_that_finds_transfers_in_every_slot_waits(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(kind, folder.path());
+    let max = load(&server, "connections_max");
+    let download = |from| {
+        let stream = connect_from(Ipv4Addr::new(127, 0, 0, from), server.at(), Some(16 * 1024));
+        let mut visitor = Visitor::new(stream.expect("it listens")).expect("a connection");
+        visitor.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+        assert_eq!(visitor.head().expect("a response").0.status, 200);
+        visitor
+    };
+    let mut inside = fill(&server, max, download);
+    inside.push(download(4));
     let (mut next, mut last) = (visit_from(5, &server), visit_from(6, &server));
     for waiting in [&mut next, &mut last] {
         waiting.send(SMALL).unwrap();
         assert_waits(waiting);
     }
-    // Those who are in are served, all at once.
-    inside.iter_mut().for_each(|visitor| visitor.send(SMALL).unwrap());
-    inside.iter_mut().for_each(|visitor| assert_eq!(visitor.reply().unwrap().body, b"small\n"));
     drop(inside.pop());
-    assert_eq!(next.reply().expect("a place became free").body, b"small\n");
-    assert_waits(&last);
-    drop(next);
-    assert_eq!(last.reply().expect("a place became free").body, b"small\n");
-    drop((inside, last));
+    assert_eq!(next.reply().expect("a slot became free").body, b"small\n");
+    assert_eq!(last.reply().expect("the other one is idle now").body, b"small\n");
+    for visitor in &mut inside {
+        assert!(!visitor.some_body().expect("no transfer was closed").is_empty());
+    }
+    drop((inside, next, last));
     until("all have gone", || load(&server, "connections_open") == 1);
-    let status = server.status();
-    assert_eq!(status["load"]["connections_panicked"], 0, "{status}");
-    assert_eq!(status["load"]["connections_refused"], 0, "{status}");
+    assert_eq!(load(&server, "connections_refused"), 0);
 }
 
-on_each_engine!(one_address_gets_half_of_the_places, who_comes_to_a_full_server_waits_for_a_place);
+on_each_engine!(
+    one_address_gets_half_of_the_slots,
+    a_full_server_closes_idle_connections_for_new_ones,
+    a_client_that_finds_transfers_in_every_slot_waits,
+);

@@ -43,6 +43,7 @@ mod reload;
 mod revoked_rights;
 mod service_manager;
 mod signals;
+mod slots;
 mod soak;
 mod stop_under_load;
 mod stores;

@@ -25,6 +25,17 @@ pub struct Bound {
     pub(crate) fd: OwnedFd,
     address: Address,
     client_speaks_first: bool,
+    service: Service,
+}
+
+/// The protocol behind a listener, as far as it shares slots with others.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Service {
+    /// Which protocol it is, below [`SERVICES_MAX`](crate::limits::SERVICES_MAX): listeners of one protocol
+    /// share its reserved slots.
+    pub number: usize,
+    /// The message to a client whose address has its share of the slots, sent before the server closes.
+    pub refusal: &'static [u8],
 }
 
 impl Bound {
@@ -44,6 +55,18 @@ impl Bound {
     #[must_use]
     pub fn client_speaks_first(self) -> Bound {
         Bound { client_speaks_first: true, ..self }
+    }
+
+    /// The same for a protocol that shares slots with others.
+    #[must_use]
+    pub fn of_service(self, service: Service) -> Bound {
+        debug_assert!(service.number < crate::limits::SERVICES_MAX, "there is no such service");
+        Bound { service, ..self }
+    }
+
+    /// The protocol behind it.
+    pub(crate) fn service(&self) -> Service {
+        self.service
     }
 
     /// Has the system keep each connection until its client has spoken, if that is to come first.
@@ -106,7 +129,7 @@ pub fn bind(address: &Address) -> io::Result<Bound> {
         Address::Ip(_) => Address::Ip(getsockname(&fd)?.try_into()?),
         Address::Unix(_) => address.clone(),
     };
-    Ok(Bound { fd, address, client_speaks_first: false })
+    Ok(Bound { fd, address, client_speaks_first: false, service: Service::default() })
 }
 
 /// Congestion control that does not send by a clock, the better first; the kernel always has the last.

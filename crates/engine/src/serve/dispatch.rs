@@ -1,8 +1,9 @@
 //! Accepting, as every dispatcher does it.
 //!
 //! It does not serve. What must hold: a system that is out of descriptors, or a server that is full, slows
-//! accepting and never spins; who was in the queue when the order to stop came is still served
-//! (one that is [to speak first](crate::Bound::client_speaks_first), and has not, is not in it yet).
+//! accepting and never spins; a client that gets no slot is told so without a wait; who was in the queue when
+//! the order to stop came is still served (one that is [to speak first](crate::Bound::client_speaks_first),
+//! and has not, is not in it yet).
 
 use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
@@ -13,12 +14,14 @@ use std::task::{Context, Poll, ready};
 use plimsoll_io::{Either, Io, Peer, select};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_error;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use crate::connections::{Admitted, Connections};
 use crate::driver::Driver;
-use crate::limits::{ACCEPT_PAUSE, ACCEPTS_AT_STOP_MAX, FULL_PAUSE};
-use crate::ready::Bound;
+use crate::limits::{
+    ACCEPT_PAUSE, ACCEPTS_AT_STOP_MAX, EVICTION_PAUSE, FULL_PAUSE, REFUSED_READ_BYTES, REFUSED_READS_MAX,
+};
+use crate::ready::{Bound, Service};
 use crate::sockets::Acceptor;
 
 /// A connection that may be served.
@@ -37,20 +40,23 @@ pub(super) fn accept_all(
     room: impl Fn(&mut Context<'_>) -> Poll<()> + 'static,
     serve: impl Fn(Accepted) + 'static,
 ) -> impl Future<Output = ()> + 'static {
-    let (io, connections) = (driver.io(), Arc::clone(connections));
+    let (io, connections, service) = (driver.io(), Arc::clone(connections), bound.service());
+    connections.reserve_for(service.number);
     let listener = driver.sockets().acceptor(bound);
     async move {
         while let Either::Left(accepted) =
-            select(next(&listener, &io, &connections, &room), io.stopping()).await
+            select(next(&listener, service, &io, &connections, &room), io.stopping()).await
         {
             serve(accepted);
         }
         poll_fn(|cx| listener.poll_end(cx)).await;
         for _ in 0..ACCEPTS_AT_STOP_MAX {
-            let waiting = if connections.is_full() { None } else { listener.accept_now() };
+            let is_full = connections.is_full(service.number);
+            let waiting = if is_full { None } else { listener.accept_now() };
             let Some((fd, peer)) = waiting else { return };
-            if let Some(admitted) = connections.admit(&peer) {
-                serve(Accepted { fd, peer, admitted });
+            match connections.admit(&peer, service.number) {
+                Some(admitted) => serve(Accepted { fd, peer, admitted }),
+                None => refuse(&fd, service),
             }
         }
     }
@@ -74,27 +80,45 @@ fn is_reset(accepted: &Accepted) -> bool {
     !matches!(socket_error(&accepted.fd), Ok(Ok(())))
 }
 
+/// Sends the client of a connection that gets no slot the protocol's refusal, without waiting for anything.
+/// A new socket has room for it.
+pub(super) fn refuse(fd: &OwnedFd, service: Service) {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    if service.refusal.is_empty() || send(fd, service.refusal, flags).is_err() {
+        return;
+    }
+    // An error is the client's end, which is what is wanted.
+    let _ = shutdown(fd, Shutdown::Write);
+    let mut unread = [0; REFUSED_READ_BYTES];
+    let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+    for _ in 0..REFUSED_READS_MAX {
+        if !matches!(recv(fd, &mut unread, flags), Ok((_, 1..))) {
+            return;
+        }
+    }
+}
+
 async fn next(
     listener: &Acceptor,
+    service: Service,
     io: &Io,
     connections: &Arc<Connections>,
     room: &impl Fn(&mut Context<'_>) -> Poll<()>,
 ) -> Accepted {
     loop {
-        while connections.is_full() {
-            io.sleep(FULL_PAUSE).await;
+        while connections.is_full(service.number) {
+            let are_leaving = connections.make_room(service.number);
+            io.sleep(if are_leaving { EVICTION_PAUSE } else { FULL_PAUSE }).await;
         }
         let accepted = poll_fn(|cx| {
             ready!(room(cx));
             listener.poll_accept(cx)
         });
         match accepted.await {
-            Ok((fd, peer)) => {
-                // Who is refused is dropped here: its descriptor closes.
-                if let Some(admitted) = connections.admit(&peer) {
-                    return Accepted { fd, peer, admitted };
-                }
-            }
+            Ok((fd, peer)) => match connections.admit(&peer, service.number) {
+                Some(admitted) => return Accepted { fd, peer, admitted },
+                None => refuse(&fd, service),
+            },
             Err(error) => {
                 tracing::warn!(%error, "cannot accept just now; is the limit of open files too low?");
                 io.sleep(ACCEPT_PAUSE).await;

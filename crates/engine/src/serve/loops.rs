@@ -12,7 +12,7 @@ use plimsoll_io::{Handler, Setup};
 
 use super::Plan;
 use super::dispatch::{Accepted, accept_all, always};
-use crate::connections::Connections;
+use crate::connections::{Connections, serve_until_evicted};
 use crate::driver::Driver;
 use crate::offload::Offload;
 use crate::ready::Bound;
@@ -84,8 +84,8 @@ fn run_on(
 
 fn serve_here(driver: &Rc<Driver>, handler: &Rc<dyn Handler>, accepted: Accepted, open: &Rc<()>) {
     let Accepted { fd, peer, admitted } = accepted;
-    let stream = driver.sockets().accepted(fd, peer);
-    let (connection, open) = (handler.serve(stream), Rc::clone(open));
+    let stream = driver.sockets().accepted(fd, peer, admitted.entry().slot());
+    let (connection, open) = (serve_until_evicted(admitted.entry(), handler.serve(stream)), Rc::clone(open));
     driver.spawn(Box::pin(async move {
         let _counted = (admitted, open);
         connection.await;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_io::{Handler, Io, Setup};
+use plimsoll_io::{Handler, Io, LocalFuture, Setup};
 
 use super::dispatch::{Accepted, accept_all};
 use super::queue::Queue;
@@ -19,7 +19,9 @@ use super::worker::{Common, Workers};
 use super::{Kind, Plan, WhenFull};
 use crate::connections::Connections;
 use crate::driver::Driver;
-use crate::limits::{LAST_WORD_TIME, QUEUE_LOOK_PAUSE, QUEUE_PER_WORKER_MAX, QUEUE_TIME_MAX, REFUSALS_MAX};
+use crate::limits::{
+    LAST_WORD_TIME, QUEUE_LOOK_PAUSE, QUEUE_PER_WORKER_MAX, QUEUE_TIME_MAX, REFUSALS_MAX, WORKER_WAIT_MAX,
+};
 use crate::ready::Bound;
 
 /// A connection that waits for a worker, and which listener it came to.
@@ -53,9 +55,11 @@ fn accept_until_the_end(door: &Rc<Door>, listeners: Vec<(Bound, Setup)>, grace: 
         let accepts = accept_all(driver, bound, &door.connections, room, enter);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
-    if door.when_full == WhenFull::Refuse {
-        driver.spawn(Box::pin(look_after(Rc::clone(door), driver.io())));
-    }
+    let looking: LocalFuture = match door.when_full {
+        WhenFull::Refuse => Box::pin(look_after(Rc::clone(door), driver.io())),
+        WhenFull::Block => Box::pin(relieve_workers(Rc::clone(door), driver.io())),
+    };
+    driver.spawn(looking);
     driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)));
     door.close(grace);
     driver.clear();
@@ -104,7 +108,7 @@ impl Door {
     fn refuse(&self, Entry { listener, accepted }: Entry) {
         let Accepted { fd, peer, admitted } = accepted;
         self.connections.count_refused();
-        let stream = self.driver.sockets().accepted(fd, peer);
+        let stream = self.driver.sockets().accepted(fd, peer, admitted.entry().slot());
         let (refusal, refusing) = (self.handlers[listener].refuse(stream), Rc::clone(&self.refusing));
         self.driver.spawn(Box::pin(async move {
             let _counted = (admitted, refusing);
@@ -129,6 +133,18 @@ impl Door {
         self.driver.run(grace, || !self.driver.is_live(empty) && self.refusals() == 0);
         self.queue.take_all().into_iter().for_each(|entry| self.refuse(entry));
         self.driver.run(grace.saturating_add(LAST_WORD_TIME), || self.refusals() == 0);
+    }
+}
+
+/// Closes connections that keep a worker waiting, where others have waited for a worker for too long.
+async fn relieve_workers(door: Rc<Door>, io: Io) {
+    loop {
+        poll_fn(|cx| door.queue.poll_waiting(cx)).await;
+        io.sleep(QUEUE_LOOK_PAUSE).await;
+        let overdue = door.queue.overdue(WORKER_WAIT_MAX);
+        if overdue > 0 {
+            door.connections.relieve_workers(overdue);
+        }
     }
 }
 

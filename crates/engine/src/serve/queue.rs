@@ -126,6 +126,15 @@ impl<T> Queue<T> {
         overdue.into_iter().map(|(_, connection)| connection).collect()
     }
 
+    /// How many connections have waited for `time` and have no worker coming to them, up to the number of
+    /// workers.
+    pub(super) fn overdue(&self, time: Duration) -> usize {
+        let state = self.state();
+        let coming = state.coming().min(state.waiting.len());
+        let waiting = state.waiting.range(coming..).take(state.workers.len());
+        waiting.take_while(|(since, _)| since.elapsed() >= time).count()
+    }
+
     /// Takes out all who wait.
     pub(super) fn take_all(&self) -> Vec<T> {
         let waiting = std::mem::take(&mut self.state().waiting);

@@ -11,7 +11,7 @@ use plimsoll_io::{Setup, Stop};
 
 use super::dispatch::{Accepted, accept_all, always, has_gone};
 use super::{Kind, Plan};
-use crate::connections::Connections;
+use crate::connections::{Connections, serve_until_evicted};
 use crate::driver::Driver;
 use crate::limits::CONNECTION_STACK_BYTES;
 use crate::offload::Offload;
@@ -68,7 +68,8 @@ fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {
     let _entered = driver.enter();
     let handler = setup(driver.io());
     driver.spawn(handler.background());
-    let connection = driver.spawn(handler.serve(driver.sockets().accepted(fd, peer)));
+    let stream = driver.sockets().accepted(fd, peer, admitted.entry().slot());
+    let connection = driver.spawn(Box::pin(serve_until_evicted(admitted.entry(), handler.serve(stream))));
     driver.run(grace, || !driver.is_live(connection));
     connections.count_cut_off(usize::from(driver.is_live(connection)));
     driver.clear();

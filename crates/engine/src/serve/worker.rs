@@ -18,7 +18,7 @@ use super::Kind;
 use super::dispatch::Accepted;
 use super::pool::Entry;
 use super::queue::Queue;
-use crate::connections::{Admitted, Connections};
+use crate::connections::{Admitted, Connections, serve_until_evicted};
 use crate::driver::{Driver, Place};
 use crate::limits::{CONNECTION_STACK_BYTES, ENDING_PER_WORKER_MAX};
 use crate::offload::Offload;
@@ -98,12 +98,13 @@ async fn work(driver: Rc<Driver>, station: Rc<Station>, handlers: Vec<Rc<dyn Han
         poll_fn(|cx| station.queue.poll_take(station.number, cx)).await
     {
         let Accepted { fd, peer, admitted } = accepted;
-        let stream = driver.sockets().accepted(fd, peer);
+        let entry = Arc::clone(admitted.entry());
+        let stream = driver.sockets().accepted(fd, peer, entry.slot());
         let (handler, seat) = (Rc::clone(&handlers[listener]), Seat::new(&station, admitted));
         driver.spawn(Box::pin(async move {
             let _seat = seat;
             // Here, so that a panic in whatever it does is this connection's and not the worker's.
-            handler.serve(stream).await;
+            serve_until_evicted(&entry, handler.serve(stream)).await;
         }));
         poll_fn(|cx| station.poll_until(cx, Station::is_vacant)).await;
     }

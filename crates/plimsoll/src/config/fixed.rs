@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 use plimsoll_auth::directory::file_of;
-use plimsoll_engine::{Kind, WhenFull};
+use plimsoll_engine::{Kind, PerAddress, WhenFull};
 use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
@@ -107,6 +107,11 @@ pub(crate) struct Fixed {
     /// wait) or refuse (they are told, also after a second in the queue)
     #[arg(long, value_name = "block|refuse", env = "PLIMSOLL_QUEUE", default_value = "block")]
     pub(crate) queue: WhenFull,
+
+    /// Connections that one address may have, an IPv6 address by its first 64 bits: auto (half of all, and a
+    /// sixteenth while they run short), none for no bound, or a number
+    #[arg(long, value_name = "COUNT", env = "PLIMSOLL_CONNECTIONS_PER_ADDRESS", default_value = "auto")]
+    pub(crate) connections_per_address: PerAddress,
 
     /// Memory for files that are kept ready to send, such as 64MiB; 0 keeps none
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_HOT_BYTES", default_value = "64MiB")]

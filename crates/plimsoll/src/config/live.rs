@@ -97,6 +97,11 @@ struct LimitSettings {
     #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
     limits_receive_time: Time,
 
+    /// For the whole body of a request without valid credentials, beside a second for each 500 bytes
+    #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_BODY_TIME", default_value = "20s")]
+    #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
+    limits_body_time: Time,
+
     /// In which a client must take at least a byte of what is sent to it
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_SEND_TIME", default_value = "30s")]
     #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
@@ -166,6 +171,7 @@ impl Live {
             body_bytes_max: limits.limits_body_bytes.0,
             head_time: limits.limits_head_time.0,
             receive_time: limits.limits_receive_time.0,
+            body_time: limits.limits_body_time.0,
             send_time: limits.limits_send_time.0,
             idle_time: limits.limits_idle_time.0,
             linger_time: limits.limits_linger_time.0,

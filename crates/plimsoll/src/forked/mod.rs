@@ -56,7 +56,8 @@ struct Common {
 impl Common {
     /// That of a server with this configuration.
     fn of(config: &Config, role: &Role) -> anyhow::Result<Common> {
-        let counts = [Counters::CELLS, Connections::CELLS, Meter::CELLS, Hold::CELLS, Readiness::CELLS];
+        let counts =
+            [Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, Hold::CELLS, Readiness::CELLS];
         let [counters, connections, operations, hold, ready] =
             shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {

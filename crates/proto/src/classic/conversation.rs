@@ -8,7 +8,7 @@ use std::io;
 use std::rc::Rc;
 
 use plimsoll_auth::Secret;
-use plimsoll_io::{Deadline, Either, FileRange, Lease, Segment, Stream, Want, select};
+use plimsoll_io::{Deadline, Either, FileRange, Lease, Phase, Segment, Stream, Want, select};
 use plimsoll_operations::{Caller, Error, Operation, Place, Protocol, Shown, Transfer, Visitor};
 use plimsoll_store::{Error as StoreError, Path};
 use plimsoll_wire::classic::{Answer, Credentials, Line, Request, Wiped};
@@ -69,6 +69,7 @@ impl<'a> Conversation<'a> {
 
     async fn run(&mut self) -> Result<(), Over> {
         let line = self.line(false).await?;
+        self.enter(Phase::Working);
         let request = Request::parse(&line);
         // Nobody needs the password for as long as a file takes.
         drop(line);
@@ -88,6 +89,7 @@ impl<'a> Conversation<'a> {
 
     async fn get(&mut self, credentials: Credentials) -> Result<(), Over> {
         let caller = self.log_in(credentials).await?;
+        self.stream.slot().authenticate();
         self.say(&Answer::Done);
         let name = self.line(true).await?;
         // A right that has ended while the client thought of a name is over.
@@ -214,8 +216,14 @@ impl<'a> Conversation<'a> {
             return;
         }
         self.shared.io.leave();
+        self.enter(Phase::Ending);
         self.deadline.after(limits.linger_time);
         let _: Result<io::Result<()>, _> = self.deadline.within(self.stream.finish()).await;
+    }
+
+    /// Reports what the connection does from now on.
+    fn enter(&self, phase: Phase) {
+        self.stream.slot().enter(phase, self.shared.io.now());
     }
 
     fn visitor(&self) -> Visitor {

@@ -24,3 +24,6 @@ impl Default for Limits {
         }
     }
 }
+
+/// The response to a connection of an address that has its share of them, sent before a line is read.
+pub const OVER_SHARE: &[u8] = b"error: your address has too many connections open; try again shortly\n";

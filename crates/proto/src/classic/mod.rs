@@ -9,5 +9,5 @@ mod limits;
 mod refusal;
 mod serve;
 
-pub use limits::Limits;
+pub use limits::{Limits, OVER_SHARE};
 pub use serve::{Classic, Settings};

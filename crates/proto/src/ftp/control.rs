@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::rc::Rc;
 
-use plimsoll_io::{Deadline, Either, Elapsed, Io, Lease, Segment, Stream, Want, select};
+use plimsoll_io::{Deadline, Either, Elapsed, Io, Lease, Segment, Stream, Want, evicted, select};
 use plimsoll_wire::ftp::line::{Lines, TooLong};
 
 use super::answer::Answer;
@@ -43,6 +44,8 @@ pub(super) enum Silence {
     Stopping,
     /// A line took too long.
     Late,
+    /// Others need the connection's slot.
+    Evicted,
 }
 
 impl Control {
@@ -83,6 +86,7 @@ impl Control {
             return Err(Silence::Idle);
         }
         let (idle_until, mut line_until) = (io.now() + idle_time, None);
+        let slot = Rc::clone(self.stream.slot());
         loop {
             if let Some(heard) = look(&mut self.lines, &mut self.held, limits.line_bytes_max) {
                 return Ok(heard);
@@ -92,9 +96,11 @@ impl Control {
                 // Also after what is Telnet's own, which begins no line.
                 line_until = None;
                 self.deadline.set(idle_until);
-                match self.deadline.within(select(received, io.stopping())).await {
+                let ends = select(io.stopping(), evicted(&*slot));
+                match self.deadline.within(select(received, ends)).await {
                     Ok(Either::Left(received)) => received,
-                    Ok(Either::Right(())) => return Err(Silence::Stopping),
+                    Ok(Either::Right(Either::Left(()))) => return Err(Silence::Stopping),
+                    Ok(Either::Right(Either::Right(()))) => return Err(Silence::Evicted),
                     Err(Elapsed) => return Err(Silence::Idle),
                 }
             } else {

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_io::{Elapsed, Instant, Peer};
+use plimsoll_io::{Elapsed, Instant, Peer, Phase};
 use plimsoll_operations::{Caller, Operations, Protocol, Visitor};
 use plimsoll_wire::ftp::command::parse;
 
@@ -76,12 +76,18 @@ impl<'a> Conversation<'a> {
                 self.shared.io.yield_now().await;
             }
             let patience = self.patience();
+            self.report_wait();
             let answer = match self.control.command(&self.shared.io, self.shared.limits(), patience).await {
                 // In memory of its own, which goes when the command is obeyed: an idle session is then
                 // small.
                 Ok(Heard::Line(line)) => Box::pin(self.obey(line)).await,
                 Ok(Heard::TooLong) => Answer::new(500, "The line is too long."),
                 Ok(Heard::Ended) => return self.ending().await,
+                Err(Silence::Evicted) => {
+                    self.control.say(&of_silence(&Silence::Evicted));
+                    // It is polled no more, so that nothing can be waited for.
+                    return Ending::Close;
+                }
                 Err(silence) => of_silence(&silence),
             };
             self.control.say(&answer);
@@ -91,7 +97,18 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    /// Reports that the server waits for a command. A session of an account keeps its slot meanwhile.
+    fn report_wait(&self) {
+        let phase = match self.state.who {
+            Who::Nobody | Who::Named(_) => Phase::Waiting,
+            Who::Guest => Phase::Idle,
+            Who::Person(_) => return,
+        };
+        self.control.stream.slot().enter(phase, self.shared.io.now());
+    }
+
     async fn obey(&mut self, line: Vec<u8>) -> Answer {
+        self.control.stream.slot().enter(Phase::Working, self.shared.io.now());
         let Ok(command) = parse(&line) else {
             return Answer::new(500, "There is no such command; HELP lists those that there are.");
         };
@@ -141,6 +158,7 @@ impl<'a> Conversation<'a> {
     /// reset before it has read the answer.
     async fn linger(mut self) {
         self.shared.io.leave();
+        self.control.stream.slot().enter(Phase::Ending, self.shared.io.now());
         let Control { stream, deadline, .. } = &mut self.control;
         loop {
             let before = stream.tx.unsent();
@@ -175,6 +193,7 @@ fn of_silence(silence: &Silence) -> Answer {
         Silence::Idle => Answer::new(421, "Nothing came for a while; goodbye."),
         Silence::Stopping => Answer::new(421, "The server is going down; come back later."),
         Silence::Late => Answer::new(421, "The command took too long; goodbye."),
+        Silence::Evicted => Answer::new(421, "Too many connections are open; try again shortly."),
     }
     .and_end()
 }

@@ -85,3 +85,5 @@ pub const LISTING_ENTRIES_MAX: usize = 100_000;
 pub const STATUS_ENTRIES_MAX: usize = 1000;
 /// Letters of a name that STOU draws.
 pub const NAME_LETTERS: usize = 8;
+/// The greeting of a connection of an address that has its share of them.
+pub const OVER_SHARE: &[u8] = b"421 Your address has too many connections open; try again shortly.\r\n";

@@ -26,6 +26,6 @@ mod transfer;
 mod verbs;
 
 pub use hold::Hold;
-pub use limits::Limits;
+pub use limits::{Limits, OVER_SHARE};
 pub use ports::Ports;
 pub use serve::{Ftp, Served, Settings};

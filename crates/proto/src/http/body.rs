@@ -9,13 +9,13 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use plimsoll_io::{Deadline, Either, Elapsed, Lease, Rx, Segment, Tx, Want, select};
+use plimsoll_io::{Deadline, Either, Elapsed, Instant, Lease, Phase, Rx, Segment, Tx, Want, select};
 use plimsoll_wire::http::answer::{CONTINUE, PROCESSING};
 use plimsoll_wire::http::chunked::{ChunkedDecoder, Step};
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::refusal::Refusal;
 
-use super::limits::{DISCARD_BYTES_MAX, Limits};
+use super::limits::{DISCARD_BYTES_MAX, Limits, UNAUTHENTICATED_BYTES_PER_SECOND_MIN};
 
 /// A request's body, as far as it was not read.
 pub struct RequestBody<'a> {
@@ -32,6 +32,8 @@ pub(super) struct BodyState {
     /// Bytes that came and were not looked at: the rest of the head's block, then of each receive.
     unread: Option<Lease>,
     received: u64,
+    /// When it was first waited for, if its client had not authenticated.
+    awaited: Option<Instant>,
     expects_continue: bool,
 }
 
@@ -66,7 +68,7 @@ impl BodyState {
         // "A server MAY omit sending a 100 (Continue) response if it has already received some or all of the
         // content for the corresponding request" (RFC 9110, section 10.1.1).
         let expects_continue = expects_continue && unread.is_none();
-        BodyState { progress, unread, received: 0, expects_continue }
+        BodyState { progress, unread, received: 0, awaited: None, expects_continue }
     }
 
     /// Whether the connection can go on: the body has ended, or so little of it is left to come that it is
@@ -98,7 +100,12 @@ impl RequestBody<'_> {
     pub async fn recv(&mut self) -> Result<Option<Lease>, BodyError> {
         loop {
             match self.state.progress {
-                Progress::Ended => return Ok(None),
+                Progress::Ended => {
+                    if self.state.awaited.take().is_some() {
+                        self.tx.slot().enter(Phase::Working, self.deadline.now());
+                    }
+                    return Ok(None);
+                }
                 // It was told once what it was; asking again must not go round in circles.
                 Progress::Broken => return Err(BodyError::Broken(io::ErrorKind::InvalidData.into())),
                 Progress::Length(_) | Progress::Chunked(_) => {}
@@ -163,7 +170,7 @@ impl RequestBody<'_> {
         if std::mem::take(&mut self.state.expects_continue) {
             self.tx.push(Segment::Static(CONTINUE));
         }
-        self.deadline.after(self.limits.receive_time);
+        self.deadline.set(self.due());
         match self.deadline.within(self.rx.recv(Want::Body)).await {
             Ok(Ok(Some(lease))) => self.state.unread = Some(lease),
             Ok(Ok(None)) => return Err(self.broken(BodyError::Broken(io::ErrorKind::UnexpectedEof.into()))),
@@ -171,6 +178,20 @@ impl RequestBody<'_> {
             Err(_) => return Err(self.broken(BodyError::Late)),
         }
         Ok(())
+    }
+
+    /// When the next bytes must be there. A client that has not authenticated has a time for the whole body,
+    /// and has to send at a least rate.
+    fn due(&mut self) -> Instant {
+        let now = self.deadline.now();
+        let due = now + self.limits.receive_time;
+        if self.tx.slot().is_authenticated() {
+            return due;
+        }
+        self.tx.slot().enter(Phase::Waiting, now);
+        let seconds = self.state.received / UNAUTHENTICATED_BYTES_PER_SECOND_MIN;
+        let whole = self.limits.body_time + Duration::from_secs(seconds);
+        due.min(*self.state.awaited.get_or_insert(now) + whole)
     }
 
     fn counted(&mut self, lease: Lease) -> Result<Lease, BodyError> {

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_io::{Deadline, Either, Elapsed, Lease, Stream, Tx, select};
+use plimsoll_io::{Deadline, Either, Elapsed, Lease, Phase, Stream, Tx, evicted, select};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Framing, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
@@ -111,29 +111,37 @@ impl<'a, S: Service> Conversation<'a, S> {
 
     /// The head of the next request, and the bytes it lies in.
     async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
+        if self.kept {
+            self.tx.slot().enter(Phase::Idle, self.shared.io.now());
+        }
         if self.inbox.is_empty() {
             self.idle().await?;
         }
         self.deadline.after(self.shared.limits().head_time);
-        self.inbox.head(&self.shared.limits().head, &self.deadline).await
+        let head = self.inbox.head(&self.shared.limits().head, &self.deadline).await?;
+        self.tx.slot().enter(Phase::Working, self.shared.io.now());
+        Ok(head)
     }
 
-    /// Waits for a request's first bytes, for the idle time at most, and no longer than the server runs. Who
-    /// is idle makes room for others who wait; who has only just come has the time of a head to begin.
+    /// Waits for the first byte of a request. Gives up after the idle time, at shutdown, when the engine
+    /// needs the slot, or, on a keep-alive connection, when others wait for its worker. A new connection has
+    /// the time of a head before it gives up for a worker.
     async fn idle(&mut self) -> Result<(), NoHead> {
         let Limits { head_time, idle_time, .. } = *self.shared.limits();
         let undisturbed = if self.kept { Duration::ZERO } else { head_time.min(idle_time) };
         if !self.kept {
             self.deadline.after(undisturbed);
-            let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
+            let unwanted = select(self.shared.io.stopping(), evicted(&**self.tx.slot()));
+            let first = select(self.inbox.first_bytes(), unwanted);
             match self.deadline.within(first).await {
                 Ok(Either::Left(received)) => return received,
-                Ok(Either::Right(())) => return Err(NoHead::Unwanted),
+                Ok(Either::Right(_)) => return Err(NoHead::Unwanted),
                 Err(Elapsed) => {}
             }
         }
         self.deadline.after(idle_time - undisturbed);
-        let unwanted = select(self.shared.io.stopping(), self.shared.io.room_wanted());
+        let unwanted = select(self.shared.io.room_wanted(), evicted(&**self.tx.slot()));
+        let unwanted = select(self.shared.io.stopping(), unwanted);
         match self.deadline.within(select(self.inbox.first_bytes(), unwanted)).await {
             Ok(Either::Left(received)) => received,
             Ok(Either::Right(_)) | Err(Elapsed) => Err(NoHead::Unwanted),
@@ -300,6 +308,7 @@ impl<'a, S: Service> Conversation<'a, S> {
     /// reset before it has read the answer. Whoever takes too long is cut off; there is nobody to tell.
     async fn linger(self) {
         self.shared.io.leave();
+        self.tx.slot().enter(Phase::Ending, self.shared.io.now());
         let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
         loop {
             let before = stream.tx.unsent();

@@ -18,6 +18,9 @@ pub struct Limits {
     pub head_time: Duration,
     /// Time between two receives of a body.
     pub receive_time: Duration,
+    /// Time for the whole body of a request without valid credentials, beside a second for each
+    /// [`UNAUTHENTICATED_BYTES_PER_SECOND_MIN`] bytes of it.
+    pub body_time: Duration,
     /// Time in which a peer must take at least one byte of what is sent to it.
     pub send_time: Duration,
     /// Time without a request on a kept connection.
@@ -33,6 +36,7 @@ impl Default for Limits {
             body_bytes_max: 1 << 40,
             head_time: Duration::from_secs(15),
             receive_time: Duration::from_secs(30),
+            body_time: Duration::from_secs(20),
             send_time: Duration::from_secs(30),
             idle_time: Duration::from_secs(75),
             linger_time: Duration::from_secs(5),
@@ -40,6 +44,8 @@ impl Default for Limits {
     }
 }
 
+/// Bytes per second, after [`Limits::body_time`], that a client without valid credentials sends at least.
+pub const UNAUTHENTICATED_BYTES_PER_SECOND_MIN: u64 = 500;
 /// Requests that are answered in a row without a wait, before other connections have their turn.
 pub const REQUESTS_PER_TURN_MAX: u32 = 16;
 /// Bytes of a body that nobody asked for which are read and dropped to keep the connection.
@@ -82,5 +88,24 @@ pub const READY_TIME: Duration = Duration::from_secs(1);
 pub const READY_CHECK_TIME_MAX: Duration = Duration::from_secs(5);
 /// Seconds that a client is asked to wait when too much is going on.
 pub const RETRY_AFTER_SECONDS: u64 = 2;
+/// The response to a connection of an address that has its share of them, sent before a request is read. It
+/// has no Date, which a response of class 5xx may lack (RFC 9110, section 6.6.1).
+pub const OVER_SHARE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nConnection: close\r\n\
+    Content-Type: application/problem+json\r\nContent-Length: 100\r\n\r\n\
+    {\"title\":\"Service Unavailable\",\"status\":503,\
+    \"detail\":\"Your address has too many connections open.\"}\n";
 /// Bytes of a site's own page for what is not there.
 pub const NOT_FOUND_PAGE_BYTES_MAX: u64 = 256 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refusal_of_an_address_over_its_share_tells_its_own_length() {
+        let text = std::str::from_utf8(OVER_SHARE).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+        assert!(head.contains(&format!("Retry-After: {RETRY_AFTER_SECONDS}\r\n")), "{head}");
+    }
+}

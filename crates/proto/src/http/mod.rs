@@ -30,7 +30,7 @@ pub use answer::{Answer, Body};
 pub use api::{Answering, Api, Called};
 pub use body::{BodyError, RequestBody};
 pub use counters::Counters;
-pub use limits::Limits;
+pub use limits::{Limits, OVER_SHARE};
 pub use problem::problem;
 pub use readiness::{Asked, Check, Readiness};
 pub use request::{ConnectionData, Request};

@@ -54,6 +54,12 @@ impl ConnectionData {
 }
 
 impl<'a> Request<'a> {
+    /// Reports that the client has shown valid credentials: its connection keeps its slot where slots run
+    /// short, and its bodies may take long.
+    pub fn authenticated(&self) {
+        self.body.tx.slot().authenticate();
+    }
+
     /// What is to be done.
     pub fn method(&self) -> Method {
         self.head.method()

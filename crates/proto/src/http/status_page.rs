@@ -21,8 +21,10 @@ pub struct Load {
     pub connections_max: usize,
     /// Connections that were accepted since the start.
     pub connections_accepted: u64,
-    /// Connections that were refused because their address had half of all places.
+    /// Connections that were refused: their address had its share of the slots, or no worker came to them.
     pub connections_refused: u64,
+    /// Connections that were closed because others needed their slots or workers.
+    pub connections_evicted: u64,
     /// Connections that were dropped because of a defect of the server.
     pub connections_panicked: u64,
     /// Whether the server is about to end.

@@ -35,6 +35,7 @@ fn status_page() -> StatusPage {
         connections_max: 0,
         connections_accepted: 0,
         connections_refused: 0,
+        connections_evicted: 0,
         connections_panicked: 0,
         draining: false,
         uptime_seconds: 0,

@@ -7,6 +7,7 @@ mod heads;
 mod idle;
 mod lingering;
 mod readers;
+mod slow_bodies;
 mod uploads;
 
 use std::time::Duration;

@@ -35,7 +35,7 @@ fn a_session_beyond_the_workers_waits_where_those_wait() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &WITH_FTP);
-    let (mut first, mut second) = (Session::begun(&server), Session::connect(&server));
+    let (mut first, mut second) = (Session::logged_in(&server), Session::connect(&server));
     assert_waits(second.0.get_ref());
     first.say("QUIT", "221 ");
     second.expect("220 ");
@@ -46,7 +46,7 @@ fn an_idle_session_is_not_thrown_out_for_others() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &WITH_FTP);
-    let (mut session, mut visitor) = (Session::begun(&server), server.visit());
+    let (mut session, mut visitor) = (Session::logged_in(&server), server.visit());
     visitor.send(SMALL).unwrap();
     assert_waits(&visitor.stream);
     session.say("NOOP", "200 ");

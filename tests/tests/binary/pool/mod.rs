@@ -15,10 +15,12 @@ mod workers;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use plimsoll_tests::Tree;
-use plimsoll_tests::binary::{Kind, PATIENCE, Server, Visitor};
+use plimsoll_tests::binary::member::PASSWORD;
+use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, Visitor};
 use plimsoll_tests::tree::noise;
 
 /// More than sockets hold: who does not read it holds its worker.
@@ -36,11 +38,15 @@ fn start(folder: &Path, workers: usize, more: &[&str]) -> Server {
     Server::start(Kind::Pool, folder, &[&["--threads", &workers], more].concat())
 }
 
-/// A visitor who has a worker for as long as they like, because they have begun a body.
+/// A visitor that keeps a worker as long as it likes: it has logged in and begun a body. A client that has
+/// not logged in gives its worker up for others.
 fn holding(server: &Server) -> Visitor {
-    let mut visitor = server.visit();
-    let fields = "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n";
-    visitor.send(&format!("POST /api/sessions HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).unwrap();
+    static MEMBERS: AtomicUsize = AtomicUsize::new(0);
+    let number = MEMBERS.fetch_add(1, Ordering::Relaxed);
+    let member = Member::new(server, &format!("holder-{number}"));
+    let fields = format!("{}Content-Length: 2\r\nExpect: 100-continue\r\n", member.field());
+    let mut visitor = member.visitor;
+    visitor.send(&format!("PUT /files/held HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).unwrap();
     // Now it is certain that a worker waits for the body, and has nothing else to look at.
     assert_eq!(visitor.reply().expect("a worker is free").status, 100);
     visitor
@@ -50,7 +56,7 @@ fn holding(server: &Server) -> Visitor {
 fn let_go(visitor: &mut Visitor) {
     visitor.send("{}").unwrap();
     let reply = visitor.reply().expect("an answer");
-    assert!((400..500).contains(&reply.status), "nobody logs in so: {}", reply.head);
+    assert_eq!(reply.status, 201, "{}", reply.head);
 }
 
 fn assert_small(reply: plimsoll_tests::binary::Reply) {
@@ -85,6 +91,15 @@ impl Session {
     fn begun(server: &Server) -> Session {
         let mut session = Session::connect(server);
         session.expect("220 ");
+        session
+    }
+
+    /// A session that keeps its worker, because its client has logged in.
+    fn logged_in(server: &Server) -> Session {
+        drop(Member::new(server, "alice"));
+        let mut session = Session::begun(server);
+        session.say("USER alice", "331 ");
+        session.say(&format!("PASS {PASSWORD}"), "230 ");
         session
     }
 

@@ -44,16 +44,25 @@ fn as_many_idle_connections_end_as_wait_and_no_more() {
 }
 
 #[test]
-fn who_has_only_just_come_has_the_time_of_a_head_to_ask() {
+fn a_client_that_has_only_just_come_has_a_moment_to_ask() {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), 1, &[&NEVER[..], &["--limits-head-time", "1h"]].concat());
     let (mut first, mut second) = (server.visit(), server.visit());
     second.send(SMALL).unwrap();
     assert_waits(&second.stream);
-    assert_waits(&first.stream);
     assert_small(first.get("/small.txt").expect("it came first"));
     assert_small(second.reply().unwrap());
+}
+
+#[test]
+fn a_silent_client_gives_its_worker_up_for_one_that_waits() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 1, &[&NEVER[..], &["--limits-head-time", "1h"]].concat());
+    let (mut silent, mut second) = (server.visit(), server.visit());
+    assert_small(second.get("/small.txt").unwrap());
+    assert_ends(&mut silent);
 }
 
 #[test]

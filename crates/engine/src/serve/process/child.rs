@@ -12,7 +12,7 @@ use plimsoll_io::{Peer, Setup, Stop};
 use rustix::process::Pid;
 
 use super::fork;
-use crate::connections::Connections;
+use crate::connections::{Connections, Entry, serve_until_evicted};
 use crate::driver::Driver;
 use crate::offload::Offload;
 use crate::serve::Kind;
@@ -33,6 +33,8 @@ pub(super) mod code {
 pub(super) struct Child {
     pub(super) fd: OwnedFd,
     pub(super) peer: Peer,
+    /// Where the master sees what the connection is doing.
+    pub(super) entry: Arc<Entry>,
     pub(super) setup: Setup,
     pub(super) master: Pid,
     /// The pipe whose end is the order to stop.
@@ -55,7 +57,7 @@ impl Child {
     }
 
     fn serve(self) -> io::Result<i32> {
-        let Child { fd, peer, setup, master, stopped, stop, grace, connections } = self;
+        let Child { fd, peer, entry, setup, master, stopped, stop, grace, connections } = self;
         fork::end_with_parent(master)?;
         let driver = Driver::new(Kind::Process.wait(), Offload::alone(), &stop, &connections)?;
         let _entered = driver.enter();
@@ -70,7 +72,8 @@ impl Child {
         }
         let handler = setup(driver.io());
         driver.spawn(handler.background());
-        let connection = driver.spawn(handler.serve(driver.sockets().accepted(fd, peer)));
+        let stream = driver.sockets().accepted(fd, peer, entry.slot());
+        let connection = driver.spawn(Box::pin(serve_until_evicted(&entry, handler.serve(stream))));
         driver.run(grace, || !driver.is_live(connection));
         let code = if driver.is_live(connection) { code::CUT_OFF } else { code::SERVED };
         driver.clear();

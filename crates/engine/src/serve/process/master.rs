@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 use plimsoll_io::{Peer, Setup, Stop};
@@ -27,9 +28,11 @@ use super::fork;
 use super::orders::{self, Order};
 use super::told::Told;
 use crate::connections::{Admitted, Connections};
-use crate::limits::{ACCEPT_PAUSE, ACCEPTS_AT_STOP_MAX, ACCEPTS_PER_TURN_MAX, KILLED_TIME, OWN_END_TIME};
+use crate::limits::{
+    ACCEPT_PAUSE, ACCEPTS_AT_STOP_MAX, ACCEPTS_PER_TURN_MAX, FULL_PAUSE, KILLED_TIME, OWN_END_TIME,
+};
 use crate::ready::{Bound, is_that_connections, peer_of};
-use crate::serve::dispatch::{Accepted, has_gone};
+use crate::serve::dispatch::{Accepted, has_gone, refuse};
 
 /// What the fork master has of the program.
 pub struct Orders {
@@ -70,6 +73,17 @@ struct Serving {
     stopping: Option<Stopping>,
 }
 
+/// Kills the process of an evicted connection when it is woken. The process exists: a connection leaves the
+/// registry when its process is waited for.
+struct Kill(Pid);
+
+impl Wake for Kill {
+    fn wake(self: Arc<Self>) {
+        // It may have ended meanwhile, and waits to be buried.
+        let _ = kill_process(self.0, Signal::KILL);
+    }
+}
+
 /// Who was accepted, and what it is served by.
 struct Newcomer {
     accepted: Accepted,
@@ -97,6 +111,7 @@ impl Orders {
     /// What the system says before the first connection.
     pub fn serve(self, plan: Forking) -> io::Result<()> {
         let Orders { from, stopped } = self;
+        plan.listeners.iter().for_each(|(bound, _)| plan.connections.reserve_for(bound.service().number));
         let serving = Serving {
             orders: Some(from),
             stopped,
@@ -181,19 +196,20 @@ impl Serving {
         let orders = self.orders.iter().map(AsFd::as_fd);
         // Once it is seen, it would end every wait.
         let stopped = self.stopping.is_none().then(|| self.stopped.as_fd());
-        let listeners: &[_] = if self.has_room() { &self.plan.listeners } else { &[] };
+        let listeners: Vec<usize> =
+            (0..self.plan.listeners.len()).filter(|listener| self.has_room(*listener)).collect();
         let fds = iter::once(self.bell.as_fd()).chain(orders).chain(stopped);
-        let fds = fds.chain(listeners.iter().map(|(bound, _)| bound.fd.as_fd()));
+        let fds = fds.chain(listeners.iter().map(|listener| self.plan.listeners[*listener].0.fd.as_fd()));
         let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let timeout = self.timeout().map(|time| Timespec::try_from(time).unwrap_or_default());
         // An error is an interruption: then nothing is reported, and the loop comes round again.
         let _ = poll(&mut fds, timeout.as_ref());
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let (others, listening) = fds.split_at(fds.len() - listeners.len());
-        let waiting = listening.iter().enumerate().filter(|(_, fd)| is_ready(fd));
+        let waiting = listeners.iter().zip(listening).filter(|(_, fd)| is_ready(fd));
         Ready {
             stopped: stopped.is_some() && others.last().is_some_and(is_ready),
-            listeners: waiting.map(|(listener, _)| listener).collect(),
+            listeners: waiting.map(|(listener, _)| *listener).collect(),
         }
     }
 
@@ -205,20 +221,35 @@ impl Serving {
         let stop_ends = self.stopping.as_ref().map(killed_at);
         // Who waits for a process is seen to also where the pause has ended since.
         let pause_ends = if self.held.is_empty() { self.pause_end() } else { self.paused_until };
-        let ends = stop_ends.into_iter().chain(pause_ends).min();
+        let looks_again = self.make_room_where_full().then(|| Instant::now() + FULL_PAUSE);
+        let ends = stop_ends.into_iter().chain(pause_ends).chain(looks_again).min();
         // A moment more, so that it is over then.
         ends.map(|end| end.saturating_duration_since(Instant::now()) + Duration::from_millis(1))
     }
 
-    /// Whether another connection may be accepted now.
-    fn has_room(&self) -> bool {
+    /// Whether another connection may be accepted now at `listener`.
+    fn has_room(&self, listener: usize) -> bool {
         let may_accept = self.stopping.is_none() && self.held.is_empty() && self.pause_end().is_none();
-        may_accept && self.has_place()
+        may_accept && self.has_place(listener)
     }
 
-    /// Whether there is a place for one, however long it may have to wait for its process.
-    fn has_place(&self) -> bool {
-        self.has_begun && !self.plan.connections.is_full()
+    /// Whether there is a place for one of `listener`, however long it may have to wait for its process.
+    fn has_place(&self, listener: usize) -> bool {
+        let (bound, _) = &self.plan.listeners[listener];
+        self.has_begun && !self.plan.connections.is_full(bound.service().number)
+    }
+
+    /// Evicts connections for listeners that have no slot. Returns whether there are any such listeners.
+    fn make_room_where_full(&self) -> bool {
+        let (connections, mut is_full) = (&self.plan.connections, false);
+        for (bound, _) in &self.plan.listeners {
+            let service = bound.service().number;
+            if connections.is_full(service) {
+                connections.make_room(service);
+                is_full = true;
+            }
+        }
+        is_full
     }
 
     /// When accepting goes on, if it pauses.
@@ -236,10 +267,10 @@ impl Serving {
     }
 
     /// Accepts at each of `listeners`, `max` at most, as long as they `may` come in.
-    fn take_in(&mut self, listeners: &[usize], max: usize, may: fn(&Serving) -> bool) -> Turn {
+    fn take_in(&mut self, listeners: &[usize], max: usize, may: fn(&Serving, usize) -> bool) -> Turn {
         for &listener in listeners {
             for _ in 0..max {
-                let taken = if may(self) { self.take_from(listener) } else { Taken::Nobody };
+                let taken = if may(self, listener) { self.take_from(listener) } else { Taken::Nobody };
                 match taken {
                     Taken::One => {}
                     Taken::Nobody => break,
@@ -263,8 +294,11 @@ impl Serving {
                 return Taken::Nobody;
             }
         };
-        // Who is refused is dropped here: its descriptor closes.
-        let Some(admitted) = self.plan.connections.admit(&peer) else { return Taken::One };
+        let service = bound.service();
+        let Some(admitted) = self.plan.connections.admit(&peer, service.number) else {
+            refuse(&fd, service);
+            return Taken::One;
+        };
         let newcomer = Newcomer { accepted: Accepted { fd, peer, admitted }, setup: Arc::clone(setup) };
         if self.held.is_empty() {
             return self.serve_apart(newcomer);
@@ -281,7 +315,11 @@ impl Serving {
         }
         match fork::fork() {
             Ok(None) => return Taken::Child(newcomer),
-            Ok(Some(pid)) => drop(self.children.insert(pid, newcomer.accepted.admitted)),
+            Ok(Some(pid)) => {
+                let admitted = newcomer.accepted.admitted;
+                admitted.evict_by(Waker::from(Arc::new(Kill(pid))));
+                drop(self.children.insert(pid, admitted));
+            }
             Err(error) if is_for_want(&error) => {
                 if self.told[1].is_new() {
                     tracing::warn!(%error, "{NO_PROCESS}");
@@ -314,11 +352,12 @@ impl Serving {
         let Serving { orders, stopped, bell, plan, children, held, pid: master, .. } = self;
         let Forking { listeners, stop, grace, connections, .. } = plan;
         let Newcomer { accepted: Accepted { fd, peer, admitted }, setup } = newcomer;
+        let entry = Arc::clone(admitted.entry());
         // Places are the master's to give back.
         std::mem::forget((children, admitted));
         held.into_iter().for_each(|other| std::mem::forget(other.accepted.admitted));
         drop((orders, bell, listeners));
-        Child { fd, peer, setup, master, stopped, stop, grace, connections }.live()
+        Child { fd, peer, entry, setup, master, stopped, stop, grace, connections }.live()
     }
 
     /// Does what the program has ordered.
@@ -360,10 +399,11 @@ impl Serving {
     }
 
     fn note_end(&mut self, pid: Pid, status: WaitStatus) {
-        drop(self.children.remove(&pid));
+        let is_evicted = self.children.remove(&pid).is_some_and(|admitted| admitted.is_evicted());
         let is_killed = self.stopping.as_ref().is_some_and(|stopping| stopping.is_killed);
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code::SERVED | code::NOT_SERVED), _) => {}
+            (None, Some(_)) if is_evicted => {}
             (Some(code::CUT_OFF), _) => self.plan.connections.count_cut_off(1),
             (None, Some(_)) if is_killed => self.plan.connections.count_cut_off(1),
             (None, Some(signal)) => {

@@ -25,6 +25,7 @@ pub(super) async fn obey(c: &mut Conversation<'_>, password: &[u8]) -> Obeyed {
     match log_in(c, &name, password).await {
         Ok(caller) => {
             let welcome = format!("Logged in as {}.", caller.identity.account.name);
+            c.control.stream.slot().authenticate();
             c.state.who = Who::Person(Box::new(caller));
             Ok(Answer::made(230, welcome))
         }

@@ -1,0 +1,223 @@
+//! A connection's entry: what its conversation reports, and the way to end it.
+//!
+//! It chooses nothing. Invariants: one thread or process at a time reports; an evicted connection is polled
+//! once more at most.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use plimsoll_io::{Cells, Instant, LocalFuture, Phase, Slot};
+
+use super::{Connections, Count};
+
+/// A [`Phase`], or [`QUEUED`] until a task serves the connection.
+const PHASE_BITS: u64 = 0b111;
+const QUEUED: u64 = 0;
+/// Whether a request has completed.
+const COMPLETED: u64 = 1 << 3;
+const AUTHENTICATED: u64 = 1 << 4;
+/// The rest is a time, in milliseconds since the start.
+const SINCE_SHIFT: u32 = 8;
+
+/// What a connection has reported: phase, flags and time in one word.
+pub(super) enum State {
+    /// Of this process.
+    Own(AtomicU64),
+    /// Of a process that serves the connection, on a page shared with it.
+    Shared(&'static AtomicU64),
+}
+
+/// What was reported, unpacked.
+#[derive(Clone, Copy)]
+pub(super) struct Report {
+    /// None until a task serves the connection.
+    pub(super) phase: Option<Phase>,
+    /// Whether a request has completed.
+    pub(super) has_completed: bool,
+    pub(super) is_authenticated: bool,
+    /// Milliseconds since the start, when the client last made progress.
+    pub(super) since: u64,
+}
+
+/// An open connection.
+pub(crate) struct Entry {
+    pub(super) connections: Arc<Connections>,
+    state: State,
+    pub(super) service: usize,
+    /// The network that it counts for, unless the address is exempt.
+    pub(super) address: Option<IpAddr>,
+    /// Milliseconds since the start.
+    pub(super) opened: u64,
+    is_evicted: AtomicBool,
+    /// Ends the connection: wakes its task, or kills its process.
+    evictor: Mutex<Option<Waker>>,
+}
+
+fn millis(at: Instant) -> u64 {
+    u64::try_from(at.since_start().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn code(phase: Phase) -> u64 {
+    match phase {
+        Phase::Waiting => 1,
+        Phase::Working => 2,
+        Phase::Idle => 3,
+        Phase::Ending => 4,
+    }
+}
+
+fn phase_of(word: u64) -> Option<Phase> {
+    [Phase::Waiting, Phase::Working, Phase::Idle, Phase::Ending]
+        .into_iter()
+        .find(|phase| code(*phase) == word & PHASE_BITS)
+}
+
+impl State {
+    /// The state of a connection that was opened just now, in cell `cell` if processes share `cells`.
+    pub(super) fn of(cells: &Cells, cell: usize, opened: Instant) -> State {
+        let word = millis(opened) << SINCE_SHIFT | QUEUED;
+        match cells {
+            Cells::Page(cells) if cell < cells.len() => {
+                cells[cell].store(word, Ordering::Relaxed);
+                State::Shared(&cells[cell])
+            }
+            _ => State::Own(AtomicU64::new(word)),
+        }
+    }
+
+    fn cell(&self) -> &AtomicU64 {
+        match self {
+            State::Own(cell) => cell,
+            State::Shared(cell) => cell,
+        }
+    }
+}
+
+impl Entry {
+    pub(super) fn new(
+        connections: Arc<Connections>,
+        state: State,
+        service: usize,
+        address: Option<IpAddr>,
+        opened: Instant,
+    ) -> Entry {
+        let (is_evicted, evictor) = (AtomicBool::new(false), Mutex::new(None));
+        Entry { connections, state, service, address, opened: millis(opened), is_evicted, evictor }
+    }
+
+    /// What the connection's conversation reports to.
+    pub(crate) fn slot(self: &Arc<Self>) -> Rc<dyn Slot> {
+        Rc::new(Reporter(Arc::clone(self)))
+    }
+
+    /// What was reported last.
+    pub(super) fn report(&self) -> Report {
+        let word = self.state.cell().load(Ordering::Relaxed);
+        Report {
+            phase: phase_of(word),
+            has_completed: word & COMPLETED != 0,
+            is_authenticated: word & AUTHENTICATED != 0,
+            since: word >> SINCE_SHIFT,
+        }
+    }
+
+    fn enter(&self, phase: Phase, now: Instant) {
+        let cell = self.state.cell();
+        // Only the connection's own thread stores here: a load and a store will do.
+        let word = cell.load(Ordering::Relaxed);
+        let since = match phase {
+            // Waiting is no progress: a client that sends a byte now and then does not get younger by it.
+            Phase::Waiting => word >> SINCE_SHIFT,
+            Phase::Working | Phase::Idle | Phase::Ending => millis(now),
+        };
+        let completed = if phase == Phase::Idle { COMPLETED } else { 0 };
+        let flags = word & (COMPLETED | AUTHENTICATED) | completed;
+        cell.store(since << SINCE_SHIFT | flags | code(phase), Ordering::Relaxed);
+    }
+
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.report().is_authenticated
+    }
+
+    /// Has the connection end by `evictor` when others need its slot.
+    pub(super) fn evict_by(&self, evictor: Waker) {
+        *self.evictor.lock().unwrap_or_else(PoisonError::into_inner) = Some(evictor);
+    }
+
+    /// Marks the connection to be ended.
+    pub(super) fn evict(&self) {
+        self.is_evicted.store(true, Ordering::Release);
+    }
+
+    /// Ends the connection, which was marked before.
+    pub(super) fn end(&self) {
+        let evictor = self.evictor.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(evictor) = evictor {
+            evictor.wake();
+        }
+    }
+
+    pub(super) fn is_evicted(&self) -> bool {
+        self.is_evicted.load(Ordering::Acquire)
+    }
+}
+
+/// A conversation's handle of an entry.
+struct Reporter(Arc<Entry>);
+
+impl Slot for Reporter {
+    fn enter(&self, phase: Phase, now: Instant) {
+        self.0.enter(phase, now);
+    }
+
+    fn authenticate(&self) {
+        let before = self.0.state.cell().fetch_or(AUTHENTICATED, Ordering::Relaxed);
+        if before & AUTHENTICATED == 0 {
+            self.0.connections.add(Count::Authenticated, 1);
+        }
+    }
+
+    fn is_authenticated(&self) -> bool {
+        self.0.is_authenticated()
+    }
+
+    fn is_evicted(&self) -> bool {
+        self.0.is_evicted()
+    }
+}
+
+/// Serves `connection` until it ends, or others need its slot.
+pub(crate) fn serve_until_evicted(entry: &Arc<Entry>, connection: LocalFuture) -> UntilEvicted {
+    UntilEvicted { entry: Arc::clone(entry), connection, has_begun: false }
+}
+
+/// See [`serve_until_evicted`].
+pub(crate) struct UntilEvicted {
+    entry: Arc<Entry>,
+    connection: LocalFuture,
+    has_begun: bool,
+}
+
+impl Future for UntilEvicted {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.has_begun {
+            self.has_begun = true;
+            // Before the phase changes: from then on it may be evicted. A task has one waker for its life.
+            self.entry.evict_by(cx.waker().clone());
+            self.entry.enter(Phase::Waiting, Instant::default());
+        }
+        let is_evicted = self.entry.is_evicted();
+        match self.connection.as_mut().poll(cx) {
+            Poll::Pending if !is_evicted => Poll::Pending,
+            // The conversation had this poll for a last message. The task drops the rest.
+            _ => Poll::Ready(()),
+        }
+    }
+}

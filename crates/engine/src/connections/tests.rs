@@ -1,0 +1,183 @@
+use std::sync::atomic::AtomicUsize;
+use std::task::Wake;
+
+use plimsoll_io::Phase;
+
+use super::*;
+
+const HTTP: usize = 0;
+const FTP: usize = 1;
+
+fn peer(ip: &str) -> Peer {
+    Peer::Ip(ip.parse().unwrap(), 1)
+}
+
+fn at(seconds: u64) -> plimsoll_io::Instant {
+    plimsoll_io::Instant::from_start(Duration::from_secs(seconds))
+}
+
+/// The `number`th of many addresses.
+fn client(number: usize) -> Peer {
+    peer(&format!("192.0.{}.{}", number / 200, number % 200))
+}
+
+/// Counts how many connections were told to end.
+#[derive(Default)]
+struct Ended(AtomicUsize);
+
+impl Wake for Ended {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Ended {
+    fn count(self: &Arc<Self>) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// `count` connections, each of an address of its own, in the given phase.
+fn opened(connections: &Arc<Connections>, service: usize, count: usize, phase: Phase) -> Vec<Admitted> {
+    let open = |number| {
+        let admitted = connections.admit(&client(number), service).unwrap();
+        admitted.entry().slot().enter(phase, since_start());
+        admitted
+    };
+    (0..count).map(open).collect()
+}
+
+#[test]
+fn every_process_has_a_cell_to_report_by() {
+    assert_eq!(crate::limits::PROCESSES_MAX, PROCESS_CELLS as u64);
+}
+
+#[test]
+fn one_address_has_half_of_the_slots_and_gets_them_back() {
+    let connections = Connections::new(4);
+    let mut held: Vec<_> = (0..2).map(|_| connections.admit(&peer("192.0.2.1"), HTTP).unwrap()).collect();
+    assert!(connections.admit(&peer("192.0.2.1"), HTTP).is_none());
+    let other = connections.admit(&peer("192.0.2.2"), HTTP).unwrap();
+    assert_eq!((connections.open(), connections.refused()), (3, 1));
+    held.pop();
+    assert!(connections.admit(&peer("192.0.2.1"), HTTP).is_some());
+    drop((held, other));
+    assert_eq!((connections.open(), connections.accepted()), (0, 4));
+    assert_eq!(connections.registry().addresses(), 0);
+}
+
+#[test]
+fn one_address_has_a_sixteenth_while_slots_run_short() {
+    let connections = Connections::new(640);
+    let crowd = opened(&connections, HTTP, 480, Phase::Working);
+    let shared: Vec<_> = (0..40).map(|_| connections.admit(&peer("192.0.9.1"), HTTP).unwrap()).collect();
+    assert!(connections.admit(&peer("192.0.9.1"), HTTP).is_none());
+    assert!(connections.admit(&peer("192.0.9.2"), HTTP).is_some());
+    drop(crowd);
+    assert!(connections.admit(&peer("192.0.9.1"), HTTP).is_some(), "there is plenty again");
+    drop(shared);
+}
+
+#[test]
+fn an_exempt_address_and_a_server_without_a_bound_have_no_share() {
+    let is_proxy = |ip: IpAddr| ip.to_string() == "192.0.2.1";
+    let policy = SlotPolicy { exempt: Some(Arc::new(is_proxy)), ..SlotPolicy::from(8) };
+    let connections = Connections::new(policy);
+    let proxied: Vec<_> = (0..6).filter_map(|_| connections.admit(&peer("192.0.2.1"), HTTP)).collect();
+    assert_eq!(proxied.len(), 6);
+    let policy = SlotPolicy { per_address: PerAddress::Unlimited, ..SlotPolicy::from(8) };
+    let connections = Connections::new(policy);
+    let all: Vec<_> = (0..8).filter_map(|_| connections.admit(&peer("192.0.2.1"), HTTP)).collect();
+    assert_eq!(all.len(), 8);
+}
+
+#[test]
+fn the_addresses_of_one_ipv6_network_count_as_one() {
+    assert_eq!(network_of("2001:db8::1".parse().unwrap()), network_of("2001:db8::2:3".parse().unwrap()));
+    assert_ne!(network_of("2001:db8::1".parse().unwrap()), network_of("2001:db8:0:1::1".parse().unwrap()));
+}
+
+#[test]
+fn silent_clients_are_evicted_oldest_first_before_idle_ones_and_transfers_never() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
+    let working = opened(&connections, HTTP, 10, Phase::Working);
+    let idle = opened(&connections, HTTP, 10, Phase::Idle);
+    let silent = opened(&connections, HTTP, 11, Phase::Waiting);
+    let evicted = |of: &[Admitted]| of.iter().map(Admitted::is_evicted).collect::<Vec<_>>();
+    assert_eq!(connections.evicted(), 0, "31 of 32 are open, and one slot is kept free");
+    let mut newcomers = vec![connections.admit(&client(40), HTTP).unwrap()];
+    assert_eq!(connections.evicted(), 1);
+    assert_eq!(evicted(&silent).iter().position(|is_evicted| *is_evicted), Some(0));
+    // As many more as there are others to close, and no transfer.
+    for (number, gone) in silent.into_iter().chain(idle).enumerate() {
+        assert!(gone.is_evicted(), "connection {number} is next");
+        drop(gone);
+        newcomers.push(connections.admit(&client(50 + number), HTTP).unwrap());
+        newcomers.iter().for_each(|new| new.entry().slot().enter(Phase::Working, since_start()));
+    }
+    assert!(evicted(&working).iter().all(|is_evicted| !is_evicted));
+}
+
+#[test]
+fn an_evicted_connection_is_told_to_end() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(8) });
+    let ended = Arc::<Ended>::default();
+    let open = opened(&connections, HTTP, 7, Phase::Idle);
+    open.iter().for_each(|one| one.evict_by(Waker::from(Arc::clone(&ended))));
+    let more = connections.admit(&client(9), HTTP).unwrap();
+    assert_eq!((connections.evicted(), ended.count()), (1, 1));
+    assert!(connections.make_room(HTTP), "it has not gone yet");
+    assert_eq!(ended.count(), 1, "one is enough");
+    drop((open, more));
+    assert!(!connections.make_room(HTTP));
+}
+
+#[test]
+fn a_client_that_has_authenticated_is_evicted_last_and_only_when_idle() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
+    let open = opened(&connections, HTTP, 31, Phase::Waiting);
+    open.iter().take(30).for_each(|one| one.entry().slot().authenticate());
+    assert_eq!(connections.authenticated(), 30);
+    let newcomer = connections.admit(&client(40), HTTP).unwrap();
+    assert!(open[30].is_evicted() && connections.evicted() == 1);
+    drop(newcomer);
+    open[3].entry().slot().enter(Phase::Idle, at(0));
+    let (first, second) = (connections.admit(&client(41), HTTP), connections.admit(&client(42), HTTP));
+    assert!(open[3].is_evicted(), "there is nobody else");
+    drop((open, first, second));
+    assert_eq!((connections.open(), connections.authenticated()), (0, 0));
+}
+
+#[test]
+fn clients_that_have_not_authenticated_leave_a_quarter_of_the_slots() {
+    let connections = Connections::new(64);
+    let open = opened(&connections, HTTP, 60, Phase::Waiting);
+    let staying = open.iter().filter(|one| !one.is_evicted()).count();
+    assert!((46..=48).contains(&staying), "{staying}");
+}
+
+#[test]
+fn one_protocol_cannot_take_the_slots_of_another() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(64) });
+    [HTTP, FTP].into_iter().for_each(|service| connections.reserve_for(service));
+    let http = opened(&connections, HTTP, 56, Phase::Working);
+    assert!(connections.is_full(HTTP) && !connections.is_full(FTP));
+    let ftp = opened(&connections, FTP, 6, Phase::Waiting);
+    // HTTP does not get those either, though they do nothing.
+    connections.make_room(HTTP);
+    assert!(ftp.iter().all(|one| !one.is_evicted()));
+    let more = opened(&connections, FTP, 2, Phase::Waiting);
+    assert!(ftp[0].is_evicted(), "a protocol closes its own");
+    drop((http, more));
+}
+
+#[test]
+fn a_byte_now_and_then_makes_no_client_younger() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(8) });
+    let open = opened(&connections, HTTP, 7, Phase::Idle);
+    let later = since_start() + Duration::from_secs(9);
+    open.iter().skip(1).for_each(|one| one.entry().slot().enter(Phase::Idle, later));
+    open[0].entry().slot().enter(Phase::Waiting, later + Duration::from_secs(9));
+    let _newcomer = connections.admit(&client(9), HTTP).unwrap();
+    assert!(open[0].is_evicted());
+}

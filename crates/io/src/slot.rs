@@ -1,0 +1,76 @@
+//! A connection's slot, as its conversation sees it: what the conversation reports, so that the engine can
+//! choose which connection to close when slots run short.
+//!
+//! It closes nothing itself. Invariant: reporting is an atomic store at most, because it is done for each
+//! request.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use crate::time::Instant;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The server waits for bytes of the client, to begin or to complete a request.
+    Waiting,
+    /// The server works on a request or sends a response, and has made progress just now.
+    Working,
+    /// A request has completed, and the connection is kept for another one.
+    Idle,
+    /// All is sent, and the server waits for the client to close its side.
+    Ending,
+}
+
+/// What a conversation reports of its connection. Each method is called on the connection's own thread.
+pub trait Slot {
+    /// Reports what the connection does from `now` on.
+    fn enter(&self, phase: Phase, now: Instant);
+
+    /// Reports that the client has shown valid credentials. It holds until the connection ends.
+    fn authenticate(&self);
+
+    /// Whether the client has shown valid credentials.
+    fn is_authenticated(&self) -> bool;
+
+    /// Whether the engine needs the slot for another connection. The conversation is polled once after that,
+    /// and then dropped: it can push a last message and [finish](crate::Tx::finish) in that poll.
+    fn is_evicted(&self) -> bool;
+}
+
+/// Waits until the engine needs `slot` for another connection: see [`Slot::is_evicted`].
+pub async fn evicted(slot: &dyn Slot) {
+    // No waker is kept: an eviction wakes the task itself.
+    poll_fn(|_| if slot.is_evicted() { Poll::Ready(()) } else { Poll::Pending }).await;
+}
+
+/// The slot of a connection that no engine counts: those that are opened by this side, and all of the
+/// simulator.
+#[derive(Default)]
+pub(crate) struct UncountedSlot {
+    is_authenticated: Cell<bool>,
+}
+
+impl UncountedSlot {
+    pub(crate) fn shared() -> Rc<dyn Slot> {
+        Rc::new(UncountedSlot::default())
+    }
+}
+
+impl Slot for UncountedSlot {
+    fn enter(&self, _: Phase, _: Instant) {}
+
+    fn authenticate(&self) {
+        self.is_authenticated.set(true);
+    }
+
+    fn is_authenticated(&self) -> bool {
+        self.is_authenticated.get()
+    }
+
+    fn is_evicted(&self) -> bool {
+        false
+    }
+}

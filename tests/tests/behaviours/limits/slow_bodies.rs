@@ -1,0 +1,32 @@
+//! The time for the whole body of a request without valid credentials, however often a byte comes.
+
+use std::time::Duration;
+
+use plimsoll_io::{Either, select};
+use plimsoll_proto::http::Limits;
+use plimsoll_tests::{Scenario, Scene, behaviours};
+
+const BODY_TIME: Duration = Duration::from_secs(2);
+/// How often a byte is sent: far more often than a receive has to be.
+const BYTE_TIME: Duration = Duration::from_millis(200);
+
+fn scenario() -> Scenario {
+    Scenario { limits: Limits { body_time: BODY_TIME, ..Limits::default() }, ..Scenario::default() }
+}
+
+async fn a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole(scene: Scene) {
+    let mut client = scene.connect().await;
+    client.push("PUT /test/echo HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n0");
+    let began = scene.io.now();
+    let response = loop {
+        client.push("0");
+        if let Either::Left(received) = select(client.receive(), scene.io.sleep(BYTE_TIME)).await {
+            break received.unwrap().expect("a response").to_vec();
+        }
+        assert!(scene.io.now() - began < 10 * BODY_TIME, "there is a deadline");
+    };
+    assert!(response.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&response));
+    assert!(scene.io.now() - began >= BODY_TIME);
+}
+
+behaviours!(scenario; a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole);
