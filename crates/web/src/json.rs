@@ -1,8 +1,8 @@
 //! JSON bodies, of requests and of answers.
 //!
-//! What must hold: a body is bounded, and has no member that nobody looks at; one that a page sends says that
-//! it is JSON, which no page of another site can without being asked for leave; its bytes, which may have a
-//! password among them, are wiped.
+//! What must hold: a body is bounded, its memory is of the size of what has come, and it has no member that
+//! nobody looks at; one that a page sends says that it is JSON, which no page of another site can without
+//! being asked for leave; its bytes, which may have a password among them, are wiped.
 
 use plimsoll_proto::http::{Answer, Body, Request};
 use plimsoll_wire::http::head::Field;
@@ -11,27 +11,38 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroizing;
 
-use crate::limits::JSON_BYTES_MAX;
+use crate::limits::{JSON_BYTES_MAX, STRANGERS_JSON_BYTES_MAX};
 use crate::refusal::Refusal;
 
-/// Reads a request's body.
+/// Reads the body of a request whose account, or whose secret, is known.
 pub(crate) async fn read<T: DeserializeOwned>(request: &mut Request<'_>) -> Result<T, Refusal> {
+    let too_long = "The body is longer than 64 KiB. Send less.";
+    read_within(request, JSON_BYTES_MAX, too_long).await
+}
+
+/// Reads the body of a request of which no account is known yet: a log-in or a sign-up.
+pub(crate) async fn read_of_stranger<T: DeserializeOwned>(request: &mut Request<'_>) -> Result<T, Refusal> {
+    let too_long = "The body is longer than 4 KiB. Send a name and a password, and nothing else.";
+    read_within(request, STRANGERS_JSON_BYTES_MAX, too_long).await
+}
+
+async fn read_within<T: DeserializeOwned>(
+    request: &mut Request<'_>,
+    max: usize,
+    too_long: &'static str,
+) -> Result<T, Refusal> {
     if is_of_a_page(request) && !is_json(request.field(Field::ContentType).unwrap_or_default()) {
         return Err(Refusal::new(
             Status::UNSUPPORTED_MEDIA_TYPE,
             "A page must say that its body is JSON. Send it with Content-Type: application/json.",
         ));
     }
-    // Once as large as it may be, so that no copy of a password stays where it grew from.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(JSON_BYTES_MAX));
+    let mut bytes = Zeroizing::new(Vec::new());
     while let Some(lease) = request.body.recv().await? {
-        if bytes.len() + lease.len() > JSON_BYTES_MAX {
-            return Err(Refusal::new(
-                Status::CONTENT_TOO_LARGE,
-                "The body is longer than 64 KiB. Send less.",
-            ));
+        if bytes.len() + lease.len() > max {
+            return Err(Refusal::new(Status::CONTENT_TOO_LARGE, too_long));
         }
-        bytes.extend_from_slice(&lease);
+        append(&mut bytes, &lease, max);
     }
     // Else a list would do, with the members in their order.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
@@ -41,6 +52,19 @@ pub(crate) async fn read<T: DeserializeOwned>(request: &mut Request<'_>) -> Resu
     }
     serde_json::from_slice(&bytes)
         .map_err(|error| Refusal::bad(format!("The body is not what is expected here: {error}.")))
+}
+
+/// Appends to `bytes`. Where they have to move, the memory that they leave is wiped, which a growing vector
+/// would not do.
+fn append(bytes: &mut Zeroizing<Vec<u8>>, more: &[u8], max: usize) {
+    let length = bytes.len() + more.len();
+    if length > bytes.capacity() {
+        let capacity = length.max((2 * bytes.capacity()).min(max));
+        let mut moved = Zeroizing::new(Vec::with_capacity(capacity));
+        moved.extend_from_slice(bytes);
+        *bytes = moved;
+    }
+    bytes.extend_from_slice(more);
 }
 
 /// Whether a browser sends it for a page: such a one tells where the page is from with whatever is not a
@@ -65,4 +89,24 @@ pub(crate) fn answer(status: Status, value: &impl Serialize) -> Answer {
         .field("Cache-Control", "no-store")
         .field("X-Content-Type-Options", "nosniff")
         .body(Body::Bytes(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_of_the_size_of_what_has_come() {
+        let mut bytes = Zeroizing::new(Vec::new());
+        for byte in 0..=255 {
+            append(&mut bytes, &[byte], 300);
+            assert!(
+                bytes.capacity() <= (2 * bytes.len()).min(300),
+                "{} of {}",
+                bytes.len(),
+                bytes.capacity()
+            );
+        }
+        assert_eq!(**bytes, (0..=255).collect::<Vec<u8>>());
+    }
 }

@@ -5,6 +5,8 @@
 
 /// Bytes of a JSON body.
 pub const JSON_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a JSON body of a request that shows no account: a name and a password.
+pub const STRANGERS_JSON_BYTES_MAX: usize = 4 * 1024;
 /// Receives of fewer bytes are put together before they are written: each takes a whole block of memory,
 /// however little is in it.
 pub const GATHERED_BYTES: usize = 8 * 1024;

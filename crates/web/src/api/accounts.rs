@@ -35,7 +35,7 @@ struct Made<'a> {
 
 pub(super) async fn sign_up(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     let visitor = credentials::visitor(ask.request);
-    let (name, password) = json::read::<NameAndPassword>(ask.request).await?.parts();
+    let (name, password) = json::read_of_stranger::<NameAndPassword>(ask.request).await?.parts();
     let account = ask.web.operations.sign_up(&visitor, &name, &password).await?;
     let Account { name, quota, permissions, .. } = &account;
     Ok(json::answer(Status::CREATED, &Made { name, quota: *quota, permissions: *permissions }))

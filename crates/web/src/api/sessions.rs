@@ -19,7 +19,7 @@ struct Begun {
 
 pub(super) async fn log_in(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     let visitor = credentials::visitor(ask.request);
-    let (name, password) = json::read::<NameAndPassword>(ask.request).await?.parts();
+    let (name, password) = json::read_of_stranger::<NameAndPassword>(ask.request).await?.parts();
     let begun = ask.web.operations.log_in(&visitor, &name, &password).await?;
     let begun = Begun { token: begun.token, expires: time::text(begun.expires), account: begun.account.name };
     Ok(json::answer(Status::CREATED, &begun))
