@@ -107,6 +107,8 @@ pub enum Question {
         /// The path.
         path: Vec<u8>,
     },
+    /// Does the directory answer, and can it be written? Answer: [`Answer::Done`].
+    Check {},
     /// What an operator asks. Whoever answers fronts must not take these from them.
     Operator(Order),
 }

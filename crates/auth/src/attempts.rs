@@ -1,7 +1,11 @@
 //! Wrong passwords and sign-ups, counted by name and by address: first slowed, then refused for a while.
 //!
-//! It is not asked about what is remembered or about tokens: who has a session is never locked out by
-//! others. What must hold: the table has a bounded size; an attempt whose end nobody waited for has failed;
+//! It is not asked about what is remembered or about tokens: a session is never locked out by others.
+//! Networks where the account logged in before are refused for their own failures only. For other networks
+//! there are two budgets for each name: one for all of them, and, when that is used up, one for networks that
+//! have not failed at the name for a day. A few networks that guess all the time can use up the first only.
+//!
+//! What must hold: the tables have a bounded size; an attempt whose end nobody waited for has failed;
 //! attempts side by side do not get past the count, once one has failed.
 
 use core::net::IpAddr;
@@ -12,6 +16,7 @@ use plimsoll_io::{Io, Peer};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::limits::NETWORK_TRIED_TIME;
 use crate::remembered::draw_key;
 use crate::settings::{Attempts, Budget};
 use crate::table::{Key, Table};
@@ -59,8 +64,8 @@ impl Source {
 pub(crate) enum Standing {
     /// Nothing.
     Stranger,
-    /// A session, or the password a moment ago: who wants to change it.
-    Shown,
+    /// The account logged in from the same network before, or the request shows a session of it.
+    Familiar,
     /// This very password was right before, from the same place.
     Known,
 }
@@ -68,6 +73,11 @@ pub(crate) enum Standing {
 impl Standing {
     pub(crate) fn of(is_known: bool) -> Standing {
         if is_known { Standing::Known } else { Standing::Stranger }
+    }
+
+    /// The same for a client in a network where the account logged in before.
+    pub(crate) fn in_known_network(self) -> Standing {
+        if self == Standing::Stranger { Standing::Familiar } else { self }
     }
 }
 
@@ -120,6 +130,8 @@ fn one(budget: Budget) -> Millis {
 pub(crate) struct Counts {
     key: OnceLock<[u8; 32]>,
     table: Table<Used>,
+    /// When a network last failed at a name, by [`Counted::NameFromAddress`].
+    tried: Table<Millis>,
 }
 
 /// What is counted, and the bytes that tell two of its kind apart.
@@ -127,6 +139,7 @@ enum Counted<'a> {
     Name(&'a str),
     Address(Source),
     NameFromAddress(&'a str, Source),
+    NameFromFresh(&'a str),
     SignUps(Source),
 }
 
@@ -135,13 +148,29 @@ pub(crate) struct Attempt<'a> {
     counts: &'a Counts,
     limits: Attempts,
     now: Millis,
-    /// What it counts for; nothing once the verdict is known.
+    /// Budgets with a place for this attempt; empty once the verdict is known.
     charged: Vec<(Key, Budget)>,
+    /// A budget that a failure counts for, but that does not refuse the attempt.
+    noted: Option<(Key, Budget)>,
+    /// The name and the network, which is not a fresh one after a failure.
+    tried: Option<Key>,
+    /// Whether the budget of all networks was used up.
+    is_slowest: bool,
 }
 
 impl Counts {
     pub(crate) fn new() -> Counts {
-        Counts { key: OnceLock::new(), table: Table::new() }
+        Counts { key: OnceLock::new(), table: Table::new(), tried: Table::new() }
+    }
+
+    /// Refuses a password that [`Counts::begin`] would refuse now; counts nothing.
+    pub(crate) fn check(
+        &self,
+        io: &Io,
+        limits: Attempts,
+        attempt: (&str, Source, Standing),
+    ) -> Result<(), Error> {
+        self.begin(io, limits, attempt).map(Attempt::not_failed)
     }
 
     /// Lets a password be weighed, or says when to come back.
@@ -149,18 +178,53 @@ impl Counts {
         &self,
         io: &Io,
         limits: Attempts,
-        (name, from, standing): (&str, Source, Standing),
+        of: (&str, Source, Standing),
     ) -> Result<Attempt<'_>, Error> {
+        let mut attempt = self.attempt(io, limits);
+        match self.charge_all(io, &mut attempt, of) {
+            Ok(()) => Ok(attempt),
+            Err(refused) => {
+                attempt.not_failed();
+                Err(refused)
+            }
+        }
+    }
+
+    fn charge_all(
+        &self,
+        io: &Io,
+        attempt: &mut Attempt<'_>,
+        (name, from, standing): (&str, Source, Standing),
+    ) -> Result<(), Error> {
+        let limits = attempt.limits;
         let (key, is_exempt) = (|counted| self.key(io, &counted), limits.exempt_local && from.is_local());
-        let from_here = (key(Counted::NameFromAddress(name, from)), limits.per_name_from_address);
-        let from_anywhere = (key(Counted::Name(name)), limits.per_name);
-        let address = (key(Counted::Address(from)), limits.per_address);
-        let charged = [
-            (standing != Standing::Known).then_some(from_here),
-            (standing == Standing::Stranger).then_some(from_anywhere),
-            (!is_exempt).then_some(address),
-        ];
-        self.charge(io, limits, charged.into_iter().flatten())
+        let from_here = key(Counted::NameFromAddress(name, from));
+        let address = Some((key(Counted::Address(from)), limits.per_address)).filter(|_| !is_exempt);
+        if standing != Standing::Known {
+            attempt.charge((from_here, limits.per_name_from_address))?;
+            attempt.tried = Some(from_here);
+        }
+        if standing != Standing::Stranger {
+            attempt.noted = address;
+            return Ok(());
+        }
+        if let Some(address) = address {
+            attempt.charge(address)?;
+        }
+        if let Err(refused) = attempt.charge((key(Counted::Name(name)), limits.per_name)) {
+            if !self.is_fresh(&from_here, attempt.now) {
+                return Err(refused);
+            }
+            attempt.is_slowest = true;
+            attempt.charge((key(Counted::NameFromFresh(name)), limits.per_name_from_fresh))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a network has not failed at a name for [`NETWORK_TRIED_TIME`].
+    fn is_fresh(&self, from_here: &Key, now: Millis) -> bool {
+        let tried = self.tried.get(from_here, |at| *at);
+        tried.is_none_or(|at| now.saturating_sub(at) >= millis(NETWORK_TRIED_TIME))
     }
 
     /// Counts a sign-up, or says when to come back.
@@ -168,44 +232,45 @@ impl Counts {
         if limits.exempt_local && from.is_local() {
             return Ok(());
         }
-        let charged = [(self.key(io, &Counted::SignUps(from)), limits.sign_ups)];
-        self.charge(io, limits, charged.into_iter())?.failed();
-        Ok(())
+        let mut attempt = self.attempt(io, limits);
+        let charged = attempt.charge((self.key(io, &Counted::SignUps(from)), limits.sign_ups));
+        if charged.is_ok() {
+            attempt.failed();
+        }
+        charged
     }
 
     /// Counts a failure of an address by itself.
     pub(crate) fn note(&self, io: &Io, limits: Attempts, from: Source) {
-        let (now, key) = (time::now(io), self.key(io, &Counted::Address(from)));
-        self.change(key, |used| used.fail(now, limits.per_address));
+        self.fail(io, self.key(io, &Counted::Address(from)), limits.per_address);
     }
 
     /// Whether an address has as many failures as it may.
     pub(crate) fn is_spent(&self, io: &Io, limits: Attempts, from: Source) -> bool {
-        let (now, key) = (time::now(io), self.key(io, &Counted::Address(from)));
-        let budget = limits.per_address;
-        let failures = self.table.get(&key, |used| used.failures(now, budget));
-        failures.is_some_and(|failures| failures >= u64::from(budget.count.max(1)))
+        self.wait_of(io, &self.key(io, &Counted::Address(from)), limits.per_address).is_some()
     }
 
-    fn charge(
-        &self,
-        io: &Io,
-        limits: Attempts,
-        budgets: impl Iterator<Item = (Key, Budget)>,
-    ) -> Result<Attempt<'_>, Error> {
-        let mut attempt = Attempt { counts: self, limits, now: time::now(io), charged: Vec::new() };
-        for (key, budget) in budgets {
-            if let Some(retry_after) = self.change(key, |used| used.enter(attempt.now, budget)) {
-                attempt.not_failed();
-                return Err(Error::TooManyAttempts { retry_after });
-            }
-            attempt.charged.push((key, budget));
-        }
-        Ok(attempt)
+    fn attempt(&self, io: &Io, limits: Attempts) -> Attempt<'_> {
+        let (charged, now) = (Vec::new(), time::now(io));
+        Attempt { counts: self, limits, now, charged, noted: None, tried: None, is_slowest: false }
     }
 
     fn change<T>(&self, key: Key, change: impl FnOnce(&mut Used) -> T) -> T {
         self.table.change(key, change, |used| used.forgiven_at.saturating_add(u64::from(used.under_way)))
+    }
+
+    /// How long until a budget has room again; `None` if it has.
+    fn wait_of(&self, io: &Io, key: &Key, budget: Budget) -> Option<Duration> {
+        let now = time::now(io);
+        let left = self.table.get(key, |used| used.left(now, budget)).unwrap_or(0);
+        let room = one(budget) * u64::from(budget.count.max(1) - 1);
+        (left > room).then(|| Duration::from_millis(left - room))
+    }
+
+    /// Counts a failure by itself.
+    fn fail(&self, io: &Io, key: Key, budget: Budget) {
+        let now = time::now(io);
+        self.change(key, |used| used.fail(now, budget));
     }
 
     fn key(&self, io: &Io, counted: &Counted<'_>) -> Key {
@@ -215,6 +280,7 @@ impl Counts {
             Counted::Address(from) => (1, "", from.place()),
             Counted::NameFromAddress(name, from) => (2, *name, from.place()),
             Counted::SignUps(from) => (3, "", from.place()),
+            Counted::NameFromFresh(name) => (4, *name, Vec::new()),
         };
         // A name has no zero byte, so no other pair gives the same bytes.
         *hasher.update(&[tag]).update(name.as_bytes()).update(&[0]).update(&place).finalize().as_bytes()
@@ -222,9 +288,19 @@ impl Counts {
 }
 
 impl Attempt<'_> {
+    /// Takes a place in a budget.
+    fn charge(&mut self, (key, budget): (Key, Budget)) -> Result<(), Error> {
+        if let Some(retry_after) = self.counts.change(key, |used| used.enter(self.now, budget)) {
+            return Err(Error::TooManyAttempts { retry_after });
+        }
+        self.charged.push((key, budget));
+        Ok(())
+    }
+
     /// The password was right, or nobody had the time to weigh it. What failed before is forgiven by time
     /// alone: an owner who comes and goes gives a guesser no more guesses.
     pub(crate) fn not_failed(mut self) {
+        (self.noted, self.tried) = (None, None);
         for (key, _) in std::mem::take(&mut self.charged) {
             self.counts.change(key, Used::leave);
         }
@@ -233,6 +309,9 @@ impl Attempt<'_> {
     /// The password was wrong; says how long the answer must wait.
     pub(crate) fn failed(mut self) -> Duration {
         let failures = self.fail();
+        if self.is_slowest {
+            return self.limits.slow_max;
+        }
         let doublings = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
         let slow = self.limits.slow_first.saturating_mul(2_u32.saturating_pow(doublings));
         slow.min(self.limits.slow_max)
@@ -240,6 +319,12 @@ impl Attempt<'_> {
 
     /// The failures of whatever has most.
     fn fail(&mut self) -> u64 {
+        if let Some(tried) = self.tried.take() {
+            self.counts.tried.put(tried, self.now, |at| *at);
+        }
+        if let Some((key, budget)) = self.noted.take() {
+            self.counts.change(key, |used| used.fail(self.now, budget));
+        }
         let charged = std::mem::take(&mut self.charged).into_iter();
         let failures = charged.map(|(key, budget)| {
             self.counts.change(key, |used| {

@@ -21,9 +21,10 @@ use crate::changes::{Changes, Stamp};
 use crate::courier;
 use crate::directory::Directory;
 use crate::error::Error;
+use crate::flights::Flights;
 use crate::journal::Journal;
 use crate::keeper::Keeper;
-use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, SEAT_WAIT_FIRST_TIME, SEAT_WAITS_MAX, TRUST_TIME};
+use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, TRUST_TIME};
 use crate::names::account_name;
 use crate::remembered::{Fingerprint, Recall, Remembered, Standing, Verified};
 use crate::remote::{Place, Remote};
@@ -48,6 +49,8 @@ struct Shared {
     /// Wrong passwords by address. Here because what is remembered is asked before the keeper is: nobody may
     /// guess at that for as long as he likes.
     misses: Counts,
+    /// Passwords that are being checked.
+    flights: Flights,
     /// When a look for changes made elsewhere was last asked for ahead of its time.
     set_out: AtomicU64,
 }
@@ -102,8 +105,8 @@ impl Auth {
     }
 
     fn of(tier: Tier) -> Auth {
-        let (remembered, misses) = (Remembered::new(), Counts::new());
-        Auth { shared: Arc::new(Shared { tier, remembered, misses, set_out: AtomicU64::new(0) }) }
+        let (remembered, misses, set_out) = (Remembered::new(), Counts::new(), AtomicU64::new(0));
+        Auth { shared: Arc::new(Shared { tier, remembered, misses, flights: Flights::default(), set_out }) }
     }
 
     /// What carries questions to an auth server elsewhere, and what has changed back; it never ends. A
@@ -123,22 +126,22 @@ impl Auth {
         }
     }
 
-    /// Whether questions are answered now: the directory can be looked at, or the auth server elsewhere was
-    /// heard of a moment ago.
+    /// Checks that questions are answered now, and that the directory can be written: here, or at the
+    /// authentication server.
     ///
     /// # Errors
-    /// [`Error::Busy`], [`Error::Unavailable`].
+    /// [`Error::Busy`], [`Error::Unavailable`], [`Error::Full`].
     pub async fn check(&self, io: &Io) -> Result<(), Error> {
         match &self.shared.tier {
-            Tier::Here(keeper) => keeper.look(io).await,
-            Tier::Apart(remote) if remote.is_beside() => {
-                match self.answer(io, courier::of_nobody(io)).await {
-                    Ok(_) | Err(Error::NoSession) => Ok(()),
-                    Err(error) => Err(error),
-                }
+            Tier::Apart(remote) if !remote.is_beside() && !remote.is_trusted(io.now()) => {
+                return Err(Error::Unavailable);
             }
-            Tier::Apart(remote) if remote.is_trusted(io.now()) => Ok(()),
-            Tier::Apart(_) => Err(Error::Unavailable),
+            _ => {}
+        }
+        match self.answer(io, Question::Check {}).await {
+            // A program that answers in the place of an authentication server need not know the question.
+            Ok(_) | Err(Error::NotAllowed) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -270,16 +273,7 @@ impl Auth {
         from: &Peer,
     ) -> Result<Identity, Error> {
         let name = account_name(name).map_err(|_| Error::WrongCredentials)?;
-        let (from, mut wait) = (Source::from(from), SEAT_WAIT_FIRST_TIME);
-        for _ in 0..SEAT_WAITS_MAX {
-            match self.by_name(io, name.clone(), password.clone(), from).await {
-                // Whoever has the seats may show this very password: then it is remembered soon.
-                Err(Error::Busy { .. }) => io.sleep(wait).await,
-                shown => return shown,
-            }
-            wait *= 2;
-        }
-        self.by_name(io, name, password.clone(), from).await
+        self.by_name(io, name, password.clone(), Source::from(from)).await
     }
 
     async fn by_name(
@@ -289,7 +283,15 @@ impl Auth {
         password: Secret,
         from: Source,
     ) -> Result<Identity, Error> {
-        let shown = self.shown(io, &name, &password, from).await?;
+        let mut shown = self.shown(io, &name, &password, from).await?;
+        let mut flight = None;
+        if !matches!(shown.recall, Recall::Holds(_)) {
+            flight = self.shared.flights.begin_or_wait(shown.key).await;
+            if flight.is_none() {
+                // Another request has just had this password checked: if it was right, it is remembered.
+                shown = self.shown(io, &name, &password, from).await?;
+            }
+        }
         let is_known = match &shown.recall {
             Recall::Holds(identity) => return Ok(identity.clone()),
             // Elsewhere, it is not hashed again, so that nobody who was right waits behind guesses: if the
@@ -305,7 +307,10 @@ impl Auth {
         };
         let found = self.ask(io, Question::Password { name, password, from, is_known }).await;
         let (account, version): (Account, i64) = self.noting_misses(io, from, found)?;
-        Ok(self.remember(&shown, shown.asked.password(account, version)))
+        let identity = self.remember(&shown, shown.asked.password(account, version));
+        // Not before it is remembered.
+        drop(flight);
+        Ok(identity)
     }
 
     /// Ends the session that the identity was shown by.
@@ -395,8 +400,19 @@ impl Auth {
         })
     }
 
-    /// The answer to a question, from wherever it is answered.
+    /// The answer to a question, from wherever it is answered. The answer to a wrong password is delayed.
     pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
+        match self.answer_at_once(io, question).await {
+            Err(Error::WrongCredentialsAfter { wait }) => {
+                io.sleep(wait).await;
+                Err(Error::WrongCredentials)
+            }
+            answer => answer,
+        }
+    }
+
+    /// The same without the delay, which is the caller's to keep.
+    pub(crate) async fn answer_at_once(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         match &self.shared.tier {
             Tier::Here(keeper) => keeper.answer(io, question).await,
             Tier::Apart(remote) => remote.answer(io, question).await,

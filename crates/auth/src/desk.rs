@@ -86,7 +86,7 @@ impl Desk {
             return Err(Error::NotAllowed);
         }
         let ends = question.ends_something();
-        let answer = self.auth.answer(io, question).await;
+        let answer = self.auth.answer_at_once(io, question).await;
         // Also who hears that it has ended already: perhaps by somebody who still waits for the fronts.
         if ends && matches!(answer, Ok(_) | Err(Error::NoSession | Error::NotFound)) {
             self.heard_by_all(io, self.auth.journal().last()).await;

@@ -33,6 +33,13 @@ pub enum Error {
     /// Unknown name, wrong password or disabled account: nobody is told which.
     #[error("The name or the password is wrong. Check both and try again.")]
     WrongCredentials,
+    /// As [`Error::WrongCredentials`]; the client gets the answer after `wait`. Between tiers only: the wait
+    /// must not occupy a front's connection to the authentication server.
+    #[error("The name or the password is wrong. Check both and try again.")]
+    WrongCredentialsAfter {
+        /// How long the answer is withheld.
+        wait: Duration,
+    },
     /// The token is of no session, or of one that has ended.
     #[error("The session has ended or never was. Log in again.")]
     NoSession,

@@ -25,17 +25,14 @@ pub const ARGON2_MEMORY_KIB_MAX: u32 = 1024 * 1024;
 pub const ARGON2_PASSES_MAX: u32 = 64;
 /// Lanes that a stored hash may ask for.
 pub const ARGON2_LANES_MAX: u32 = 64;
-/// Passwords of one account's name that wait to be hashed or are being hashed; one more is refused at once.
-/// Cores enough are at work on them, and one account leaves the engine's queue to others.
-pub const HASHES_PER_NAME_MAX: usize = 4;
-/// The same for one address (an IPv6 address counts by its first 64 bits). It is a quarter of what the
-/// engine lets wait on two cores, not less: behind a proxy or a NAT, many people have one address.
-pub const HASHES_PER_ADDRESS_MAX: usize = 32;
-/// How long a request with a password waits the first time that it finds no seat, or the queue full; then it
-/// waits twice as long. Others that show the same password will have had it remembered by then.
-pub const SEAT_WAIT_FIRST_TIME: Duration = Duration::from_millis(50);
-/// How often such a request waits before it is refused.
-pub const SEAT_WAITS_MAX: u32 = 4;
+/// Requests that wait for their turn at the password hashing, in each of two lanes: networks where the
+/// account logged in before, and all others. One more is refused, or displaces one of the network that has
+/// most.
+pub const HASHES_WAITING_MAX: usize = 512;
+/// Of the second lane, requests for one account's name.
+pub const HASHES_WAITING_PER_NAME_MAX: usize = 64;
+/// How long a request waits for its turn. Shorter than [`SLOW_ANSWER_TIME`] by more than a hash takes.
+pub const HASH_WAIT_TIME_MAX: Duration = Duration::from_secs(10);
 /// When to come back if the directory or the password hashing has too much to do.
 pub const BUSY_RETRY_TIME: Duration = Duration::from_secs(1);
 /// After this time, one request has somebody look whether another process has changed the directory. Nobody
@@ -47,12 +44,26 @@ pub const TRUST_TIME: Duration = Duration::from_secs(1);
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(1);
 /// Time between two removals of expired sessions and shares.
 pub const SWEEP_TIME: Duration = Duration::from_secs(3600);
+/// Networks of earlier log-ins that are stored for one account; one more replaces the oldest.
+pub const NETWORKS_PER_ACCOUNT_MAX: usize = 32;
+/// How long after its last log-in a network is known.
+pub const NETWORK_AGE_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Time between two writes of the same network of the same account: a log-in before that stores nothing.
+pub const NETWORK_REFRESH_TIME: Duration = Duration::from_secs(24 * 3600);
+/// How long a wrong password from a network keeps it from counting as a fresh one for that account.
+pub const NETWORK_TRIED_TIME: Duration = Duration::from_secs(24 * 3600);
 /// Sets of a bounded table. A set is what one lock guards.
 pub const TABLE_SETS: usize = 4096;
 /// Entries of one set; when there is one more, the least worth goes.
 pub const TABLE_WAYS: usize = 8;
 /// Places where changes are noted; two accounts that share one cost each other a question, never more.
 pub const CHANGE_PLACES: usize = 4096;
+/// Sessions that a directory in a file can end while its disk is full. Each takes 64 bytes, allocated in
+/// advance.
+pub const REVOKED_SESSIONS_MAX: usize = 512;
+/// Bytes that are written to see whether the disk has room for a directory in a file: as many as a log-in may
+/// need.
+pub const DIRECTORY_PROBE_BYTES: usize = 64 * 1024;
 /// How long SQLite waits for another process to finish writing.
 pub const DIRECTORY_BUSY_TIME: Duration = Duration::from_secs(5);
 /// How often SQLite's file is tried to be set up while others set it up, too.

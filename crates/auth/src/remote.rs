@@ -5,7 +5,6 @@
 //! given up in a bounded time; nothing that is remembered is believed once a change may have gone unheard;
 //! who shows a token never waits behind who shows a password.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +18,7 @@ use crate::ask::{Answer, Question};
 use crate::changes::Changes;
 use crate::desk::{Known, News};
 use crate::error::Error;
+use crate::fair_queue::{FairQueue, Network};
 use crate::limits::{
     BUSY_RETRY_TIME, FRONT_TRUST_TIME, QUESTIONS_WAITING_MAX, QUICK_ANSWER_TIME, SLOW_ANSWER_TIME,
 };
@@ -48,13 +48,12 @@ pub struct Place {
     pub secret: Secret,
 }
 
-/// Questions in the order in which they came.
-#[derive(Default)]
+/// Questions that wait for a connection. Networks take turns: guesses of some delay log-ins of others by one
+/// turn each. Questions without a password come from no network and keep their order.
 pub(crate) struct Line(Mutex<Waiting>);
 
-#[derive(Default)]
 struct Waiting {
-    questions: VecDeque<Asked>,
+    questions: FairQueue<Asked>,
     couriers: Vec<Waker>,
 }
 
@@ -73,8 +72,8 @@ impl Remote {
             is_beside,
             trusted: AtomicU64::new(0),
             known: Mutex::new(None),
-            quick: Line::default(),
-            slow: Line::default(),
+            quick: Line::new(),
+            slow: Line::new(),
         }
     }
 
@@ -107,7 +106,7 @@ impl Remote {
             false => (&self.quick, QUICK_ANSWER_TIME),
         };
         let (answer, wait) = oneshot();
-        line.add(Asked { question, answer })?;
+        line.add(Asked { question, answer });
         let deadline = io.deadline();
         deadline.after(time);
         // Whoever carries it finds that nobody waits any more.
@@ -140,21 +139,24 @@ impl Remote {
 }
 
 impl Line {
-    fn add(&self, asked: Asked) -> Result<(), Error> {
+    fn new() -> Line {
+        Line(Mutex::new(Waiting { questions: FairQueue::new(QUESTIONS_WAITING_MAX), couriers: Vec::new() }))
+    }
+
+    fn add(&self, asked: Asked) {
         let mut waiting = self.waiting();
-        // Who has gone makes room.
-        if waiting.questions.len() >= QUESTIONS_WAITING_MAX {
+        if waiting.questions.is_full() {
             waiting.questions.retain(|asked| asked.answer.is_wanted());
         }
-        if waiting.questions.len() >= QUESTIONS_WAITING_MAX {
-            return Err(Error::Busy { retry_after: BUSY_RETRY_TIME });
-        }
-        waiting.questions.push_back(asked);
+        let network = asked.question.network();
+        let displaced = waiting.questions.push(network, asked);
         // All of them: one may have found something else to do meanwhile.
         let couriers = std::mem::take(&mut waiting.couriers);
         drop(waiting);
         couriers.into_iter().for_each(Waker::wake);
-        Ok(())
+        if let Some(displaced) = displaced {
+            displaced.answer.send(Err(Error::Busy { retry_after: BUSY_RETRY_TIME }));
+        }
     }
 
     /// The next question that somebody waits for.
@@ -164,7 +166,7 @@ impl Line {
 
     fn poll_next(&self, cx: &Context<'_>) -> Poll<Asked> {
         let mut waiting = self.waiting();
-        while let Some(asked) = waiting.questions.pop_front() {
+        while let Some(asked) = waiting.questions.pop(|_| true) {
             if asked.answer.is_wanted() {
                 return Poll::Ready(asked);
             }
@@ -190,5 +192,16 @@ impl Question {
                 | Question::Password { .. }
                 | Question::ChangePassword { .. }
         )
+    }
+
+    /// The network that a question with a password comes from; empty for all others.
+    fn network(&self) -> Network {
+        match self {
+            Question::SignUp { from, .. }
+            | Question::LogIn { from, .. }
+            | Question::Password { from, .. }
+            | Question::ChangePassword { from, .. } => from.place(),
+            _ => Network::new(),
+        }
     }
 }

@@ -22,9 +22,12 @@ pub struct Settings {
     pub sign_up: SignUp,
     /// What a new account may store.
     pub quota: Quota,
-    /// How wrong passwords are held back, and that no account or address takes all of the hashing; `None` is
+    /// How wrong passwords are held back, and that requests take turns at the hashing; `None` is
     /// a laboratory's setting.
     pub attempts: Option<Attempts>,
+    /// Passwords that are hashed at a time, of those that wait for their turn: some more than there are
+    /// cores, so that no core waits for the next.
+    pub hashes_at_once: usize,
     /// Bytes that a new password must have.
     pub password_bytes_min: usize,
     /// Whether each question is asked on a connection of its own, to an auth server elsewhere and to a
@@ -58,6 +61,7 @@ impl Default for Settings {
             sign_up: SignUp::Closed,
             quota: Quota::default(),
             attempts: Some(Attempts::default()),
+            hashes_at_once: 4,
             password_bytes_min: 8,
             connect_each: false,
         }
@@ -97,6 +101,9 @@ pub struct Attempts {
     pub per_name_from_address: Budget,
     /// Failures for one account's name, from wherever.
     pub per_name: Budget,
+    /// Once `per_name` is used up: failures for one account's name from networks that have not failed at it
+    /// for [`NETWORK_TRIED_TIME`](crate::limits::NETWORK_TRIED_TIME).
+    pub per_name_from_fresh: Budget,
     /// Failures from one address, for whatever names.
     pub per_address: Budget,
     /// Sign-ups from one address, good or not: a hundred at once and one more each second, so that a class
@@ -106,7 +113,7 @@ pub struct Attempts {
     pub slow_first: Duration,
     /// The longest such wait.
     pub slow_max: Duration,
-    /// Whether the machine itself (loopback, Unix sockets) has no budget and no bound per address.
+    /// Whether the machine itself (loopback, Unix sockets) has no budget per address.
     pub exempt_local: bool,
 }
 
@@ -116,6 +123,7 @@ impl Default for Attempts {
         Attempts {
             per_name_from_address: Budget { count: 10, forgiven_after: minute },
             per_name: Budget { count: 50, forgiven_after: minute },
+            per_name_from_fresh: Budget { count: 50, forgiven_after: minute / 3 },
             per_address: Budget { count: 100, forgiven_after: minute / 6 },
             sign_ups: Budget { count: 100, forgiven_after: minute / 60 },
             slow_first: Duration::from_millis(100),

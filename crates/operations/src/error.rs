@@ -60,7 +60,9 @@ fn auth_word(error: &auth::Error) -> &'static str {
         | auth::Error::BadPassword(_)
         | auth::Error::BadShare(_)
         | auth::Error::BadImport(_) => "bad request",
-        auth::Error::WrongCredentials | auth::Error::NoSession => "not authenticated",
+        auth::Error::WrongCredentials
+        | auth::Error::WrongCredentialsAfter { .. }
+        | auth::Error::NoSession => "not authenticated",
         auth::Error::NotAllowed | auth::Error::SignUpClosed => "not allowed",
         auth::Error::NotFound => "not found",
         auth::Error::TooManyAttempts { .. } => "too many attempts",

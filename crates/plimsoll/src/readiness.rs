@@ -21,9 +21,9 @@ pub(crate) fn data_folder(folder: &Path) -> Check {
     Check::new("the data folder", told, move |io| ask(io, folder.clone()))
 }
 
-/// Whether it can be asked who somebody is.
+/// Whether the directory of accounts answers and can be written, wherever it is.
 pub(crate) fn accounts(auth: Auth) -> Check {
-    let told = "The server cannot ask who somebody is; its log says why.";
+    let told = "Accounts cannot be looked up or changed; the server's log says why.";
     Check::new("accounts", told, move |io| {
         let (auth, io) = (auth.clone(), io.clone());
         Box::pin(async move { auth.check(&io).await.is_ok() })

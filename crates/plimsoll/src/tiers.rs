@@ -172,6 +172,7 @@ pub(crate) fn auth_settings(config: &Config) -> plimsoll_auth::Settings {
         quota: plimsoll_auth::Quota { bytes: live.quota_bytes.0, files: live.quota_files.0 },
         remembered_time: if live.lab.lab_connect_each { Duration::ZERO } else { defaults.remembered_time },
         connect_each: live.lab.lab_connect_each,
+        hashes_at_once: 2 * std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
         attempts: if live.lab.lab_no_attempt_limits { None } else { defaults.attempts },
         ..defaults
     }

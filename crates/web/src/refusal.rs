@@ -114,7 +114,9 @@ impl From<AuthError> for Refusal {
             | AuthError::BadPassword(_)
             | AuthError::BadShare(_)
             | AuthError::BadImport(_) => Refusal::bad(detail),
-            AuthError::WrongCredentials | AuthError::NoSession => Refusal::unauthenticated(detail),
+            AuthError::WrongCredentials | AuthError::WrongCredentialsAfter { .. } | AuthError::NoSession => {
+                Refusal::unauthenticated(detail)
+            }
             AuthError::NotAllowed | AuthError::SignUpClosed => Refusal::new(Status::FORBIDDEN, detail),
             AuthError::NotFound => Refusal::new(Status::NOT_FOUND, detail),
             AuthError::Full => Refusal::new(Status::INSUFFICIENT_STORAGE, detail),

@@ -54,4 +54,36 @@ fn a_full_queue_refuses_the_next_and_says_when_to_come_back(kind: Kind) {
     assert_eq!(again.status, 201, "{}", again.text());
 }
 
-on_each_engine!(alone: a_full_queue_refuses_the_next_and_says_when_to_come_back);
+/// Log-ins at once, of one account from one address.
+const BURST: usize = 40;
+
+fn a_burst_of_log_ins_waits_and_none_is_refused(kind: Kind) {
+    let data = tempfile::tempdir().unwrap();
+    let mut serve = on_one_core();
+    serve.args(["serve", "--http", "127.0.0.1:0", "--access-log", "off", "--engine", &kind.to_string()]);
+    serve.args(["--signup", "open", "--data"]).arg(data.path());
+    let server = Server::spawn(serve);
+    let mut alice = Member::new(&server, "alice");
+    let body = json!({ "name": "alice", "password": PASSWORD }).to_string();
+    let head = format!("POST /api/sessions HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", body.len());
+    let mut visitors: Vec<Visitor> = (0..BURST).map(|_| server.visit()).collect();
+    visitors.iter_mut().for_each(|visitor| visitor.send(&format!("{head}{body}")).expect("it is sent"));
+    assert_eq!(alice.get("/api/whoami").status, 200);
+    for mut visitor in visitors {
+        let reply = visitor.reply().expect("an answer");
+        assert_eq!(reply.status, 201, "{}", reply.text());
+    }
+}
+
+mod forks {
+    #[test]
+    fn a_burst_of_log_ins_waits_and_none_is_refused() {
+        let _turn = plimsoll_tests::binary::alone();
+        super::a_burst_of_log_ins_waits_and_none_is_refused(super::Kind::Process);
+    }
+}
+
+on_each_engine!(alone:
+    a_full_queue_refuses_the_next_and_says_when_to_come_back,
+    a_burst_of_log_ins_waits_and_none_is_refused,
+);

@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use super::around::around;
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
+use crate::limits::NETWORK_AGE_MAX;
+use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Share, covers};
-use crate::time::{Millis, time};
+use crate::time::{Millis, millis, time};
 
 /// Accounts, sessions and shares in maps.
 #[derive(Default)]
@@ -17,6 +19,7 @@ pub struct MemoryDirectory {
     accounts: BTreeMap<i64, Record>,
     sessions: BTreeMap<SessionId, NewSession>,
     shares: Vec<GivenShare>,
+    networks: BTreeMap<(i64, NetworkHash), Millis>,
 }
 
 impl MemoryDirectory {
@@ -72,7 +75,12 @@ impl Directory for MemoryDirectory {
         Ok(false)
     }
 
+    fn check_writable(&mut self, _: Millis) -> Result<(), Trouble> {
+        Ok(())
+    }
+
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        self.networks.retain(|_, seen| *seen > now.saturating_sub(millis(NETWORK_AGE_MAX)));
         self.sessions.retain(|_, session| session.expires > now);
         self.shares.retain(|share| holds(share.expires, now));
         Ok(())
@@ -129,6 +137,7 @@ impl Directory for MemoryDirectory {
     fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
         self.end_sessions(id, None);
         self.shares.retain(|share| share.owner != id && share.with != id);
+        self.networks.retain(|(account, _), _| *account != id);
         Ok(self.accounts.remove(&id).is_some())
     }
 
@@ -178,6 +187,32 @@ impl Directory for MemoryDirectory {
 
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
         Ok(self.sessions.remove(&id).is_some())
+    }
+
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+        Ok(self.networks.get(&(account, network)).copied())
+    }
+
+    fn add_network(
+        &mut self,
+        account: i64,
+        network: NetworkHash,
+        seen: Millis,
+        max: usize,
+    ) -> Result<(), Trouble> {
+        if !self.accounts.contains_key(&account) {
+            return Ok(());
+        }
+        let stored = self.networks.entry((account, network)).or_default();
+        *stored = seen.max(*stored);
+        let of_account = self.networks.iter().filter(|((id, _), _)| *id == account);
+        let mut by_age: Vec<_> = of_account.map(|((_, network), seen)| (*seen, *network)).collect();
+        by_age.sort_unstable();
+        by_age.truncate(by_age.len().saturating_sub(max));
+        for (_, network) in by_age {
+            self.networks.remove(&(account, network));
+        }
+        Ok(())
     }
 
     fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {

@@ -21,6 +21,7 @@ mod sqlite;
 mod values;
 
 use crate::account::{Account, Change, Permissions, Quota};
+use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use crate::time::Millis;
@@ -131,7 +132,13 @@ pub trait Directory: Send {
     }
     /// Ends the connection to a database, if there is one: the next call makes another.
     fn disconnect(&mut self) {}
-    /// Forgets sessions and shares that ended before `now`.
+    /// Checks that the directory can be written, by writing something that no other call reads.
+    ///
+    /// # Errors
+    /// [`Trouble::Full`] if the disk is full; else what the store reports.
+    fn check_writable(&mut self, now: Millis) -> Result<(), Trouble>;
+    /// Forgets sessions and shares that ended before `now`, and networks of log-ins longer ago than
+    /// [`NETWORK_AGE_MAX`](crate::limits::NETWORK_AGE_MAX).
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble>;
 
     /// Makes an account; `None` if the name is taken. A number that is taken is an error.
@@ -164,6 +171,18 @@ pub trait Directory: Send {
     fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble>;
     /// Ends a session; false if there is none.
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble>;
+
+    /// Returns when the account last logged in from a network, if that is stored.
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble>;
+    /// Stores that the account logged in from a network, and forgets all but its `max` latest networks. Does
+    /// nothing if the account is gone.
+    fn add_network(
+        &mut self,
+        account: i64,
+        network: NetworkHash,
+        seen: Millis,
+        max: usize,
+    ) -> Result<(), Trouble>;
 
     /// Keeps a share; `None` if the owner has `max` others that have not ended, or one of the two accounts
     /// is gone.

@@ -16,6 +16,7 @@ use crate::directory::{NewAccount, NewSession};
 use crate::error::Error;
 use crate::limits::{PASSWORD_BYTES_MAX, SESSIONS_PER_ACCOUNT_MAX};
 use crate::names::account_name;
+use crate::networks::NetworkHash;
 use crate::secret::Secret;
 use crate::sessions::{LogIn, SessionId, draw_token};
 use crate::settings::SignUp;
@@ -35,9 +36,9 @@ impl Keeper {
         }
         let name = account_name(name.as_bytes())?;
         self.check_password(&password)?;
-        // Before it is counted: who comes back counts once. Not for the name: it has no account, or a
-        // stranger's.
-        let seat = self.seat(None, from)?;
+        // Before it is counted: a client that was refused and comes back counts once. Not for the name: it
+        // has no account, or a stranger's.
+        let turn = self.turn(io, None, (from, Standing::Stranger)).await?;
         if let Some(limits) = settings.attempts {
             self.counts.sign_up(io, limits, from)?;
         }
@@ -45,11 +46,14 @@ impl Keeper {
         if self.directory(io, move |directory, _| directory.account(&wanted)).await?.is_some() {
             return Err(Error::NameTaken);
         }
-        let (hash, created) = (self.hash(io, password, seat).await?, time::now(io));
+        let (hash, created) = (self.hash(io, password, turn).await?, time::now(io));
         let (quota, permissions) = (settings.quota, Permissions::default());
         let id = draw_id(io);
         let new = NewAccount { id, name, hash, quota, permissions, enabled: true, created };
-        self.add_account(io, new).await.map(Answer::Account)
+        let network = NetworkHash::under(&new.hash, from);
+        let account = self.add_account(io, new).await?;
+        self.add_network(io, account.id, network).await;
+        Ok(Answer::Account(account))
     }
 
     pub(super) async fn add_account(&self, io: &Io, new: NewAccount) -> Result<Account, Error> {
@@ -124,9 +128,13 @@ impl Keeper {
         self.check_password(&new)?;
         let known = self.directory(io, move |directory, _| directory.account_of(id)).await?;
         let name = known.ok_or(Error::NoSession)?.account.name;
-        let version = self.verify(io, &name, old, (from, Standing::Shown)).await?.version;
-        let hash = self.hash(io, new, self.seat(Some(&name), from)?).await?;
+        let version = self.verify(io, &name, old, (from, Standing::Familiar)).await?.version;
+        let turn = self.turn(io, Some(&name), (from, Standing::Familiar)).await?;
+        let hash = self.hash(io, new, turn).await?;
+        let network = NetworkHash::under(&hash, from);
         if self.replace_password(io, (id, version), hash, but).await? {
+            // All other networks are forgotten: their hashes are under the old one.
+            self.add_network(io, id, network).await;
             Ok(Answer::Done(()))
         } else {
             Err(Error::WrongCredentials)

@@ -19,8 +19,8 @@ use crate::attempts::{Counts, Standing};
 use crate::changes::{Changes, Topic};
 use crate::directory::{Connections, Directory, Trouble};
 use crate::error::Error;
+use crate::hash_turns::HashTurns;
 use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
-use crate::seats::Seats;
 use crate::settings::{InForce, Settings};
 use crate::time::{self, Millis, millis};
 
@@ -32,7 +32,7 @@ pub(crate) struct Keeper {
     shelf: Arc<Shelf>,
     settings: InForce,
     counts: Counts,
-    seats: Arc<Seats>,
+    turns: Arc<HashTurns>,
 }
 
 /// What the work in other threads needs.
@@ -64,7 +64,7 @@ impl Keeper {
             shelf: Arc::new(shelf),
             settings: InForce::new(settings),
             counts: Counts::new(),
-            seats: Arc::default(),
+            turns: HashTurns::new(),
         }
     }
 
@@ -112,6 +112,7 @@ impl Keeper {
             Question::SharedWith(account) => self.shared_with(io, account).await,
             Question::Granted { account, owner, path } => self.granted(io, account, &owner, &path).await,
             Question::EndShares { owner, path } => self.end_shares(io, owner, &path).await,
+            Question::Check {} => self.check(io).await,
             Question::Operator(order) => self.obey(io, order).await,
         }
     }
@@ -120,6 +121,13 @@ impl Keeper {
     pub(crate) async fn look(&self, io: &Io) -> Result<(), Error> {
         let (now, shelf) = (time::now(io), Arc::clone(&self.shelf));
         settle(io.offload(Work::Directory, move |_| shelf.look(now)).await, DIRECTORY)
+    }
+
+    /// Checks that the directory answers and can be written.
+    async fn check(&self, io: &Io) -> Result<Answer, Error> {
+        self.look(io).await?;
+        let now = time::now(io);
+        self.directory(io, move |directory, _| directory.check_writable(now)).await.map(Answer::Done)
     }
 
     /// Has the directory looked at without waiting for it. Where too much is waiting, the next one tries.

@@ -12,12 +12,14 @@ use super::{Keeper, settle};
 use crate::attempts::{Source, Standing};
 use crate::directory::{Record, Trouble};
 use crate::error::Error;
-use crate::limits::{BUSY_RETRY_TIME, PASSWORD_BYTES_MAX};
+use crate::hash_turns::{Request, Turn};
+use crate::limits::{NETWORK_AGE_MAX, NETWORK_REFRESH_TIME, NETWORKS_PER_ACCOUNT_MAX, PASSWORD_BYTES_MAX};
 use crate::names::account_name;
+use crate::networks::NetworkHash;
 use crate::passwords::{self, Salt, Weighed};
-use crate::seats::Seat;
 use crate::secret::Secret;
 use crate::settings::Argon2Settings;
+use crate::time::{self, Millis, millis};
 
 impl Keeper {
     /// The account whose name and password these are.
@@ -33,16 +35,63 @@ impl Keeper {
             return Err(Error::WrongCredentials);
         }
         let Some(limits) = self.settings().attempts else {
-            return self.weigh(io, name, password, from).await?.ok_or(Error::WrongCredentials);
+            return self.weigh(io, name, password, None).await?.ok_or(Error::WrongCredentials);
         };
+        let known = self.known_network(io, &name, from).await?;
+        let standing = if known.is_some() { standing.in_known_network() } else { standing };
+        // Before the queue: a refused attempt must take no place in it.
+        self.counts.check(io, limits, (&name, from, standing))?;
+        let turn = self.turn(io, Some(&name), (from, standing)).await?;
         let attempt = self.counts.begin(io, limits, (&name, from, standing))?;
-        let weighed = self.weigh(io, name, password, from).await;
+        let weighed = self.weigh(io, name, password, turn).await;
         if let Ok(None) = weighed {
-            io.sleep(attempt.failed()).await;
-        } else {
-            attempt.not_failed();
+            return Err(Error::WrongCredentialsAfter { wait: attempt.failed() });
         }
-        weighed?.ok_or(Error::WrongCredentials)
+        attempt.not_failed();
+        let record = weighed?.ok_or(Error::WrongCredentials)?;
+        let network = NetworkHash::of(&record, from);
+        let recent = time::now(io).saturating_sub(millis(NETWORK_REFRESH_TIME));
+        // Another hash of the same password has other hashes of networks, too.
+        if known.is_none_or(|(seen, hash)| hash != network || seen <= recent) {
+            self.add_network(io, record.account.id, network).await;
+        }
+        Ok(record)
+    }
+
+    /// When the account of this name last logged in from the network, and the network's hash, if it is known.
+    /// Asks the directory the same two questions if there is no such account, so that the time of the answer
+    /// tells nothing.
+    async fn known_network(
+        &self,
+        io: &Io,
+        name: &str,
+        from: Source,
+    ) -> Result<Option<(Millis, NetworkHash)>, Error> {
+        let name = name.to_owned();
+        let seen = self.directory(io, move |directory, _| {
+            let record = directory.account(&name)?;
+            let hash = record.as_ref().map_or("", |record| &record.hash);
+            let id = record.as_ref().map_or(0, |record| record.account.id);
+            let network = NetworkHash::under(hash, from);
+            Ok(directory.network_seen(id, network)?.map(|seen| (seen, network)))
+        });
+        let oldest = time::now(io).saturating_sub(millis(NETWORK_AGE_MAX));
+        Ok(seen.await?.filter(|(seen, _)| *seen > oldest))
+    }
+
+    /// Stores that an account logged in from a network. A failure is not returned: on a full disk, passwords
+    /// are still checked.
+    pub(super) async fn add_network(&self, io: &Io, account: i64, network: NetworkHash) {
+        if self.settings().attempts.is_none() {
+            return;
+        }
+        let now = time::now(io);
+        let added = self.directory(io, move |directory, _| {
+            directory.add_network(account, network, now, NETWORKS_PER_ACCOUNT_MAX)
+        });
+        if let Err(error) = added.await {
+            tracing::debug!(%error, "a network of a log-in was not stored");
+        }
     }
 
     /// `None` if it is not so, for whatever reason.
@@ -51,42 +100,56 @@ impl Keeper {
         io: &Io,
         name: String,
         password: Secret,
-        from: Source,
+        turn: Option<Turn>,
     ) -> Result<Option<Record>, Error> {
-        let seat = self.seat(Some(&name), from)?;
         let record = self.directory(io, move |directory, _| directory.account(&name)).await?;
         let stored = record.as_ref().map(|record| record.hash.clone());
         let weighed = self
-            .hashing(io, seat, move |settings, salt| {
+            .hashing(io, turn, move |settings, salt| {
                 passwords::weigh(settings, stored.as_deref(), &password, salt)
             })
             .await?;
-        let record = record.filter(|record| record.account.enabled);
-        if let (Some(record), Weighed::Outdated(hash)) = (&record, &weighed) {
-            let (id, version, hash) = (record.account.id, record.version, hash.clone());
+        let mut record = record.filter(|record| record.account.enabled);
+        if let (Some(record), Weighed::Outdated(hash)) = (&mut record, &weighed) {
+            let (id, version, new) = (record.account.id, record.version, hash.clone());
             // The old hash is as good; at the next log-in it is tried again.
-            let _ = self.directory(io, move |directory, _| directory.set_hash(id, version, &hash)).await;
+            let set = self.directory(io, move |directory, _| directory.set_hash(id, version, &new)).await;
+            if set.is_ok() {
+                record.hash.clone_from(hash);
+            }
         }
         Ok(record.filter(|_| weighed != Weighed::Wrong))
     }
 
-    /// A seat before the hashing, which none needs where attempts are not held back.
-    pub(super) fn seat(&self, name: Option<&str>, from: Source) -> Result<Option<Seat>, Error> {
-        let Some(limits) = self.settings().attempts else { return Ok(None) };
-        let is_exempt = limits.exempt_local && from.is_local();
-        let seat = self.seats.take(name, (!is_exempt).then_some(from));
-        seat.map(Some).ok_or(Error::Busy { retry_after: BUSY_RETRY_TIME })
+    /// A turn at the hashing, which none needs where attempts are not held back.
+    pub(super) async fn turn(
+        &self,
+        io: &Io,
+        name: Option<&str>,
+        (from, standing): (Source, Standing),
+    ) -> Result<Option<Turn>, Error> {
+        let settings = self.settings();
+        if settings.attempts.is_none() {
+            return Ok(None);
+        }
+        let request = Request {
+            name: name.map(str::to_owned),
+            network: from.place(),
+            is_known: standing != Standing::Stranger,
+            at_once: settings.hashes_at_once,
+        };
+        self.turns.wait(io, request).await.map(Some)
     }
 
-    /// The hash of a new password. An operator needs no seat.
-    pub(super) async fn hash(&self, io: &Io, password: Secret, seat: Option<Seat>) -> Result<String, Error> {
-        self.hashing(io, seat, move |settings, salt| passwords::hash(settings, &password, salt)).await
+    /// The hash of a new password. An operator needs no turn.
+    pub(super) async fn hash(&self, io: &Io, password: Secret, turn: Option<Turn>) -> Result<String, Error> {
+        self.hashing(io, turn, move |settings, salt| passwords::hash(settings, &password, salt)).await
     }
 
     async fn hashing<T: Send + 'static>(
         &self,
         io: &Io,
-        seat: Option<Seat>,
+        turn: Option<Turn>,
         work: impl FnOnce(Argon2Settings, &Salt) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, Error> {
         let settings = self.settings().argon2;
@@ -96,7 +159,7 @@ impl Keeper {
         let hashed = io.offload(Work::Passwords, move |_| {
             shelf.hashes.fetch_add(1, Ordering::Relaxed);
             let hashed = work(settings, &salt);
-            drop(seat);
+            drop(turn);
             hashed
         });
         settle(hashed.await, "password hashing")

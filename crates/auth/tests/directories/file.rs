@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Barrier;
 
-use plimsoll_auth::{Directory as _, SqliteDirectory};
+use plimsoll_auth::{Directory as _, NetworkHash, SqliteDirectory};
 
 use crate::{NOW, add, new_account, session, session_id};
 
@@ -24,7 +24,7 @@ fn nobody_but_its_owner_can_read_the_file_and_what_is_beside_it() {
         assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{:?}", entry.path());
     }
     names.sort();
-    assert_eq!(names, ["d.sqlite", "d.sqlite-shm", "d.sqlite-wal"]);
+    assert_eq!(names, ["d.sqlite", "d.sqlite-revoked", "d.sqlite-shm", "d.sqlite-wal"]);
 }
 
 #[test]
@@ -91,6 +91,32 @@ fn many_that_open_a_new_file_at_once_all_can_and_no_name_is_given_twice() {
         });
         assert_eq!(made, 1);
     }
+}
+
+/// The tables of the first version, as far as an upgrade has to find them.
+const FIRST_VERSION: &str = "
+    CREATE TABLE accounts (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
+        hash TEXT NOT NULL, version INTEGER NOT NULL, quota_bytes INTEGER, quota_files INTEGER, permissions INTEGER NOT NULL,
+        enabled INTEGER NOT NULL, created INTEGER NOT NULL) STRICT;
+    CREATE TABLE sessions (id BLOB NOT NULL PRIMARY KEY, account INTEGER NOT NULL REFERENCES accounts (id)
+        ON DELETE CASCADE, created INTEGER NOT NULL, expires INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE shares (id TEXT NOT NULL PRIMARY KEY, owner INTEGER NOT NULL, holder INTEGER NOT NULL,
+        path BLOB NOT NULL, permission INTEGER NOT NULL, created INTEGER NOT NULL, expires INTEGER,
+        UNIQUE (owner, holder, path)) STRICT;
+    INSERT INTO accounts VALUES (1, 'alice', 'hash of alice', 1, NULL, NULL, 15, 1, 0);
+    PRAGMA user_version = 1;
+";
+
+#[test]
+fn a_file_of_the_first_version_is_upgraded_and_keeps_its_accounts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("d.sqlite");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(FIRST_VERSION).unwrap();
+    let mut directory = open(&path);
+    assert_eq!(directory.account("alice").unwrap().unwrap().hash, "hash of alice");
+    let network = NetworkHash::from_bytes([1; 32]);
+    directory.add_network(1, network, NOW, 9).unwrap();
+    assert_eq!(directory.network_seen(1, network).unwrap(), Some(NOW));
 }
 
 #[test]

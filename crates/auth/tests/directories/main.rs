@@ -6,6 +6,7 @@ mod accounts;
 #[path = "../../../../tests/src/database.rs"]
 mod database;
 mod file;
+mod networks;
 mod servers;
 mod sessions;
 mod shares;

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use plimsoll_auth::directory::{GivenShare, Trouble, open};
-use plimsoll_auth::{Account, Change, Directory, Permission, Permissions, Quota};
+use plimsoll_auth::{Account, Change, Directory, NetworkHash, Permission, Permissions, Quota};
 
 use crate::database::{Database, Fresh};
 use crate::{KINDS, NOW, add, fresh, new_account, session, session_id, with_server};
@@ -308,6 +308,33 @@ fn tables_of_a_newer_version_are_left_alone() {
             assert!(refused.contains("newer plimsoll"), "{refused}");
             assert!(refused.contains("version 1000"), "{refused}");
         }
+    }
+}
+
+#[test]
+fn a_database_of_the_first_version_is_upgraded_and_keeps_its_accounts() {
+    let first = [
+        (
+            "mysql",
+            "DROP TABLE plimsoll_networks; DROP TABLE plimsoll_probe; UPDATE plimsoll_state SET version = 1",
+        ),
+        (
+            "postgres",
+            "DROP TABLE plimsoll.networks; ALTER TABLE plimsoll.state DROP COLUMN probed; \
+             UPDATE plimsoll.state SET version = 1",
+        ),
+        ("redis", "HSET plimsoll:state version 1"),
+    ];
+    for (kind, downgrade) in first {
+        let at = fresh(kind);
+        let alice = add(&mut *open(&at.url).unwrap(), "alice");
+        with_server(kind, |server| server.run(&at, downgrade));
+        let mut directory = open(&at.url).unwrap();
+        assert_eq!(directory.account("alice").unwrap().unwrap().account, alice, "{kind}");
+        let network = NetworkHash::from_bytes([1; 32]);
+        directory.add_network(alice.id, network, NOW, 9).unwrap();
+        assert_eq!(directory.network_seen(alice.id, network).unwrap(), Some(NOW), "{kind}");
+        directory.check_writable(NOW).unwrap();
     }
 }
 

@@ -1,22 +1,30 @@
 //! Many passwords at once: no account and no address takes all of the hashing.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Waker};
+use std::time::Duration;
 
-use plimsoll_auth::limits::{HASHES_PER_ADDRESS_MAX, HASHES_PER_NAME_MAX};
-use plimsoll_auth::{Attempts, Auth, Error, MemoryDirectory, Settings};
+use plimsoll_auth::limits::{HASHES_WAITING_MAX, HASHES_WAITING_PER_NAME_MAX};
+use plimsoll_auth::{Attempts, Auth, Budget, Error, MemoryDirectory, Settings};
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Io, Peer};
 
-use crate::{PASSWORD, SECOND, all, guarded, here, join_as, peer, run, secret};
+use crate::{PASSWORD, SECOND, all, begin, guarded, here, join_as, peer, run, secret};
+
+/// Forgiven slowly.
+const BUDGET: Budget = Budget { count: 1, forgiven_after: SECOND };
+
+/// How many requests arrive at once, and how long before the next: the simulator's directory answers fewer
+/// than 64 at a time, each within 20 ms.
+const ARRIVALS: usize = 50;
+const ARRIVAL_TIME: Duration = Duration::from_millis(20);
+
+/// The same as [`log_in`], for the request at this place among many.
+async fn log_in_at(at: usize, io: &Io, auth: &Auth, name: &str, from: &Peer) -> Result<(), Error> {
+    io.sleep(ARRIVAL_TIME * u32::try_from(at / ARRIVALS).unwrap()).await;
+    log_in(io, auth, name, from).await
+}
 
 async fn log_in(io: &Io, auth: &Auth, name: &str, from: &Peer) -> Result<(), Error> {
     auth.log_in(io, name, &secret(PASSWORD), from).await.map(drop)
-}
-
-fn begin(ask: Pin<&mut impl Future>) {
-    assert!(ask.poll(&mut Context::from_waker(Waker::noop())).is_pending());
 }
 
 fn busy(answers: &[Result<(), Error>]) -> usize {
@@ -30,37 +38,45 @@ fn one_account_that_logs_in_without_end_leaves_room_for_others() {
         join_as(&io, &auth, "bob").await;
         let peers: Vec<Peer> = (0..100).map(|host| peer(&format!("198.51.100.{host}"))).collect();
         let before = auth.hashes();
-        let hers = all((0..300).map(|at| log_in(&io, &auth, "alice", &peers[at % 100])));
-        let (hers, his) = plimsoll_io::join(hers, log_in(&io, &auth, "bob", &here())).await;
+        let hers = all((0..300).map(|at| log_in_at(at, &io, &auth, "alice", &peers[at % 100])));
+        let from = here();
+        let his = log_in_at(299, &io, &auth, "bob", &from);
+        let (hers, his) = plimsoll_io::join(hers, his).await;
         assert_eq!(his, Ok(()));
-        assert_eq!(busy(&hers), 300 - HASHES_PER_NAME_MAX);
-        assert_eq!(auth.hashes() - before, HASHES_PER_NAME_MAX as u64 + 1);
+        // While they arrive, some are hashed, two at a time, and others take their places.
+        let refused = busy(&hers);
+        assert!((100..300 - HASHES_WAITING_PER_NAME_MAX).contains(&refused), "{refused}");
+        assert_eq!(auth.hashes() - before, 300 - refused as u64 + 1);
         assert_eq!(log_in(&io, &auth, "alice", &here()).await, Ok(()));
     });
 }
 
 #[test]
-fn one_address_with_many_names_leaves_room_for_others_unless_it_is_exempt() {
+fn one_network_that_fills_the_queue_delays_others_by_one_turn() {
     run(&guarded(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
-        let names: Vec<String> = (0..90).map(|number| format!("name{number}")).collect();
-        let net = [peer("2001:db8::1"), peer("2001:db8::2:1")];
-        let asks = names.iter().enumerate();
-        let theirs = all(asks.map(|(at, name)| log_in(&io, &auth, name, &net[at % 2])));
-        let (theirs, hers) = plimsoll_io::join(theirs, log_in(&io, &auth, "alice", &here())).await;
-        assert_eq!((busy(&theirs), hers), (90 - HASHES_PER_ADDRESS_MAX, Ok(())));
-    });
-    let attempts = Attempts { exempt_local: true, ..Attempts::default() };
-    run(&Settings { attempts: Some(attempts), ..guarded() }, async |io, auth| {
-        join_as(&io, &auth, "alice").await;
-        let names: Vec<String> = (0..50).map(|number| format!("name{number}")).collect();
-        let local = peer("127.0.0.1");
-        assert_eq!(busy(&all(names.iter().map(|name| log_in(&io, &auth, name, &local))).await), 0);
+        let names: Vec<String> = (0..HASHES_WAITING_MAX + 90).map(|number| format!("name{number}")).collect();
+        let (net, owner) = ([peer("2001:db8::1"), peer("2001:db8::2:1")], peer("203.0.113.9"));
+        let attempts = Attempts { per_address: Budget { count: 9999, ..BUDGET }, ..Attempts::default() };
+        auth.set(Settings { attempts: Some(attempts), ..guarded() });
+        let theirs = names.iter().enumerate();
+        let theirs = all(theirs.map(|(at, name)| log_in_at(at, &io, &auth, name, &net[at % 2])));
+        let hers = async {
+            // When all have arrived.
+            io.sleep(ARRIVAL_TIME * 14).await;
+            let before = auth.hashes();
+            let answer = log_in(&io, &auth, "alice", &owner).await;
+            (answer, auth.hashes() - before)
+        };
+        let (theirs, (hers, hashed)) = plimsoll_io::join(theirs, hers).await;
+        assert_eq!(hers, Ok(()));
+        assert!(hashed < 50, "{hashed} passwords were hashed meanwhile");
+        assert!(busy(&theirs) <= 91, "{}", busy(&theirs));
     });
 }
 
 #[test]
-fn a_class_that_signs_up_at_once_leaves_room_for_others_and_gets_in_when_it_comes_back() {
+fn a_class_that_signs_up_at_once_waits_and_gets_in() {
     let sim = Sim::new(1, Faults::none());
     let auth = Auth::here(Box::new(MemoryDirectory::new()), guarded());
     let host = sim.host("one");
@@ -68,14 +84,23 @@ fn a_class_that_signs_up_at_once_leaves_room_for_others_and_gets_in_when_it_come
     sim.run(&host, async move {
         let (password, class) = (secret(PASSWORD), peer("203.0.113.1"));
         let names: Vec<String> = (0..100).map(|number| format!("name{number}")).collect();
-        let sign_up = async |name: &str| auth.sign_up(&io, name, &password, &class).await.map(drop);
-        for room in names.chunks(HASHES_PER_ADDRESS_MAX) {
-            let waiting = names.iter().skip_while(|name| **name != room[0]);
-            let answers = all(waiting.map(|name| sign_up(name))).await;
-            let (first, others) = answers.split_at(room.len());
-            assert!(first.iter().all(Result::is_ok), "{first:?}");
-            assert_eq!(busy(others), others.len());
+        let answers = all(names.iter().map(|name| auth.sign_up(&io, name, &password, &class))).await;
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+        assert!(auth.log_in(&io, "name99", &password, &class).await.is_ok());
+    });
+}
+
+#[test]
+fn a_burst_of_log_ins_from_one_network_waits_and_is_refused_by_nothing() {
+    run(&guarded(), async |io, auth| {
+        let names: Vec<String> = (0..60).map(|number| format!("name{number}")).collect();
+        for name in &names {
+            join_as(&io, &auth, name).await;
         }
+        let from = peer("203.0.113.1");
+        let answers = all(names.iter().map(|name| log_in(&io, &auth, name, &from))).await;
+        assert_eq!(busy(&answers), 0, "{answers:?}");
+        assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     });
 }
 
@@ -92,23 +117,23 @@ fn many_requests_that_show_one_password_at_once_wait_until_it_is_remembered() {
 }
 
 #[test]
-fn a_connection_that_breaks_keeps_its_seat_until_the_hash_is_made() {
+fn a_connection_that_breaks_keeps_its_turn_until_the_hash_is_made() {
     let sim = Sim::new(1, Faults::none());
     let auth = Auth::here(Box::new(MemoryDirectory::new()), guarded());
     let host = sim.host("one");
     let io = host.io();
     sim.run(&host, async move {
         join_as(&io, &auth, "alice").await;
-        let from = here();
-        let mut asks: Vec<_> =
-            (0..HASHES_PER_NAME_MAX).map(|_| Box::pin(log_in(&io, &auth, "alice", &from))).collect();
-        // The first turn asks the directory, the second hands over what is to be hashed.
-        asks.iter_mut().for_each(|ask| begin(ask.as_mut()));
-        io.sleep(SECOND / 1000).await;
-        asks.iter_mut().for_each(|ask| begin(ask.as_mut()));
+        let (before, from) = (auth.hashes(), here());
+        let mut asks: Vec<_> = (0..9).map(|_| Box::pin(log_in(&io, &auth, "alice", &from))).collect();
+        while auth.hashes() == before {
+            asks.iter_mut().for_each(|ask| begin(ask.as_mut()));
+            io.yield_now().await;
+        }
         drop(asks);
-        assert_eq!(busy(&[log_in(&io, &auth, "alice", &from).await]), 1);
-        io.sleep(SECOND).await;
+        // Passwords in the hashing are hashed; requests that only waited are not.
         assert_eq!(log_in(&io, &auth, "alice", &from).await, Ok(()));
+        io.sleep(SECOND).await;
+        assert!((2..=4).contains(&(auth.hashes() - before)), "{}", auth.hashes() - before);
     });
 }

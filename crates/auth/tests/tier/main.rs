@@ -4,6 +4,7 @@
 
 mod crowding;
 mod holding_back;
+mod known_networks;
 mod logging_in;
 mod operating;
 mod processes;
@@ -87,6 +88,11 @@ async fn join_as(io: &Io, auth: &Auth, name: &str) -> Identity {
 /// A new session's token.
 async fn token(io: &Io, auth: &Auth, name: &str) -> String {
     auth.log_in(io, name, &secret(PASSWORD), &here()).await.unwrap().token
+}
+
+/// Polls `future` once, which must not be enough.
+fn begin(future: Pin<&mut impl Future>) {
+    assert!(future.poll(&mut Context::from_waker(Waker::noop())).is_pending());
 }
 
 /// Polls `future` once and drops it, as a connection that breaks does.

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use plimsoll_auth::directory::{Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use plimsoll_auth::{
-    Account, Auth, Change, Directory, Error, MemoryDirectory, Permissions, Quota, SessionId, Share,
+    Account, Auth, Change, Directory, Error, MemoryDirectory, NetworkHash, Permissions, Quota, SessionId,
+    Share,
 };
 use plimsoll_io::sim::{Faults, Sim, seeds};
 
@@ -207,6 +208,10 @@ impl Directory for Counting {
         }
     }
 
+    fn check_writable(&mut self, now: u64) -> Result<(), Trouble> {
+        self.inner.check_writable(now)
+    }
+
     fn sweep(&mut self, _: u64) -> Result<(), Trouble> {
         self.sweeps.fetch_add(1, Ordering::SeqCst);
         Err(Trouble::Failed("no time for that".to_owned()))
@@ -260,6 +265,20 @@ impl Directory for Counting {
 
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
         self.count().end_session(id)
+    }
+
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<u64>, Trouble> {
+        self.count().network_seen(account, network)
+    }
+
+    fn add_network(
+        &mut self,
+        account: i64,
+        network: NetworkHash,
+        seen: u64,
+        max: usize,
+    ) -> Result<(), Trouble> {
+        self.count().add_network(account, network, seen, max)
     }
 
     fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {

@@ -2,12 +2,17 @@
 //!
 //! The disk is a small tmpfs, which only root may mount; where that is not permitted, the test says so.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use plimsoll_tests::binary::{Kind, Member, Server, skipped};
+use plimsoll_tests::binary::member::{PASSWORD, log_in};
+use plimsoll_tests::binary::{Kind, Member, Server, skipped, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::Signal;
+use serde_json::json;
 
 use super::left::until_nothing_is_pending;
 
@@ -77,4 +82,71 @@ fn a_full_disk_takes_nothing_and_loses_nothing(kind: Kind) {
     assert_eq!(usage, serde_json::json!({ "bytes": OLD_BYTES, "files": 1, "folders": 0 }));
 }
 
-on_each_engine!(alone: a_full_disk_takes_nothing_and_loses_nothing);
+/// Bytes that are written at once, then fewer and fewer, until there is no room for one.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Takes all the room of the disk that `filler` is on.
+fn fill(filler: &Path) {
+    let mut file = File::options().append(true).create(true).open(filler).unwrap();
+    let mut bytes = PIECE_BYTES;
+    while bytes > 0 {
+        if !matches!(file.write(&vec![1; bytes]), Ok(1..)) {
+            bytes /= 2;
+        }
+    }
+}
+
+fn ready(server: &Server) -> u16 {
+    server.visit().get("/readyz").unwrap().status
+}
+
+fn status_of_log_in(server: &Server) -> u16 {
+    let body = json!({ "name": "alice", "password": PASSWORD }).to_string();
+    server.visit().ask("POST", "/api/sessions", "", body.as_bytes()).unwrap().status
+}
+
+fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let small = match Small::at(folder.path()) {
+        Ok(small) => small,
+        Err(reason) => return skipped("faults::full_disk", &reason),
+    };
+    let (data, filler) = (small.0.join("data"), small.0.join("filler"));
+    let start = || Server::on_data(kind, &data, &["--transfer-log", "off"]);
+    let server = start();
+    let mut alice = Member::new(&server, "alice");
+    let mut other = alice.again(&server);
+    other.token = log_in(&mut other.visitor, "alice").unwrap();
+    until("it is ready", || ready(&server) == 200);
+    // SQLite may still have free blocks in its own files: log-ins use them up.
+    until("no log-in has room", || {
+        fill(&filler);
+        status_of_log_in(&server) == 507
+    });
+    until("it is not ready", || ready(&server) == 503);
+    assert_eq!(alice.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
+    assert_eq!(alice.get("/api/whoami").status, 401);
+    assert_eq!(other.get("/api/whoami").status, 200);
+    server.signal(Signal::KILL);
+    drop(server);
+    let server = start();
+    assert_eq!(alice.again(&server).get("/api/whoami").status, 401, "after kill -9, on the full disk");
+    assert_eq!(other.again(&server).get("/api/whoami").status, 200);
+    std::fs::remove_file(&filler).unwrap();
+    until("it is ready again", || ready(&server) == 200);
+    assert_eq!(status_of_log_in(&server), 201);
+    assert_eq!(alice.again(&server).get("/api/whoami").status, 401, "there is room again");
+}
+
+mod forks {
+    #[test]
+    fn a_log_out_on_a_full_disk_ends_the_session_for_good() {
+        let _turn = plimsoll_tests::binary::alone();
+        super::a_log_out_on_a_full_disk_ends_the_session_for_good(super::Kind::Process);
+    }
+}
+
+on_each_engine!(alone:
+    a_full_disk_takes_nothing_and_loses_nothing,
+    a_log_out_on_a_full_disk_ends_the_session_for_good,
+);

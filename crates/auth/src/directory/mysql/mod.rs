@@ -24,10 +24,11 @@ use super::reach::{Line, Reach};
 use super::values::{permission_bits, signed, unsigned};
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
-use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX};
+use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX, NETWORK_AGE_MAX};
+use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::Millis;
+use crate::time::{Millis, millis};
 use connection::{Answered, Connection, Row};
 use rows::{RECORD, SHARE, literal, maybe};
 use way::Way;
@@ -150,10 +151,17 @@ impl Directory for MysqlDirectory {
         Ok(self.reach.was_lost() || is_news)
     }
 
+    fn check_writable(&mut self, now: Millis) -> Result<(), Trouble> {
+        let sql = format!("REPLACE INTO plimsoll_probe VALUES (1, {})", signed(now));
+        self.change_by(&[sql]).map(drop)
+    }
+
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        let oldest = signed(now.saturating_sub(millis(NETWORK_AGE_MAX)));
         let now = signed(now);
         let sweep = |table: &str| format!("DELETE FROM {table} WHERE expires <= {now}");
-        self.change_by(&[sweep("plimsoll_sessions"), sweep("plimsoll_shares")]).map(drop)
+        let networks = format!("DELETE FROM plimsoll_networks WHERE seen <= {oldest}");
+        self.change_by(&[sweep("plimsoll_sessions"), sweep("plimsoll_shares"), networks]).map(drop)
     }
 
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
@@ -217,6 +225,7 @@ impl Directory for MysqlDirectory {
             lock(&format!("id = {id}")),
             format!("DELETE FROM plimsoll_sessions WHERE account = {id}"),
             format!("DELETE FROM plimsoll_shares WHERE owner = {id} OR holder = {id}"),
+            format!("DELETE FROM plimsoll_networks WHERE account = {id}"),
             format!("DELETE FROM plimsoll_accounts WHERE id = {id}"),
         ])
     }
@@ -287,6 +296,41 @@ impl Directory for MysqlDirectory {
 
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
         self.change_counted(vec![format!("DELETE FROM plimsoll_sessions WHERE id = {}", literal(id.0))])
+    }
+
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+        let network = literal(network.0);
+        let sql =
+            format!("SELECT seen FROM plimsoll_networks WHERE account = {account} AND network = {network}");
+        first(&self.rows(sql)?, |row| row.int(0).map(unsigned))
+    }
+
+    fn add_network(
+        &mut self,
+        account: i64,
+        network: NetworkHash,
+        seen: Millis,
+        max: usize,
+    ) -> Result<(), Trouble> {
+        let (network, seen) = (literal(network.0), signed(seen));
+        self.change_by(&[
+            lock(&format!("id = {account}")),
+            format!(
+                "INSERT INTO plimsoll_networks (account, network, seen)
+                SELECT id, {network}, {seen} FROM plimsoll_accounts WHERE id = {account}
+                ON DUPLICATE KEY UPDATE seen = GREATEST(plimsoll_networks.seen, VALUES(seen))"
+            ),
+            format!(
+                "DELETE FROM plimsoll_networks WHERE account = {account} AND network IN (
+                    SELECT network FROM (
+                        SELECT network FROM plimsoll_networks WHERE account = {account}
+                        ORDER BY seen DESC, network DESC LIMIT {} OFFSET {max}
+                    ) AS beyond
+                )",
+                i64::MAX
+            ),
+        ])
+        .map(drop)
     }
 
     fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {

@@ -14,9 +14,11 @@ use crate::limits::DATABASE_MIGRATION_TIME;
 /// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions` are
 /// the bits of `values.rs`. Text is bytes, so that what is equal is the same, and stands in the order of its
 /// bytes. A path may be longer than an entry of an index: it is unique by its hash and in order by its first
-/// bytes.
-const STEPS: [&[&str]; 1] = [&[
-    "CREATE TABLE IF NOT EXISTS plimsoll_accounts (
+/// bytes. `plimsoll_networks` has keyed hashes of networks that accounts logged in from; `plimsoll_probe` is
+/// written only to check that the database can be written.
+const STEPS: [&[&str]; 2] = [
+    &[
+        "CREATE TABLE IF NOT EXISTS plimsoll_accounts (
         id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
         name VARBINARY(255) NOT NULL UNIQUE,
         hash VARBINARY(1024) NOT NULL,
@@ -27,7 +29,7 @@ const STEPS: [&[&str]; 1] = [&[
         enabled BIGINT NOT NULL,
         created BIGINT NOT NULL
     ) ENGINE = InnoDB",
-    "CREATE TABLE IF NOT EXISTS plimsoll_sessions (
+        "CREATE TABLE IF NOT EXISTS plimsoll_sessions (
         id VARBINARY(32) NOT NULL PRIMARY KEY,
         account BIGINT NOT NULL,
         created BIGINT NOT NULL,
@@ -36,7 +38,7 @@ const STEPS: [&[&str]; 1] = [&[
         KEY by_end (expires),
         FOREIGN KEY (account) REFERENCES plimsoll_accounts (id) ON DELETE CASCADE
     ) ENGINE = InnoDB",
-    "CREATE TABLE IF NOT EXISTS plimsoll_shares (
+        "CREATE TABLE IF NOT EXISTS plimsoll_shares (
         id VARBINARY(255) NOT NULL PRIMARY KEY,
         owner BIGINT NOT NULL,
         holder BIGINT NOT NULL,
@@ -52,7 +54,21 @@ const STEPS: [&[&str]; 1] = [&[
         FOREIGN KEY (owner) REFERENCES plimsoll_accounts (id) ON DELETE CASCADE,
         FOREIGN KEY (holder) REFERENCES plimsoll_accounts (id) ON DELETE CASCADE
     ) ENGINE = InnoDB",
-]];
+    ],
+    &[
+        "CREATE TABLE IF NOT EXISTS plimsoll_networks (
+        account BIGINT NOT NULL,
+        network BINARY(32) NOT NULL,
+        seen BIGINT NOT NULL,
+        PRIMARY KEY (account, network),
+        KEY by_age (seen),
+        FOREIGN KEY (account) REFERENCES plimsoll_accounts (id) ON DELETE CASCADE
+    ) ENGINE = InnoDB",
+        "CREATE TABLE IF NOT EXISTS plimsoll_probe (
+        one BIGINT NOT NULL PRIMARY KEY, probed BIGINT NOT NULL
+    ) ENGINE = InnoDB",
+    ],
+];
 
 fn one(sql: &str) -> [String; 1] {
     [sql.to_owned()]

@@ -23,10 +23,11 @@ use super::reach::{Line, Reach};
 use super::values::{permission_bits, signed, unsigned};
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
-use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME};
+use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
+use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::Millis;
+use crate::time::{Millis, millis};
 use connection::Value::{Bool, Bytes, Int, Text};
 use connection::{Answered, Connection, Statement, Value};
 use rows::{RECORD, SHARE};
@@ -173,9 +174,17 @@ impl Directory for PostgresDirectory {
         Ok(self.reach.was_lost() || is_news)
     }
 
+    fn check_writable(&mut self, now: Millis) -> Result<(), Trouble> {
+        self.run(&[("UPDATE state SET probed = $1", &[time(now)])]).map(drop)
+    }
+
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
         let (sessions, shares) = (forget_ended("sessions"), forget_ended("shares"));
-        self.run(&[(&sessions, &[time(now)]), (&shares, &[time(now)])]).map(drop)
+        let networks = "DELETE FROM networks WHERE (account, network) IN (
+            SELECT account, network FROM networks WHERE seen <= $1 FOR UPDATE SKIP LOCKED
+        )";
+        let oldest = time(now.saturating_sub(millis(NETWORK_AGE_MAX)));
+        self.run(&[(&sessions, &[time(now)]), (&shares, &[time(now)]), (networks, &[oldest])]).map(drop)
     }
 
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
@@ -313,6 +322,38 @@ impl Directory for PostgresDirectory {
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
         let sql = counted("DELETE FROM sessions WHERE id = $1 RETURNING account");
         Ok(self.change_counted(&[(&sql, &[bytes(&id.0)])])?.count > 0)
+    }
+
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+        let sql = "SELECT seen FROM networks WHERE account = $1 AND network = $2";
+        let answered = self.last(&[(sql, &[number(account), bytes(&network.0)])])?;
+        answered.rows.first().map(|row| row.int(0).map(unsigned)).transpose()
+    }
+
+    fn add_network(
+        &mut self,
+        account: i64,
+        network: NetworkHash,
+        seen: Millis,
+        max: usize,
+    ) -> Result<(), Trouble> {
+        let account = number(account);
+        let batch: [Statement<'_>; 3] = [
+            (LOCK, &[account]),
+            (
+                "INSERT INTO networks AS n (account, network, seen)
+                SELECT id, $2, $3 FROM accounts WHERE id = $1
+                ON CONFLICT (account, network) DO UPDATE SET seen = greatest(n.seen, excluded.seen)",
+                &[account, bytes(&network.0), time(seen)],
+            ),
+            (
+                "DELETE FROM networks WHERE account = $1 AND network IN (
+                    SELECT network FROM networks WHERE account = $1 ORDER BY seen DESC, network DESC OFFSET $2
+                )",
+                &[account, number(signed(max as u64))],
+            ),
+        ];
+        self.run(&batch).map(drop)
     }
 
     fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {

@@ -13,8 +13,10 @@ use crate::limits::DATABASE_MIGRATION_TIME;
 /// Times are milliseconds since 1970. `accounts.version` counts the passwords an account has had.
 /// `permissions` are the bits of `values.rs`. A session's id is a hash, a path is bytes. An entry of an index
 /// has room for a third of a page: a path may be longer, so it is unique by its hash and in order by its
-/// first bytes.
-const STEPS: [&str; 1] = ["
+/// first bytes. `networks` has keyed hashes of networks that accounts logged in from. `state.probed` is
+/// written only to check that the database can be written.
+const STEPS: [&str; 2] = [
+    "
     CREATE SCHEMA IF NOT EXISTS plimsoll;
     CREATE TABLE state (version bigint NOT NULL, changes bigint NOT NULL);
     INSERT INTO state VALUES (0, 0);
@@ -50,7 +52,18 @@ const STEPS: [&str; 1] = ["
     CREATE INDEX shares_in_order ON shares (owner, holder, substring(path from 1 for 1024));
     CREATE INDEX shares_by_holder ON shares (holder);
     CREATE INDEX shares_by_end ON shares (expires);
-"];
+",
+    "
+    ALTER TABLE state ADD COLUMN probed bigint NOT NULL DEFAULT 0;
+    CREATE TABLE networks (
+        account bigint NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        network bytea NOT NULL,
+        seen bigint NOT NULL,
+        PRIMARY KEY (account, network)
+    );
+    CREATE INDEX networks_by_age ON networks (seen);
+",
+];
 
 /// A number of our own, by which servers that make the tables wait for each other.
 const LOCK: i64 = 0x0070_6c69_6d73_6f6c;

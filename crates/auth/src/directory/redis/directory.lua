@@ -4,20 +4,23 @@
 -- before all that could refuse was looked at; what takes something from somebody raises `changes`, and its
 -- answer begins with the new count (0 if it was not raised).
 --
---   plimsoll:state              hash: version of this layout, changes
+--   plimsoll:state              hash: version of this layout, changes, probed (written to check that Redis takes
+--                               writes)
 --   plimsoll:names              hash: name -> id
 --   plimsoll:account:ID         hash: id, name, hash, version, quota_bytes, quota_files ('' is none),
 --                               permissions, enabled, created
 --   plimsoll:session:NUMBER     hash: account, created, expires
 --   plimsoll:sessions:ID        sorted set: the numbers of an account's sessions by `created`
 --   plimsoll:session-ends       sorted set: the numbers of all sessions by `expires`
+--   plimsoll:networks:ID        sorted set: hashes of networks that an account logged in from, by the time
+--   plimsoll:network-ages       sorted set: ID:HASH of all networks, by the same time
 --   plimsoll:share:ID           hash: id, owner, path, holder, writes, created, expires ('' is never)
 --   plimsoll:given:ID, held:ID  sorted sets: the ids of shares that an account gives, or has, by `expires`
 --   plimsoll:share-ends         sorted set: the ids of all shares by `expires`
 --   plimsoll:between:ID:ID      sorted set: the paths that one shares with another, in the order of bytes
 --   plimsoll:paths:ID:ID        hash: path -> the id of its share
 
-local VERSION = 1
+local VERSION = 2
 -- What one sweep takes, so that it holds up nobody for long.
 local SWEPT_MAX = 1000
 -- Shares that are looked at at once for one that has not ended.
@@ -29,7 +32,7 @@ local function key(...) return 'plimsoll:' .. table.concat({...}, ':') end
 local function refuse(why) return redis.error_reply('PLIMSOLL ' .. why) end
 
 local STATE, NAMES = key('state'), key('names')
-local SESSION_ENDS, SHARE_ENDS = key('session-ends'), key('share-ends')
+local SESSION_ENDS, SHARE_ENDS, NETWORK_AGES = key('session-ends'), key('share-ends'), key('network-ages')
 
 local function raise() return redis.call('HINCRBY', STATE, 'changes', 1) end
 
@@ -74,6 +77,11 @@ local function set_end(share, expires)
   redis.call('ZADD', SHARE_ENDS, at, share.id)
 end
 
+local function forget_network(account, network)
+  redis.call('ZREM', key('networks', account), network)
+  redis.call('ZREM', NETWORK_AGES, account .. ':' .. network)
+end
+
 local function share(id)
   local fields = redis.call('HMGET', key('share', id), 'id', 'owner', 'path', 'holder', 'writes', 'created',
     'expires')
@@ -83,24 +91,34 @@ end
 
 local function holds(expires, now) return expires == '' or tonumber(expires) > tonumber(now) end
 
--- Makes the layout where there is nothing; says its version and the count of changes.
+-- Makes the layout where there is nothing, and brings an older one up to date: version 2 added networks, and
+-- changed nothing of version 1. Returns the version and the count of changes.
 function ask.open()
-  redis.call('HSETNX', STATE, 'version', VERSION)
+  redis.call('HSET', STATE, 'version', VERSION)
   redis.call('HSETNX', STATE, 'changes', 0)
   return redis.call('HMGET', STATE, 'version', 'changes')
 end
 
 function ask.changes() return redis.call('HGET', STATE, 'changes') end
 
+function ask.check_writable(now)
+  redis.call('HSET', STATE, 'probed', now)
+  return false
+end
+
 -- How many it took; it is asked again until that is none.
-function ask.sweep(now)
+function ask.sweep(now, oldest)
+  local networks = redis.call('ZRANGEBYSCORE', NETWORK_AGES, '-inf', oldest, 'LIMIT', 0, SWEPT_MAX)
+  for _, member in ipairs(networks) do
+    forget_network(string.match(member, '^(.-):(.*)$'))
+  end
   local sessions = redis.call('ZRANGEBYSCORE', SESSION_ENDS, '-inf', now, 'LIMIT', 0, SWEPT_MAX)
   for _, number in ipairs(sessions) do
     end_session(number, redis.call('HGET', key('session', number), 'account') or '')
   end
   local shares = redis.call('ZRANGEBYSCORE', SHARE_ENDS, '-inf', now, 'LIMIT', 0, SWEPT_MAX)
   for _, id in ipairs(shares) do end_share(id) end
-  return #sessions + #shares
+  return #sessions + #shares + #networks
 end
 
 -- The caller draws the number, so that the number of an account that Redis has lost is never given again.
@@ -136,6 +154,7 @@ function ask.remove_account(id)
   local name = name_of(id)
   if not name then return false end
   end_sessions(id)
+  for _, network in ipairs(redis.call('ZRANGE', key('networks', id), 0, -1)) do forget_network(id, network) end
   for _, side in ipairs({'given', 'held'}) do
     for _, share_id in ipairs(redis.call('ZRANGE', key(side, id), 0, -1)) do end_share(share_id) end
   end
@@ -185,6 +204,25 @@ function ask.end_session(number)
   if not account then return false end
   end_session(number, account)
   return {raise()}
+end
+
+function ask.network_seen(account, network)
+  return redis.call('ZSCORE', key('networks', account), network)
+end
+
+function ask.add_network(account, network, seen, max)
+  if not name_of(account) then return false end
+  local networks = key('networks', account)
+  local before = redis.call('ZSCORE', networks, network)
+  if not before or tonumber(before) < tonumber(seen) then
+    redis.call('ZADD', networks, seen, network)
+    redis.call('ZADD', NETWORK_AGES, seen, account .. ':' .. network)
+  end
+  local over = redis.call('ZCARD', networks) - tonumber(max)
+  if over > 0 then
+    for _, old in ipairs(redis.call('ZRANGE', networks, 0, over - 1)) do forget_network(account, old) end
+  end
+  return false
 end
 
 function ask.add_share(id, owner, holder, path, writes, created, expires, max)

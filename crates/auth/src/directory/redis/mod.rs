@@ -17,14 +17,15 @@ use super::open::NotOpened;
 use super::reach::seen::Seen;
 use super::reach::socket::{Deadline, Socket};
 use super::reach::{Line, Reach};
-use super::values::{permission_bits, signed};
+use super::values::{permission_bits, signed, unsigned};
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
 use crate::hex;
-use crate::limits::DATABASE_CONNECT_TIME;
+use crate::limits::{DATABASE_CONNECT_TIME, NETWORK_AGE_MAX};
+use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::Millis;
+use crate::time::{Millis, millis};
 use connection::{Connection, Reply, strange};
 use way::Way;
 
@@ -120,10 +121,15 @@ impl Directory for RedisDirectory {
         Ok(self.reach.was_lost() || is_news)
     }
 
+    fn check_writable(&mut self, now: Millis) -> Result<(), Trouble> {
+        self.ask("check_writable", &[time(now)]).map(drop)
+    }
+
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        let oldest = time(now.saturating_sub(millis(NETWORK_AGE_MAX)));
         let now = time(now);
         self.reach.call(|connection| {
-            while connection.ask(&[b"sweep", now.as_bytes()])?.int()? > 0 {}
+            while connection.ask(&[b"sweep", now.as_bytes(), oldest.as_bytes()])?.int()? > 0 {}
             Ok(())
         })
     }
@@ -212,6 +218,22 @@ impl Directory for RedisDirectory {
 
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
         Ok(self.change_counted("end_session", &[hex::text(&id.0)])?.is_some())
+    }
+
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+        let reply = self.ask("network_seen", &[text(account), hex::text(&network.0)])?;
+        reply.map(|reply| reply.int().map(unsigned)).transpose()
+    }
+
+    fn add_network(
+        &mut self,
+        account: i64,
+        network: NetworkHash,
+        seen: Millis,
+        max: usize,
+    ) -> Result<(), Trouble> {
+        let words = [text(account), hex::text(&network.0), time(seen), max.to_string()];
+        self.ask("add_network", &words).map(drop)
     }
 
     fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {

@@ -1,12 +1,15 @@
 //! A directory in a SQLite file: the default.
 //!
 //! Other processes may have it open, too. What must hold: what has answered is on the disk (WAL, synchronous
-//! in full); only its owner can read the file, if it was made here.
+//! in full); only its owner can read the file, if it was made here; a log-out needs no room on the disk.
 
+mod revoked;
 mod rows;
 mod schema;
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior,
@@ -18,15 +21,21 @@ use super::around::around;
 use super::values::{permission_bits, signed, unsigned};
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
-use crate::limits::{DIRECTORY_BUSY_TIME, OPEN_TRIES_MAX, STATEMENTS_KEPT};
+use crate::limits::{
+    DIRECTORY_BUSY_TIME, DIRECTORY_PROBE_BYTES, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT,
+};
+use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::Millis;
+use crate::time::{Millis, millis};
+use revoked::Revoked;
 use rows::{RECORD, SHARE};
 
 /// One connection to the file.
 pub struct SqliteDirectory {
     connection: Connection,
+    path: PathBuf,
+    revoked: Revoked,
     /// What SQLite counts up when another connection has changed the file.
     data_version: i64,
 }
@@ -58,9 +67,28 @@ impl SqliteDirectory {
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
         set_up(&mut connection)?;
-        let mut directory = SqliteDirectory { connection, data_version: 0 };
+        let (path, revoked) = (path.to_owned(), Revoked::open(path));
+        let mut directory = SqliteDirectory { connection, path, revoked, data_version: 0 };
         directory.changed_elsewhere()?;
         Ok(directory)
+    }
+
+    /// Deletes the rows of sessions that were revoked while there was no room for that. It is tried again
+    /// later.
+    fn delete_revoked(&mut self) {
+        let all = self.revoked.all();
+        let gone = all.iter().map(|session| {
+            run(&self.connection, "DELETE FROM sessions WHERE id = ?1", [session.0]).map(|_| *session)
+        });
+        let gone: Vec<_> = gone.map_while(Result::ok).collect();
+        if !gone.is_empty() {
+            self.revoked.remove(&gone);
+        }
+    }
+
+    fn is_session(&self, id: SessionId) -> Result<bool, Trouble> {
+        let found = one(&self.connection, "SELECT 1 FROM sessions WHERE id = ?1", [id.0], |_| Ok(()))?;
+        Ok(found.is_some() && !self.revoked.contains(id))
     }
 
     fn begin(&mut self) -> Result<Transaction<'_>, Trouble> {
@@ -76,6 +104,17 @@ fn make_private(path: &Path) -> Result<(), Trouble> {
         Ok(_) | Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(Trouble::Failed(format!("cannot be made: {error}"))),
     }
+}
+
+/// Writes as many bytes beside the database as a change may need, and gives them back.
+fn probe(database: &Path) -> io::Result<()> {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-probe");
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(&*path, flags, Mode::RUSR | Mode::WUSR)?);
+    // It has no name while it is written: a server that is killed leaves nothing behind.
+    std::fs::remove_file(&path)?;
+    file.write_all(&[1; DIRECTORY_PROBE_BYTES])
 }
 
 /// Makes the tables, and turns the file to WAL. SQLite waits for another process that makes the tables, but
@@ -142,12 +181,27 @@ fn first_share() -> String {
 
 impl Directory for SqliteDirectory {
     fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+        let has_revoked = self.revoked.refresh();
+        self.delete_revoked();
         let version = one(&self.connection, "PRAGMA data_version", (), |row| row.get(0))?.unwrap_or(0);
-        Ok(std::mem::replace(&mut self.data_version, version) != version)
+        Ok(std::mem::replace(&mut self.data_version, version) != version || has_revoked)
+    }
+
+    fn check_writable(&mut self, _: Millis) -> Result<(), Trouble> {
+        // Without a commit: that would be a change which other processes have to look at.
+        drop(self.begin()?);
+        probe(&self.path).map_err(|error| {
+            let text = format!("{}: {error}", self.path.display());
+            let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+            if is_full { Trouble::Full(text) } else { Trouble::Failed(text) }
+        })
     }
 
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+        self.revoked.allocate();
+        let oldest = now.saturating_sub(millis(NETWORK_AGE_MAX));
         let transaction = self.begin()?;
+        run(&transaction, "DELETE FROM networks WHERE seen <= ?1", [signed(oldest)])?;
         run(&transaction, "DELETE FROM sessions WHERE expires <= ?1", [signed(now)])?;
         run(&transaction, "DELETE FROM shares WHERE expires <= ?1", [signed(now)])?;
         transaction.commit().map_err(failed)
@@ -268,6 +322,9 @@ impl Directory for SqliteDirectory {
     }
 
     fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+        if self.revoked.contains(id) {
+            return Ok(None);
+        }
         let sql = format!(
             "SELECT {RECORD}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
             WHERE s.id = ?1 AND s.expires > ?2 AND a.enabled"
@@ -277,7 +334,53 @@ impl Directory for SqliteDirectory {
     }
 
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
-        Ok(run(&self.connection, "DELETE FROM sessions WHERE id = ?1", [id.0])? > 0)
+        if !self.is_session(id)? {
+            return Ok(false);
+        }
+        match run(&self.connection, "DELETE FROM sessions WHERE id = ?1", [id.0]) {
+            Ok(deleted) => Ok(deleted > 0),
+            // Most likely the disk is full. The row is deleted when it has room again.
+            Err(trouble) => match self.revoked.add(id) {
+                Ok(()) => {
+                    tracing::warn!(%trouble, "a log-out is kept in reserved room until the disk has some");
+                    Ok(true)
+                }
+                Err(error) => {
+                    tracing::error!(%error, "a log-out could not be kept in reserved room");
+                    Err(trouble)
+                }
+            },
+        }
+    }
+
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+        let sql = "SELECT seen FROM networks WHERE account = ?1 AND network = ?2";
+        one(&self.connection, sql, (account, network.0), |row| row.get(0).map(unsigned))
+    }
+
+    fn add_network(
+        &mut self,
+        account: i64,
+        network: NetworkHash,
+        seen: Millis,
+        max: usize,
+    ) -> Result<(), Trouble> {
+        let transaction = self.begin()?;
+        run(
+            &transaction,
+            "INSERT INTO networks (account, network, seen) SELECT id, ?2, ?3 FROM accounts WHERE id = ?1
+            ON CONFLICT (account, network) DO UPDATE SET seen = max(seen, excluded.seen)",
+            (account, network.0, signed(seen)),
+        )?;
+        run(
+            &transaction,
+            "DELETE FROM networks WHERE account = ?1 AND network IN (
+                SELECT network FROM networks WHERE account = ?1
+                ORDER BY seen DESC, network DESC LIMIT -1 OFFSET ?2
+            )",
+            (account, signed(max as u64)),
+        )?;
+        transaction.commit().map_err(failed)
     }
 
     fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {

@@ -10,8 +10,10 @@ use crate::directory::Trouble;
 use crate::directory::values::signed;
 
 /// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions` are
-/// the bits of `values.rs`. A session's id is a hash, a path is bytes.
-const STEPS: [&str; 1] = ["
+/// the bits of `values.rs`. A session's id is a hash, a path is bytes. `networks` has keyed hashes of
+/// networks that accounts logged in from.
+const STEPS: [&str; 2] = [
+    "
     CREATE TABLE accounts (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         name TEXT NOT NULL UNIQUE,
@@ -42,7 +44,17 @@ const STEPS: [&str; 1] = ["
         UNIQUE (owner, holder, path)
     ) STRICT;
     CREATE INDEX shares_by_holder ON shares (holder);
-"];
+",
+    "
+    CREATE TABLE networks (
+        account INTEGER NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        network BLOB NOT NULL,
+        seen INTEGER NOT NULL,
+        PRIMARY KEY (account, network)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX networks_by_age ON networks (seen);
+",
+];
 
 /// Takes the steps that the file has not had. Two processes that open it at once take them one after the
 /// other.

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod guessing;
+
 use std::cell::Cell;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
