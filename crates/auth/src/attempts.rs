@@ -135,11 +135,13 @@ pub(crate) struct Counts {
 }
 
 /// What is counted, and the bytes that tell two of its kind apart.
-enum Counted<'a> {
+pub(crate) enum Counted<'a> {
     Name(&'a str),
     Address(Source),
     NameFromAddress(&'a str, Source),
     NameFromFresh(&'a str),
+    /// Wrong secrets of a tier from one network, or from all.
+    Secrets(Option<Source>),
     SignUps(Source),
 }
 
@@ -260,7 +262,7 @@ impl Counts {
     }
 
     /// How long until a budget has room again; `None` if it has.
-    fn wait_of(&self, io: &Io, key: &Key, budget: Budget) -> Option<Duration> {
+    pub(crate) fn wait_of(&self, io: &Io, key: &Key, budget: Budget) -> Option<Duration> {
         let now = time::now(io);
         let left = self.table.get(key, |used| used.left(now, budget)).unwrap_or(0);
         let room = one(budget) * u64::from(budget.count.max(1) - 1);
@@ -268,12 +270,12 @@ impl Counts {
     }
 
     /// Counts a failure by itself.
-    fn fail(&self, io: &Io, key: Key, budget: Budget) {
+    pub(crate) fn fail(&self, io: &Io, key: Key, budget: Budget) {
         let now = time::now(io);
         self.change(key, |used| used.fail(now, budget));
     }
 
-    fn key(&self, io: &Io, counted: &Counted<'_>) -> Key {
+    pub(crate) fn key(&self, io: &Io, counted: &Counted<'_>) -> Key {
         let mut hasher = blake3::Hasher::new_keyed(self.key.get_or_init(|| draw_key(io)));
         let (tag, name, place) = match counted {
             Counted::Name(name) => (0, *name, Vec::new()),
@@ -281,6 +283,8 @@ impl Counts {
             Counted::NameFromAddress(name, from) => (2, *name, from.place()),
             Counted::SignUps(from) => (3, "", from.place()),
             Counted::NameFromFresh(name) => (4, *name, Vec::new()),
+            Counted::Secrets(None) => (5, "", Vec::new()),
+            Counted::Secrets(Some(from)) => (6, "", from.place()),
         };
         // A name has no zero byte, so no other pair gives the same bytes.
         *hasher.update(&[tag]).update(name.as_bytes()).update(&[0]).update(&place).finalize().as_bytes()

@@ -41,6 +41,7 @@ mod sessions;
 mod settings;
 mod shares;
 mod table;
+mod tier_secret;
 mod time;
 
 pub use account::{Account, Change, Exported, Permissions, Quota};
@@ -64,3 +65,4 @@ pub use secret::Secret;
 pub use sessions::{Identity, LogIn, SessionId};
 pub use settings::{Argon2Settings, Attempts, Budget, Settings, SignUp};
 pub use shares::{Grant, NewShare, Permission, Share};
+pub use tier_secret::{SecretRefused, TierSecret};

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::settings::Budget;
+
 /// Bytes of an account's name: it is a folder's name too.
 pub const NAME_BYTES_MAX: usize = 64;
 /// Bytes of a password: more is no password that a person has.
@@ -105,6 +107,16 @@ pub const QUICK_CONNECTIONS: usize = 8;
 /// The same for questions with one. They are others, so that a flood of wrong passwords is in nobody's way
 /// who is signed in.
 pub const SLOW_CONNECTIONS: usize = 24;
+/// Wrong secrets of a tier that one network may show.
+pub const WRONG_SECRETS_PER_NETWORK: Budget = Budget { count: 10, forgiven_after: Duration::from_secs(10) };
+/// Wrong secrets of a tier from all networks together, beyond which networks that are not known are slowed.
+pub const WRONG_SECRETS: Budget = Budget { count: 1000, forgiven_after: Duration::from_secs(1) };
+/// How long a network is known that has shown the secret of a tier.
+pub const SECRET_KNOWN_TIME: Duration = Duration::from_secs(24 * 3600);
+/// How long a request is slowed before its secret is checked.
+pub const SECRET_SLOW_TIME: Duration = Duration::from_secs(1);
+/// Requests that are slowed at a time; one more is refused.
+pub const SECRETS_SLOWED_MAX: usize = 64;
 /// Bytes of a question, and of an answer: an account's shares are the longest.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long a question to a database may take in all, the way there included; then it has failed.

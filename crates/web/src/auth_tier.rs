@@ -7,18 +7,18 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_auth::ask::{Answer as Answered, Question, Told};
 use plimsoll_auth::desk::{Desk, News, Watch};
-use plimsoll_auth::{Auth, CHANGES, Error, Place, QUESTIONS, Secret, hand_on};
+use plimsoll_auth::{Auth, CHANGES, Error, Place, QUESTIONS, Secret, TierSecret, hand_on};
 use plimsoll_io::Io;
 use plimsoll_proto::http::{Answer, Answering, Api, Called, Request, StatusPage};
-use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
-use crate::json;
 use crate::refusal::Refusal;
+use crate::{credentials, json};
 
 /// What answers fronts.
 pub struct AuthTier {
-    secret: Secret,
+    secret: TierSecret,
     answers: Answers,
 }
 
@@ -35,30 +35,24 @@ enum Answers {
 impl AuthTier {
     /// Answers whoever shows `secret` from `auth`, of which there is no other such tier.
     pub fn new(auth: Auth, secret: Secret) -> Arc<AuthTier> {
+        let secret = TierSecret::new(secret);
         Arc::new(AuthTier { secret, answers: Answers::Fronts { auth, desk: OnceLock::new() } })
     }
 
     /// Answers processes that belong to this one, and show `secret`.
     pub fn beside(auth: Auth, secret: Secret) -> Arc<AuthTier> {
-        Arc::new(AuthTier { secret, answers: Answers::Beside(auth) })
+        Arc::new(AuthTier { secret: TierSecret::new(secret), answers: Answers::Beside(auth) })
     }
 
     /// Hands what is asked by whoever shows `secret` on to such a tier at `place`, of the process that this
     /// one belongs to.
     pub fn through(place: Place, secret: Secret) -> Arc<AuthTier> {
+        let secret = TierSecret::of_one_connection(secret);
         Arc::new(AuthTier { secret, answers: Answers::Through(place) })
     }
 
     async fn serve(&self, request: &mut Request<'_>, path: &[u8]) -> Result<Answer, Refusal> {
-        let shown = request.field(Field::Authorization).unwrap_or_default();
-        let shown = shown.strip_prefix(b"Bearer ").map(Secret::from);
-        if shown.is_none_or(|shown| shown != self.secret) {
-            let refusal = Refusal::new(
-                Status::UNAUTHORIZED,
-                "This is an authentication server. Show the secret that its fronts share.",
-            );
-            return Err(refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll auth\""));
-        }
+        credentials::tier(request, &self.secret, "an authentication server", "plimsoll auth").await?;
         request.authenticated();
         if request.method() != Method::Post {
             return Err(Refusal::method(request.method(), "POST".to_owned()));

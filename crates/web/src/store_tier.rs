@@ -8,7 +8,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use plimsoll_auth::Secret;
+use plimsoll_auth::{Secret, TierSecret};
 use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
 use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request, StatusPage};
 use plimsoll_store::apart::{
@@ -17,36 +17,29 @@ use plimsoll_store::apart::{
 };
 use plimsoll_store::limits::STORE_TELLS_EVERY;
 use plimsoll_store::{Algorithm, Error, Files, Store, Upload};
-use plimsoll_wire::http::head::{Field, Method};
+use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
 
 use crate::files::{digests, file_name, why_not};
 use crate::refusal::Refusal;
-use crate::{conditions, json};
+use crate::{conditions, credentials, json};
 
 /// What answers fronts.
 pub struct StoreTier {
     desk: Desk,
-    secret: Secret,
+    secret: TierSecret,
 }
 
 impl StoreTier {
     /// Answers whoever shows `secret` from `store`.
     pub fn new(store: Store, secret: Secret) -> Arc<StoreTier> {
+        let secret = TierSecret::new(secret);
         Arc::new(StoreTier { desk: Desk::new(store, conditions::again), secret })
     }
 
     async fn serve(&self, request: &mut Request<'_>, path: &[u8]) -> Result<Answer, Refusal> {
-        let shown = request.field(Field::Authorization).unwrap_or_default();
-        let shown = shown.strip_prefix(b"Bearer ").map(Secret::from);
-        if shown.is_none_or(|shown| shown != self.secret) {
-            let refusal = Refusal::new(
-                Status::UNAUTHORIZED,
-                "This is a storage server. Show the secret that its fronts share.",
-            );
-            return Err(refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll store\""));
-        }
+        credentials::tier(request, &self.secret, "a storage server", "plimsoll store").await?;
         request.authenticated();
         match (request.method(), path) {
             (Method::Post, path) if path == QUESTIONS.as_bytes() => {

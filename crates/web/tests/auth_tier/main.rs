@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod guessing;
+mod secrets;
 
 use std::cell::Cell;
 use std::net::Ipv4Addr;
