@@ -10,3 +10,4 @@ mod decimal;
 pub mod ftp;
 pub mod http;
 pub mod text;
+pub mod proxy;

@@ -15,6 +15,7 @@ pub mod digest;
 mod field;
 mod fields;
 pub mod form;
+pub mod forwarded;
 mod grammar;
 pub mod head;
 pub mod multipart;

@@ -11,6 +11,7 @@ mod date;
 mod dav;
 mod digest;
 mod form;
+mod forwarded;
 mod head;
 mod multipart;
 mod negotiate;

@@ -1,0 +1,137 @@
+//! The PROXY protocol's header, versions 1 and 2: how a proxy that copies bytes reports its client's address
+//! (<https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>).
+//!
+//! Not here: which peers may send one. What must hold: a header is accepted in one reading only, and the
+//! result does not depend on how the bytes arrive.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::decimal::decimal;
+
+/// The longest line of version 1, CRLF included (section 2.1).
+pub const LINE_BYTES_MAX: usize = 107;
+
+/// The longest header of version 2 that is accepted. The format allows 65,551 bytes; the addresses take at
+/// most 232 of these, and the extensions that proxies send (TLS, cloud load balancers) a few hundred.
+pub const HEADER_BYTES_MAX: usize = 2048;
+
+const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
+const LINE_START: &[u8; 6] = b"PROXY ";
+/// Signature, version and command, family and protocol, length.
+const FIXED_BYTES: usize = 16;
+
+/// A header that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The client's address and port. None if the proxy speaks for itself (LOCAL), does not know (UNKNOWN), or
+    /// names a family other than TCP over IPv4 or IPv6: then the connection's own peer counts.
+    pub source: Option<SocketAddr>,
+    /// Bytes of the header: the protocol that is proxied begins behind them.
+    pub len: usize,
+}
+
+/// Bytes that are no header of the PROXY protocol, or a longer one than is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a header of the PROXY protocol, version 1 or 2")]
+pub struct BadHeader;
+
+/// Reads a header from the first bytes of a connection. `Ok(None)` asks for more bytes.
+///
+/// # Errors
+/// [`BadHeader`], as soon as no continuation of `bytes` could be a header.
+pub fn parse(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
+    let may_begin = |with: &[u8]| bytes.iter().zip(with).all(|(byte, wanted)| byte == wanted);
+    if may_begin(LINE_START) {
+        parse_line(bytes)
+    } else if may_begin(SIGNATURE) {
+        parse_binary(bytes)
+    } else {
+        Err(BadHeader)
+    }
+}
+
+fn parse_line(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
+    let within = bytes.get(..LINE_BYTES_MAX).unwrap_or(bytes);
+    let Some(end) = within.iter().position(|&byte| byte == b'\n') else {
+        return if within.len() == LINE_BYTES_MAX { Err(BadHeader) } else { Ok(None) };
+    };
+    let line =
+        within.get(LINE_START.len()..end).and_then(|line| line.strip_suffix(b"\r")).ok_or(BadHeader)?;
+    Ok(Some(Header { source: source_of(line)?, len: end + 1 }))
+}
+
+/// The source in a line of version 1, which is given without `PROXY ` and CRLF.
+fn source_of(line: &[u8]) -> Result<Option<SocketAddr>, BadHeader> {
+    let line = core::str::from_utf8(line).map_err(|_| BadHeader)?;
+    let mut words = line.split(' ');
+    let family = words.next();
+    if family == Some("UNKNOWN") {
+        // "the receiver must ignore anything presented before the CRLF is found" (section 2.1).
+        return Ok(None);
+    }
+    let mut word = || words.next().ok_or(BadHeader);
+    let (from, to, from_port, to_port) = (word()?, word()?, word()?, word()?);
+    let ip = |text: &str| -> Result<IpAddr, BadHeader> {
+        match family {
+            Some("TCP4") => text.parse().map(IpAddr::V4).map_err(|_| BadHeader),
+            Some("TCP6") => text.parse().map(IpAddr::V6).map_err(|_| BadHeader),
+            _ => Err(BadHeader),
+        }
+    };
+    let (from, _) = (ip(from)?, ip(to)?);
+    let (from_port, _) = (port(from_port)?, port(to_port)?);
+    if words.next().is_some() {
+        return Err(BadHeader);
+    }
+    Ok(Some(SocketAddr::new(from.to_canonical(), from_port)))
+}
+
+/// A port without leading zeros.
+fn port(text: &str) -> Result<u16, BadHeader> {
+    let is_plain = text == "0" || !text.starts_with('0');
+    let number = decimal(text.as_bytes()).filter(|_| is_plain).ok_or(BadHeader)?;
+    u16::try_from(number).map_err(|_| BadHeader)
+}
+
+fn parse_binary(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
+    let rest = bytes.get(SIGNATURE.len()..).unwrap_or_default();
+    let is_proxied = match rest.first() {
+        None => return Ok(None),
+        Some(0x20) => false,
+        Some(0x21) => true,
+        Some(_) => return Err(BadHeader),
+    };
+    let Some(&family) = rest.get(1) else { return Ok(None) };
+    let Some(address_bytes) = address_bytes(family) else { return Err(BadHeader) };
+    let Some(length) = rest.get(2..4).and_then(|length| length.try_into().ok()) else { return Ok(None) };
+    let length = usize::from(u16::from_be_bytes(length));
+    let len = FIXED_BYTES + length;
+    if len > HEADER_BYTES_MAX || (is_proxied && length < address_bytes) {
+        return Err(BadHeader);
+    }
+    let Some(addresses) = bytes.get(FIXED_BYTES..len) else { return Ok(None) };
+    let source = if is_proxied { binary_source(family, addresses) } else { None };
+    Ok(Some(Header { source, len }))
+}
+
+/// Bytes of the addresses of a family and protocol; none for those that the specification rejects.
+fn address_bytes(family: u8) -> Option<usize> {
+    match family {
+        0x00 => Some(0),
+        0x11 | 0x12 => Some(12),
+        0x21 | 0x22 => Some(36),
+        0x31 | 0x32 => Some(216),
+        _ => None,
+    }
+}
+
+/// The source of TCP over IPv4 or IPv6.
+fn binary_source(family: u8, addresses: &[u8]) -> Option<SocketAddr> {
+    let port = |at: usize| addresses.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes);
+    let (ip, port) = match family {
+        0x11 => (IpAddr::V4(Ipv4Addr::from(*addresses.first_chunk::<4>()?)), port(8)?),
+        0x21 => (IpAddr::V6(Ipv6Addr::from(*addresses.first_chunk::<16>()?)), port(32)?),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip.to_canonical(), port))
+}
