@@ -12,8 +12,8 @@ SECS ?= 60
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: cargo ## build the release binary and serve: accounts in ./plimsoll-data, docs/ to anyone, on loopback
-	@exec cargo run --release --locked -p plimsoll -- serve --site /=docs
+run: cargo ## build the release binary and serve: accounts for anyone in ./plimsoll-data, docs/ to anyone, on loopback
+	@exec cargo run --release --locked -p plimsoll -- serve --site /=docs --signup open
 
 demo: cargo ## all ten requests with two accounts and real files, each as it is typed; leaves nothing behind
 	@cargo build --release --locked -p plimsoll

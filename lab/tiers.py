@@ -75,7 +75,7 @@ class Side:
         command = ["taskset", "-c", self.core, self.program, what, "--data", str(self.folder / f"data.{number}")]
         command += ["--secret-file", str(self.folder / "secret"), *args]
         if what == "serve":
-            command += ["--http", "127.0.0.1:0", "--access-log", "off", "--transfer-log", "off"]
+            command += ["--http", "127.0.0.1:0", "--access-log", "off", "--transfer-log", "off", "--signup", "open"]
         log = open(self.folder / f"log.{number}", "w")
         server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
         self.programs.append(server.pid)

@@ -10,7 +10,7 @@ use plimsoll_auth::{
     Argon2Settings, Auth, MemoryDirectory, Permissions, Place, Quota, Secret, Settings, SignUp,
 };
 use plimsoll_client::http::Url;
-use plimsoll_io::{Address, File, FileKind, Fs, Setup};
+use plimsoll_io::{Address, File, FileKind, Fs, Networks, Setup};
 use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::HotSet;
@@ -79,7 +79,7 @@ impl Accounts {
     }
 
     pub(crate) fn api(&self) -> Arc<dyn Api> {
-        Web::new(self.operations.clone(), plimsoll_web::Settings::default())
+        Web::new(self.operations.clone())
     }
 
     /// Each line of the transfer log.
@@ -113,7 +113,7 @@ fn tier_server(tier: Arc<dyn Api>, hot: &Arc<HotSet>) -> Setup {
     let head = HeadLimits { bytes_max: 64 << 10, ..HeadLimits::default() };
     let limits = Limits { head, receive_time: time, send_time: time, ..Limits::default() };
     let service = Routes::with_api(Vec::new(), status_page(), tier);
-    let current = Current::new(Snapshot { limits, service });
+    let current = Current::new(Snapshot { limits, proxies: Networks::default(), service });
     let hot = Arc::clone(hot);
     Arc::new(move |io| {
         let log = AccessLog::new(None);

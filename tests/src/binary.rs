@@ -196,8 +196,10 @@ pub fn on_one_core() -> Command {
 fn on_data(mut command: Command, kind: Kind, data: &Path, args: &[&str]) -> Command {
     command.arg("serve").arg("--data").arg(data).args(["--engine", &kind.to_string()]);
     command.args(["--lab-fast-passwords", "true", "--lab-no-attempt-limits", "true"]);
-    if !args.contains(&"--http") {
-        command.args(["--http", "127.0.0.1:0"]);
+    for (flag, value) in [("--http", "127.0.0.1:0"), ("--signup", "open")] {
+        if !args.contains(&flag) {
+            command.args([flag, value]);
+        }
     }
     command.args(["--access-log", "off"]).args(args);
     command
@@ -304,7 +306,7 @@ impl Server {
         let mut site = OsString::from("/=");
         site.push(root);
         command.arg("serve").arg("--site").arg(site).args(["--engine", &kind.to_string()]).args(args);
-        for (flag, value) in [("--http", "127.0.0.1:0"), ("--access-log", "off")] {
+        for (flag, value) in [("--http", "127.0.0.1:0"), ("--access-log", "off"), ("--signup", "open")] {
             if !args.contains(&flag) {
                 command.args([flag, value]);
             }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use plimsoll_io::{Deadline, Io, Lease, Segment, Stream, Want};
 
+use crate::service::AS_OPERATOR;
+
 /// One connection to the server.
 pub struct Client {
     pub stream: Stream,
@@ -42,6 +44,11 @@ impl Client {
     /// A GET on the kept connection.
     pub async fn get(&mut self, target: &str) -> Answer {
         self.get_with(target, "").await
+    }
+
+    /// What the server says of itself at an address of operators.
+    pub async fn status(&mut self) -> Answer {
+        self.get_with("/api/status", AS_OPERATOR).await
     }
 
     /// A GET with more field lines, each ended by CRLF.

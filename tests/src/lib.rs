@@ -29,6 +29,7 @@ pub use accounts::Person;
 pub use client::{Answer, Client};
 pub use ftp::{Data, Ftp, FtpClient, Way};
 pub use scene::{HOT, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene};
+pub use service::AS_OPERATOR;
 pub use together::together;
 pub use tree::Tree;
 pub use under::{Engine, under};

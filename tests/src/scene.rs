@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_engine::SystemFs;
 use plimsoll_io::sim::SimDisk;
-use plimsoll_io::{Address, Cells, Fs, Handler, Io, Stop, Stream};
+use plimsoll_io::{Address, Cells, Fs, Handler, Io, Networks, Stop, Stream};
 use plimsoll_proto::classic;
 use plimsoll_proto::http::Limits;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
@@ -37,6 +37,10 @@ pub struct Scenario {
     pub apart: bool,
     /// Whether uploads wait at the front until all of each has come, on their way to a store apart.
     pub spool: bool,
+    /// The peers that are believed when they name a request's client.
+    pub proxies: Networks,
+    /// Whether connections begin with a header of the PROXY protocol, those of `proxies` or all.
+    pub proxy_protocol: bool,
     /// How long connections may go on after the order to stop.
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
@@ -74,6 +78,8 @@ impl Default for Scenario {
             accounts: None,
             apart: false,
             spool: false,
+            proxies: Networks::default(),
+            proxy_protocol: false,
             grace: Duration::from_secs(20),
             panics: false,
         }

@@ -9,20 +9,20 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_io::{Cells, Fs, Handler, Io, LocalFuture, Setup, Stream};
+use plimsoll_io::{Cells, Fs, Handler, Io, LocalFuture, Networks, Setup, Stream};
 
-use plimsoll_proto::Current;
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::http::site::{HotSet, HotSettings, Site};
 use plimsoll_proto::http::{
     AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
     Service, Snapshot, StatusPage, Tiers, Whereabouts, problem,
 };
+use plimsoll_proto::{Current, Proxied};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
 use crate::accounts::Accounts;
-use crate::scene::Wrap;
+use crate::scene::{Scenario, Wrap};
 
 /// Classic over the accounts, with the folder `root` of `fs` for everybody.
 pub(crate) fn classic(limits: classic::Limits, fs: &dyn Fs, root: &Path, accounts: &Accounts) -> Setup {
@@ -73,15 +73,23 @@ impl LogSink for LogLines {
     }
 }
 
+/// The field that has a request answered as on an address of `--metrics`.
+pub const AS_OPERATOR: &str = "Test-As-Operator: yes\r\n";
+
 /// The routes of a real server, and `/test/…` beside them.
 struct ForTests {
     routes: Arc<Routes>,
+    /// What an address of `--metrics` serves: for requests with [`AS_OPERATOR`].
+    of_operators: Arc<Routes>,
     begun: Arc<Cells>,
 }
 
 impl Service for ForTests {
     async fn answer(&self, request: &mut Request<'_>) -> Answer {
         self.begun[0].fetch_add(1, Ordering::Relaxed);
+        if request.head.named(request.block, "Test-As-Operator").is_some() {
+            return self.of_operators.answer(request).await;
+        }
         match (request.method(), request.target()) {
             (Method::Put | Method::Post, b"/test/echo") => echo(request).await,
             (Method::Get, b"/test/panic") => panic!("asked to"),
@@ -162,6 +170,7 @@ pub(crate) fn status_page() -> StatusPage {
         counters: Arc::default(),
         hot: HotSet::off(),
         lab: Vec::new(),
+        operations: Box::new(String::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }
@@ -170,27 +179,46 @@ pub(crate) fn status_page() -> StatusPage {
 pub(crate) fn http(
     fs: &dyn Fs,
     root: &Path,
-    limits: Limits,
+    (limits, proxies): (Limits, Networks),
     seen: &Seen,
     accounts: Option<&Accounts>,
 ) -> Setup {
     let hot = Arc::clone(&seen.hot);
     let counters = Arc::clone(&seen.counters);
-    let status = StatusPage { hot: Arc::clone(&hot), counters: Arc::clone(&counters), ..status_page() };
+    let meter = accounts.map(|accounts| Arc::clone(accounts.operations.recorder().meter()));
+    let status = || {
+        let meter = meter.clone();
+        StatusPage {
+            hot: Arc::clone(&hot),
+            counters: Arc::clone(&counters),
+            operations: Box::new(move || meter.as_ref().map_or_else(String::new, |meter| meter.text())),
+            ..status_page()
+        }
+    };
     let site = Site::open(fs, "/", root).expect("the folder is there");
     let aside = Site::open(fs, "/aside", &root.join("aside")).ok();
     let sites = std::iter::once(site).chain(aside).collect();
     let routes = match accounts {
-        Some(accounts) => Routes::with_api(sites, status, accounts.api()),
-        None => Routes::new(sites, status),
+        Some(accounts) => Routes::with_api(sites, status(), accounts.api()),
+        None => Routes::new(sites, status()),
     };
-    let current =
-        Current::new(Snapshot { limits, service: ForTests { routes, begun: Arc::clone(&seen.begun) } });
+    let of_operators = Routes::of_operators(status());
+    let service = ForTests { routes, of_operators, begun: Arc::clone(&seen.begun) };
+    let current = Current::new(Snapshot { limits, proxies, service });
     let seen = seen.clone();
     Arc::new(move |io| {
         let log = AccessLog::new(Some(Arc::clone(&seen.log) as Arc<dyn LogSink>));
         Rc::new(Http::new(io, Arc::clone(&current), log, Arc::clone(&counters), Arc::clone(&hot)))
     })
+}
+
+/// Has connections begin with a header of the PROXY protocol, where the scenario says so.
+pub(crate) fn behind_proxies(scenario: &Scenario, setup: Setup) -> Setup {
+    if !scenario.proxy_protocol {
+        return setup;
+    }
+    let trusted = Current::new(scenario.proxies.clone());
+    Arc::new(move |io| Rc::new(Proxied::new(io.clone(), setup(io), Arc::clone(&trusted))))
 }
 
 /// Serves each stream by a plain function: a protocol of a few lines.

@@ -182,9 +182,10 @@ pub(crate) fn setup_of(
     seen: &Seen,
     accounts: Option<&Accounts>,
 ) -> Setup {
-    let http = || service::http(fs, root, scenario.limits.clone(), seen, accounts);
+    let (limits, proxies) = (scenario.limits.clone(), scenario.proxies.clone());
+    let http = || service::http(fs, root, (limits, proxies), seen, accounts);
     match scenario.protocol {
-        Protocol::Http => http(),
+        Protocol::Http => service::behind_proxies(scenario, http()),
         Protocol::HttpOver(wrap) => service::over(http(), wrap),
         Protocol::Of(make) => Arc::new(make),
     }
@@ -207,8 +208,13 @@ pub(crate) fn beside(
 ) -> Beside<Setup> {
     let classic = scenario.classic.clone().zip(accounts);
     Beside {
-        ftp: scenario.ftp.as_ref().map(|wanted| ftp(wanted, fs, root, accounts, line)),
-        classic: classic.map(|(limits, accounts)| service::classic(limits, fs, root, accounts)),
+        ftp: scenario
+            .ftp
+            .as_ref()
+            .map(|wanted| service::behind_proxies(scenario, ftp(wanted, fs, root, accounts, line))),
+        classic: classic.map(|(limits, accounts)| {
+            service::behind_proxies(scenario, service::classic(limits, fs, root, accounts))
+        }),
     }
 }
 

@@ -55,7 +55,8 @@ pub struct Quota {
     pub files: Option<u64>,
 }
 
-/// What an account may do with its own files. A new one may do everything.
+/// What an account may do with its own files, where a new one may do everything; and whether it may read what
+/// the server does, which a new one may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permissions {
     /// Download and list.
@@ -66,11 +67,14 @@ pub struct Permissions {
     pub delete: bool,
     /// Give shares to others.
     pub share: bool,
+    /// Read metrics and status of the server. Older programs do not know of it.
+    #[serde(default)]
+    pub operate: bool,
 }
 
 impl Default for Permissions {
     fn default() -> Permissions {
-        Permissions { read: true, write: true, delete: true, share: true }
+        Permissions { read: true, write: true, delete: true, share: true, operate: false }
     }
 }
 

@@ -31,6 +31,7 @@ mod io;
 mod lease;
 pub mod limits;
 mod listener;
+mod networks;
 mod offload;
 pub mod oneshot;
 pub mod outbox;
@@ -55,6 +56,7 @@ pub use file::{
 pub use io::Io;
 pub use lease::{Detached, Lease, POISON, Pool, poison};
 pub use listener::{Accept, Listener};
+pub use networks::{BadNetwork, Network, Networks};
 pub use offload::NotDone;
 pub use piped::{Filled, Pipe};
 pub use segment::{FileRange, Segment};

@@ -31,6 +31,8 @@ pub struct Rx {
     transport: Rc<dyn Transport>,
     /// What came behind bytes that were discarded, or that were all that was wanted.
     held: Option<Lease>,
+    /// The client that a proxy reports for the whole connection. Boxed: few connections have one.
+    client: Option<Box<Peer>>,
 }
 
 /// The sending side of a stream.
@@ -47,7 +49,8 @@ impl Stream {
 
     /// Wraps a transport of a connection that has a slot of its engine.
     pub fn in_slot(transport: Rc<dyn Transport>, slot: Rc<dyn Slot>) -> Stream {
-        Stream { rx: Rx { transport: Rc::clone(&transport), held: None }, tx: Tx { transport, slot } }
+        let rx = Rx { transport: Rc::clone(&transport), held: None, client: None };
+        Stream { rx, tx: Tx { transport, slot } }
     }
 
     /// The connection's slot, to which the conversation reports what it does.
@@ -67,9 +70,24 @@ impl Stream {
         (self.rx, self.tx)
     }
 
-    /// Who is at the other end.
+    /// The client: the peer of the connection, or the one that a trusted proxy has reported for it.
     pub fn peer(&self) -> &Peer {
-        self.rx.transport.peer()
+        self.rx.client.as_deref().unwrap_or_else(|| self.rx.transport.peer())
+    }
+
+    /// Whether a proxy has reported the client ([`Stream::behind_proxy`]).
+    pub fn is_behind_proxy(&self) -> bool {
+        self.rx.client.is_some()
+    }
+
+    /// The same stream after a proxy's header was received from it: `client` is its peer from now on, and
+    /// `rest`, received behind the header, is received next.
+    #[must_use]
+    pub fn behind_proxy(mut self, client: Peer, rest: Option<Lease>) -> Stream {
+        debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");
+        self.rx.client = Some(Box::new(client));
+        self.rx.held = rest.filter(|rest| !rest.is_empty());
+        self
     }
 
     /// Where this end is: the address that the peer reached.

@@ -221,7 +221,7 @@ fn shared(grant: &Grant, path: &Path, rights: &[Right]) -> Result<Option<Vec<Vec
 fn at_most(permissions: Permissions, shared: Option<Permission>) -> Permissions {
     let changes = shared == Some(Permission::Write);
     let (write, delete) = (permissions.write && changes, permissions.delete && changes);
-    Permissions { write, delete, share: false, ..permissions }
+    Permissions { write, delete, share: false, operate: false, ..permissions }
 }
 
 /// The first name, below `path`, of each share that lies there.

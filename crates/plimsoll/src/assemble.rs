@@ -14,9 +14,8 @@ use plimsoll_auth::{Auth, Place, Secret, asking};
 use plimsoll_engine::{
     Bound, Connections, Forking, Kind, Orders, PerAddress, Plan, SlotPolicy, WhenFull, serve,
 };
-use plimsoll_io::{Cells, Handler, Setup, Stop};
+use plimsoll_io::{Cells, Handler, Networks, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
-use plimsoll_proto::Current;
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, Hold};
 use plimsoll_proto::http::site::{HotSet, Site};
@@ -24,10 +23,11 @@ use plimsoll_proto::http::{
     AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage, Tiers,
     Whereabouts,
 };
+use plimsoll_proto::{Current, Proxied as ProxiedHandler};
 use plimsoll_store::Store;
 use plimsoll_web::{AuthTier, StoreTier, Web};
 
-use crate::config::{AuthAt, Config, Fixed, StoreAt};
+use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
 use crate::line_writer::Reopen;
 use crate::listening::Listening;
 use crate::records::{Logs, Sinks};
@@ -43,6 +43,8 @@ pub(crate) struct Server {
     grace: Duration,
     shared: Arc<Shared>,
     current: Currents,
+    /// Where proxies send a header before anything else.
+    proxied: Vec<Proxied>,
     /// Where lines on requests go.
     requests: Option<Arc<dyn LogSink>>,
     /// The logs that this process writes.
@@ -55,6 +57,10 @@ pub(crate) struct Server {
 #[derive(Clone)]
 struct Currents {
     http: Arc<Current<Snapshot<Arc<Routes>>>>,
+    /// The addresses of `--metrics`.
+    metrics: Arc<Current<Snapshot<Arc<Routes>>>>,
+    /// The peers that send a header of the PROXY protocol, where that is spoken.
+    proxies: Arc<Current<Networks>>,
     ftp: Arc<Current<ftp::Settings>>,
     classic: Arc<Current<classic::Settings>>,
 }
@@ -260,9 +266,13 @@ impl Server {
         let current = Currents {
             ftp: Current::new(ftp_settings(config, &sites)),
             classic: Current::new(classic_settings(config, &sites)),
+            metrics: Current::new(shared.snapshot_of_operators(config)),
+            proxies: Current::new(config.proxies()),
             http: Current::new(shared.snapshot(config, sites)),
         };
-        Ok(Server { grace: fixed.grace.0, shared, current, requests, logs, _folder: folder })
+        shared.connections.exempt(config.proxies());
+        let proxied = fixed.proxy_protocol.clone();
+        Ok(Server { grace: fixed.grace.0, shared, current, proxied, requests, logs, _folder: folder })
     }
 
     pub(crate) fn stop(&self) -> &Stop {
@@ -310,18 +320,34 @@ impl Server {
 
     /// The protocol behind each listener.
     fn behind(&self, listening: Listening) -> Vec<(Bound, Setup)> {
-        let (http, ftp) = (self.http(), self.ftp());
+        let http = self.behind_proxies(Proxied::Http, self.http(&self.current.http));
+        let ftp = self.behind_proxies(Proxied::Ftp, self.ftp());
+        let metrics = self.http(&self.current.metrics);
         let http_listeners = listening.http.into_iter().map(|bound| (bound, Arc::clone(&http)));
         let ftp_listeners = listening.ftp.into_iter().map(|bound| (bound, Arc::clone(&ftp)));
-        let classic = self.classic();
+        let classic = self.classic().map(|classic| self.behind_proxies(Proxied::Classic, classic));
         let classic = listening.classic.into_iter().zip(classic.iter().cycle().cloned());
-        http_listeners.chain(ftp_listeners).chain(classic).collect()
+        let metrics_listeners = listening.metrics.into_iter().map(|bound| (bound, Arc::clone(&metrics)));
+        http_listeners.chain(ftp_listeners).chain(classic).chain(metrics_listeners).collect()
+    }
+
+    /// Has proxies send a header before `protocol`, where the configuration says so.
+    fn behind_proxies(&self, protocol: Proxied, setup: Setup) -> Setup {
+        let is_proxied = self.proxied.iter().any(|which| which.includes(protocol));
+        if !is_proxied {
+            return setup;
+        }
+        let proxies = Arc::clone(&self.current.proxies);
+        Arc::new(move |io| {
+            let inner = setup(io.clone());
+            Rc::new(ProxiedHandler::new(io, inner, Arc::clone(&proxies))) as Rc<dyn Handler>
+        })
     }
 
     /// What makes HTTP's handler for a thread.
-    fn http(&self) -> Setup {
+    fn http(&self, current: &Arc<Current<Snapshot<Arc<Routes>>>>) -> Setup {
         let counters = Arc::clone(&self.shared.counters);
-        let (sink, current) = (self.requests.clone(), Arc::clone(&self.current.http));
+        let (sink, current) = (self.requests.clone(), Arc::clone(current));
         let hot = Arc::clone(&self.shared.hot);
         Arc::new(move |io| {
             let log = AccessLog::new(sink.clone());
@@ -353,6 +379,9 @@ impl Replace for Reloadable {
         self.current.ftp.replace(ftp_settings(config, &sites));
         self.current.classic.replace(classic_settings(config, &sites));
         self.current.http.replace(self.shared.snapshot(config, sites));
+        self.current.metrics.replace(self.shared.snapshot_of_operators(config));
+        self.current.proxies.replace(config.proxies());
+        self.shared.connections.exempt(config.proxies());
         if let Some(auth) = self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.as_ref()) {
             auth.set(auth_settings(config));
         }
@@ -375,7 +404,14 @@ pub(crate) fn warn_of_cut_off(connections: &Connections) {
 impl Shared {
     /// What connections over HTTP are served by.
     fn snapshot(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Snapshot<Arc<Routes>> {
-        Snapshot { limits: config.live.limits(), service: self.routes(config, sites) }
+        let (limits, proxies) = (config.live.limits(), config.proxies());
+        Snapshot { limits, proxies, service: self.routes(config, sites) }
+    }
+
+    /// What connections to the addresses of `--metrics` are served by.
+    fn snapshot_of_operators(self: &Arc<Self>, config: &Config) -> Snapshot<Arc<Routes>> {
+        let service = Routes::of_operators(self.status_page(config));
+        Snapshot { limits: config.live.limits(), proxies: config.proxies(), service }
     }
 
     fn routes(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Arc<Routes> {
@@ -387,7 +423,7 @@ impl Shared {
     }
 
     fn status_page(self: &Arc<Self>, config: &Config) -> StatusPage {
-        let shared = Arc::clone(self);
+        let (shared, recorder) = (Arc::clone(self), self.ftp.recorder.clone());
         StatusPage {
             version: env!("CARGO_PKG_VERSION"),
             engine: self.engine.to_string(),
@@ -397,6 +433,7 @@ impl Shared {
             counters: Arc::clone(&self.counters),
             hot: Arc::clone(&self.hot),
             lab: config.lab(),
+            operations: Box::new(move || recorder.meter().text()),
             readiness: Arc::clone(&self.readiness),
         }
     }
@@ -424,7 +461,7 @@ fn checks(folder: Option<&Path>, accounts: Option<&Accounts>) -> Vec<Check> {
 }
 
 fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {
-    let api = Web::new(operations.clone(), plimsoll_web::Settings::default());
+    let api = Web::new(operations.clone());
     let store = (fixed.store != StoreAt::Local).then(|| operations.store().clone());
     Accounts { auth: Some(operations.auth().clone()), store, api }
 }

@@ -12,12 +12,16 @@ use crate::config::Config;
 const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE };
 const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
 const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
+/// Operators look when the server is overloaded: their listener has slots of its own.
+const METRICS: Service = Service { number: 3, refusal: http::OVER_SHARE };
 
 /// The listeners of a server.
 pub(crate) struct Listening {
     pub(crate) http: Vec<Bound>,
     pub(crate) ftp: Vec<Bound>,
     pub(crate) classic: Vec<Bound>,
+    /// For operators alone, over HTTP.
+    pub(crate) metrics: Vec<Bound>,
 }
 
 /// Where they are: with port 0, this has the port that the system chose.
@@ -26,6 +30,7 @@ pub(crate) struct Addresses {
     pub(crate) http: Vec<Address>,
     pub(crate) ftp: Vec<Address>,
     pub(crate) classic: Vec<Address>,
+    pub(crate) metrics: Vec<Address>,
 }
 
 impl Listening {
@@ -36,6 +41,10 @@ impl Listening {
             http: listen(&wanted.http, "--http", HTTP)?.into_iter().map(Bound::client_speaks_first).collect(),
             ftp: listen(&wanted.ftp, "--ftp", FTP)?,
             classic: listen(&wanted.classic, "--classic", CLASSIC)?,
+            metrics: listen(&wanted.metrics, "--metrics", METRICS)?
+                .into_iter()
+                .map(Bound::client_speaks_first)
+                .collect(),
         })
     }
 
@@ -45,6 +54,7 @@ impl Listening {
             http: addresses(&self.http),
             ftp: addresses(&self.ftp),
             classic: addresses(&self.classic),
+            metrics: addresses(&self.metrics),
         }
     }
 }
@@ -62,7 +72,8 @@ impl Addresses {
     pub(crate) fn wanted(config: &Config) -> Addresses {
         let fixed = &config.fixed;
         let ftp = fixed.ftp.iter().copied().map(Address::Ip).collect();
-        Addresses { http: fixed.http.clone(), ftp, classic: fixed.classic.clone() }
+        let (http, classic, metrics) = (fixed.http.clone(), fixed.classic.clone(), fixed.metrics.clone());
+        Addresses { http, ftp, classic, metrics }
     }
 
     /// Each as a person gives it to a client.
@@ -72,7 +83,11 @@ impl Addresses {
             Address::Ip(at) => format!("classic://{at}"),
             Address::Unix(_) => format!("classic at {at}"),
         });
-        self.http.iter().map(url).chain(ftp).chain(classic).collect()
+        let metrics = self.metrics.iter().map(|at| match at {
+            Address::Ip(at) => format!("http://{at}/metrics"),
+            Address::Unix(_) => format!("metrics at {at}"),
+        });
+        self.http.iter().map(url).chain(ftp).chain(classic).chain(metrics).collect()
     }
 }
 

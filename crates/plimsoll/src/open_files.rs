@@ -96,10 +96,8 @@ pub(crate) fn at_desks(config: &Config) -> Config {
     let mut config = config.clone();
     config.fixed.engine = Kind::Epoll;
     config.fixed.http.clear();
-    config.fixed.ftp.clear();
-    config.fixed.classic.clear();
     config.fixed.prefetch = false;
-    config.live.site.clear();
+    config.of_tier();
     config.live.of_fronts();
     config
 }

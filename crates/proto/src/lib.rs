@@ -10,7 +10,10 @@ mod current;
 mod file_parts;
 pub mod ftp;
 pub mod http;
+pub mod limits;
 mod opening;
 mod outgoing;
+mod proxied;
 
 pub use current::Current;
+pub use proxied::Proxied;

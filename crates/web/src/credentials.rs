@@ -31,6 +31,7 @@ pub(crate) fn at_hand(web: &Web, request: &Request<'_>) -> Option<Rc<Caller>> {
     let value = request.field(Field::Authorization)?;
     let shown = request.connection.get::<Shown>()?;
     let is_same = !request.head.repeated(Field::Authorization)
+        && shown.caller.visitor.peer == *request.peer
         && web.operations.auth().fingerprint(request.io, value) == shown.fingerprint;
     (is_same && web.operations.holds(&shown.caller)).then(|| Rc::clone(&shown.caller))
 }
@@ -46,7 +47,10 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Ca
         ));
     };
     let fingerprint = web.operations.auth().fingerprint(request.io, value);
-    let shown = request.connection.get::<Shown>().filter(|shown| shown.fingerprint == fingerprint);
+    // A proxy may pass requests of several clients on over one connection.
+    let is_same =
+        |shown: &&Shown| shown.fingerprint == fingerprint && shown.caller.visitor.peer == *request.peer;
+    let shown = request.connection.get::<Shown>().filter(is_same);
     let shown = shown.map(|shown| Rc::clone(&shown.caller));
     match shown {
         Some(caller) if web.operations.holds(&caller) => Ok(caller),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use plimsoll_auth::{Auth, Secret};
-use plimsoll_proto::http::{Answering, Api, Called, Request, StatusPage};
+use plimsoll_proto::http::{Answering, Api, Called, Request};
 use plimsoll_store::Store;
 
 use crate::auth_tier::AuthTier;
@@ -28,15 +28,10 @@ impl Desks {
 }
 
 impl Api for Desks {
-    fn answer<'a>(
-        &'a self,
-        request: &'a mut Request<'_>,
-        called: Called<'a>,
-        status: &'a StatusPage,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a> {
         match &self.store {
-            Some(store) if called.path.starts_with(b"/api/store/") => store.answer(request, called, status),
-            _ => self.auth.answer(request, called, status),
+            Some(store) if called.path.starts_with(b"/api/store/") => store.answer(request, called),
+            _ => self.auth.answer(request, called),
         }
     }
 

@@ -20,7 +20,6 @@ mod desks;
 mod files;
 mod json;
 pub mod limits;
-mod metrics;
 mod refusal;
 mod resource;
 mod store_tier;
@@ -30,8 +29,8 @@ mod uploads;
 use std::sync::Arc;
 
 use plimsoll_operations::Operations;
-use plimsoll_proto::http::{Answer, Answering, Api, Called, Request, StatusPage};
-use plimsoll_wire::http::head::Method;
+use plimsoll_proto::http::{Answer, Answering, Api, Authorising, Called, Request, operators_only};
+use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 
 pub use self::auth_tier::AuthTier;
@@ -40,17 +39,9 @@ use self::refusal::Refusal;
 use self::resource::Resource;
 pub use self::store_tier::StoreTier;
 
-/// What an operator sets of the API.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Settings {
-    /// Whether `/metrics` is for anybody; else it is for this machine alone.
-    pub metrics_open: bool,
-}
-
 /// The API. It has no state of its own.
 pub struct Web {
     operations: Operations,
-    settings: Settings,
 }
 
 /// A request on its way to its resource.
@@ -62,11 +53,11 @@ pub(crate) struct Ask<'a, 'r> {
 
 impl Web {
     /// The API over these operations.
-    pub fn new(operations: Operations, settings: Settings) -> Arc<Web> {
-        Arc::new(Web { operations, settings })
+    pub fn new(operations: Operations) -> Arc<Web> {
+        Arc::new(Web { operations })
     }
 
-    async fn serve(&self, mut ask: Ask<'_, '_>, status: &StatusPage) -> Result<Answer, Refusal> {
+    async fn serve(&self, mut ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
         let resource = Resource::of(std::mem::take(&mut ask.called.path))?;
         let method = uploads::method(&resource, ask.request);
         let allowed = resource.methods();
@@ -89,7 +80,6 @@ impl Web {
             Resource::Files(spot) => Box::pin(files::change(ask, method, spot)).await,
             Resource::Uploads => Box::pin(uploads::answer(ask, method, None)).await,
             Resource::Upload(id) => Box::pin(uploads::answer(ask, method, Some(id))).await,
-            Resource::Metrics => metrics::answer(&ask, status),
         }
     }
 }
@@ -101,19 +91,27 @@ fn allow(methods: &[Method]) -> String {
 }
 
 impl Api for Web {
+    fn authorise_operator<'a>(&'a self, request: &'a mut Request<'_>) -> Authorising<'a> {
+        Box::pin(async move {
+            if request.field(Field::Authorization).is_none() {
+                return Err(operators_only());
+            }
+            match credentials::caller(self, request).await {
+                Ok(caller) if caller.identity.account.permissions.operate => Ok(()),
+                Ok(_) => Err(operators_only()),
+                Err(refusal) => Err(refusal.answer(request)),
+            }
+        })
+    }
+
     fn at_hand(&self, request: &mut Request<'_>, called: &Called<'_>) -> Option<Answer> {
         files::at_hand(self, request, called)
     }
 
-    fn answer<'a>(
-        &'a self,
-        request: &'a mut Request<'_>,
-        called: Called<'a>,
-        status: &'a StatusPage,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a> {
         Box::pin(async move {
             let is_tus = uploads::is_below(&called.path);
-            let answered = self.serve(Ask { web: self, request: &mut *request, called }, status).await;
+            let answered = self.serve(Ask { web: self, request: &mut *request, called }).await;
             let answer = answered.unwrap_or_else(|refusal| refusal.answer(request));
             if is_tus { uploads::versioned(answer) } else { answer }
         })

@@ -22,8 +22,6 @@ pub(crate) enum Resource {
     Uploads,
     /// One of them, by its name.
     Upload(Vec<u8>),
-    /// What was counted.
-    Metrics,
 }
 
 impl Resource {
@@ -31,7 +29,6 @@ impl Resource {
     pub(crate) fn of(path: Vec<u8>) -> Result<Resource, Refusal> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(match &*path {
-            b"/metrics" => Resource::Metrics,
             b"/uploads" | b"/uploads/" => Resource::Uploads,
             b"/shared" | b"/shared/" => Resource::Owners(path),
             [b'/', b'u', b'p', b'l', b'o', b'a', b'd', b's', b'/', id @ ..] => Resource::Upload(id.to_vec()),
@@ -45,7 +42,7 @@ impl Resource {
         use Method::{Copy, Delete, Get, Head, Mkcol, Move, Patch, Post, Put};
         match self {
             Resource::Api(point) => point.methods(),
-            Resource::Owners(_) | Resource::Metrics => &[Get, Head],
+            Resource::Owners(_) => &[Get, Head],
             Resource::Files(_) => &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy],
             Resource::Uploads => &[Get, Head, Post],
             Resource::Upload(_) => &[Head, Patch, Delete],

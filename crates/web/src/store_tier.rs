@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use plimsoll_auth::{Secret, TierSecret};
 use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
-use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request, StatusPage};
+use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request};
 use plimsoll_store::apart::{
     Asked, CALL, Desk, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, QUESTIONS, Question, READY,
     STAT, Seen, TROUBLE, Trouble, from_ascii, to_ascii, told,
@@ -175,12 +175,7 @@ fn trouble(error: Error) -> Answer {
 }
 
 impl Api for StoreTier {
-    fn answer<'a>(
-        &'a self,
-        request: &'a mut Request<'_>,
-        called: Called<'a>,
-        _: &'a StatusPage,
-    ) -> Answering<'a> {
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a> {
         Box::pin(async move {
             let answered = self.serve(request, &called.path).await;
             answered.unwrap_or_else(|refusal| refusal.answer(request))

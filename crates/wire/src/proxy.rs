@@ -23,8 +23,8 @@ const FIXED_BYTES: usize = 16;
 /// A header that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The client's address and port. None if the proxy speaks for itself (LOCAL), does not know (UNKNOWN), or
-    /// names a family other than TCP over IPv4 or IPv6: then the connection's own peer counts.
+    /// The client's address and port. None if the proxy speaks for itself (LOCAL), does not know (UNKNOWN),
+    /// or names a family other than TCP over IPv4 or IPv6: then the connection's own peer counts.
     pub source: Option<SocketAddr>,
     /// Bytes of the header: the protocol that is proxied begins behind them.
     pub len: usize,

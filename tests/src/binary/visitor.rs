@@ -108,7 +108,7 @@ impl Visitor {
     /// How the connection ended instead.
     pub fn get_with(&mut self, target: &str, fields: &str) -> Result<Reply, Broken> {
         // A server that has ended the connection meanwhile may have said so before: the read tells.
-        let sent = self.send(&format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n"));
+        let sent = self.send(&format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"));
         match self.reply() {
             Err(Broken::Ended) if sent.is_err() => Err(Broken::Ended),
             told => told,
@@ -121,8 +121,9 @@ impl Visitor {
     /// How the connection ended instead.
     pub fn ask(&mut self, method: &str, target: &str, fields: &str, body: &[u8]) -> Result<Reply, Broken> {
         let length = body.len();
-        let head =
-            format!("{method} {target} HTTP/1.1\r\nHost: test\r\n{fields}Content-Length: {length}\r\n\r\n");
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{fields}Content-Length: {length}\r\n\r\n"
+        );
         // In one piece; and who is refused early may not be read to the end, so that only the answer counts.
         let sent = self.stream.write_all(&[head.as_bytes(), body].concat());
         match self.reply() {

@@ -22,6 +22,7 @@ mod isolation;
 mod limits;
 mod listings;
 mod names;
+mod proxies;
 mod quota;
 mod ranges;
 mod refused;

@@ -62,6 +62,7 @@ impl Place {
         let mut serve = command();
         serve.args(["serve", "--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--access-log", "off"]);
         serve.arg("--data").arg(self.path("data")).env("PLIMSOLL_LAB_FAST_PASSWORDS", "true");
+        serve.args(["--signup", "open"]);
         Server::spawn(serve)
     }
 
@@ -95,7 +96,7 @@ fn an_account_is_added_listed_shown_and_removed() {
     let _turn = among_others();
     let place = Place::new();
     let added = place.json(&["add", "Alice", "--quota-bytes", "1GiB"]);
-    let all = json!({"read": true, "write": true, "delete": true, "share": true});
+    let all = json!({"read": true, "write": true, "delete": true, "share": true, "operate": false});
     assert_eq!(
         (&added["name"], &added["enabled"], &added["permissions"]),
         (&json!("alice"), &json!(true), &all)
@@ -190,13 +191,15 @@ fn permissions_are_set_as_a_whole_or_changed_one_by_one() {
     place.account(&["add", "alice"]).well();
     let may = |args: &[&str]| {
         let may = place.json(&[&["permit", "alice"], args].concat())["permissions"].clone();
-        ["read", "write", "delete", "share"].map(|word| may[word].as_bool().unwrap())
+        ["read", "write", "delete", "share", "operate"].map(|word| may[word].as_bool().unwrap())
     };
-    assert_eq!(may(&["read,write"]), [true, true, false, false]);
-    assert_eq!(may(&["-write,+share"]), [true, false, false, true]);
-    assert_eq!(may(&["+write,-read"]), [false, true, false, true]);
-    assert_eq!(may(&["none"]), [false; 4]);
-    assert_eq!(may(&["all"]), [true; 4]);
+    assert_eq!(may(&["read,write"]), [true, true, false, false, false]);
+    assert_eq!(may(&["-write,+share"]), [true, false, false, true, false]);
+    assert_eq!(may(&["+write,-read"]), [false, true, false, true, false]);
+    assert_eq!(may(&["none"]), [false; 5]);
+    assert_eq!(may(&["all"]), [true, true, true, true, false]);
+    assert_eq!(may(&["+operate"]), [true; 5]);
+    assert_eq!(may(&["-operate"]), [true, true, true, true, false]);
     let told = place.account(&["permit", "alice", "-delete"]).well().text();
     assert_eq!(told, "alice may: read,write,share.\n");
 }

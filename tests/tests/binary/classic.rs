@@ -70,7 +70,7 @@ fn what_a_reload_changes_is_for_the_next_connection(kind: Kind) {
     write("data = \"HERE/data\"\nclassic = [\"127.0.0.1:0\"]\n");
     let mut serve = command();
     serve.arg("serve").arg("--config").arg(folder.path().join("plimsoll.toml"));
-    serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0"]);
+    serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--signup", "open"]);
     let server = Server::spawn(serve);
     Member::new(&server, "alice");
     let wanted = format!("get:alice:{PASSWORD}\ncommon.txt\n");

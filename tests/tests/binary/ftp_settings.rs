@@ -52,6 +52,7 @@ fn start(kind: Kind, folder: &Path, settings: &str) -> Server {
     let mut serve = command();
     serve.arg("serve").arg("--config").arg(folder.join("plimsoll.toml"));
     serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--ftp", "127.0.0.1:0"]);
+    serve.args(["--signup", "open"]);
     Server::spawn(serve)
 }
 

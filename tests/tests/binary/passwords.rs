@@ -30,7 +30,7 @@ fn a_full_queue_refuses_the_next_and_says_when_to_come_back(kind: Kind) {
     let data = tempfile::tempdir().unwrap();
     let mut serve = on_one_core();
     serve.args(["serve", "--http", "127.0.0.1:0", "--access-log", "off", "--engine", &kind.to_string()]);
-    serve.args(["--lab-no-attempt-limits", "true", "--data"]).arg(data.path());
+    serve.args(["--signup", "open", "--lab-no-attempt-limits", "true", "--data"]).arg(data.path());
     let server = Server::spawn(serve);
     let mut alice = Member::new(&server, "alice");
     let guesses: Vec<Visitor> = (0..GUESSES).map(|at| begin(&server, &format!("name{at}"))).collect();

@@ -30,7 +30,7 @@ fn front_with(place: &Place, kind: Kind, name: &str, more: &[&str]) -> Server {
     let mut serve = command();
     serve.args(["serve", "--auth", &place.auth_at(), "--store", &store_at(place), "--secret-file"]);
     serve.arg(place.path("secret")).args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0"]);
-    serve.args(["--ftp", "127.0.0.1:0", "--data"]).arg(place.path(name)).args(more);
+    serve.args(["--signup", "open", "--ftp", "127.0.0.1:0", "--data"]).arg(place.path(name)).args(more);
     Server::spawn(serve)
 }
 
@@ -215,7 +215,9 @@ fn a_front_with_another_secret_reaches_no_files_and_its_log_says_why(kind: Kind)
     let _store = store(&place, kind);
     std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
     let mut serve = command();
-    serve.args(["serve", "--store", &store_at(&place), "--secret-file"]).arg(place.path("another"));
+    serve
+        .args(["serve", "--signup", "open", "--store", &store_at(&place), "--secret-file"])
+        .arg(place.path("another"));
     serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--data"]).arg(place.path("one"));
     let front = Server::spawn(serve);
     sign_up(&front);

@@ -67,7 +67,7 @@ impl Place {
 
     fn front_asking(&self, auth: &str, kind: Kind, name: &str, secret: &Path) -> Server {
         let mut serve = command();
-        serve.args(["serve", "--auth", auth, "--secret-file"]).arg(secret);
+        serve.args(["serve", "--signup", "open", "--auth", auth, "--secret-file"]).arg(secret);
         serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--data"]).arg(self.path(name));
         Server::spawn(serve)
     }
@@ -210,7 +210,7 @@ fn a_program_of_somebody_elses_can_say_who_people_are(kind: Kind) {
     let place = Place::new();
     let (_hook, url) = hook(&place);
     let mut serve = command();
-    serve.args(["serve", "--auth", &url, "--secret-file"]).arg(place.path("secret"));
+    serve.args(["serve", "--signup", "open", "--auth", &url, "--secret-file"]).arg(place.path("secret"));
     serve.args(["--engine", &kind.to_string(), "--http", "127.0.0.1:0", "--ftp", "127.0.0.1:0", "--data"]);
     serve.arg(place.path("one"));
     let front = Server::spawn(serve);
@@ -254,7 +254,8 @@ fn each_question_can_have_a_connection_of_its_own(kind: Kind) {
     let accepted = count_connections(&between, place.path("auth.sock"));
     for (each, least, most) in [("false", 0, 15), ("true", 20, usize::MAX)] {
         let mut serve = command();
-        serve.args(["serve", "--auth", &format!("unix:{}", between.display()), "--secret-file"]);
+        let between = format!("unix:{}", between.display());
+        serve.args(["serve", "--signup", "open", "--auth", &between, "--secret-file"]);
         serve.arg(place.path("secret")).args([
             "--engine",
             &kind.to_string(),

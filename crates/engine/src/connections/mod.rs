@@ -11,11 +11,11 @@ mod slot;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Waker;
 use std::time::Duration;
 
-use plimsoll_io::{Cells, Peer};
+use plimsoll_io::{Cells, Networks, Peer};
 
 pub use policy::{NoPerAddress, PerAddress, SlotPolicy};
 use registry::Registry;
@@ -42,6 +42,8 @@ enum Count {
 pub struct Connections {
     cells: Cells,
     policy: SlotPolicy,
+    /// Peers that may have any number of slots, because each brings many clients.
+    proxies: RwLock<Networks>,
     /// Of the process that accepts.
     registry: Mutex<Registry>,
     ended: Condvar,
@@ -76,6 +78,7 @@ impl Connections {
         Arc::new(Connections {
             cells,
             policy: policy.into(),
+            proxies: RwLock::default(),
             registry: Mutex::default(),
             ended: Condvar::new(),
             waiting: Mutex::new(()),
@@ -151,6 +154,16 @@ impl Connections {
         self.add(Count::CutOff, connections as u64);
     }
 
+    /// Exempts trusted proxies from the bound per address, from their next connections on. It replaces those
+    /// that were exempted before.
+    pub fn exempt(&self, proxies: Networks) {
+        *self.proxies.write().unwrap_or_else(PoisonError::into_inner) = proxies;
+    }
+
+    fn is_proxy(&self, peer: &Peer) -> bool {
+        self.proxies.read().unwrap_or_else(PoisonError::into_inner).contain(peer)
+    }
+
     /// Reserves slots for the protocol `service`, because it has a listener.
     pub(crate) fn reserve_for(&self, service: usize) {
         self.registry().reserve_for(service, &self.policy);
@@ -166,7 +179,7 @@ impl Connections {
     /// has its share. Where slots run short, closes connections that are worth less than a new one.
     pub(crate) fn admit(self: &Arc<Self>, peer: &Peer, service: usize) -> Option<Admitted> {
         let address = match peer {
-            Peer::Ip(ip, _) if !self.policy.is_exempt(*ip) => Some(network_of(*ip)),
+            Peer::Ip(ip, _) if !self.is_proxy(peer) => Some(network_of(*ip)),
             // Only programs of this machine that the socket's mode admits come by it, mostly as a proxy.
             Peer::Ip(..) | Peer::Unix => None,
         };

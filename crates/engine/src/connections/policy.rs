@@ -3,9 +3,7 @@
 //! It counts nothing. Invariant: a policy of one slot or more lets one connection in.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use crate::limits::{
     ADDRESS_PART, ADDRESS_SHARE_MIN, AUTHENTICATED_PART, SERVICE_PART, SPARE_PART, SPARE_SLOTS_MAX,
@@ -51,7 +49,7 @@ impl fmt::Display for PerAddress {
 }
 
 /// How slots are shared out.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SlotPolicy {
     /// How many connections may be open.
     pub max: usize,
@@ -59,29 +57,15 @@ pub struct SlotPolicy {
     pub per_address: PerAddress,
     /// Whether a quarter of the slots is for clients that have authenticated.
     pub has_accounts: bool,
-    /// Addresses that may have any number of slots: those of trusted proxies.
-    pub exempt: Option<Arc<dyn Fn(IpAddr) -> bool + Send + Sync>>,
 }
 
 impl From<usize> for SlotPolicy {
     fn from(max: usize) -> SlotPolicy {
-        SlotPolicy { max, per_address: PerAddress::default(), has_accounts: true, exempt: None }
-    }
-}
-
-impl fmt::Debug for SlotPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SlotPolicy { max, per_address, has_accounts, exempt: _ } = self;
-        write!(f, "SlotPolicy({max}, {per_address:?}, {has_accounts})")
+        SlotPolicy { max, per_address: PerAddress::default(), has_accounts: true }
     }
 }
 
 impl SlotPolicy {
-    /// Whether an address may have any number of slots.
-    pub(super) fn is_exempt(&self, ip: IpAddr) -> bool {
-        self.exempt.as_ref().is_some_and(|exempt| exempt(ip))
-    }
-
     /// How many slots one address may have; `is_short` while slots run short.
     pub(super) fn share_of_address(&self, is_short: bool) -> usize {
         let half = (self.max / 2).max(1);

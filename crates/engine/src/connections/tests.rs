@@ -79,10 +79,9 @@ fn one_address_has_a_sixteenth_while_slots_run_short() {
 }
 
 #[test]
-fn an_exempt_address_and_a_server_without_a_bound_have_no_share() {
-    let is_proxy = |ip: IpAddr| ip.to_string() == "192.0.2.1";
-    let policy = SlotPolicy { exempt: Some(Arc::new(is_proxy)), ..SlotPolicy::from(8) };
-    let connections = Connections::new(policy);
+fn a_trusted_proxy_and_a_server_without_a_bound_have_no_share() {
+    let connections = Connections::new(8);
+    connections.exempt(vec!["192.0.2.0/24".parse().unwrap()].into());
     let proxied: Vec<_> = (0..6).filter_map(|_| connections.admit(&peer("192.0.2.1"), HTTP)).collect();
     assert_eq!(proxied.len(), 6);
     let policy = SlotPolicy { per_address: PerAddress::Unlimited, ..SlotPolicy::from(8) };

@@ -135,7 +135,9 @@ fn of(owner: &str, path: &str) -> Place {
 }
 
 /// Nothing that an account may do by default, but what is set after.
-const NOTHING: Permissions = Permissions { read: false, write: false, delete: false, share: false };
+const NOTHING: Permissions =
+    Permissions { read: false, write: false, delete: false, share: false, operate: false };
 
 /// Everything but to delete.
-const NO_DELETE: Permissions = Permissions { read: true, write: true, delete: false, share: true };
+const NO_DELETE: Permissions =
+    Permissions { read: true, write: true, delete: false, share: true, operate: false };

@@ -95,14 +95,11 @@ impl AuthServer {
 }
 
 /// What the settings of `plimsoll serve` are to this server.
-fn of_auth(config: &mut Config) {
-    let Config { fixed, live } = config;
-    fixed.ftp.clear();
-    fixed.classic.clear();
-    live.site.clear();
-    // Each front says who may sign up there, and nobody else comes here.
-    if live.signup == SignUp::Auto {
-        live.signup = SignUp::Open;
+fn of_auth(config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
+    config.of_tier();
+    // Each front decides who may sign up through it, unless the settings of this server close it for all.
+    if !is_given("signup") {
+        config.live.signup = SignUp::Open;
     }
 }
 

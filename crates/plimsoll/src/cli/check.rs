@@ -23,6 +23,7 @@ pub(super) fn what_would_be_done(config: &Config) -> String {
     if fixed.accounts {
         lines.extend(of_accounts(config));
     }
+    lines.extend(of_proxies(config));
     let threads = match fixed.engine {
         Kind::Process => "a process per connection".to_owned(),
         Kind::Thread => "a thread per connection".to_owned(),
@@ -54,8 +55,7 @@ pub(super) fn what_would_be_done(config: &Config) -> String {
 
 fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
     let (fixed, live) = (&config.fixed, &config.live);
-    let admitted =
-        if config.sign_up_is_open() { "anyone" } else { "nobody; accounts are the operator's to add" };
+    let admitted = if config.sign_up_is_open() { "anyone" } else { "nobody; the operator adds accounts" };
     [
         match &fixed.store {
             StoreAt::Local => {
@@ -72,6 +72,19 @@ fn of_accounts(config: &Config) -> [(&'static str, String); 3] {
         },
         ("admit", admitted.to_owned()),
     ]
+}
+
+fn of_proxies(config: &Config) -> Option<(&'static str, String)> {
+    let words = |words: Vec<String>| words.join(", ");
+    let trusted = words(config.live.trusted_proxy.iter().map(ToString::to_string).collect());
+    let spoken = words(config.fixed.proxy_protocol.iter().map(ToString::to_string).collect());
+    let believed = || format!("proxies at {trusted} when they name their clients");
+    match (trusted.is_empty(), spoken.is_empty()) {
+        (true, true) => None,
+        (false, true) => Some(("believe", believed())),
+        (true, false) => Some(("believe", format!("every peer's header of the PROXY protocol ({spoken})"))),
+        (false, false) => Some(("believe", format!("{}, also by the PROXY protocol ({spoken})", believed()))),
+    }
 }
 
 fn of_ftp(config: &Config) -> [(&'static str, String); 2] {

@@ -59,10 +59,10 @@ fn whereabouts(config: &Config) -> Vec<(&'static str, String)> {
 
 fn sign_up(config: &Config) -> &'static str {
     match (config.sign_up_is_open(), &config.fixed.auth) {
-        (true, _) => "open: whoever reaches the server can make an account",
-        (false, AuthAt::Embedded) => "closed: accounts are added by plimsoll account add",
+        (true, _) => "open: anyone who reaches the server can make an account",
+        (false, AuthAt::Embedded) => "closed: add accounts as below, or open it by --signup open",
         (false, AuthAt::Apart(_)) => {
-            "closed: accounts are added by plimsoll account add, at the authentication server"
+            "closed: add accounts at the authentication server, or open it by --signup open"
         }
     }
 }

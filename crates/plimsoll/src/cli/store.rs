@@ -89,12 +89,10 @@ impl StoreServer {
 }
 
 /// What the settings of `plimsoll serve` are to this server.
-fn of_store(config: &mut Config) {
+fn of_store(config: &mut Config, _: &dyn Fn(&str) -> bool) {
+    config.of_tier();
     let Config { fixed, live } = config;
-    fixed.ftp.clear();
-    fixed.classic.clear();
     (fixed.auth, fixed.store) = (AuthAt::Embedded, StoreAt::Local);
-    live.site.clear();
     live.of_fronts();
 }
 

@@ -13,7 +13,7 @@ use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
 use super::units::{DAY, Size, Time, size_within, time_within};
-use super::values::{AuthAt, Durability, LogFormat, Relay, StoreAt, Threads, engine_name};
+use super::values::{AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name};
 use crate::log_file::Destination;
 
 /// Stands for the data folder in the defaults below it.
@@ -39,6 +39,17 @@ pub(crate) struct Fixed {
     /// may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_CLASSIC", value_delimiter = ',')]
     pub(crate) classic: Vec<Address>,
+
+    /// Where to listen for operators: /metrics, /api/status, /healthz and /readyz, for every client; several
+    /// may be given
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_METRICS", value_delimiter = ',')]
+    pub(crate) metrics: Vec<Address>,
+
+    /// Listeners on which proxies send a header of the PROXY protocol, version 1 or 2, before anything else:
+    /// http, ftp, classic, or all; without a value, all
+    #[arg(long, value_name = "all|http|ftp|classic", env = "PLIMSOLL_PROXY_PROTOCOL", value_delimiter = ',')]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub(crate) proxy_protocol: Vec<Proxied>,
 
     /// The folder that everything of the accounts is kept in
     #[arg(long, value_name = "DIR", env = "PLIMSOLL_DATA", default_value = "./plimsoll-data")]
@@ -197,17 +208,17 @@ impl Fixed {
         self.accounts || !self.ftp.is_empty()
     }
 
-    /// Whether files are kept ready. A process for each connection would keep them for itself alone.
-    pub(crate) fn keeps_hot_files(&self) -> bool {
-        self.hot_bytes.0 > 0 && self.engine != Kind::Process
-    }
-
-    /// Whether only programs of this machine can come.
+    /// Whether only programs of this machine can connect to its protocols.
     pub(crate) fn is_local(&self) -> bool {
         let is_local = |at: &Address| match at {
             Address::Ip(at) => at.ip().is_loopback(),
             Address::Unix(_) => true,
         };
         self.http.iter().chain(&self.classic).all(is_local) && self.ftp.iter().all(|at| at.ip().is_loopback())
+    }
+
+    /// Whether files are kept ready. A process for each connection would keep them for itself alone.
+    pub(crate) fn keeps_hot_files(&self) -> bool {
+        self.hot_bytes.0 > 0 && self.engine != Kind::Process
     }
 }

@@ -3,6 +3,7 @@
 //! It is not what needs a restart ([`super::fixed`] is). What must hold: no limit is zero or without an end.
 
 use clap::{ArgAction, Args};
+use plimsoll_io::Network;
 use plimsoll_proto::{classic, ftp, http};
 use plimsoll_wire::http::head::{FIELDS_MAX, HeadLimits};
 
@@ -21,15 +22,20 @@ pub(crate) struct Live {
     #[arg(long, value_name = "PREFIX=DIR", env = "PLIMSOLL_SITE", display_order = 0)]
     pub(crate) site: Vec<SiteFlag>,
 
-    /// Who may make an account: open (anyone), closed (nobody), auto (open while all listeners are local)
+    /// Who may make an account: closed (nobody; the operator adds accounts), or open (anyone)
     #[arg(
         long,
-        value_name = "auto|open|closed",
+        value_name = "open|closed",
         hide_possible_values = true,
         env = "PLIMSOLL_SIGNUP",
-        default_value = "auto"
+        default_value = "closed"
     )]
     pub(crate) signup: SignUp,
+
+    /// A proxy in front of the server, which is believed when it names its client: an address, a network such
+    /// as 10.0.0.0/8, or unix for the peers of Unix sockets; several may be given
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_TRUSTED_PROXY", value_delimiter = ',')]
+    pub(crate) trusted_proxy: Vec<Network>,
 
     /// Bytes that a new account may store, such as 10GiB, or none for no bound
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_QUOTA_BYTES", default_value = "none")]

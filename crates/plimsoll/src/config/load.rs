@@ -3,7 +3,7 @@
 //! It changes nothing: whoever asks again is answered again, which is what a reload does. What must hold: a
 //! value of the file counts only where neither a flag nor the environment gave one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,9 @@ use crate::cli::Plimsoll;
 /// Where the file's settings are put among the arguments: behind the program and its command.
 const BEHIND_COMMAND: usize = 2;
 
+/// Changes a configuration for a server of another kind, given whether a setting was given by its name.
+type Adjust = fn(&mut Config, &dyn Fn(&str) -> bool);
+
 /// A configuration and where it came from.
 #[derive(Clone)]
 pub(crate) struct Loaded {
@@ -24,7 +27,9 @@ pub(crate) struct Loaded {
     typed: Vec<OsString>,
     file: Option<PathBuf>,
     /// What a server of another kind makes of it.
-    adjust: fn(&mut Config),
+    adjust: Adjust,
+    /// The settings that a flag, the environment or the file gives, by name.
+    given: BTreeSet<String>,
     /// Each of the fixed settings as it was written, to tell what a reload would change.
     fixed: BTreeMap<String, Vec<OsString>>,
 }
@@ -47,7 +52,14 @@ pub(super) fn load(typed: Vec<OsString>, file: Option<PathBuf>) -> anyhow::Resul
     let matches = command_of(all)?;
     let Configured { settings: mut config, .. } = Configured::from_arg_matches(&matches)?;
     config.fixed.settle();
-    Ok(Loaded { config, typed, file, adjust: |_| {}, fixed: fixed_of(&matches) })
+    Ok(Loaded {
+        config,
+        typed,
+        file,
+        adjust: |_, _| {},
+        given: given_of(&matches),
+        fixed: fixed_of(&matches),
+    })
 }
 
 fn settings(path: &Path) -> anyhow::Result<Vec<file::Setting>> {
@@ -68,6 +80,12 @@ fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches!(matches.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable))
 }
 
+fn given_of(matches: &ArgMatches) -> BTreeSet<String> {
+    let command = Config::augment_args(Command::new("given"));
+    let ids = command.get_arguments().map(|arg| arg.get_id().to_string());
+    ids.filter(|id| is_given(matches, id)).collect()
+}
+
 fn fixed_of(matches: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
     let command = Fixed::augment_args(Command::new("fixed"));
     let written = |arg: &clap::Arg| {
@@ -80,17 +98,13 @@ fn fixed_of(matches: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
 impl Loaded {
     /// What `plimsoll serve` makes of these flags, a file and the environment, and `adjust` of that, for a
     /// server of another kind.
-    pub(crate) fn of(
-        flags: Vec<OsString>,
-        file: Option<PathBuf>,
-        adjust: fn(&mut Config),
-    ) -> anyhow::Result<Loaded> {
+    pub(crate) fn of(flags: Vec<OsString>, file: Option<PathBuf>, adjust: Adjust) -> anyhow::Result<Loaded> {
         let typed = ["plimsoll", "serve"].map(OsString::from).into_iter().chain(flags).collect();
         Ok(load(typed, file)?.adjusted(adjust))
     }
 
-    fn adjusted(mut self, adjust: fn(&mut Config)) -> Loaded {
-        adjust(&mut self.config);
+    fn adjusted(mut self, adjust: Adjust) -> Loaded {
+        adjust(&mut self.config, &|id| self.given.contains(id));
         self.adjust = adjust;
         self
     }
@@ -109,6 +123,7 @@ impl Loaded {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Proxied;
     use super::*;
 
     fn serve(args: &[&str]) -> Loaded {
@@ -172,8 +187,26 @@ mod tests {
     }
 
     #[test]
+    fn sign_up_is_closed_unless_it_is_asked_for_also_on_loopback() {
+        assert!(!serve(&[]).config.sign_up_is_open());
+        assert!(serve(&["--signup", "open"]).config.sign_up_is_open());
+    }
+
+    #[test]
+    fn the_proxy_protocol_is_for_all_listeners_or_for_those_of_some_protocols() {
+        let expects = |args: &[&str]| {
+            let spoken = serve(args).config.fixed.proxy_protocol;
+            let is_spoken = |protocol| spoken.iter().any(|which| which.includes(protocol));
+            [Proxied::Http, Proxied::Ftp, Proxied::Classic].map(is_spoken)
+        };
+        assert_eq!(expects(&[]), [false; 3]);
+        assert_eq!(expects(&["--proxy-protocol"]), [true; 3]);
+        assert_eq!(expects(&["--proxy-protocol=http,ftp"]), [true, true, false]);
+    }
+
+    #[test]
     fn a_change_of_what_is_fixed_is_told_by_name() {
-        let (old, new) = (serve(&["--grace", "5s"]), serve(&["--grace", "6s", "--signup", "closed"]));
+        let (old, new) = (serve(&["--grace", "5s"]), serve(&["--grace", "6s", "--signup", "open"]));
         assert_eq!(old.changes_of_fixed(&new), ["grace"]);
     }
 }

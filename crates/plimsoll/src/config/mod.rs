@@ -23,13 +23,14 @@ pub(crate) use load::Loaded;
 pub(crate) use sites::SiteFlag;
 pub(crate) use units::{Size, Time};
 pub(crate) use values::{
-    AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Relay, SignUp, StoreAt, engine_name,
+    AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Proxied, Relay, SignUp, StoreAt, engine_name,
 };
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use plimsoll_io::Networks;
 
 /// What the operator wants.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -79,8 +80,25 @@ impl Config {
         all.into_iter().filter_map(|(key, is_on)| is_on.then_some(key)).collect()
     }
 
-    /// Whether whoever comes may make an account.
+    /// Leaves HTTP alone to listen at, without proxies: for a server of one tier, to which only other servers
+    /// connect.
+    pub(crate) fn of_tier(&mut self) {
+        let Config { fixed, live } = self;
+        fixed.ftp.clear();
+        fixed.classic.clear();
+        fixed.metrics.clear();
+        fixed.proxy_protocol.clear();
+        live.site.clear();
+        live.trusted_proxy.clear();
+    }
+
+    /// Whether every client may make an account.
     pub(crate) fn sign_up_is_open(&self) -> bool {
-        self.live.signup.is_open(self.fixed.is_local())
+        self.live.signup == SignUp::Open
+    }
+
+    /// The peers that are believed when they name their clients.
+    pub(crate) fn proxies(&self) -> Networks {
+        Networks::from(self.live.trusted_proxy.clone())
     }
 }

@@ -105,10 +105,17 @@ pub(crate) enum Relay {
 /// Who may make an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignUp {
-    /// Anyone, while all listeners are on this machine.
-    Auto,
     Open,
     Closed,
+}
+
+/// The listeners on which the PROXY protocol is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proxied {
+    All,
+    Http,
+    Ftp,
+    Classic,
 }
 
 /// How the operator's log is written.
@@ -132,8 +139,9 @@ pub(crate) struct AtMost(pub(crate) Option<u64>);
 
 const DURABILITIES: [(&str, Durability); 2] = [("full", Durability::Full), ("none", Durability::None)];
 const RELAYS: [(&str, Relay); 2] = [("stream", Relay::Stream), ("spool", Relay::Spool)];
-const SIGN_UPS: [(&str, SignUp); 3] =
-    [("auto", SignUp::Auto), ("open", SignUp::Open), ("closed", SignUp::Closed)];
+const SIGN_UPS: [(&str, SignUp); 2] = [("open", SignUp::Open), ("closed", SignUp::Closed)];
+const PROXIED: [(&str, Proxied); 4] =
+    [("all", Proxied::All), ("http", Proxied::Http), ("ftp", Proxied::Ftp), ("classic", Proxied::Classic)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
 const LEVELS: [(&str, LogLevel); 5] = [
     ("error", LogLevel(tracing::Level::ERROR)),
@@ -184,16 +192,13 @@ macro_rules! words {
     )* };
 }
 
-words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, LogFormat: FORMATS, LogLevel: LEVELS);
+words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, Proxied: PROXIED);
+words!(LogFormat: FORMATS, LogLevel: LEVELS);
 
-impl SignUp {
-    /// Whether anyone may, where `is_local` says that only programs of this machine can come.
-    pub(super) fn is_open(self, is_local: bool) -> bool {
-        match self {
-            SignUp::Auto => is_local,
-            SignUp::Open => true,
-            SignUp::Closed => false,
-        }
+impl Proxied {
+    /// Whether this is, or includes, the listeners of `protocol`.
+    pub(crate) fn includes(self, protocol: Proxied) -> bool {
+        self == Proxied::All || self == protocol
     }
 }
 
@@ -238,7 +243,7 @@ mod tests {
 
     #[test]
     fn every_word_is_read_back_as_it_was_written() {
-        for word in ["auto", "open", "closed"] {
+        for word in ["open", "closed"] {
             assert_eq!(word.parse::<SignUp>().unwrap().to_string(), word);
         }
         for word in ["error", "warn", "info", "debug", "trace"] {
@@ -250,13 +255,6 @@ mod tests {
     fn another_word_is_refused_with_those_that_are() {
         let refused = "maybe".parse::<Durability>().unwrap_err();
         assert_eq!(refused, "write one of: full, none");
-    }
-
-    #[test]
-    fn sign_up_is_open_by_itself_only_where_all_listeners_are_local() {
-        let is_open = |word: &str, is_local| word.parse::<SignUp>().unwrap().is_open(is_local);
-        assert!(is_open("auto", true) && !is_open("auto", false));
-        assert!(is_open("open", false) && !is_open("closed", true));
     }
 
     #[test]

@@ -26,9 +26,10 @@ struct Spoken {
 
 const HTTP: Spoken = Spoken {
     name: "http",
-    asked: b"GET /api/status HTTP/1.1\r\nHost: doctor\r\nConnection: close\r\n\r\n",
-    known_by: &["\"tiers\"", "\"engine\""],
+    asked: b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    known_by: &["plimsoll"],
 };
+const METRICS: Spoken = Spoken { name: "metrics", ..HTTP };
 const CLASSIC: Spoken =
     Spoken { name: "classic", asked: b"doctor\n", known_by: &["error: send new:NAME:PASSWORD"] };
 const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 plimsoll"] };
@@ -39,8 +40,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 const ANSWER_BYTES_MAX: u64 = 4096;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let Addresses { http, ftp, classic } = Addresses::wanted(config);
-    [(http, HTTP), (ftp, FTP), (classic, CLASSIC)]
+    let Addresses { http, ftp, classic, metrics } = Addresses::wanted(config);
+    [(http, HTTP), (ftp, FTP), (classic, CLASSIC), (metrics, METRICS)]
         .iter()
         .flat_map(|(addresses, spoken)| addresses.iter().map(|at| check_one(at, spoken)))
         .collect()

@@ -8,8 +8,8 @@ use std::pin::Pin;
 use plimsoll_wire::http::target::{BadTarget, decode_path, parse_target};
 
 use super::answer::Answer;
+use super::operator::operators_only;
 use super::request::Request;
-use super::status_page::StatusPage;
 
 /// A target, decoded.
 pub struct Called<'a> {
@@ -32,15 +32,13 @@ impl<'a> Called<'a> {
 /// An answer on its way.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
 
+/// A decision on its way; an error is the answer that refuses.
+pub type Authorising<'a> = Pin<Box<dyn Future<Output = Result<(), Answer>> + 'a>>;
+
 /// What answers under the API's prefixes.
 pub trait Api: Send + Sync {
-    /// The answer to one request, whatever its method. `status` is what the server knows of itself.
-    fn answer<'a>(
-        &'a self,
-        request: &'a mut Request<'_>,
-        called: Called<'a>,
-        status: &'a StatusPage,
-    ) -> Answering<'a>;
+    /// The answer to one request, whatever its method.
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a>;
 
     /// The same answer, if all of it is at hand, so that nobody is asked and nothing is waited for; else
     /// nothing has been done. That is what most downloads of a kept connection are, and a future for each
@@ -50,7 +48,14 @@ pub trait Api: Send + Sync {
         None
     }
 
-    /// Whether what the server does is nobody's to know: then `/api/status` is the API's to answer, too.
+    /// Decides whether the request is from an account with the right to read metrics and status.
+    fn authorise_operator<'a>(&'a self, request: &'a mut Request<'_>) -> Authorising<'a> {
+        let _ = request;
+        Box::pin(async { Err(operators_only()) })
+    }
+
+    /// Whether no client may learn what the server does: then `/metrics` and `/api/status` are the API's to
+    /// answer, too.
     fn is_private(&self) -> bool {
         false
     }

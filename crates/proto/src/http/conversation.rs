@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_io::{Deadline, Either, Elapsed, Lease, Phase, Stream, Tx, evicted, select};
+use plimsoll_io::{Deadline, Either, Elapsed, Lease, Peer, Phase, Stream, Tx, evicted, select};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Framing, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
@@ -15,10 +15,11 @@ use plimsoll_wire::http::status::Status;
 use super::access_log::Line;
 use super::answer::Answer;
 use super::body::{BodyState, RequestBody};
+use super::forwarded::{self, Unclear};
 use super::inbox::{Inbox, NoHead};
 use super::limits::{Limits, REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
 use super::problem::problem;
-use super::request::{ConnectionData, Request};
+use super::request::{Arrival, ConnectionData, Request};
 use super::sending::{self, Sent};
 use super::service::{Service, Shared};
 use crate::outgoing::drain;
@@ -42,7 +43,14 @@ struct Conversation<'a, S> {
     inbox: Inbox,
     tx: Tx,
     deadline: Deadline,
-    peer: plimsoll_io::Peer,
+    /// The client of the connection.
+    peer: Peer,
+    /// The client of the present request, where a trusted proxy names another.
+    client: Option<Peer>,
+    /// Whether the peer is a trusted proxy.
+    trusts_fields: bool,
+    /// Whether every request comes through a trusted proxy.
+    is_behind_proxy: bool,
     /// Whether it has had an answer, and is kept for another request.
     kept: bool,
     /// What the service keeps of it.
@@ -62,9 +70,23 @@ enum Ending {
 impl<'a, S: Service> Conversation<'a, S> {
     fn new(stream: Stream, shared: &'a Shared<S>) -> Conversation<'a, S> {
         let peer = stream.peer().clone();
+        let trusts_fields = shared.snapshot.proxies.contain(&peer);
+        let is_behind_proxy = trusts_fields || stream.is_behind_proxy();
         let (rx, tx) = stream.split();
         let (inbox, deadline) = (Inbox::new(rx), shared.io.deadline());
-        Conversation { shared, inbox, tx, deadline, peer, kept: false, data: ConnectionData::default() }
+        let (client, data) = (None, ConnectionData::default());
+        Conversation {
+            shared,
+            inbox,
+            tx,
+            deadline,
+            peer,
+            client,
+            trusts_fields,
+            is_behind_proxy,
+            kept: false,
+            data,
+        }
     }
 
     async fn end(mut self, ending: Ending) {
@@ -155,10 +177,10 @@ impl<'a, S: Service> Conversation<'a, S> {
             (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
         let mut body = BodyState::new(head.framing(), begun, head.expects_continue());
         let too_long = self.is_too_long(head);
-        let answer = if too_long {
-            problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes.")
-        } else {
-            self.ask(&block, head, &mut body).await
+        let answer = match self.find_client(&block, head) {
+            _ if too_long => problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes."),
+            Err(unclear) => problem(Status::BAD_REQUEST, unclear.detail()),
+            Ok(()) => self.ask(&block, head, &mut body).await,
         };
         let io = &self.shared.io;
         let keep = head.keeps_alive()
@@ -185,6 +207,15 @@ impl<'a, S: Service> Conversation<'a, S> {
         }
     }
 
+    /// Finds the client of a request, where a trusted proxy may name one.
+    fn find_client(&mut self, block: &[u8], head: &Head) -> Result<(), Unclear> {
+        self.client = None;
+        if self.trusts_fields {
+            self.client = Some(forwarded::client(head, block, &self.peer, &self.shared.snapshot.proxies)?);
+        }
+        Ok(())
+    }
+
     /// Whether a body is announced that is longer than may be.
     fn is_too_long(&self, head: &Head) -> bool {
         matches!(head.framing(), Framing::Length(bytes) if bytes > self.shared.limits().body_bytes_max)
@@ -198,8 +229,10 @@ impl<'a, S: Service> Conversation<'a, S> {
             limits: self.shared.limits(),
             state,
         };
-        let (io, peer, hot) = (&self.shared.io, &self.peer, &*self.shared.hot);
-        let mut request = Request { io, peer, head, block, body, hot, connection: &mut self.data };
+        let (io, hot) = (&self.shared.io, &*self.shared.hot);
+        let peer = self.client.as_ref().unwrap_or(&self.peer);
+        let arrival = if self.is_behind_proxy { Arrival::Proxied } else { Arrival::Direct };
+        let mut request = Request { io, peer, arrival, head, block, body, hot, connection: &mut self.data };
         self.shared.snapshot.service.answer(&mut request).await
     }
 
@@ -283,7 +316,7 @@ impl<'a, S: Service> Conversation<'a, S> {
     fn note(&self, block: &[u8], head: Option<&Head>, sent: &Sent) {
         self.shared.counters.answered(sent.status, sent.body_bytes);
         let line = Line {
-            peer: &self.peer,
+            peer: self.client.as_ref().unwrap_or(&self.peer),
             method: head.map_or(&[], |head| head.method_bytes(block)),
             target: head.map_or(&[], |head| head.target(block)),
             version: match head.map(Head::version) {
@@ -334,7 +367,7 @@ mod tests {
     use std::sync::Arc;
 
     use plimsoll_io::sim::{Faults, Sim};
-    use plimsoll_io::{Segment, Setup, Want};
+    use plimsoll_io::{Networks, Segment, Setup, Want};
 
     use super::*;
     use crate::Current;
@@ -372,7 +405,11 @@ mod tests {
         let (server, client) = (sim.host("server"), sim.host("client"));
         let shared = Arc::clone(&counters);
         let setup: Setup = Arc::new(move |io| {
-            let current = Current::new(Snapshot { limits: Limits::default(), service: Large });
+            let current = Current::new(Snapshot {
+                limits: Limits::default(),
+                proxies: Networks::default(),
+                service: Large,
+            });
             Rc::new(Http::new(io, current, AccessLog::new(None), Arc::clone(&shared), HotSet::off()))
         });
         let at = sim.serve(&server, &":80".parse().unwrap(), &setup).unwrap();

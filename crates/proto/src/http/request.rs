@@ -9,14 +9,17 @@ use plimsoll_io::{Io, Peer};
 use plimsoll_wire::http::head::{Field, Head, Method};
 
 use super::body::RequestBody;
+use super::forwarded;
 use super::site::HotSet;
 
 /// One request: its head, and its body as far as it was not read.
 pub struct Request<'a> {
     /// The engine it is served on.
     pub io: &'a Io,
-    /// Who sends it.
+    /// The client: the connection's peer, or the one that a trusted proxy reports.
     pub peer: &'a Peer,
+    /// Whether a trusted proxy has passed it on.
+    pub arrival: Arrival,
     /// The parts of the head.
     pub head: &'a Head,
     /// The bytes that the head's parts lie in.
@@ -27,6 +30,15 @@ pub struct Request<'a> {
     pub hot: &'a HotSet,
     /// What the service keeps of the connection that it came on.
     pub connection: &'a mut ConnectionData,
+}
+
+/// How a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// From the client itself, or through a proxy that is not trusted.
+    Direct,
+    /// Through a trusted proxy, whose word counts on the client and on the name that it used.
+    Proxied,
 }
 
 /// What a service keeps of a connection from one request to the next. It ends with the connection.
@@ -68,6 +80,15 @@ impl<'a> Request<'a> {
     /// What it is to be done to, as it was sent.
     pub fn target(&self) -> &'a [u8] {
         self.head.target(self.block)
+    }
+
+    /// The authorities that trusted proxies report to have been asked for. Empty for a request that came
+    /// through none.
+    pub fn forwarded_hosts(&self) -> Vec<&'a [u8]> {
+        match self.arrival {
+            Arrival::Direct => Vec::new(),
+            Arrival::Proxied => forwarded::hosts(self.head, self.block),
+        }
     }
 
     /// The first value of a field.

@@ -11,6 +11,7 @@ use plimsoll_wire::http::target::BadTarget;
 
 use super::answer::Answer;
 use super::api::{Api, Called};
+use super::operator::{is_of_this_machine, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
 use super::service::Service;
@@ -22,7 +23,8 @@ const RESERVED: [&[u8]; 7] =
     [b"/api", b"/files", b"/shared", b"/uploads", b"/healthz", b"/readyz", b"/metrics"];
 
 /// Pages under those prefixes that are there also without accounts.
-const OWN_PAGES: [&[u8]; 3] = [b"/healthz", b"/readyz", STATUS];
+const OWN_PAGES: [&[u8]; 4] = [b"/healthz", b"/readyz", METRICS, STATUS];
+const METRICS: &[u8] = b"/metrics";
 const STATUS: &[u8] = b"/api/status";
 
 /// Methods that every resource here answers; all others are the API's.
@@ -33,12 +35,20 @@ pub struct Routes {
     sites: Vec<Site>,
     status: StatusPage,
     api: Option<Arc<dyn Api>>,
+    /// Whether this is for operators alone: an address of `--metrics`.
+    is_operators: bool,
 }
 
 impl Routes {
     /// Routes to `sites`, and to the server's own pages; there are no accounts.
     pub fn new(sites: Vec<Site>, status: StatusPage) -> Arc<Routes> {
         Routes::make(sites, status, None)
+    }
+
+    /// Routes of an address that only operators reach: health, readiness, metrics and status, for every
+    /// client.
+    pub fn of_operators(status: StatusPage) -> Arc<Routes> {
+        Arc::new(Routes { sites: Vec::new(), status, api: None, is_operators: true })
     }
 
     /// As [`Routes::new`], and to `api`.
@@ -48,12 +58,15 @@ impl Routes {
 
     fn make(mut sites: Vec<Site>, status: StatusPage, api: Option<Arc<dyn Api>>) -> Arc<Routes> {
         sites.sort_by_key(|site| std::cmp::Reverse(site.prefix().len()));
-        Arc::new(Routes { sites, status, api })
+        Arc::new(Routes { sites, status, api, is_operators: false })
     }
 
     async fn read(&self, request: &mut Request<'_>, called: Called<'_>) -> Answer {
         if let Some(answer) = self.own(&called.path, request).await {
             return answer;
+        }
+        if self.is_operators {
+            return problem(Status::NOT_FOUND, "Only /metrics, /api/status, /healthz and /readyz are here.");
         }
         let Called { path, query } = called;
         match self.sites.iter().find_map(|site| Some((site, site.strip(&path)?))) {
@@ -72,21 +85,37 @@ impl Routes {
         }
     }
 
-    async fn own(&self, path: &[u8], request: &Request<'_>) -> Option<Answer> {
+    async fn own(&self, path: &[u8], request: &mut Request<'_>) -> Option<Answer> {
         match path {
             b"/healthz" => Some(healthy()),
             b"/readyz" => Some(self.status.readiness.answer(request.io).await),
-            b"/api/status" => Some(self.status.answer()),
-            _ => is_below_any(path, &RESERVED).then(|| {
+            METRICS | STATUS => Some(match self.authorise_operator(request).await {
+                Err(refused) => refused,
+                Ok(()) if path == METRICS => metrics(&self.status),
+                Ok(()) => self.status.answer(),
+            }),
+            _ => (!self.is_operators && is_below_any(path, &RESERVED)).then(|| {
                 problem(Status::NOT_FOUND, "This path belongs to the server's API, which has nothing there.")
             }),
+        }
+    }
+
+    /// Decides whether a client may read metrics and status.
+    async fn authorise_operator(&self, request: &mut Request<'_>) -> Result<(), Answer> {
+        if self.is_operators || is_of_this_machine(request) {
+            return Ok(());
+        }
+        match &self.api {
+            Some(api) => api.authorise_operator(request).await,
+            None => Err(operators_only()),
         }
     }
 
     /// What answers a path, if that is the API's.
     fn api_of(&self, path: &[u8]) -> Option<&dyn Api> {
         let api = self.api.as_deref().filter(|_| is_below_any(path, &RESERVED))?;
-        let is_own = OWN_PAGES.contains(&path) && !(path == STATUS && api.is_private());
+        let is_operators = path == STATUS || path == METRICS;
+        let is_own = OWN_PAGES.contains(&path) && !(is_operators && api.is_private());
         (!is_own).then_some(api)
     }
 }
@@ -112,7 +141,7 @@ impl Service for Arc<Routes> {
         if let Some(api) = self.api_of(&called.path) {
             return match api.at_hand(request, &called) {
                 Some(answer) => answer,
-                None => api.answer(request, called, &self.status).await,
+                None => api.answer(request, called).await,
             };
         }
         match request.method() {

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{Handler, Io, LocalFuture, Stream};
+use plimsoll_io::{Handler, Io, LocalFuture, Networks, Stream};
 
 use super::access_log::AccessLog;
 use super::answer::Answer;
@@ -30,6 +30,8 @@ pub trait Service {
 pub struct Snapshot<S> {
     /// The operator's limits.
     pub limits: Limits,
+    /// The peers that are believed when they report a request's client in a field.
+    pub proxies: Networks,
     /// What answers.
     pub service: S,
 }
@@ -135,7 +137,11 @@ mod tests {
     fn a_connection_keeps_the_snapshot_that_it_began_with_and_the_next_one_gets_the_new_one() {
         let sim = Sim::new(0, Faults::none());
         let (server, client) = (sim.host("server"), sim.host("client"));
-        let current = Current::new(Snapshot { limits: Limits::default(), service: Named("old") });
+        let current = Current::new(Snapshot {
+            limits: Limits::default(),
+            proxies: Networks::default(),
+            service: Named("old"),
+        });
         let shared = Arc::clone(&current);
         let setup: Setup = Arc::new(move |io| {
             let log = AccessLog::new(None);
@@ -146,7 +152,11 @@ mod tests {
         sim.run(&client, async move {
             let mut kept = io.connect(&at).await.unwrap();
             assert_eq!(asked(&mut kept).await, "old");
-            current.replace(Snapshot { limits: Limits::default(), service: Named("new") });
+            current.replace(Snapshot {
+                limits: Limits::default(),
+                proxies: Networks::default(),
+                service: Named("new"),
+            });
             let mut next = io.connect(&at).await.unwrap();
             assert_eq!(asked(&mut next).await, "new");
             assert_eq!(asked(&mut kept).await, "old");

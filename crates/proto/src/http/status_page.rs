@@ -75,6 +75,8 @@ pub struct StatusPage {
     pub hot: Arc<HotSet>,
     /// Settings that only a laboratory wants and that are on, by their names in the configuration.
     pub lab: Vec<&'static str>,
+    /// Metrics of operations, as text in Prometheus' format.
+    pub operations: Box<dyn Fn() -> String + Send + Sync>,
     /// What must be well before the server takes work.
     pub readiness: Arc<Readiness>,
 }

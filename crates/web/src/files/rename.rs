@@ -4,9 +4,9 @@
 
 use plimsoll_io::Existing;
 use plimsoll_operations::Error;
-use plimsoll_proto::http::{Answer, Request};
+use plimsoll_proto::http::{Answer, Arrival, Request};
 use plimsoll_store::{Depth, Error as StoreError};
-use plimsoll_wire::http::dav::{self, parse_destination, parse_overwrite};
+use plimsoll_wire::http::dav::{self, Destination, parse_destination, parse_overwrite};
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::decode_path;
@@ -51,10 +51,11 @@ fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
         ));
     };
     let destination = parse_destination(value).map_err(|bad| Refusal::bad(bad.detail()))?;
-    if !destination.is_on(request.head.authority(request.block)) {
+    if !is_here(request, destination) {
         return Err(Refusal::new(
             Status::BAD_GATEWAY,
-            "The destination is on another server. Download it here and upload it there.",
+            "The destination is on another server than Host names. Download it here and upload it there. \
+             Behind a proxy, its operator has to name it: --trusted-proxy.",
         ));
     }
     let mut path = Vec::new();
@@ -66,6 +67,19 @@ fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
         )),
         spot => spot,
     }
+}
+
+/// Whether a destination is on this server: by the name that the client used, which is that of Host, or what
+/// a trusted proxy reports. A trusted proxy that reports none has put its own name into Host, as nginx does
+/// unless it is told otherwise; then no name can be compared, and the path alone counts.
+///
+/// This guards against mistakes, not against attacks: the path alone decides what is written.
+fn is_here(request: &Request<'_>, destination: Destination<'_>) -> bool {
+    let reported = request.forwarded_hosts();
+    let is_unknown = request.arrival == Arrival::Proxied && reported.is_empty();
+    is_unknown
+        || destination.is_on(request.head.authority(request.block))
+        || reported.into_iter().any(|host| destination.is_on(Some(host)))
 }
 
 fn existing(request: &Request<'_>) -> Result<Existing, Refusal> {

@@ -16,7 +16,7 @@ use plimsoll_auth::{
 };
 use plimsoll_client::http::{Body, Client, Request, Url};
 use plimsoll_io::sim::{Chance, Faults, Host, Sim, seeds};
-use plimsoll_io::{Address, Io, Peer, Setup, select};
+use plimsoll_io::{Address, Io, Networks, Peer, Setup, select};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
@@ -61,6 +61,7 @@ fn status_page() -> StatusPage {
         counters: Arc::default(),
         hot: HotSet::off(),
         lab: Vec::new(),
+        operations: Box::new(String::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }
@@ -80,7 +81,7 @@ fn serve_tier(sim: &Sim, host: &Host, tier: Arc<AuthTier>) -> Address {
 
 fn serve_tier_at(at: &str, sim: &Sim, host: &Host, tier: Arc<AuthTier>) -> Address {
     let service = Routes::with_api(Vec::new(), status_page(), tier);
-    let current = Current::new(Snapshot { limits: Limits::default(), service });
+    let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
     let setup: Setup = Arc::new(move |io| {
         let (current, log) = (Arc::clone(&current), AccessLog::new(None));
         Rc::new(Http::new(io, current, log, Arc::default(), HotSet::off()))

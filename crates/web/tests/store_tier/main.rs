@@ -14,7 +14,7 @@ use std::time::Duration;
 use plimsoll_auth::Secret;
 use plimsoll_client::http::{Client, Request, Url};
 use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
-use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Setup};
+use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Networks, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
 use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
@@ -49,6 +49,7 @@ fn status_page() -> StatusPage {
         counters: Arc::default(),
         hot: HotSet::off(),
         lab: Vec::new(),
+        operations: Box::new(String::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
     }
 }
@@ -62,7 +63,7 @@ fn serve_at(sim: &Sim, host: &Host, port: u16) -> Address {
     host.disk().mkdir(DATA).unwrap();
     let tier = StoreTier::new(open(host.disk()), Secret::from(SECRET));
     let service = Routes::with_api(Vec::new(), status_page(), tier);
-    let current = Current::new(Snapshot { limits: Limits::default(), service });
+    let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
     let hot = HotSet::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
     let setup: Setup = Arc::new(move |io| {
         let (current, log) = (Arc::clone(&current), AccessLog::new(None));

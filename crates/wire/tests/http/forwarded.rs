@@ -120,7 +120,11 @@ proptest! {
     }
 
     #[test]
-    fn an_address_is_read_as_it_was_written_whatever_came_before(address: IpAddr, port: u16, before in "[a-z0-9.=;]{0,20}") {
+    fn an_address_is_read_as_it_was_written_whatever_came_before(
+        address: IpAddr,
+        port: u16,
+        before in "[a-z0-9.=;]{0,20}",
+    ) {
         let written = match address {
             IpAddr::V4(ip) => format!("{ip}:{port}"),
             IpAddr::V6(ip) => format!("[{ip}]:{port}"),

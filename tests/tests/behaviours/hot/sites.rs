@@ -39,7 +39,7 @@ async fn each_three_times(client: &mut Client, target: &str, fields: &str) -> An
 
 /// What the server says of what it keeps.
 async fn figures(client: &mut Client) -> serde_json::Value {
-    client.get("/api/status").await.json()["hot_set"].take()
+    client.status().await.json()["hot_set"].take()
 }
 
 async fn a_hot_file_is_sent_as_a_cold_one(scene: Scene) {

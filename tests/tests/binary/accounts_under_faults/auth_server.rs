@@ -30,7 +30,8 @@ fn auth(place: &Place, engine: Kind) -> Server {
 }
 
 fn front(place: &Place, engine: Kind, name: &str) -> Server {
-    let args = ["serve", "--auth", &place.auth_at(), "--http", "127.0.0.1:0", "--access-log", "off"];
+    let at = place.auth_at();
+    let args = ["serve", "--auth", &at, "--http", "127.0.0.1:0", "--access-log", "off", "--signup", "open"];
     start(place, engine, &args, name)
 }
 

@@ -25,7 +25,17 @@ fn serve(kind: Kind, data: &Path, http: &str) -> Server {
 
 fn serving(kind: Kind, data: &Path, http: &str) -> Command {
     let mut command = binary::command();
-    command.args(["serve", "--http", http, "--access-log", "off", "--lab-fast-passwords", "true"]);
+    command.args([
+        "serve",
+        "--http",
+        http,
+        "--access-log",
+        "off",
+        "--lab-fast-passwords",
+        "true",
+        "--signup",
+        "open",
+    ]);
     command.args(["--engine", &kind.to_string(), "--data"]).arg(data);
     command
 }

@@ -21,7 +21,8 @@ use crate::person::password::PasswordFrom;
 
 The data folder is made if it is not there.
 JSON: {\"name\":\"alice\",\"enabled\":true,\"quota\":{\"bytes\":10737418240,\"files\":null},
-       \"permissions\":{\"read\":true,\"write\":true,\"delete\":true,\"share\":true},\"created\":\"...\"}")]
+       \"permissions\":{\"read\":true,\"write\":true,\"delete\":true,\"share\":true,
+       \"operate\":false},\"created\":\"...\"}")]
 pub(crate) struct Add {
     /// The name of the account
     name: String,

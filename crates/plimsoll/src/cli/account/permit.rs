@@ -16,13 +16,16 @@ use crate::cli::WrongUsage;
   plimsoll account permit alice read,write
   plimsoll account permit alice +share,-delete
   plimsoll account permit alice all
+  plimsoll account permit prometheus operate
 
 read is to download and list; write to upload, make folders, move and copy; delete to delete and
-overwrite; share to give shares. all and none stand alone. JSON: as that of plimsoll account add")]
+overwrite; share to give shares. all (these four) and none stand alone. operate is to read the
+server's /metrics and /api/status from elsewhere. JSON: as that of plimsoll account add")]
 pub(crate) struct Permit {
     /// The name of the account
     name: String,
-    /// Of read, write, delete and share, with commas: all that it may; or + or - before each that changes
+    /// Of read, write, delete, share and operate, with commas: all that it may; or + or - before each that
+    /// changes
     #[arg(value_name = "PERMISSIONS", allow_hyphen_values = true)]
     words: String,
     #[command(flatten)]
@@ -35,14 +38,16 @@ pub(crate) struct Permit {
 /// What of all permissions a word is about.
 type Which = fn(&mut Permissions) -> &mut bool;
 
-const WORDS: [(&str, Which); 4] = [
+const WORDS: [(&str, Which); 5] = [
     ("read", |may| &mut may.read),
     ("write", |may| &mut may.write),
     ("delete", |may| &mut may.delete),
     ("share", |may| &mut may.share),
+    ("operate", |may| &mut may.operate),
 ];
 
-const NONE: Permissions = Permissions { read: false, write: false, delete: false, share: false };
+const NONE: Permissions =
+    Permissions { read: false, write: false, delete: false, share: false, operate: false };
 
 impl Permit {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -82,7 +87,7 @@ fn which(word: &str) -> Result<Which, WrongUsage> {
     let found = WORDS.iter().find(|(name, _)| *name == word);
     found.map(|(_, which)| *which).ok_or_else(|| {
         WrongUsage(format!(
-            "{word:?} is no permission; they are read, write, delete and share, or all, or none"
+            "{word:?} is no permission; they are read, write, delete, share and operate, or all, or none"
         ))
     })
 }
@@ -109,6 +114,8 @@ mod tests {
         assert_eq!(after(all, "-delete"), Some(Permissions { delete: false, ..all }));
         let before = Permissions { write: false, ..all };
         assert_eq!(after(before, "+write,-share"), Some(Permissions { share: false, ..all }));
+        assert_eq!(after(all, "+operate"), Some(Permissions { operate: true, ..all }));
+        assert_eq!(after(NONE, "operate"), Some(Permissions { operate: true, ..NONE }));
     }
 
     #[test]

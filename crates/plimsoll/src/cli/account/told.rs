@@ -63,7 +63,13 @@ fn row(account: &Account) -> Vec<String> {
 
 /// What an account may do, as it is typed for `permit`.
 pub(super) fn permissions(may: Permissions) -> String {
-    let words = [("read", may.read), ("write", may.write), ("delete", may.delete), ("share", may.share)];
+    let words = [
+        ("read", may.read),
+        ("write", may.write),
+        ("delete", may.delete),
+        ("share", may.share),
+        ("operate", may.operate),
+    ];
     let words: Vec<&str> = words.into_iter().filter(|(_, may)| *may).map(|(word, _)| word).collect();
     if words.is_empty() { "none".to_owned() } else { words.join(",") }
 }

@@ -2,7 +2,7 @@
 //!
 //! What must hold: the port is drawn by chance, and waits for the session's own client.
 
-use core::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
 use plimsoll_io::Peer;
 use plimsoll_wire::ftp::address::pasv_text;
@@ -34,7 +34,11 @@ fn announced(c: &Conversation<'_>, local: Ipv4Addr) -> Ipv4Addr {
 pub(super) fn listen(c: &mut Conversation<'_>) -> Result<u16, Answer> {
     // First, because a new one may need its descriptor.
     c.state.way = Way::Unset;
-    let at = local_at(&c.control.stream)?;
+    let mut at = local_at(&c.control.stream)?;
+    if c.control.stream.is_behind_proxy() {
+        // The proxy reaches another address than its client does, perhaps loopback.
+        at.set_ip(if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() });
+    }
     let listener = c.shared.settings.ports.listen(&c.shared.io, at).map_err(|error| {
         tracing::warn!(%error, "no port could be listened at for data");
         Answer::new(425, "The server has no free port for data; try again shortly.")

@@ -1,0 +1,150 @@
+//! The client of a request that a trusted proxy passes on: the right-most address that is not trusted itself.
+//!
+//! It reads no field of a peer that is not trusted. What must hold: a client cannot choose its own address by
+//! a field that its proxy passes on as it came.
+
+use plimsoll_io::{Networks, Peer};
+use plimsoll_wire::http::forwarded::{
+    Malformed, Node, forwarded_hosts, last_to_first, parse_forwarded, parse_node,
+};
+use plimsoll_wire::http::head::Head;
+
+const FORWARDED: &str = "Forwarded";
+const FORWARDED_FOR: &str = "X-Forwarded-For";
+const FORWARDED_HOST: &str = "X-Forwarded-Host";
+
+/// Why the client of a request is not known, as a sentence for the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unclear {
+    Malformed,
+    /// The two fields name different clients: the proxy writes one, and the client wrote the other.
+    Disagreement,
+}
+
+impl Unclear {
+    pub(super) fn detail(self) -> &'static str {
+        match self {
+            Unclear::Malformed => "Forwarded or X-Forwarded-For is malformed.",
+            Unclear::Disagreement => {
+                "Forwarded and X-Forwarded-For name different clients. Send neither; the proxy has to remove \
+                 the one that it does not write."
+            }
+        }
+    }
+}
+
+impl From<Malformed> for Unclear {
+    fn from(_: Malformed) -> Unclear {
+        Unclear::Malformed
+    }
+}
+
+/// The client of a request that came from `proxy`, which is trusted. It is the proxy itself where no field
+/// names another.
+pub(super) fn client(head: &Head, block: &[u8], proxy: &Peer, trusted: &Networks) -> Result<Peer, Unclear> {
+    let (forwarded, forwarded_for) = (lines(head, block, FORWARDED), lines(head, block, FORWARDED_FOR));
+    let by_forwarded = if forwarded.is_empty() {
+        None
+    } else {
+        let hops = parse_forwarded(forwarded.into_iter())?;
+        last_untrusted(hops.iter().rev().map(|hop| Ok(hop.client)), proxy, trusted)?
+    };
+    let elements = last_to_first(forwarded_for.into_iter().rev());
+    let by_forwarded_for = last_untrusted(elements.map(parse_node), proxy, trusted)?;
+    match (by_forwarded, by_forwarded_for) {
+        (None, None) => Ok(proxy.clone()),
+        (Some(client), None) | (None, Some(client)) => Ok(client),
+        (Some(one), Some(other)) if one == other => Ok(one),
+        (Some(_), Some(_)) => Err(Unclear::Disagreement),
+    }
+}
+
+/// Walks from the last hop to the first as long as these are trusted. A hop that hides its client counts
+/// itself. None where there are no hops.
+fn last_untrusted(
+    hops: impl Iterator<Item = Result<Node, Malformed>>,
+    proxy: &Peer,
+    trusted: &Networks,
+) -> Result<Option<Peer>, Unclear> {
+    let mut client = None;
+    for hop in hops {
+        let Node::Ip(ip) = hop? else { return Ok(Some(client.unwrap_or_else(|| proxy.clone()))) };
+        let hop = Peer::Ip(ip, 0);
+        let is_trusted = trusted.contain(&hop);
+        client = Some(hop);
+        if !is_trusted {
+            break;
+        }
+    }
+    Ok(client)
+}
+
+fn lines<'a>(head: &Head, block: &'a [u8], name: &str) -> Vec<&'a [u8]> {
+    let of_name = head.fields(block).filter(|(field, _)| field.eq_ignore_ascii_case(name.as_bytes()));
+    of_name.map(|(_, value)| value).filter(|value| !value.is_empty()).collect()
+}
+
+/// The authorities that trusted proxies report to have been asked for: `X-Forwarded-Host`, and `host` of
+/// `Forwarded`.
+pub(super) fn hosts<'a>(head: &Head, block: &'a [u8]) -> Vec<&'a [u8]> {
+    let hops = parse_forwarded(lines(head, block, FORWARDED).into_iter()).unwrap_or_default();
+    let of_hops = hops.into_iter().filter_map(|hop| hop.host);
+    of_hops.chain(lines(head, block, FORWARDED_HOST).into_iter().flat_map(forwarded_hosts)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_wire::http::head::{HeadLimits, parse_head};
+
+    use super::*;
+
+    fn client_of(fields: &str) -> Result<String, Unclear> {
+        let block = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+        let head = parse_head(block.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
+        let trusted = Networks::from(vec!["127.0.0.1".parse().unwrap(), "10.0.0.0/8".parse().unwrap()]);
+        let proxy = Peer::Ip([127, 0, 0, 1].into(), 40_000);
+        client(&head, block.as_bytes(), &proxy, &trusted).map(|peer| peer.to_string())
+    }
+
+    #[test]
+    fn the_right_most_address_that_is_not_trusted_is_the_clients() {
+        for (fields, client) in [
+            ("", "127.0.0.1"),
+            ("X-Forwarded-For:\r\n", "127.0.0.1"),
+            ("X-Forwarded-For: 192.0.2.1\r\n", "192.0.2.1"),
+            ("X-Forwarded-For: 203.0.113.9, 192.0.2.1\r\n", "192.0.2.1"),
+            ("X-Forwarded-For: 203.0.113.9, 192.0.2.1, 10.1.2.3\r\n", "192.0.2.1"),
+            ("X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 192.0.2.1\r\n", "192.0.2.1"),
+            ("X-Forwarded-For: 192.0.2.1\r\nx-forwarded-for: 10.1.2.3\r\n", "192.0.2.1"),
+            ("X-Forwarded-For: nonsense, 192.0.2.1\r\n", "192.0.2.1"),
+            ("X-Forwarded-For: 10.9.9.9, 10.1.2.3\r\n", "10.9.9.9"),
+            ("X-Forwarded-For: unknown\r\n", "127.0.0.1"),
+            ("X-Forwarded-For: 192.0.2.1, unknown, 10.1.2.3\r\n", "10.1.2.3"),
+            ("Forwarded: for=203.0.113.9, for=\"[2001:db8::1]:80\";host=h, for=10.1.2.3\r\n", "2001:db8::1"),
+            ("Forwarded: proto=https\r\n", "127.0.0.1"),
+            ("Forwarded: for=192.0.2.1\r\nX-Forwarded-For: 192.0.2.1:99\r\n", "192.0.2.1"),
+        ] {
+            assert_eq!(client_of(fields).as_deref(), Ok(client), "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_its_proxy_does_not_name_clearly_is_refused() {
+        for (fields, unclear) in [
+            ("X-Forwarded-For: 192.0.2.1, nonsense\r\n", Unclear::Malformed),
+            ("Forwarded: for=\"x, for=192.0.2.1\r\n", Unclear::Malformed),
+            ("Forwarded: for=203.0.113.9\r\nX-Forwarded-For: 192.0.2.1\r\n", Unclear::Disagreement),
+            ("Forwarded: for=unknown\r\nX-Forwarded-For: 192.0.2.1\r\n", Unclear::Disagreement),
+        ] {
+            assert_eq!(client_of(fields), Err(unclear), "{fields}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_those_of_both_fields() {
+        let block = b"GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-Host: a.example, b.example:1\r\n\
+                      Forwarded: for=_x;host=c.example\r\n\r\n";
+        let head = parse_head(block, &HeadLimits::default()).unwrap().unwrap();
+        assert_eq!(hosts(&head, block), [&b"c.example"[..], b"a.example", b"b.example:1"]);
+    }
+}

@@ -1,0 +1,129 @@
+//! `/metrics` and `/api/status`, which are for operators: who may read them, and the text of the first.
+//!
+//! It counts nothing itself. What must hold: a request that may have come through a proxy is not taken for
+//! one of this machine.
+
+use std::fmt::Write as _;
+
+use core::net::IpAddr;
+use plimsoll_io::Peer;
+use plimsoll_wire::http::head::Version;
+use plimsoll_wire::http::status::Status;
+
+use super::answer::{Answer, Body};
+use super::problem::problem;
+use super::request::{Arrival, Request};
+use super::status_page::StatusPage;
+
+/// Fields that proxies add to what they pass on. One that a client sends by itself does it no good.
+const PROXY_FIELDS: [&str; 11] = [
+    "Forwarded",
+    "Via",
+    "X-Real-IP",
+    "X-Client-IP",
+    "X-Cluster-Client-IP",
+    "X-Original-Forwarded-For",
+    "X-ProxyUser-Ip",
+    "Client-IP",
+    "True-Client-IP",
+    "CF-Connecting-IP",
+    "Fastly-Client-IP",
+];
+/// What the names of more such fields begin with: `X-Forwarded-For`, `-Host`, `-Proto` and others.
+const PROXY_FIELDS_START: &[u8] = b"x-forwarded-";
+
+/// The answer to a client that may not read metrics and status.
+pub fn operators_only() -> Answer {
+    const DETAIL: &str = "Metrics and status of plimsoll are for programs on its own machine, for the \
+                          addresses of --metrics, and for accounts with the right operate \
+                          (plimsoll account permit NAME +operate).";
+    problem(Status::FORBIDDEN, DETAIL).field("Cache-Control", "no-store")
+}
+
+/// Whether a request is from a program of this machine, and through no proxy.
+///
+/// nginx adds no field unless it is told to, but speaks HTTP/1.0; other proxies pass on the name that their
+/// client used, which is not that of the loopback interface. The last also keeps out pages of strangers that
+/// a browser on this machine shows (DNS rebinding).
+pub(super) fn is_of_this_machine(request: &Request<'_>) -> bool {
+    let is_here = match request.peer {
+        Peer::Ip(ip, _) => ip.to_canonical().is_loopback(),
+        Peer::Unix => true,
+    };
+    is_here
+        && request.arrival == Arrival::Direct
+        && request.head.version() == Version::Http11
+        && request.head.authority(request.block).is_some_and(is_loopback_name)
+        && !request.head.fields(request.block).any(|(name, _)| is_of_proxies(name))
+}
+
+fn is_of_proxies(name: &[u8]) -> bool {
+    let start = name.get(..PROXY_FIELDS_START.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(PROXY_FIELDS_START))
+        || PROXY_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes()))
+}
+
+/// Whether an authority, with or without a port, names the loopback interface.
+fn is_loopback_name(authority: &[u8]) -> bool {
+    let Ok(text) = core::str::from_utf8(authority) else { return false };
+    let without_port = match text.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => text,
+    };
+    let literal = without_port.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback_address = literal.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
+    is_loopback_address || without_port.eq_ignore_ascii_case("localhost")
+}
+
+/// The metrics in Prometheus' text format.
+pub(super) fn metrics(status: &StatusPage) -> Answer {
+    let mut text = (status.operations)();
+    write_server(&mut text, status);
+    let answer = Answer::new(Status::OK).field("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    answer.field("Cache-Control", "no-store").body(Body::Bytes(text.into_bytes()))
+}
+
+/// What the server as a whole has done.
+fn write_server(text: &mut String, status: &StatusPage) {
+    let (load, counters, hot) = ((status.load)(), &status.counters, status.hot.figures());
+    let _ = writeln!(text, "# HELP plimsoll_answers_total HTTP answers, by the first digit of their status.");
+    let _ = writeln!(text, "# TYPE plimsoll_answers_total counter");
+    for class in 2..=5 {
+        let _ = writeln!(text, "plimsoll_answers_total{{class=\"{class}xx\"}} {}", counters.answers(class));
+    }
+    for (name, kind, help, value) in [
+        ("sent_bytes_total", "counter", "Bytes of bodies that were sent over HTTP.", counters.sent_bytes()),
+        ("dropped_log_lines_total", "counter", "Log lines that were lost.", counters.dropped_log_lines()),
+        ("hot_set_hits_total", "counter", "Files sent without looking for their name.", hot.hits),
+        ("hot_set_misses_total", "counter", "Files looked up by their name.", hot.misses),
+        ("hot_set_entries", "gauge", "Files that are kept ready.", hot.entries),
+        ("hot_set_bytes", "gauge", "What they take of the budget; an open file, its share.", hot.bytes),
+        ("hot_set_bytes_max", "gauge", "The budget of the files kept ready.", hot.bytes_max),
+        ("connections_accepted_total", "counter", "Connections accepted.", load.connections_accepted),
+        ("connections_refused_total", "counter", "Connections refused.", load.connections_refused),
+        ("connections_evicted_total", "counter", "Connections closed for others.", load.connections_evicted),
+        ("connections_panicked_total", "counter", "Connections lost to a defect.", load.connections_panicked),
+        ("connections_open", "gauge", "Connections that are open.", load.connections_open as u64),
+        ("connections_max", "gauge", "Connections that may be open.", load.connections_max as u64),
+        ("draining", "gauge", "1 while the server is about to end.", u64::from(load.draining)),
+        ("uptime_seconds", "gauge", "Seconds since the start.", load.uptime_seconds),
+    ] {
+        let _ = writeln!(text, "# HELP plimsoll_{name} {help}\n# TYPE plimsoll_{name} {kind}");
+        let _ = writeln!(text, "plimsoll_{name} {value}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_and_addresses_of_the_loopback_interface_count() {
+        for authority in ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.8.0.1:80", "[::1]", "[::1]:8080"] {
+            assert!(is_loopback_name(authority.as_bytes()), "{authority}");
+        }
+        for authority in ["files.example", "localhost.example", "192.0.2.1:80", "[2001:db8::1]", "test", ""] {
+            assert!(!is_loopback_name(authority.as_bytes()), "{authority}");
+        }
+    }
+}
