@@ -38,6 +38,7 @@ mod pipelines;
 mod pool;
 mod prefetch;
 mod processes;
+mod proxies;
 mod ready;
 mod reload;
 mod revoked_rights;
