@@ -211,8 +211,8 @@ mod tests {
     #[test]
     fn strangers_of_one_name_have_a_bounded_queue_which_known_networks_do_not_share() {
         let turns = HashTurns::new();
-        let asked = |is_known| (0..=255).map_while(|network| ask(&turns, "alice", network, is_known));
-        let strangers: Vec<_> = asked(false).collect();
+        let asked = (0..=255).map_while(|network| ask(&turns, "alice", network, false));
+        let strangers: Vec<_> = asked.collect();
         assert_eq!(strangers.len(), HASHES_WAITING_PER_NAME_MAX + 2);
         assert!(ask(&turns, "alice", 1, true).is_some() && ask(&turns, "bob", 1, false).is_some());
         // The clients disconnect.

@@ -122,7 +122,7 @@ fn of_arguments(args: impl Iterator<Item = OsString>) -> Option<Exposure> {
         let arg = arg.to_string_lossy();
         without_password(&arg) != arg
     };
-    args.map(has_password).any(|has| has).then(|| Exposure {
+    args.any(has_password).then(|| Exposure {
         seen: "the command line has a URL with a password, which ps shows to every user of this machine"
             .to_owned(),
         remedy:

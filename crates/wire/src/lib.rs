@@ -9,5 +9,5 @@ pub mod classic;
 mod decimal;
 pub mod ftp;
 pub mod http;
-pub mod text;
 pub mod proxy;
+pub mod text;
