@@ -1,7 +1,7 @@
 //! Forms: no bytes may be read as two forms.
 //!
-//! Not here: what becomes of the files. What must hold: fed whole, byte by byte and in two pieces, a form has the
-//! same parts, the same bytes and the same error; what comes out is no longer than what went in.
+//! Not here: what becomes of the files. What must hold: fed whole, byte by byte and in two pieces, a form
+//! has the same parts, the same bytes and the same error; what comes out is no longer than what went in.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -37,8 +37,8 @@ const ID_END: u64 = 1 << 53;
 
 /// Draws the number of a new account.
 ///
-/// Numbers are random because a directory can be lost. A directory that counts from 1 again gives a new account
-/// the number of an old one, and with it the old account's home.
+/// Numbers are random because a directory can be lost. A directory that counts from 1 again gives a new
+/// account the number of an old one, and with it the old account's home.
 pub(crate) fn draw_id(io: &Io) -> i64 {
     let mut drawn = [0; 8];
     io.entropy(&mut drawn);

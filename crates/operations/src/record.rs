@@ -284,8 +284,8 @@ fn micros(time: SystemTime) -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Escapes the characters of a JSON document that a terminal must not get. They stand in strings alone, because
-/// the rest of a document is ASCII without controls.
+/// Escapes the characters of a JSON document that a terminal must not get. They stand in strings alone,
+/// because the rest of a document is ASCII without controls.
 fn escape_unsafe(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len() + 1);
     for character in json.chars() {

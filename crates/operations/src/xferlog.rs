@@ -60,8 +60,8 @@ impl Entry<'_> {
     }
 }
 
-/// Returns a text that is one field. Spaces and characters that a terminal must not get are written as `_`, as
-/// ProFTPD writes them.
+/// Returns a text that is one field. Spaces and characters that a terminal must not get are written as `_`,
+/// as ProFTPD writes them.
 fn field(text: &str) -> String {
     if text.is_empty() {
         return "_".to_owned();

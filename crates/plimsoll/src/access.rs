@@ -1,7 +1,7 @@
 //! Which user this process is to the file system, and whether that user may use the data.
 //!
-//! Invariant: unreadable data is never reported as missing. The error names the user of this process, the owner
-//! of the data, and the remedy.
+//! Invariant: unreadable data is never reported as missing. The error names the user of this process, the
+//! owner of the data, and the remedy.
 
 use std::ffi::OsString;
 use std::io;
@@ -91,11 +91,12 @@ fn owner(config: &Config) -> io::Result<Option<(Uid, Gid)>> {
     Ok(owner.map(|owner| (Uid::from_raw(owner.uid()), Gid::from_raw(owner.gid()))))
 }
 
-/// Runs `work` as the owner of the data, if this process runs as the superuser. The server of that user can then
-/// use the files that `work` makes, and a link that the owner has planted leads to no file of another user.
+/// Runs `work` as the owner of the data, if this process runs as the superuser. The server of that user can
+/// then use the files that `work` makes, and a link that the owner has planted leads to no file of another
+/// user.
 ///
-/// The thread keeps `CAP_DAC_READ_SEARCH`: systemd keeps the data of a `DynamicUser` below `/var/lib/private`,
-/// which that user cannot enter.
+/// The thread keeps `CAP_DAC_READ_SEARCH`: systemd keeps the data of a `DynamicUser` below
+/// `/var/lib/private`, which that user cannot enter.
 pub(crate) fn as_owner<T: Send>(
     config: &Config,
     work: impl FnOnce() -> anyhow::Result<T> + Send,

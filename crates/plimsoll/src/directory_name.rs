@@ -1,8 +1,8 @@
 //! The name that a front of an older version drew for its directory of accounts.
 //!
-//! Older versions counted accounts from 1, and two fronts of one storage server distinguished their accounts by
-//! such a name. Numbers are drawn at random now, and no name is drawn any more. Invariant: a front that has
-//! a name still uses it, because homes at its storage server are marked with it.
+//! Older versions counted accounts from 1, and two fronts of one storage server distinguished their
+//! accounts by such a name. Numbers are drawn at random now, and no name is drawn any more. Invariant: a
+//! front that has a name still uses it, because homes at its storage server are marked with it.
 
 use std::io;
 use std::path::Path;

@@ -117,7 +117,7 @@ fn of_config(file: &Path, directory: &str) -> Option<Exposure> {
 }
 
 /// A URL with a password in an argument, which `ps` shows to every user.
-fn of_arguments(args: impl Iterator<Item = OsString>) -> Option<Exposure> {
+fn of_arguments(mut args: impl Iterator<Item = OsString>) -> Option<Exposure> {
     let has_password = |arg: OsString| {
         let arg = arg.to_string_lossy();
         without_password(&arg) != arg

@@ -1,7 +1,7 @@
 //! Homes and their accounts, in a process that has both the directory of accounts and the data folder.
 //!
-//! Homes of older versions name no account. Invariant: such a home gets its account once, when this version first
-//! opens the data folder, and never because a later account has its name.
+//! Homes of older versions name no account. Invariant: such a home gets its account once, when this version
+//! first opens the data folder, and never because a later account has its name.
 
 use std::fs::OpenOptions;
 use std::io;

@@ -206,8 +206,8 @@ pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<File> {
     lock_data_folder(data, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// The same for an authentication server, which shares the folder with others of its kind: several may have one
-/// directory of accounts.
+/// The same for an authentication server, which shares the folder with others of its kind: several may have
+/// one directory of accounts.
 pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<File> {
     lock_data_folder(data, FlockOperation::NonBlockingLockShared)
 }

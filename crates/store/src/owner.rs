@@ -1,8 +1,9 @@
 //! The account of a home: a file beside the home's folders with the account's number.
 //!
-//! A directory of accounts can be lost, restored from an old copy, or be on another machine: a folder's name does
-//! not prove which account its files belong to. Invariant: a home is opened for one account alone. A home
-//! with files that names no account is opened for none (it is quarantined), until an operator gives it to one.
+//! A directory of accounts can be lost, restored from an old copy, or be on another machine: a folder's
+//! name does not prove which account its files belong to. Invariant: a home is opened for one account
+//! alone. A home with files that names no account is opened for none (it is quarantined), until an operator
+//! gives it to one.
 
 use std::io;
 use std::path::Path;
@@ -95,8 +96,8 @@ pub fn homes(fs: &dyn Fs, root: &Path) -> io::Result<Vec<FoundHome>> {
     Ok(found)
 }
 
-/// Gives the home of `name` in the data folder `root` to the account of this number, whosever it was. No store
-/// may have the folder open.
+/// Gives the home of `name` in the data folder `root` to the account of this number, whosever it was. No
+/// store may have the folder open.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is no such home; any error of the file system.

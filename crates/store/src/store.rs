@@ -178,7 +178,8 @@ impl Store {
     fn folders(&self, fs: &dyn Fs, whose: &Whose) -> Result<(File, File)> {
         let folder = folder_in(fs, &self.0.accounts, whose.name.as_bytes())?;
         {
-            // One at a time: a second thread would read a file that the first is writing as one with no owner.
+            // One at a time: a second thread would read a file that the first is writing as one with no
+            // owner.
             let _alone = self.0.claims.lock().unwrap_or_else(PoisonError::into_inner);
             owner::check(fs, &folder, whose)?;
         }

@@ -2,9 +2,9 @@
 //!
 //! Not here: how they are escaped, which depends on where the text goes.
 
-/// Returns whether a character can command a terminal or change how the characters around it are read: control
-/// characters (C1 among them: U+009B begins a sequence as ESC `[` does), marks and overrides of direction
-/// (Unicode Standard Annex 9), and characters without width.
+/// Returns whether a character can command a terminal or change how the characters around it are read:
+/// control characters (C1 among them: U+009B begins a sequence as ESC `[` does), marks and overrides of
+/// direction (Unicode Standard Annex 9), and characters without width.
 #[must_use]
 pub fn is_unsafe_to_show(character: char) -> bool {
     character.is_control()

@@ -1,4 +1,5 @@
-//! The data folder: which account a home belongs to, which server has the folder, and which users can reach it.
+//! The data folder: which account a home belongs to, which server has the folder, and which users can reach
+//! it.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};

@@ -96,7 +96,8 @@ fn many_that_open_a_new_file_at_once_all_can_and_no_name_is_given_twice() {
 /// The tables of the first version, as far as an upgrade has to find them.
 const FIRST_VERSION: &str = "
     CREATE TABLE accounts (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
-        hash TEXT NOT NULL, version INTEGER NOT NULL, quota_bytes INTEGER, quota_files INTEGER, permissions INTEGER NOT NULL,
+        hash TEXT NOT NULL, version INTEGER NOT NULL, quota_bytes INTEGER, quota_files INTEGER,
+        permissions INTEGER NOT NULL,
         enabled INTEGER NOT NULL, created INTEGER NOT NULL) STRICT;
     CREATE TABLE sessions (id BLOB NOT NULL PRIMARY KEY, account INTEGER NOT NULL REFERENCES accounts (id)
         ON DELETE CASCADE, created INTEGER NOT NULL, expires INTEGER NOT NULL) STRICT, WITHOUT ROWID;

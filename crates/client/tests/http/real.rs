@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_client::http::{Body, Client, Request};
-use plimsoll_io::Setup;
 use plimsoll_io::sim::{Faults, Sim, seeds};
+use plimsoll_io::{Networks, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{self as server, AccessLog, Answer, Http, Limits, Snapshot};
@@ -39,7 +39,7 @@ fn against_echo(seed: u64, faults: Faults, client: impl AsyncFnOnce(Client) + 's
         let limits = Limits { body_bytes_max: BODY_BYTES_MAX, ..Limits::default() };
         Rc::new(Http::new(
             io,
-            Current::new(Snapshot { limits, service: Echo }),
+            Current::new(Snapshot { limits, proxies: Networks::default(), service: Echo }),
             AccessLog::new(None),
             Arc::default(),
             HotSet::off(),

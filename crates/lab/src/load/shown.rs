@@ -85,8 +85,8 @@ impl Outcome {
         }
         if self.errors.contains_key("status_429") {
             notes.push(
-                "the server refused requests because they are too many (429): a plimsoll server limits sign-ups \
-                 and log-ins unless its configuration has no_attempt_limits = true under [lab]"
+                "the server refused requests because they are too many (429): plimsoll limits sign-ups and \
+                 log-ins unless its configuration has no_attempt_limits = true under [lab]"
                     .to_owned(),
             );
         }
@@ -173,7 +173,8 @@ pub fn time(time: Duration) -> String {
     }
 }
 
-/// Returns a number of bytes in a binary unit, as the command line and the configuration have them: `1.50 GiB`.
+/// Returns a number of bytes in a binary unit, as the command line and the configuration have them: `1.50
+/// GiB`.
 #[must_use]
 pub fn size(bytes: f64) -> String {
     let units =

@@ -1,7 +1,7 @@
 //! POST of `multipart/form-data` to a folder: the files of an HTML form, and of `curl -F`.
 //!
-//! Each file is an upload of its own. What must hold: a file of the form is stored whole or not at all, and under
-//! its own name in that folder; a page of another site cannot have a browser send a form here.
+//! Each file is an upload of its own. What must hold: a file of the form is stored whole or not at all, and
+//! under its own name in that folder; a page of another site cannot have a browser send a form here.
 
 use std::pin::pin;
 
@@ -89,8 +89,8 @@ pub(super) async fn post(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal
     Ok(json::answer(Status::CREATED, &AllStored { files: receiving.stored }))
 }
 
-/// Refuses what a browser sends for a page of another site: unlike PUT and JSON, a form needs no leave, and the
-/// browser adds the credentials that it remembers.
+/// Refuses what a browser sends for a page of another site: unlike PUT and JSON, a form needs no leave, and
+/// the browser adds the credentials that it remembers.
 fn refuse_other_sites(request: &Request<'_>) -> Result<(), Refusal> {
     let is_same_site = match request.field(Field::SecFetchSite) {
         Some(site) => matches!(site, b"same-origin" | b"none"),

@@ -1,7 +1,7 @@
 //! POST: an upload is created (tus, extension creation), perhaps with its first bytes (creation-with-upload).
 //!
-//! What must hold: its length and its path are known before anything is stored; an upload of no bytes is complete
-//! at once, since no PATCH follows for it.
+//! What must hold: its length and its path are known before anything is stored; an upload of no bytes is
+//! complete at once, since no PATCH follows for it.
 
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{KeptUpload, Path};

@@ -84,8 +84,8 @@ impl FormDecoder {
 
     fn new(boundary: &[u8]) -> FormDecoder {
         let delimiter = [b"\r\n--", boundary].concat();
-        // "The CRLF preceding the boundary delimiter line is conceptually attached to the boundary"; the first
-        // boundary may be the first line.
+        // "The CRLF preceding the boundary delimiter line is conceptually attached to the boundary"; the
+        // first boundary may be the first line.
         FormDecoder { delimiter, state: State::Preamble, buffer: b"\r\n".to_vec() }
     }
 
@@ -136,8 +136,8 @@ impl FormDecoder {
         }
     }
 
-    /// Hands over the bytes before the delimiter and removes both; without a delimiter, keeps only the bytes that
-    /// may be the start of one. Returns whether there was one.
+    /// Hands over the bytes before the delimiter and removes both; without a delimiter, keeps only the
+    /// bytes that may be the start of one. Returns whether there was one.
     fn take_up_to_delimiter(&mut self, take: impl FnOnce(Vec<u8>)) -> bool {
         let (end, is_whole) = find(&self.buffer, &self.delimiter);
         let rest = self.buffer.split_off(end);
@@ -249,8 +249,8 @@ fn value_of(parameter: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// curl escapes quotes and backslashes by a backslash; browsers write a quote as `%22` and leave a backslash as
-/// it is, so a backslash before anything else stays.
+/// curl escapes quotes and backslashes by a backslash; browsers write a quote as `%22` and leave a
+/// backslash as it is, so a backslash before anything else stays.
 fn unquoted(quoted: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(quoted.len());
     let mut bytes = quoted.iter().copied().peekable();

@@ -52,7 +52,8 @@ impl At {
     ) -> anyhow::Result<T> {
         let config = self.config()?;
         as_owner(&config, || {
-            // On a server, there is a directory where there is a database: its tables are made when it is opened.
+            // On a server, there is a directory where there is a database: its tables are made when it is
+            // opened.
             if let Some(path) = file_of(&config.fixed.directory)
                 && is_missing(&path)
             {

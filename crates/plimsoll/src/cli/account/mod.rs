@@ -29,7 +29,8 @@ use clap::{Args, Subcommand};
   plimsoll account list --data /srv/plimsoll
 
 They work on the data itself, whether or not a server runs: whoever may write there is the operator.
-As root, they act as the user that owns the data folder. A running server sees each change within a second. Each command has --help, with examples.")]
+As root, they act as the user that owns the data folder. A running server sees each change within a
+second. Each command has --help, with examples.")]
 pub(crate) struct Account {
     #[command(subcommand)]
     order: Order,

@@ -16,7 +16,8 @@ use super::mv::{Renaming, from_and_to, rename_all};
   plimsoll cp -r photos bob:report.pdf backup/
 
 The last PATH is the copy's name. If it is a folder or ends with a slash, it is the folder to copy to.
-JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"copy.txt\"}],\"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
+JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"copy.txt\"}],
+       \"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Cp {
     /// What is copied, OWNER:PATH for another's, and then where to
     #[arg(value_name = "PATH", required = true, num_args = 2..)]

@@ -20,7 +20,8 @@ use crate::person::{Done, Each, Failure, Place, Server};
   plimsoll mv photos old-photos
 
 The last PATH is the new name. If it is a folder or ends with a slash, it is the folder to move to.
-JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"final.txt\"}],\"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
+JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"final.txt\"}],
+       \"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Mv {
     /// What is moved, and then where to
     #[arg(value_name = "PATH", required = true, num_args = 2..)]

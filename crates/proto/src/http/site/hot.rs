@@ -223,8 +223,8 @@ impl HotSet {
         }
     }
 
-    /// Evicts the open files that have changed since they were looked up, or have been removed: as long as they
-    /// are open, the file system cannot free their blocks. It may wait for a disk.
+    /// Evicts the open files that have changed since they were looked up, or have been removed: as long as
+    /// they are open, the file system cannot free their blocks. It may wait for a disk.
     pub fn evict_changed(&self, fs: &dyn Fs) {
         let Some(cache) = &self.cache else { return };
         // Collected first: no file is asked for its status under the lock of the table.

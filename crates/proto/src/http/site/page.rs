@@ -57,8 +57,10 @@ pub(crate) fn start(has_accounts: bool) -> Vec<u8> {
         h1 { "plimsoll" }
         p { "This is a plimsoll file server. No folder is served under this address itself." }
         @if has_accounts {
-            p { a href="/files/" { "Your files" } " – the browser asks for your name and password. Others' are in "
-                a href="/shared/" { "what is shared with you" } "." }
+            p {
+                a href="/files/" { "Your files" } " – the browser asks for your name and password. Others' are in "
+                a href="/shared/" { "what is shared with you" } "."
+            }
             p { "In a terminal:" }
             pre { "plimsoll login NAME --server URL\nplimsoll put FILE\nplimsoll ls" }
             p { "Programs: " a href="/api/openapi.json" { "the description of the API" } "." }

@@ -1,7 +1,7 @@
 //! Sizes for people: `1.2 MiB`, and `1,234,567 bytes` where it must be exact.
 //!
-//! Units are binary, as in the command line and the configuration. What must hold: the rounded form has at most
-//! three digits.
+//! Units are binary, as in the command line and the configuration. What must hold: the rounded form has at
+//! most three digits.
 
 const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
