@@ -56,8 +56,8 @@ pub(crate) fn refused(path: &Path, error: &io::Error) -> String {
         }
     };
     format!(
-        "{told} cannot be read and written as {user}: {error}. {owner}. Run plimsoll as the user that owns the \
-         data (sudo -u USER plimsoll …), or give the data to the server's user: sudo chown -R USER: DATA"
+        "{told} cannot be read and written as {user}: {error}. {owner}. Run plimsoll as the user that owns \
+         the data (sudo -u USER plimsoll …), or give the data to the server's user: sudo chown -R USER: DATA"
     )
 }
 

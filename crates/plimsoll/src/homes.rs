@@ -95,8 +95,8 @@ fn warn_of_new_directory(config: &Config) -> anyhow::Result<()> {
     tracing::error!(
         directory = %file.display(),
         homes = left.shown(),
-        "there is no directory of accounts, but there are homes: if it was lost, end the server and restore it \
-         from a backup; the homes are quarantined, and no new account gets them"
+        "there is no directory of accounts, but there are homes: if it was lost, end the server and restore \
+         it from a backup; the homes are quarantined, and no new account gets them"
     );
     Ok(())
 }

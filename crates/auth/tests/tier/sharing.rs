@@ -177,7 +177,7 @@ fn the_shares_of_a_disabled_owner_rest_until_it_is_enabled() {
 fn a_grant_holds_until_a_share_of_its_owner_changes_or_expires() {
     run(&settings(), async |io, auth| {
         let (alice, bob) = (join_as(&io, &auth, "alice").await, join_as(&io, &auth, "bob").await);
-        let share = auth.share(&io, &alice, read("a", "bob")).await.unwrap();
+        auth.share(&io, &alice, read("a", "bob")).await.unwrap();
         let read_now = async || auth.granted_with_basis(&io, &bob, "alice", b"a").await.unwrap().1;
         let basis = read_now().await;
         assert!(auth.grant_holds(&io, &basis) && auth.is_unchanged(&bob, Some(&basis)));
@@ -191,7 +191,7 @@ fn a_grant_holds_until_a_share_of_its_owner_changes_or_expires() {
         assert!(auth.grant_holds(&io, &basis));
         io.sleep(SECOND).await;
         assert!(!auth.grant_holds(&io, &basis), "it has expired");
-        auth.share(&io, &alice, read("a", "bob")).await.unwrap();
+        let share = auth.share(&io, &alice, read("a", "bob")).await.unwrap();
         let basis = read_now().await;
         auth.unshare(&io, &alice, &share.id).await.unwrap();
         assert!(!auth.grant_holds(&io, &basis));

@@ -1,3 +1,6 @@
+//! Which connections get a slot, and which lose theirs when slots run short. No socket is opened. What must
+//! hold: each rule of [`super::policy`] has a test here.
+
 use std::sync::atomic::AtomicUsize;
 use std::task::Wake;
 

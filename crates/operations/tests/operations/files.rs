@@ -86,13 +86,16 @@ fn whoever_may_write_sets_a_files_time() {
 fn who_may_not_delete_copies_over_nothing_also_if_it_is_put_there_meanwhile() {
     run(async |scene| {
         let (operations, alice) = (&scene.operations, scene.person("alice").await);
-        let limited = scene.who_now_may(&alice, NO_DELETE).await;
-        scene.put(&alice, &own("from"), b"copied").await.unwrap();
+        let bob = scene.person("bob").await;
+        operations.make_folder(&alice, &own("d")).await.unwrap();
+        scene.share(&alice, "d", "bob", Permission::Write).await;
+        let limited = scene.who_now_may(&bob, NO_DELETE).await;
+        scene.put(&alice, &own("d/from"), b"copied").await.unwrap();
         for number in 0..10 {
-            let name = format!("to{number}");
-            let (from, to) = (own("from"), own(&name));
+            let name = format!("d/to{number}");
+            let (from, to) = (of("alice", "d/from"), of("alice", &name));
             let copy = operations.copy(&limited, &from, &to, Existing::Replaced, Depth::Infinity);
-            let (copied, put) = join(copy, scene.put(&alice, &to, b"put")).await;
+            let (copied, put) = join(copy, scene.put(&alice, &own(&name), b"put")).await;
             put.unwrap();
             assert!(matches!(copied.map_err(|error| error.word()), Ok(_) | Err("not allowed")));
             // Whichever came first: it is the put that may replace.

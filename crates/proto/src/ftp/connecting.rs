@@ -38,7 +38,8 @@ async fn accept(io: &Io, mut listener: Listener, peer: &Peer) -> io::Result<Stre
         }
         // Once for each listener: a flood of connections must not become a flood of log lines.
         if !std::mem::replace(&mut is_logged, true) {
-            tracing::warn!(stranger = %stream.peer(), %peer, "closed a stranger's connections to a data port");
+            let stranger = stream.peer();
+            tracing::warn!(%stranger, %peer, "closed a stranger's connections to a data port");
         }
         drop(stream);
         // A backlog full of them must not hold up the thread's other connections.

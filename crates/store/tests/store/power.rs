@@ -566,6 +566,9 @@ fn an_upload_into_a_home_that_a_killed_server_had_not_synced() {
     let alice = disk.open_beneath(&accounts, b"alice").unwrap();
     disk.make_folder(&alice, b"files").unwrap();
     disk.make_folder(&alice, b"pending").unwrap();
+    let owner = disk.create(&alice, b"account").unwrap();
+    disk.write_at(&owner, b"1\n", 0).unwrap();
+    disk.sync(&owner).unwrap();
     let io = host.io();
     sim.run(&host, async move {
         let home = store.home(&io, 1, "alice").await.unwrap();

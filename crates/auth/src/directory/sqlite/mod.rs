@@ -7,8 +7,7 @@ mod revoked;
 mod rows;
 mod schema;
 
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{
@@ -21,14 +20,12 @@ use super::around::around;
 use super::values::{permission_bits, signed, unsigned};
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
-use crate::limits::{
-    DIRECTORY_BUSY_TIME, DIRECTORY_PROBE_BYTES, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT,
-};
+use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use crate::time::{Millis, millis};
-use revoked::Revoked;
+use revoked::{Revoked, probe};
 use rows::{RECORD, SHARE};
 
 /// One connection to the file.
@@ -104,17 +101,6 @@ fn make_private(path: &Path) -> Result<(), Trouble> {
         Ok(_) | Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(Trouble::Failed(format!("cannot be made: {error}"))),
     }
-}
-
-/// Writes as many bytes beside the database as a change may need, and gives them back.
-fn probe(database: &Path) -> io::Result<()> {
-    let mut path = database.as_os_str().to_owned();
-    path.push("-probe");
-    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::open(&*path, flags, Mode::RUSR | Mode::WUSR)?);
-    // It has no name while it is written: a server that is killed leaves nothing behind.
-    std::fs::remove_file(&path)?;
-    file.write_all(&[1; DIRECTORY_PROBE_BYTES])
 }
 
 /// Makes the tables, and turns the file to WAL. SQLite waits for another process that makes the tables, but

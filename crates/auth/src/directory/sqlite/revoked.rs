@@ -1,4 +1,5 @@
-//! Revoked sessions whose rows could not be deleted yet, in a file of fixed size beside the database.
+//! The files beside the database: revoked sessions whose rows could not be deleted yet, in a file of fixed
+//! size; and a probe of whether there is room.
 //!
 //! A log-out must not need room: on a full disk, SQLite can delete no row. The file is allocated when the
 //! database is opened and is written in place. It is a set of session numbers; a session in it has ended,
@@ -8,13 +9,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-use crate::limits::REVOKED_SESSIONS_MAX;
+use crate::limits::{DIRECTORY_PROBE_BYTES, REVOKED_SESSIONS_MAX};
 use crate::sessions::SessionId;
 
 const NUMBER_BYTES: usize = 32;
@@ -41,6 +42,17 @@ impl Drop for Locked<'_> {
 fn lock(file: &File) -> io::Result<Locked<'_>> {
     flock(file, FlockOperation::LockExclusive)?;
     Ok(Locked(file))
+}
+
+/// Writes as many bytes beside the database as a change may need, and gives them back.
+pub(super) fn probe(database: &Path) -> io::Result<()> {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-probe");
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(&*path, flags, Mode::RUSR | Mode::WUSR)?);
+    // It has no name while it is written: a server that is killed leaves nothing behind.
+    std::fs::remove_file(&path)?;
+    file.write_all(&[1; DIRECTORY_PROBE_BYTES])
 }
 
 impl Revoked {

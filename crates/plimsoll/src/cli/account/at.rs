@@ -58,8 +58,8 @@ impl At {
                 && is_missing(&path)
             {
                 bail!(
-                    "There is no directory of accounts at {}. Name the server's data folder with --data DIR, or \
-                     make the first account: plimsoll account add NAME",
+                    "There is no directory of accounts at {}. Name the server's data folder with --data DIR, \
+                     or make the first account: plimsoll account add NAME",
                     path.display()
                 );
             }

@@ -58,7 +58,8 @@ pub(crate) fn start(has_accounts: bool) -> Vec<u8> {
         p { "This is a plimsoll file server. No folder is served under this address itself." }
         @if has_accounts {
             p {
-                a href="/files/" { "Your files" } " – the browser asks for your name and password. Others' are in "
+                a href="/files/" { "Your files" }
+                " – the browser asks for your name and password. Others' are in "
                 a href="/shared/" { "what is shared with you" } "."
             }
             p { "In a terminal:" }

@@ -153,7 +153,7 @@ fn the_summary_counts_what_is_there() {
     assert_eq!(summary(vec![folder("a"), folder("b"), file("c"), file("d")]), "2 folders, 2 files, 2.4 MiB");
     assert_eq!(summary((0..1000).map(|n| folder(&n.to_string())).collect()), "1,000 folders");
     let huge = |name: &[u8]| entry(name, FileKind::File, u64::MAX);
-    assert_eq!(summary(vec![huge(b"a"), huge(b"b")]), "2 files, 18 EB");
+    assert_eq!(summary(vec![huge(b"a"), huge(b"b")]), "2 files, 16 EiB");
 }
 
 #[test]
