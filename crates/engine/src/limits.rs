@@ -43,7 +43,7 @@ pub const ADDRESS_PART: usize = 16;
 pub const ADDRESS_SHARE_MIN: usize = 16;
 /// How long a client that has not authenticated may take nothing of a response, and keep its slot where
 /// others need it.
-pub const STALLED_TIME: Duration = Duration::from_secs(5);
+pub const STALLED_TIME: Duration = Duration::from_secs(15);
 /// Reads that drop the bytes of a refused client. Closing a socket with unread bytes resets the connection,
 /// and the client could lose the refusal.
 pub const REFUSED_READS_MAX: usize = 4;

@@ -3,7 +3,6 @@
 //! It decides nothing that the operator has not. What must hold: whatever a thread needs is made for that
 //! thread; what threads share is counters, configuration and the log's queue.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,7 +33,8 @@ use crate::records::{Logs, Sinks};
 use crate::reloading::Replace;
 use crate::sites::{open_sites, site_of_all, site_of_guests};
 use crate::tiers::{
-    auth_settings, open_auth_here, open_operations, open_store_of_fronts, share_data_folder, take_data_folder,
+    DataLock, auth_settings, open_auth_here, open_operations, open_store_of_fronts, share_data_folder,
+    take_data_folder,
 };
 use crate::{hot, open_files, readiness};
 
@@ -50,7 +50,7 @@ pub(crate) struct Server {
     /// The logs that this process writes.
     logs: Logs,
     /// Held as long as it serves.
-    _folder: Option<File>,
+    _folder: Option<DataLock>,
 }
 
 /// What new connections are served by.
@@ -123,7 +123,7 @@ struct Parts {
     /// The data folder, where there has to be one.
     data: Option<PathBuf>,
     /// What keeps others out of it; none where another process does.
-    folder: Option<File>,
+    folder: Option<DataLock>,
 }
 
 /// What of a server that runs can be replaced.
@@ -173,7 +173,7 @@ impl Server {
         config: &Config,
         auth: Auth,
         api: Arc<dyn Api>,
-        folder: Option<File>,
+        folder: Option<DataLock>,
     ) -> anyhow::Result<Server> {
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
         Server::of_tier(config, Arc::default(), accounts, Logs::default(), folder)
@@ -224,7 +224,7 @@ impl Server {
         counters: Arc<Counters>,
         accounts: Option<Accounts>,
         logs: Logs,
-        folder: Option<File>,
+        folder: Option<DataLock>,
     ) -> anyhow::Result<Server> {
         let (sinks, cells, operations) = (logs.sinks(&counters), CommonCells::own(), None);
         let data = folder.is_some().then(|| config.fixed.data.clone());

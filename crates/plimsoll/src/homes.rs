@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use plimsoll_auth::Directory;
-use plimsoll_auth::directory::file_of;
+use plimsoll_auth::directory::{file_of, without_password};
 use plimsoll_engine::SystemFs;
 use plimsoll_store::{FoundHome, NO_ACCOUNT, give_home, homes};
 
@@ -54,7 +54,15 @@ pub(crate) fn settle(config: &Config) -> anyhow::Result<()> {
         return Ok(());
     }
     let failed = || format!("cannot look up the accounts of the homes in {}", fixed.data.display());
+    let is_unmarked = |home: &FoundHome| home.account.is_none();
+    let has_unmarked = homes(&SystemFs, &fixed.data).with_context(failed)?.iter().any(is_unmarked);
+    // Before it is opened, which makes one that is missing.
+    let is_missing = file_of(&fixed.directory).is_some_and(|file| !file.exists());
+    anyhow::ensure!(!(has_unmarked && is_missing), no_directory_for_old_homes(config));
     let mut directory = open_directory(&fixed.directory)?;
+    // A wrong directory must not take the homes from their accounts for good.
+    let is_empty = directory.accounts().with_context(failed)?.is_empty();
+    anyhow::ensure!(!(has_unmarked && is_empty), no_directory_for_old_homes(config));
     let without = give_to_accounts(&fixed.data, &mut *directory).with_context(failed)?;
     if !without.names.is_empty() {
         tracing::warn!(
@@ -64,6 +72,15 @@ pub(crate) fn settle(config: &Config) -> anyhow::Result<()> {
         );
     }
     mark(&settled, &fixed.data).with_context(failed)
+}
+
+fn no_directory_for_old_homes(config: &Config) -> String {
+    let (data, directory) = (config.fixed.data.display(), without_password(&config.fixed.directory));
+    format!(
+        "{data} has homes of an earlier version, and {directory} has no account. Restore the directory of \
+         accounts from a backup, or name the right one with --directory. To go on without those homes, type: \
+         touch {data}/{SETTLED}"
+    )
 }
 
 fn give_to_accounts(data: &Path, directory: &mut dyn Directory) -> anyhow::Result<Quarantined> {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use plimsoll_auth::directory::{self, NotOpened};
+use plimsoll_auth::directory::{self, NotOpened, file_of};
 use plimsoll_auth::{Argon2Settings, Auth, Directory, Place, Secret};
 use plimsoll_client::http::Url;
 use plimsoll_engine::{Kind, SystemFs, block_on};
@@ -64,7 +64,11 @@ pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store
     Ok(Store::apart(apart::Place {
         url: url.clone(),
         secret,
-        directory: directory_name(&fixed.data)?,
+        // Only a directory in a file of this front's own has a name; a shared one never had.
+        directory: match fixed.auth == AuthAt::Embedded && file_of(&fixed.directory).is_some() {
+            true => directory_name(&fixed.data)?,
+            false => String::new(),
+        },
         spool: open_spool(fixed)?,
         resolve: Some(resolve),
     }))
@@ -201,45 +205,42 @@ pub(crate) fn make_data_folder(data: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// Holds the data folder for this process, or for several that share it, until it is dropped.
+pub(crate) struct DataLock {
+    _folder: File,
+    _file: File,
+}
+
 /// Makes the data folder if it is missing, and takes it for this process alone.
-pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<File> {
+pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<DataLock> {
     lock_data_folder(data, FlockOperation::NonBlockingLockExclusive)
 }
 
 /// The same for an authentication server, which shares the folder with others of its kind: several may have
 /// one directory of accounts.
-pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<File> {
+pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<DataLock> {
     lock_data_folder(data, FlockOperation::NonBlockingLockShared)
 }
 
-/// The lock is on the folder itself. A lock on a file in it would end with the file's name: a second server
-/// would make the file again, and lock that one.
-fn lock_data_folder(data: &Path, lock: FlockOperation) -> anyhow::Result<File> {
+/// Locks the folder itself and a file in it. The folder's lock holds although somebody removes the file; the
+/// file's lock is seen by servers of earlier versions and, on NFS, by other machines.
+fn lock_data_folder(data: &Path, lock: FlockOperation) -> anyhow::Result<DataLock> {
     make_data_folder(data)?;
     let told = data.display();
     let folder = File::open(data).with_context(|| format!("cannot open the data folder {told}"))?;
-    match flock(&folder, lock) {
-        Ok(()) => Ok(folder),
-        Err(Errno::WOULDBLOCK) => anyhow::bail!(
-            "another plimsoll has the data folder {told}; end it, or choose another folder with --data"
-        ),
-        // NFS locks what is open for writing, which a folder never is.
-        Err(Errno::BADF) => take_lock_file(data, lock),
-        Err(error) => Err(error).with_context(|| format!("cannot lock the data folder {told}")),
-    }
-}
-
-fn take_lock_file(data: &Path, lock: FlockOperation) -> anyhow::Result<File> {
     let path = data.join("lock");
-    let told = path.display();
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-    let file = file.with_context(|| format!("cannot open {told}"))?;
-    match flock(&file, lock) {
-        Ok(()) => Ok(file),
-        Err(error) => Err(error).with_context(|| {
-            format!("cannot lock {told}; if another plimsoll has this data folder, end it, or choose another")
-        }),
+    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
+    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    for locked in [&folder, &file] {
+        match flock(locked, lock) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => anyhow::bail!(
+                "another plimsoll has the data folder {told}; end it, or choose another folder with --data"
+            ),
+            Err(error) => return Err(error).with_context(|| format!("cannot lock the data folder {told}")),
+        }
     }
+    Ok(DataLock { _folder: folder, _file: file })
 }
 
 /// Opens the directory of accounts that a URL names.

@@ -15,6 +15,9 @@ use crate::file_parts::{AHEAD_BYTES, Parts};
 pub(crate) const UNSENT_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes that are read of a file at a time where it cannot be sent as it is.
 const CHUNK_BYTES: usize = 64 * 1024;
+/// Bytes per second that a client without valid credentials takes of a response. One that takes fewer
+/// counts as stalled when slots run short.
+const TAKEN_BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 /// How often it is reported that a peer still takes something.
 const PROGRESS_TIME: Duration = Duration::from_secs(2);
 
@@ -112,6 +115,8 @@ impl Outgoing<'_> {
 /// Waits until at most `below` bytes are unsent, as long as the peer takes some within every `time`.
 pub(crate) async fn drain(tx: &mut Tx, below: u64, deadline: &Deadline, time: Duration) -> io::Result<()> {
     let (mut unsent, mut progressed) = (tx.unsent(), deadline.now());
+    // What the slot knows of the progress: a peer that takes a few bytes now and then must not seem busy.
+    let mut reported = (unsent, progressed);
     if unsent > below {
         tx.slot().enter(Phase::Working, progressed);
     }
@@ -123,7 +128,11 @@ pub(crate) async fn drain(tx: &mut Tx, below: u64, deadline: &Deadline, time: Du
         let now = deadline.now();
         if tx.unsent() < unsent {
             (unsent, progressed) = (tx.unsent(), now);
-            tx.slot().enter(Phase::Working, now);
+            let enough = (now - reported.1).as_secs().saturating_mul(TAKEN_BYTES_PER_SECOND_MIN);
+            if reported.0.saturating_sub(unsent) >= enough {
+                reported = (unsent, now);
+                tx.slot().enter(Phase::Working, now);
+            }
         } else if now - progressed >= time {
             return Err(io::ErrorKind::TimedOut.into());
         }

@@ -86,7 +86,14 @@ pub fn homes(fs: &dyn Fs, root: &Path) -> io::Result<Vec<FoundHome>> {
         if entry.stat.kind != FileKind::Folder {
             continue;
         }
-        let folder = fs.open_beneath(&accounts, name.as_bytes())?;
+        let folder = match fs.open_beneath(&accounts, name.as_bytes()) {
+            // Such as lost+found, which is no home; a home that cannot be read stays without an account.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                tracing::warn!(folder = name, "a folder beside the homes cannot be read, and is left alone");
+                continue;
+            }
+            opened => opened?,
+        };
         let line = read(fs, &folder)?;
         if line.is_some() || has_files(fs, &folder)? {
             found.push(FoundHome { name, account: line.map(|line| number(&line)) });

@@ -43,7 +43,8 @@ impl Resource {
         match self {
             Resource::Api(point) => point.methods(),
             Resource::Owners(_) => &[Get, Head],
-            Resource::Files(_) => &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy],
+            Resource::Files(spot) if spot.is_folder => &[Get, Head, Put, Post, Delete, Mkcol, Move, Copy],
+            Resource::Files(_) => &[Get, Head, Put, Delete, Mkcol, Move, Copy],
             Resource::Uploads => &[Get, Head, Post],
             Resource::Upload(_) => &[Head, Patch, Delete],
         }

@@ -57,7 +57,7 @@ async fn what_is_no_form_or_has_no_file_is_refused(scene: Scene) {
     let file = form(&[part("name=\"a\"; filename=\"a\"", b"a")]);
     alice.ask("POST", "/files/", "Content-Type: text/plain\r\n", "a").await.problem(415);
     alice.ask("POST", "/files/", "Content-Type: multipart/form-data\r\n", "a").await.problem(400);
-    post(&mut alice, "/files/a", file.clone()).await.problem(409);
+    post(&mut alice, "/files/a", file.clone()).await.problem(405);
     post(&mut alice, "/files/missing/", file.clone()).await.problem(409);
     post(&mut alice, "/files/", form(&[part("name=\"note\"", b"no file")])).await.problem(400);
     post(&mut alice, "/files/", form(&[part("name=\"a\"; filename=\"..\"", b"a")])).await.problem(400);

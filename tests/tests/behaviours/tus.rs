@@ -143,7 +143,7 @@ async fn an_upload_is_announced_with_its_length_and_path(scene: Scene) {
         assert_eq!(answer.field("Tus-Resumable"), Some("1.0.0"));
     }
     let with_bytes = format!("{VERSION}Upload-Length: 5\r\n{PATH}");
-    alice.ask("POST", "/uploads", &with_bytes, "hello").await.problem(400);
+    alice.ask("POST", "/uploads", &with_bytes, "hello").await.problem(415);
     let named = create(&mut alice, 5, "Upload-Metadata: filename bmFtZWQudHh0, filetype dGV4dA==\r\n").await;
     assert_eq!(named.status, 201);
     assert_eq!(append(&mut alice, named.field("Location").unwrap(), 0, "hello").await.status, 204);

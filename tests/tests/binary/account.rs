@@ -160,7 +160,7 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
     place.fails(&["add"], 2, &["NAME", "--help"]);
     place.fails(&["add", "bob", "--quota-bytes", "much"], 2, &["10MiB", "none"]);
     place.fails(&["quota", "alice"], 2, &["--bytes SIZE", "--files COUNT"]);
-    place.fails(&["permit", "alice", "fly"], 2, &["\"fly\"", "read, write, delete and share"]);
+    place.fails(&["permit", "alice", "fly"], 2, &["\"fly\"", "read, write, delete, share and operate"]);
     place.fails(&["permit", "alice", "read,+write"], 2, &["before every permission"]);
     place.fails(&["rm", "alice"], 2, &["--yes"]);
     let elsewhere = tool::run(command().args(["account", "list", "--directory", "mongo://there"]));

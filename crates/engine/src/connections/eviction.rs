@@ -33,7 +33,7 @@ fn rank(entry: &Entry, now: Instant) -> Option<Rank> {
     let report = entry.report();
     let stalled_before = now.since_start().saturating_sub(STALLED_TIME).as_millis();
     match (report.is_authenticated, report.phase?) {
-        // By when it came, which no byte makes any later.
+        // Ordered by the time of accept, so that a byte now and then gains a client nothing.
         (false, Phase::Waiting) if !report.has_completed => Some((1, entry.opened)),
         (false, Phase::Waiting | Phase::Idle | Phase::Ending) => Some((2, report.since)),
         (false, Phase::Working) if u128::from(report.since) < stalled_before => Some((3, report.since)),

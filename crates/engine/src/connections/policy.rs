@@ -21,7 +21,7 @@ pub enum PerAddress {
     Unlimited,
 }
 
-/// What says nothing of how many slots an address may have.
+/// The text is neither `auto`, nor `none`, nor a whole number from 1 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write auto, none, or a whole number from 1 on")]
 pub struct NoPerAddress;

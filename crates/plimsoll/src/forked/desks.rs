@@ -4,7 +4,6 @@
 //! ([`socket`](super::socket)). What must hold: whoever asks shows a secret that is drawn at the start and is
 //! nowhere but in the memory of this server's processes; they answer until the last connection has gone.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -25,7 +24,7 @@ use crate::assemble::Server;
 use crate::config::{Config, StoreAt};
 use crate::listening::Listening;
 use crate::open_files::at_desks;
-use crate::tiers::{auth_settings, open_auth, open_auth_here, open_store_apart, open_store_here};
+use crate::tiers::{DataLock, auth_settings, open_auth, open_auth_here, open_store_apart, open_store_here};
 
 /// Bytes that are drawn for the secret; each is two digits of it.
 const SECRET_BYTES: usize = 32;
@@ -81,7 +80,7 @@ impl Desks {
 
     /// Opens what is asked for, and answers on threads of its own. The data folder is this process' from
     /// then on.
-    pub(super) fn open(&self, folder: Option<File>, config: &Config) -> anyhow::Result<Open> {
+    pub(super) fn open(&self, folder: Option<DataLock>, config: &Config) -> anyhow::Result<Open> {
         let (auth, api) = self.answering(config)?;
         let mut config = at_desks(config);
         self.at.clear_others().context("cannot look through the data folder")?;
@@ -125,7 +124,7 @@ impl Desks {
 /// Bytes that nobody can guess, in digits.
 fn drawn<const BYTES: usize>() -> io::Result<String> {
     let mut drawn = [0; BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut drawn)?;
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut drawn)?;
     Ok(drawn.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

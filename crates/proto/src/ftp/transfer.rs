@@ -8,13 +8,14 @@ use std::future::{poll_fn, ready};
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use plimsoll_io::limits::PIPE_BYTES;
 use plimsoll_io::{
-    Deadline, Either, File, FileRange, Filled, Io, Lease, Peer, Pipe, Rx, Segment, Stream, Tx, Want, join,
-    select,
+    Deadline, Either, File, FileRange, Filled, Io, Lease, Peer, Phase, Pipe, Rx, Segment, Slot, Stream, Tx,
+    Want, join, select,
 };
 use plimsoll_operations::{Arriving, Permit, Transfer};
 use plimsoll_store::apart::Contents;
@@ -56,6 +57,8 @@ pub(super) struct Moving<'a> {
     deadline: Deadline,
     /// Bytes of the file that have gone through.
     moved: &'a Cell<u64>,
+    /// The slot of the control connection: a transfer that makes progress keeps it.
+    slot: Rc<dyn Slot>,
 }
 
 impl Conversation<'_> {
@@ -70,7 +73,8 @@ impl Conversation<'_> {
         work: impl AsyncFnOnce(&mut Stream, &Moving<'_>) -> Result<T, Stopped>,
     ) -> Result<T, Stopped> {
         let (io, limits, peer) = (&self.shared.io, self.shared.limits(), &self.peer);
-        let moving = Moving { io, limits, deadline: io.deadline(), moved };
+        let slot = Rc::clone(self.control.stream.slot());
+        let moving = Moving { io, limits, deadline: io.deadline(), moved, slot };
         let working = async {
             moving.deadline.after(limits.connect_time);
             let mut data = way.open(io, peer, &moving.deadline).await.map_err(Stopped::NoData)?;
@@ -275,6 +279,9 @@ impl Moving<'_> {
             let next = below.max(before.saturating_sub(TOLD_BYTES));
             let drained = self.deadline.within(tx.drain(next)).await;
             self.moved.set(pushed.saturating_sub(tx.unsent() + tx.lost()));
+            if tx.unsent() < before {
+                self.slot.enter(Phase::Working, self.io.now());
+            }
             match drained {
                 Ok(Ok(())) if tx.unsent() <= below => return Ok(()),
                 Ok(drained) => drained.map_err(Stopped::Broken)?,

@@ -51,12 +51,6 @@ impl From<BadForm> for Refusal {
 
 pub(super) async fn post(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
-    if !spot.is_folder {
-        return Err(Refusal::new(
-            Status::CONFLICT,
-            "A form is sent to a folder: end its path with a slash. To replace a file, PUT it.",
-        ));
-    }
     refuse_other_sites(ask.request)?;
     let Some(decoder) = FormDecoder::of(ask.request.field(Field::ContentType).unwrap_or_default()) else {
         return Err(Refusal::new(

@@ -47,7 +47,7 @@ fn no_path_leads_out_of_a_home(kind: Kind) {
     }
     assert_eq!(alice.names("/files/"), ["docs/"]);
     assert_eq!(bob.get("/files/secret").body, b"bob's alone");
-    assert_eq!(names(&folder(data.path(), "alice", "")), ["files", "pending"]);
+    assert_eq!(names(&folder(data.path(), "alice", "")), ["account", "files", "pending"]);
     assert_eq!(names(data.path()), before);
 }
 
