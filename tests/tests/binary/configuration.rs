@@ -53,7 +53,7 @@ fn a_flag_counts_more_than_the_environment_that_more_than_the_file_that_more_tha
     let all = "http = [\":7001\", \":7002\"]\nsite = [\"/=SITE\"]\ngrace = \"11s\"\nthreads = 11\n";
     let file = place.file(all);
     let said = check(&file, &[], &[]).well().text();
-    for word in [":7001\n", ":7002\n", "grace 11s", "loops: 11", "admit   anyone"] {
+    for word in [":7001\n", ":7002\n", "grace 11s", "loops: 11", "admit   nobody"] {
         assert!(said.contains(word), "{word:?} is not in: {said}");
     }
     let set = [("PLIMSOLL_GRACE", "22s"), ("PLIMSOLL_THREADS", "22"), ("PLIMSOLL_HTTP", ":7003")];
@@ -81,7 +81,7 @@ fn what_ftp_would_do_is_told_where_it_is_on() {
         "ports 21000-21010; a client is told the address 203.0.113.7\n",
         "guests over FTP: to read the site under /\n",
         "xferlog on standard output\n",
-        "admit   anyone",
+        "admit   nobody",
     ] {
         assert!(said.contains(word), "{word:?} is not in: {said}");
     }

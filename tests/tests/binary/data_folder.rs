@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plimsoll_tests::binary::{
-    Done, Kind, NOBODY, Server, among_others, as_nobody, command, plimsoll, skipped, tool,
+    Done, Kind, NOBODY, Server, among_others, as_nobody, command, plimsoll, skipped, tool, until,
 };
 use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
@@ -341,7 +341,7 @@ fn what_other_users_can_reach_is_warned_of_at_the_start_and_by_the_doctor() {
         "can be changed by other users (mode 777)".to_owned(),
     ];
     for words in &warnings {
-        assert!(server.stderr().contains(words), "{words:?} is not in: {}", server.stderr());
+        until("it is warned of in the log", || server.stderr().contains(words));
     }
     let is_root = rustix::process::geteuid().is_root();
     assert_eq!(server.stderr().contains("plimsoll runs as root"), is_root);

@@ -15,7 +15,7 @@ fn a_server_can_be_set_up_by_environment_variables_alone() {
         let mut serve = command();
         serve.arg("serve").env("PLIMSOLL_HTTP", "127.0.0.1:0").env("PLIMSOLL_ENGINE", engine);
         serve.env("PLIMSOLL_SITE", format!("/docs={}", folder.path().display()));
-        serve.env("PLIMSOLL_ACCESS_LOG", &log).env("PLIMSOLL_THREADS", "3").env("PLIMSOLL_GRACE", "1");
+        serve.env("PLIMSOLL_ACCESS_LOG", &log).env("PLIMSOLL_THREADS", "3").env("PLIMSOLL_GRACE", "1s");
         let server = Server::spawn(serve);
         assert_ne!(server.at().port(), 8080, "the default");
         assert_eq!(server.visit().get("/docs/small.txt").unwrap().body, b"small\n");

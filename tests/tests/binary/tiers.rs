@@ -177,7 +177,7 @@ fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Kin
     sign_up(&front);
     assert_eq!(curl(&front, "/files/secret.txt", &as_alice).0, 403);
     assert_eq!(curl(&front, "/files/another", &put).0, 403);
-    until("the log says what to do", || front.stderr().contains("move DATA/accounts/NAME away"));
+    until("the log says what to do", || front.stderr().contains("it is quarantined; `plimsoll doctor`"));
     std::fs::rename(place.path("one/accounts/alice"), place.path("one/removed-alice")).unwrap();
     assert_eq!(curl(&front, "/files/another", &put).0, 201);
     assert_eq!(curl(&front, "/files/secret.txt", &as_alice).0, 404);

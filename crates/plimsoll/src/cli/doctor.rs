@@ -3,13 +3,12 @@
 //! It looks at nothing itself ([`crate::doctor`] does). What must hold: exit code 0 if nothing fails, else 1;
 //! what is printed to mend something can be typed.
 
-use std::io::Write as _;
-
 use clap::Args;
 use clap::builder::Resettable;
 
 use crate::config::Configured;
 use crate::doctor::{self, Verdict};
+use crate::person::shown::{print, print_json_text};
 
 /// Check the set-up of this machine, and say what mends it
 #[derive(Args)]
@@ -31,8 +30,10 @@ pub(crate) struct Doctor {
 impl Doctor {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let findings = doctor::examine(&self.configured.load()?.config);
-        let text = if self.json { doctor::as_json(&findings)? } else { doctor::as_text(&findings) };
-        std::io::stdout().lock().write_all(text.as_bytes())?;
+        match self.json {
+            true => print_json_text(&doctor::as_json(&findings)?)?,
+            false => print(doctor::as_text(&findings))?,
+        }
         let failed = findings.iter().filter(|finding| finding.verdict == Verdict::Fail).count();
         anyhow::ensure!(failed == 0, "checks that failed: {failed}; the lines above say what mends them");
         Ok(())

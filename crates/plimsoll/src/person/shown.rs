@@ -104,9 +104,15 @@ pub(crate) fn end_if_nobody_reads(error: &io::Error) {
 /// Whether a JSON document has been printed: standard output gets one, whether or not the command succeeds.
 static HAS_PRINTED_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether [`print_json`] has printed a document.
+/// Returns whether a document has been printed.
 pub(crate) fn has_printed_json() -> bool {
     HAS_PRINTED_JSON.load(Ordering::Relaxed)
+}
+
+/// Prints a JSON document that is written already.
+pub(crate) fn print_json_text(text: &str) -> anyhow::Result<()> {
+    HAS_PRINTED_JSON.store(true, Ordering::Relaxed);
+    print(text)
 }
 
 /// Prints a value as JSON, on a line of its own.

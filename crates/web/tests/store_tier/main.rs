@@ -218,7 +218,7 @@ fn a_store_whose_disk_takes_long_is_waited_for() {
             left.put(name, &noise(1, length), Condition::none()).await.unwrap();
         }
         assert_eq!(left.home.usage(&left.io).await.unwrap().files, 2);
-        assert!(left.io.now() > begun + 4 * STORE_SILENT_TIME, "it did take long");
+        assert!(left.io.now() > begun + 2 * STORE_SILENT_TIME, "it did take long");
     });
 }
 

@@ -115,6 +115,8 @@ fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
     let start = || Server::on_data(kind, &data, &["--transfer-log", "off"]);
     let server = start();
     let mut alice = Member::new(&server, "alice");
+    // A home that has to be made first has no room later.
+    assert_eq!(alice.put("/files/a", b"a").status, 201);
     let mut other = alice.again(&server);
     other.token = log_in(&mut other.visitor, "alice").unwrap();
     until("it is ready", || ready(&server) == 200);

@@ -134,7 +134,7 @@ impl TenUser {
 
     async fn list(&mut self) -> Result<u64, Failure> {
         let count = self.files.len();
-        let answer = self.as_owner(Asked::new("GET", "/files/")).await?;
+        let answer = self.as_owner(Asked::new("GET", "/files/?format=json")).await?;
         let (listing, bytes) = answers::json(answer, 200).await?;
         has(&listing["entries"], count).map(|()| bytes)
     }
