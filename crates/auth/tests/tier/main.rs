@@ -1,6 +1,6 @@
 //! The auth tier from outside, over the simulator: its clock, its chance and its queues come from a seed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod crowding;
 mod holding_back;
