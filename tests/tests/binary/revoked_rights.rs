@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use plimsoll_tests::binary::{Kind, Member, Server, command, tool};
+use plimsoll_tests::binary::{Kind, Member, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
@@ -52,6 +52,7 @@ fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
     assert_eq!(ends(&mut writer, Instant::now()), 403);
     assert_eq!(alice.put("/files/new", b"new").status, 403);
     account(data.path(), &["permit", "alice", "all"]);
+    until("the permission is back", || alice.again(&server).put("/files/other", b"other").status == 201);
     let mut writer = alice.again(&server);
     start_upload(&mut writer, "/files/new");
     account(data.path(), &["disable", "alice"]);
