@@ -30,7 +30,7 @@ pub use clock::since_start;
 pub use connections::{Connections, NoPerAddress, PerAddress, SlotPolicy};
 pub use files::{SystemFs, check_kernel};
 pub use page::shared_cells;
-pub use ready::{Bound, Service, bind};
+pub use ready::{Bound, Service, bind, check_bind};
 pub use ring::{NoRing, check_ring};
 pub use serve::process::{
     Forked, Forking, Master, MasterEnd, Orders, ProcessBound, Reload, fork_master, processes_max,

@@ -2,8 +2,10 @@
 //!
 //! It accepts nobody. What must hold: all of them are had before anybody is served at one.
 
+use std::io;
+
 use anyhow::Context as _;
-use plimsoll_engine::{Bound, Service, bind};
+use plimsoll_engine::{Bound, Service, bind, check_bind};
 use plimsoll_io::Address;
 use plimsoll_proto::{classic, ftp, http};
 
@@ -59,9 +61,30 @@ impl Listening {
     }
 }
 
+/// Checks that the addresses of a configuration can be listened at. One that is in use is no error if
+/// `may_be_in_use`.
+pub(crate) fn check(config: &Config, may_be_in_use: bool) -> anyhow::Result<()> {
+    let Addresses { http, ftp, classic, metrics } = Addresses::wanted(config);
+    for (addresses, flag) in
+        [(http, "--http"), (ftp, "--ftp"), (classic, "--classic"), (metrics, "--metrics")]
+    {
+        for at in &addresses {
+            match check_bind(at) {
+                Err(error) if may_be_in_use && error.kind() == io::ErrorKind::AddrInUse => {}
+                checked => checked.with_context(|| cannot_listen(at, flag))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cannot_listen(at: &Address, flag: &str) -> String {
+    format!("cannot listen at {at}; choose another with {flag}")
+}
+
 fn listen(addresses: &[Address], flag: &str, service: Service) -> anyhow::Result<Vec<Bound>> {
     let listening = |at: &Address| {
-        let bound = bind(at).with_context(|| format!("cannot listen at {at}; choose another with {flag}"));
+        let bound = bind(at).with_context(|| cannot_listen(at, flag));
         bound.map(|bound| bound.of_service(service))
     };
     addresses.iter().map(listening).collect()

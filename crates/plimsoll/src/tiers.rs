@@ -222,6 +222,12 @@ pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<DataLock> {
     lock_data_folder(data, FlockOperation::NonBlockingLockShared)
 }
 
+/// Returns whether another process holds the data folder. It makes nothing.
+pub(crate) fn is_data_folder_held(data: &Path) -> bool {
+    let open = File::open(data);
+    open.is_ok_and(|open| flock(&open, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK))
+}
+
 /// Locks the folder itself and a file in it. The folder's lock holds although somebody removes the file; the
 /// file's lock is seen by servers of earlier versions and, on NFS, by other machines.
 fn lock_data_folder(data: &Path, lock: FlockOperation) -> anyhow::Result<DataLock> {

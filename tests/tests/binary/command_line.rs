@@ -206,6 +206,8 @@ fn a_taken_port_exits_1_and_says_what_to_do(kind: Kind) {
         let args = ["serve", "--site", &site(folder.path()), "--engine", &kind, "--http", &at];
         fails(&args, 1, &[&at, "choose another with --http", "in use"]);
         fails(&["serve", "--http", ":0", "--ftp", &at], 1, &[&at, "choose another with --ftp", "in use"]);
+        let args = ["serve", "--site", &site(folder.path()), "--http", &at, "--check"];
+        fails(&args, 1, &[&at, "choose another with --http", "in use"]);
     }
 }
 
@@ -237,6 +239,22 @@ fn a_check_listens_nowhere_and_exits_0(kind: Kind) {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made beside small.txt");
 }
 
+/// A check before a reload: the addresses are taken by the server itself.
+fn a_check_beside_the_running_server_exits_0_and_reports_it(kind: Kind) {
+    let folder = folder();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    let server = Server::start(kind, folder.path(), &["--accounts", "true", "--data", data]);
+    let at = server.at().to_string();
+    let args = ["serve", "--accounts", "true", "--data", data, "--http", &at, "--check"];
+    let said = plimsoll(&args).well().text();
+    assert!(said.contains(&format!("would find    {data} held by a plimsoll that runs")), "{said}");
+    let json: serde_json::Value =
+        serde_json::from_str(&plimsoll(&[&args[..], &["--json"]].concat()).well().text()).unwrap();
+    assert_eq!(json["would"][0], serde_json::json!({"do": "listen", "what": format!("http://{at}")}));
+    assert_eq!(plimsoll(&["serve", "--json"]).status.code(), Some(2), "it needs --check");
+}
+
 /// The greeting says where to go and what to type, and the access log follows it.
 fn the_greeting_can_be_typed_and_the_log_follows(kind: Kind) {
     let folder = folder();
@@ -260,5 +278,6 @@ fn the_greeting_can_be_typed_and_the_log_follows(kind: Kind) {
 on_each_engine!(
     a_taken_port_exits_1_and_says_what_to_do,
     a_check_listens_nowhere_and_exits_0,
+    a_check_beside_the_running_server_exits_0_and_reports_it,
     the_greeting_can_be_typed_and_the_log_follows,
 );

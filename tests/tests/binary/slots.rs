@@ -37,16 +37,23 @@ enum Manner {
     IdleHttp,
     SilentFtp,
     SlowFtp,
+    /// Takes a few bytes of a large file at a time.
+    SlowReader,
 }
 
-const MANNERS: [Manner; 6] = [
+/// The last of them is for addresses that need several connections each to fill the slots: what one slow
+/// reader per address does, honest ones on poor networks do.
+const MANNERS: [Manner; 7] = [
     Manner::SilentHttp,
     Manner::SlowHead,
     Manner::SlowBody,
     Manner::IdleHttp,
     Manner::SilentFtp,
     Manner::SlowFtp,
+    Manner::SlowReader,
 ];
+/// More addresses than this are no more than one connection each.
+const SLOW_READERS_MAX: usize = 30;
 
 impl Manner {
     fn is_ftp(self) -> bool {
@@ -62,6 +69,7 @@ impl Manner {
                 "POST /api/sessions HTTP/1.1\r\nHost: slow\r\nContent-Type: application/json\r\n\
                  Content-Length: 60000\r\n\r\n{"
             }
+            Manner::SlowReader => "GET /large.bin HTTP/1.1\r\nHost: slow\r\n\r\n",
             Manner::IdleHttp => "GET /small.txt HTTP/1.1\r\nHost: idle\r\n\r\n",
             Manner::SlowFtp => "USER al",
         }
@@ -71,8 +79,13 @@ impl Manner {
     fn next(self) -> &'static str {
         match self {
             Manner::SlowHead | Manner::SlowBody | Manner::SlowFtp => " ",
-            Manner::SilentHttp | Manner::IdleHttp | Manner::SilentFtp => "",
+            Manner::SilentHttp | Manner::IdleHttp | Manner::SilentFtp | Manner::SlowReader => "",
         }
+    }
+
+    /// The receive buffer that it asks for; else the default of the kernel.
+    fn window(self) -> Option<usize> {
+        matches!(self, Manner::SlowReader).then_some(4096)
     }
 }
 
@@ -83,10 +96,11 @@ fn hostile(number: usize) -> Ipv4Addr {
 }
 
 /// Whether the server has ended a connection; what it says is read.
-fn is_over(mut stream: &TcpStream) -> bool {
-    let mut block = [0; 1024];
+fn is_over(mut stream: &TcpStream, manner: Manner) -> bool {
+    let mut block = [0; 64];
     loop {
         match stream.read(&mut block) {
+            Ok(1..) if matches!(manner, Manner::SlowReader) => return false,
             Ok(1..) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
             Ok(0) | Err(_) => return true,
@@ -120,13 +134,14 @@ impl Drop for Attack {
 }
 
 fn attack((http, ftp): (SocketAddr, SocketAddr), addresses: usize, count: usize, over: &AtomicBool) {
+    let manners = if addresses > SLOW_READERS_MAX { &MANNERS[..MANNERS.len() - 1] } else { &MANNERS[..] };
     let mut clients: Vec<Option<TcpStream>> = (0..count).map(|_| None).collect();
     while !over.load(Ordering::Relaxed) {
         let mut back = 0;
         for (number, client) in clients.iter_mut().enumerate() {
             // Each address comes in every manner.
-            let manner = MANNERS[(number + number / addresses) % MANNERS.len()];
-            if client.as_ref().is_some_and(is_over) {
+            let manner = manners[(number + number / addresses) % manners.len()];
+            if client.as_ref().is_some_and(|client| is_over(client, manner)) {
                 *client = None;
             }
             match client {
@@ -135,10 +150,12 @@ fn attack((http, ftp): (SocketAddr, SocketAddr), addresses: usize, count: usize,
                 None if back < BACK_AT_ONCE => {
                     let at = if manner.is_ftp() { ftp } else { http };
                     back += 1;
-                    *client = connect_from(hostile(number % addresses), at, None).ok().inspect(|mut new| {
-                        new.set_nonblocking(true).expect("a socket");
-                        let _ = new.write_all(manner.first().as_bytes());
-                    });
+                    *client = connect_from(hostile(number % addresses), at, manner.window()).ok().inspect(
+                        |mut new| {
+                            new.set_nonblocking(true).expect("a socket");
+                            let _ = new.write_all(manner.first().as_bytes());
+                        },
+                    );
                 }
                 None => {}
             }

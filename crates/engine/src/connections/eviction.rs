@@ -5,10 +5,12 @@
 //! 1. clients that have not completed a request, and that the server waits for;
 //! 2. clients that have, and that ask for nothing now, or send a request slowly;
 //! 3. clients that have not authenticated, and that have taken nothing of a response for a while;
-//! 4. idle connections of clients that have authenticated.
+//! 4. other transfers of clients that have not authenticated, from addresses with more connections than the
+//!    mean, those with the most first;
+//! 5. idle connections of clients that have authenticated.
 //!
-//! Never: a transfer that makes progress, and what an authenticated client is doing. Invariant: a protocol is
-//! not pushed below its reserve by another.
+//! Never: what an authenticated client is doing, and another transfer that makes progress. Invariant: a
+//! protocol is not pushed below its reserve by another.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,9 +26,17 @@ use crate::limits::STALLED_TIME;
 /// How soon a connection is evicted, lowest first: its class, and since when, in milliseconds.
 type Rank = (u8, u64);
 
-const AUTHENTICATED_IDLE: u8 = 4;
+/// How many connections the address of one has, and an address has on the average.
+#[derive(Clone, Copy, Default)]
+struct AddressLoad {
+    connections: usize,
+    /// At least 1, rounded up: a client with one connection is never above it.
+    mean: usize,
+}
 
-fn rank(entry: &Entry, now: Instant) -> Option<Rank> {
+const AUTHENTICATED_IDLE: u8 = 5;
+
+fn rank(entry: &Entry, address: AddressLoad, now: Instant) -> Option<Rank> {
     if entry.is_evicted() {
         return None;
     }
@@ -37,6 +47,9 @@ fn rank(entry: &Entry, now: Instant) -> Option<Rank> {
         (false, Phase::Waiting) if !report.has_completed => Some((1, entry.opened)),
         (false, Phase::Waiting | Phase::Idle | Phase::Ending) => Some((2, report.since)),
         (false, Phase::Working) if u128::from(report.since) < stalled_before => Some((3, report.since)),
+        (false, Phase::Working) if address.connections > address.mean => {
+            Some((4, u64::MAX - address.connections as u64))
+        }
         (true, Phase::Idle | Phase::Ending) => Some((AUTHENTICATED_IDLE, report.since)),
         (false, Phase::Working) | (true, Phase::Waiting | Phase::Working) => None,
     }
@@ -73,6 +86,11 @@ impl Registry {
         self.evict(count, None, |_| true, now)
     }
 
+    fn load_of(&self, entry: &Entry, mean: usize) -> AddressLoad {
+        let connections = entry.address.and_then(|address| self.by_address.get(&address)).copied();
+        AddressLoad { connections: connections.unwrap_or_default(), mean }
+    }
+
     /// Marks `count` connections of the lowest rank: for new ones of `service`, or else for a worker.
     fn evict(
         &mut self,
@@ -83,9 +101,11 @@ impl Registry {
     ) -> Vec<Arc<Entry>> {
         // A connection that ends has given its worker back.
         let holds = |entry: &Entry| service.is_some() || entry.report().phase != Some(Phase::Ending);
+        let mean = self.open().div_ceil(self.addresses().max(1));
         let ranked = self.entries.iter().enumerate().filter_map(|(index, entry)| {
             let entry = entry.as_ref().filter(|entry| holds(entry))?;
-            Some(Reverse((rank(entry, now).filter(|rank| may(*rank))?, index)))
+            let rank = rank(entry, self.load_of(entry, mean), now);
+            Some(Reverse((rank.filter(|rank| may(*rank))?, index)))
         });
         let mut ranked: BinaryHeap<_> = ranked.collect();
         let mut evicted = Vec::new();

@@ -16,7 +16,7 @@ use crate::limits::SERVICES_MAX;
 pub(super) struct Registry {
     pub(super) entries: Vec<Option<Arc<Entry>>>,
     vacant: Vec<usize>,
-    by_address: HashMap<IpAddr, usize>,
+    pub(super) by_address: HashMap<IpAddr, usize>,
     pub(super) services: [ServiceSlots; SERVICES_MAX],
 }
 
@@ -93,7 +93,7 @@ impl Registry {
         }
     }
 
-    #[cfg(test)]
+    /// How many addresses have connections, without those that are exempt.
     pub(super) fn addresses(&self) -> usize {
         self.by_address.len()
     }

@@ -121,6 +121,19 @@ fn silent_clients_are_evicted_oldest_first_before_idle_ones_and_transfers_never(
 }
 
 #[test]
+fn transfers_of_the_address_with_the_most_are_evicted_if_there_is_nothing_else() {
+    let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
+    let honest = opened(&connections, HTTP, 15, Phase::Working);
+    let crowd: Vec<_> = (0..16).map(|_| connections.admit(&peer("192.0.9.1"), HTTP).unwrap()).collect();
+    crowd.iter().for_each(|one| one.entry().slot().enter(Phase::Working, since_start()));
+    crowd[0].entry().slot().authenticate();
+    let newcomers: Vec<_> = (40..44).map(|number| connections.admit(&client(number), HTTP)).collect();
+    assert!(connections.evicted() >= 4 && !crowd[0].is_evicted());
+    assert!(honest.iter().all(|one| !one.is_evicted()));
+    drop((crowd, newcomers));
+}
+
+#[test]
 fn an_evicted_connection_is_told_to_end() {
     let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(8) });
     let ended = Arc::<Ended>::default();

@@ -132,6 +132,31 @@ pub fn bind(address: &Address) -> io::Result<Bound> {
     Ok(Bound { fd, address, client_speaks_first: false, service: Service::default() })
 }
 
+/// Checks that [`bind`] can have the address, and leaves it as it was: nothing listens in between.
+///
+/// # Errors
+/// As [`bind`].
+pub fn check_bind(address: &Address) -> io::Result<()> {
+    match address {
+        Address::Ip(at) => {
+            let fd = socket_with(family(address), SocketType::STREAM, NEW, None)?;
+            sockopt::set_socket_reuseaddr(&fd, true)?;
+            if at.is_ipv6() {
+                sockopt::set_ipv6_v6only(&fd, true)?;
+            }
+            Ok(rustix::net::bind(&fd, at)?)
+        }
+        Address::Unix(path) if std::fs::symlink_metadata(path).is_ok() => {
+            let is_free = is_left_behind(path, &SocketAddrUnix::new(path)?)?;
+            if is_free { Ok(()) } else { Err(Errno::ADDRINUSE.into()) }
+        }
+        Address::Unix(path) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            std::fs::metadata(folder.unwrap_or(Path::new("."))).map(drop)
+        }
+    }
+}
+
 /// Congestion control that does not send by a clock, the better first; the kernel always has the last.
 const UNPACED: [&str; 2] = ["cubic", "reno"];
 

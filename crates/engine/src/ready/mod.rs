@@ -12,7 +12,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-pub use address::{Bound, Service, bind};
+pub use address::{Bound, Service, bind, check_bind};
 pub(crate) use address::{connected, local_address, peer_of, start_connect, widen};
 pub(crate) use hangup::Hangup;
 pub(crate) use listener::{ReadyListener, is_that_connections};

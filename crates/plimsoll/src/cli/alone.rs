@@ -11,6 +11,7 @@ use plimsoll_engine::Kind;
 
 use crate::assemble::Server;
 use crate::cli::WrongUsage;
+use crate::cli::check::{CheckFlags, Plan};
 use crate::config::{Config, Loaded, unknown_variables};
 use crate::exposure;
 use crate::forked::{self, Role};
@@ -30,10 +31,10 @@ const NO_PROCESS: &str = "a storage server for whose connections there is a proc
 
 /// What one tier has that another has not.
 pub(super) struct Alone {
-    /// Whether it only says what would be done.
-    pub(super) check_only: bool,
-    /// What would be done.
-    pub(super) would_be_done: fn(&Config) -> String,
+    /// Whether it only checks the settings.
+    pub(super) checking: CheckFlags,
+    /// What a check prints.
+    pub(super) plan: fn(&Config) -> Plan,
     /// Opens what it serves.
     pub(super) open: fn(&Config, Secret) -> anyhow::Result<Server>,
     /// What it is where each connection is a process; none if that cannot be.
@@ -46,7 +47,7 @@ impl Alone {
     /// Lives as these settings have it.
     pub(super) fn live(&self, loaded: &Loaded) -> anyhow::Result<()> {
         let config = &loaded.config;
-        if config.fixed.engine == Kind::Process && !self.check_only {
+        if config.fixed.engine == Kind::Process && !self.checking.check {
             return self.live_forked(loaded);
         }
         let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
@@ -59,8 +60,8 @@ impl Alone {
             Kind::Process | Kind::Thread | Kind::Epoll | Kind::Uring => {}
         }
         let secret = read_secret(&config.fixed)?;
-        if self.check_only {
-            return say(&(self.would_be_done)(config));
+        if self.checking.check {
+            return self.checking.report(config, (self.plan)(config));
         }
         let listening = Listening::at(config)?;
         let server = (self.open)(config, secret)?;

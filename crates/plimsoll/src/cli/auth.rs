@@ -14,6 +14,7 @@ use plimsoll_io::Address;
 
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
+use crate::cli::check::{CheckFlags, Plan};
 use crate::config::{Config, ENGINES, Loaded, SignUp};
 use crate::forked::Role;
 use crate::listening::Addresses;
@@ -63,16 +64,15 @@ pub(crate) struct AuthServer {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
     config: Option<PathBuf>,
 
-    /// Check the settings, say what would be done, and end
-    #[arg(long)]
-    check: bool,
+    #[command(flatten)]
+    checking: CheckFlags,
 }
 
 impl AuthServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = Loaded::of(self.flags(), self.config.clone(), of_auth)?;
         let forked = Some(Role::Auth as fn(Secret) -> Role);
-        Alone { check_only: self.check, would_be_done, open: Server::of_auth, forked, greeting }.live(&loaded)
+        Alone { checking: self.checking, plan, open: Server::of_auth, forked, greeting }.live(&loaded)
     }
 
     /// What of `plimsoll serve` comes to the same.
@@ -103,12 +103,12 @@ fn of_auth(config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
     }
 }
 
-fn would_be_done(config: &Config) -> String {
-    let listen = config.fixed.http.iter().map(|at| format!("would listen  {at}\n"));
+fn plan(config: &Config) -> Plan {
+    let listen = config.fixed.http.iter().map(|at| ("listen", at.to_string()));
     let directory = without_password(&config.fixed.directory);
     let engine = config.fixed.engine;
     listen
-        .chain([format!("would keep    accounts in {directory}\nwould run     engine {engine}\n")])
+        .chain([("keep", format!("accounts in {directory}")), ("run", format!("engine {engine}"))])
         .collect()
 }
 

@@ -1,16 +1,58 @@
-//! What `plimsoll serve --check` says: what would be done, a line for each thing.
+//! `--check` of the servers: the addresses are checked, and the plan is printed, a line for each step.
 //!
-//! It checks nothing itself. What must hold: it says what holds after flags, environment, file and defaults
+//! It starts nothing. What must hold: the plan says what holds after flags, environment, file and defaults
 //! have been weighed.
 
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use clap::Args;
+use clap::builder::Resettable;
 use plimsoll_auth::directory::without_password;
 use plimsoll_engine::Kind;
 
 use crate::config::{AuthAt, Config, StoreAt, unknown_variables};
-use crate::listening::Addresses;
+use crate::listening::{self, Addresses};
+use crate::person::shown::print_json;
+use crate::tiers::is_data_folder_held;
 
-/// The lines, aligned.
-pub(super) fn what_would_be_done(config: &Config) -> String {
+/// The flags of a check.
+#[derive(Args, Clone, Copy)]
+pub(super) struct CheckFlags {
+    /// Check the configuration, the folders, the logs and the addresses, say what would be done, and end
+    #[arg(long, help_heading = Resettable::Reset)]
+    pub(super) check: bool,
+
+    /// With --check: print what would be done as JSON
+    #[arg(long, requires = "check", help_heading = Resettable::Reset)]
+    json: bool,
+}
+
+/// The steps of a server's start: for each a verb and its object.
+pub(super) type Plan = Vec<(&'static str, String)>;
+
+impl CheckFlags {
+    /// Checks the addresses and prints the plan.
+    pub(super) fn report(self, config: &Config, mut plan: Plan) -> anyhow::Result<()> {
+        // A server that runs is often checked before its configuration is reloaded.
+        let is_running = config.fixed.accounts && is_data_folder_held(&config.fixed.data);
+        listening::check(config, is_running)?;
+        if is_running {
+            let data = config.fixed.data.display();
+            plan.push(("find", format!("{data} held by a plimsoll that runs: end it first, or reload it")));
+        }
+        if self.json {
+            let steps: Vec<_> =
+                plan.iter().map(|(verb, object)| serde_json::json!({"do": verb, "what": object})).collect();
+            return print_json(&serde_json::json!({"would": steps}));
+        }
+        let lines: String = plan.iter().map(|(verb, object)| format!("would {verb:<8}{object}\n")).collect();
+        std::io::stdout().lock().write_all(lines.as_bytes()).context("cannot write to standard output")
+    }
+}
+
+/// The plan of `plimsoll serve`.
+pub(super) fn plan(config: &Config) -> Plan {
     let (fixed, live) = (&config.fixed, &config.live);
     let mut lines = Vec::new();
     for site in &live.site {
@@ -50,7 +92,7 @@ pub(super) fn what_would_be_done(config: &Config) -> String {
     let lab = config.lab().into_iter().map(|key| ("pretend", format!("{key}, for a laboratory only")));
     lines.extend(lab);
     lines.extend(unknown_variables().into_iter().map(|told| ("ignore", told)));
-    lines.into_iter().map(|(verb, what)| format!("would {verb:<8}{what}\n")).collect()
+    lines
 }
 
 fn of_accounts(config: &Config) -> [(&'static str, String); 3] {

@@ -7,12 +7,11 @@ use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use clap::Args;
-use clap::builder::Resettable;
 use plimsoll_engine::Kind;
 use plimsoll_io::Address;
 
 use crate::assemble::Server;
-use crate::cli::check::what_would_be_done;
+use crate::cli::check::{CheckFlags, plan};
 use crate::cli::greeting::greeting;
 use crate::config::{Config, Configured, unknown_variables};
 use crate::exposure;
@@ -43,15 +42,14 @@ pub(crate) struct Serve {
     #[command(flatten)]
     configured: Configured,
 
-    /// Check the configuration, the folders and the logs, say what would be done, and end
-    #[arg(long, help_heading = Resettable::Reset)]
-    check: bool,
+    #[command(flatten)]
+    checking: CheckFlags,
 }
 
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = self.configured.load()?;
-        if loaded.config.fixed.engine == Kind::Process && !self.check {
+        if loaded.config.fixed.engine == Kind::Process && !self.checking.check {
             return forked::serve(loaded, Role::Front, greet);
         }
         let config = &loaded.config;
@@ -60,9 +58,9 @@ impl Serve {
         plimsoll_engine::check_kernel()?;
         config.fixed.engine.check()?;
         let sites = open_sites(config)?;
-        if self.check {
+        if self.checking.check {
             check_logs(config)?;
-            return Ok(std::io::stdout().lock().write_all(what_would_be_done(config).as_bytes())?);
+            return self.checking.report(config, plan(config));
         }
         let listening = Listening::at(config)?;
         let server = Server::new(config, sites)?;

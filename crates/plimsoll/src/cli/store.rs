@@ -12,6 +12,7 @@ use plimsoll_io::Address;
 
 use crate::assemble::Server;
 use crate::cli::alone::Alone;
+use crate::cli::check::{CheckFlags, Plan};
 use crate::config::{AuthAt, Config, ENGINES, Loaded, StoreAt};
 use crate::listening::Addresses;
 
@@ -57,16 +58,15 @@ pub(crate) struct StoreServer {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
     config: Option<PathBuf>,
 
-    /// Check the settings, say what would be done, and end
-    #[arg(long)]
-    check: bool,
+    #[command(flatten)]
+    checking: CheckFlags,
 }
 
 impl StoreServer {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let loaded = Loaded::of(self.flags(), self.config.clone(), of_store)?;
-        let check_only = self.check;
-        Alone { check_only, would_be_done, open: Server::of_store, forked: None, greeting }.live(&loaded)
+        let checking = self.checking;
+        Alone { checking, plan, open: Server::of_store, forked: None, greeting }.live(&loaded)
     }
 
     /// What of `plimsoll serve` comes to the same.
@@ -96,13 +96,16 @@ fn of_store(config: &mut Config, _: &dyn Fn(&str) -> bool) {
     live.of_fronts();
 }
 
-fn would_be_done(config: &Config) -> String {
-    let listen = config.fixed.http.iter().map(|at| format!("would listen  {at}\n"));
+fn plan(config: &Config) -> Plan {
+    let listen = config.fixed.http.iter().map(|at| ("listen", at.to_string()));
     let (data, durability) = (config.fixed.data.display(), config.fixed.durability);
     let engine = config.fixed.engine;
-    let kept =
-        format!("would keep    files in {data}, durability {durability}\nwould run     engine {engine}\n");
-    listen.chain([kept]).collect()
+    listen
+        .chain([
+            ("keep", format!("files in {data}, durability {durability}")),
+            ("run", format!("engine {engine}")),
+        ])
+        .collect()
 }
 
 fn greeting(config: &Config, addresses: &Addresses) -> String {
