@@ -33,6 +33,7 @@ mod tiers;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    plimsoll_engine::bound_heap();
     let command = cli::Plimsoll::typed();
     let json = command.prints_json();
     match command.run() {
