@@ -85,7 +85,7 @@ fn owner(config: &Config) -> io::Result<Option<(Uid, Gid)>> {
     let file = file_of(&config.fixed.directory);
     let folder = file.as_deref().and_then(Path::parent).unwrap_or(&config.fixed.data);
     let folder = existing(folder);
-    // A link to a folder of the superuser is no reason to act as the superuser for the link's owner.
+    // The owner of a link to the superuser's folder has fewer rights than the superuser.
     let (link, found) = (folder.symlink_metadata()?, folder.metadata()?);
     let owner = [link, found].into_iter().find(|found| found.uid() != 0);
     Ok(owner.map(|owner| (Uid::from_raw(owner.uid()), Gid::from_raw(owner.gid()))))

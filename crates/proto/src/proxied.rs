@@ -1,9 +1,9 @@
 //! The PROXY protocol before any other: a handler that learns the client from the header that a proxy sends
 //! first, and has another handler serve the rest.
 //!
-//! It works under every engine, because the header is received from the stream. What must hold: a peer that
-//! is not to send a header is served without one being looked for; a header that does not come ends the
-//! connection within a bounded time.
+//! It works under every engine, because the header is received from the stream. What must hold: the bytes
+//! of a peer that is not such a proxy are never parsed as a header; a connection whose header does not arrive
+//! ends within a bounded time.
 
 use std::rc::Rc;
 use std::sync::Arc;

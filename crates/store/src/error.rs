@@ -102,8 +102,8 @@ pub enum NotResumable {
     FileAndUpload {
         /// The size of the file.
         file: u64,
-        /// The offset at which the upload resumes, if asked for in so many words; none if that is the file's
-        /// size too, or if the file is newer than the upload.
+        /// The offset at which a client may resume the upload by REST; none if the file has the same size, or
+        /// is newer than the upload.
         upload: Option<u64>,
     },
     /// No file is there, but an upload that was interrupted at this offset, and the client appends without

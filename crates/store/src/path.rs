@@ -78,7 +78,7 @@ impl Path {
         self.top == self.bytes.len()
     }
 
-    /// Whether links on the way may lead at least as far as on the way to `other`, which is the same path.
+    /// Whether links in the path may lead at least as far out as those of `other`, which names the same file.
     pub fn is_bounded_no_closer_than(&self, other: &Path) -> bool {
         self.top <= other.top
     }

@@ -42,9 +42,9 @@ pub fn operators_only() -> Answer {
 
 /// Whether a request is from a program of this machine, and through no proxy.
 ///
-/// nginx adds no field unless it is told to, but speaks HTTP/1.0; other proxies pass on the name that their
-/// client used, which is not that of the loopback interface. The last also keeps out pages of strangers that
-/// a browser on this machine shows (DNS rebinding).
+/// nginx adds no field unless it is told to, but speaks HTTP/1.0; other proxies pass on the host name
+/// that their client used, which is not that of the loopback interface. The check of the name also stops DNS
+/// rebinding: a stranger's page in a browser on this machine.
 pub(super) fn is_of_this_machine(request: &Request<'_>) -> bool {
     let is_here = match request.peer {
         Peer::Ip(ip, _) => ip.to_canonical().is_loopback(),

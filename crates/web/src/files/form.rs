@@ -83,8 +83,8 @@ pub(super) async fn post(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal
     Ok(json::answer(Status::CREATED, &AllStored { files: receiving.stored }))
 }
 
-/// Refuses what a browser sends for a page of another site: unlike PUT and JSON, a form needs no leave, and
-/// the browser adds the credentials that it remembers.
+/// Refuses a form that a page of another site sends. Browsers send one without a preflight request, unlike
+/// PUT and JSON, and add the credentials that they remember.
 fn refuse_other_sites(request: &Request<'_>) -> Result<(), Refusal> {
     let is_same_site = match request.field(Field::SecFetchSite) {
         Some(site) => matches!(site, b"same-origin" | b"none"),

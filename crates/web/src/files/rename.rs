@@ -54,8 +54,8 @@ fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
     if !is_here(request, destination) {
         return Err(Refusal::new(
             Status::BAD_GATEWAY,
-            "The destination is on another server than Host names. Download it here and upload it there. \
-             Behind a proxy, its operator has to name it: --trusted-proxy.",
+            "The destination is on another server than Host names. Download the file and upload it there. \
+             If this server is behind a proxy, its operator has to name the proxy: --trusted-proxy.",
         ));
     }
     let mut path = Vec::new();

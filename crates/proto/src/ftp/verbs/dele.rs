@@ -17,9 +17,9 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     let (operations, caller) = c.caller().await?;
     match operations.remove_file(&caller, &place).await {
         Ok(_) => Ok(Answer::new(250, "The file is deleted.")),
-        // What SIZE tells of can be deleted: it takes room, and else there would be no way to end it by FTP.
+        // An interrupted upload, which SIZE reports. It takes room, and FTP has no other way to discard it.
         Err(Error::Store(StoreError::NotFound)) if operations.discard_pending(&caller, &place).await? => {
-            Ok(Answer::new(250, "What came of it, and was interrupted, is discarded."))
+            Ok(Answer::new(250, "The interrupted upload is discarded."))
         }
         Err(error) => Err(error.into()),
     }
