@@ -27,6 +27,8 @@ use crate::sharing::is_free;
 pub struct Arriving {
     upload: Upload,
     transfer: Transfer,
+    /// Whether it is a part of a file, which is not committed by itself.
+    is_part: bool,
 }
 
 /// A condition that outlives the request that it came with.
@@ -206,6 +208,7 @@ impl Operations {
         again: fn(&str) -> Condition,
     ) -> Result<Arriving, Error> {
         let kept = self.kept_upload(caller, id).await?;
+        let is_part = kept.is_part();
         let place = Place::own(kept.to);
         let mut transfer = self.begin_at(caller, Operation::Upload, &place);
         let permitted = self.permit(caller, &place, &[Right::Write]).await;
@@ -216,7 +219,44 @@ impl Operations {
             Ok(at.home.go_on(caller.io(), id, offset, digests, terms).await?)
         };
         let begun = begun.await;
-        Arriving::new(transfer, begun)
+        Ok(Arriving { is_part, ..Arriving::new(transfer, begun)? })
+    }
+
+    /// Puts complete parts of the caller's together to a file, in this order, and throws them away.
+    ///
+    /// # Errors
+    /// As [`plimsoll_store::Home::upload_of_parts`] and [`Upload::commit`], and why the right has ended.
+    pub async fn join_parts(
+        &self,
+        caller: &Caller,
+        path: Path,
+        condition: Condition,
+        parts: Vec<KeptUpload>,
+    ) -> Result<Committed, Error> {
+        let place = Place::own(path);
+        let mut transfer = self.begin_at(caller, Operation::Upload, &place);
+        let permitted = self.permit(caller, &place, &[Right::Write]).await;
+        let ids: Vec<UploadId> = parts.iter().map(|part| part.id).collect();
+        let begun = async {
+            let at = permitted?;
+            transfer.keep(at.keep(self, caller, &place, Right::Write));
+            let bytes = parts.iter().filter_map(|part| part.bytes).sum();
+            let terms = terms(caller, &at, condition);
+            let upload = at.home.upload_of_parts(caller.io(), terms, ids.clone(), bytes).await?;
+            Ok::<_, Error>((upload, at.home))
+        };
+        let (upload, home) = match begun.await {
+            Ok(begun) => begun,
+            Err(error) => return transfer.end(Err(error)),
+        };
+        let committed = Arriving { upload, transfer, is_part: false }.commit().await?;
+        for id in ids {
+            if let Err(error) = home.discard(caller.io(), id).await {
+                // It expires by itself.
+                tracing::debug!(upload = %id, %error, "a part of a complete file was not discarded");
+            }
+        }
+        Ok(committed)
     }
 }
 
@@ -230,7 +270,7 @@ fn terms(caller: &Caller, at: &Permitted, condition: Condition) -> Terms {
 impl Arriving {
     fn new(transfer: Transfer, begun: Result<Upload, Error>) -> Result<Arriving, Error> {
         match begun {
-            Ok(upload) => Ok(Arriving { upload, transfer }),
+            Ok(upload) => Ok(Arriving { upload, transfer, is_part: false }),
             Err(error) => transfer.end(Err(error)),
         }
     }
@@ -293,7 +333,7 @@ impl Arriving {
     /// # Errors
     /// As [`Upload::write`], and why the right has ended; end it then with [`Arriving::fail`].
     pub async fn meanwhile<F: Future>(&mut self, next: Pin<&mut F>) -> Result<F::Output, Error> {
-        let Arriving { upload, transfer } = self;
+        let Arriving { upload, transfer, .. } = self;
         let Some(permit) = transfer.permit() else { return Ok(upload.meanwhile(next).await?) };
         // Also where there is always more to be received.
         permit.check_if_due().await?;
@@ -328,7 +368,7 @@ impl Arriving {
 
     /// Ends an upload that is broken off, and waits until what is kept of it is.
     pub async fn break_off(self) {
-        let Arriving { upload, transfer } = self;
+        let Arriving { upload, transfer, .. } = self;
         upload.give_up().await;
         drop(transfer);
     }
@@ -348,11 +388,11 @@ impl Arriving {
     /// # Errors
     /// As [`Upload::commit_whole`] and [`Upload::pause`], and why the right to upload has ended.
     pub async fn end_part(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Landed, Error> {
-        if self.upload.announced() == Some(self.upload.bytes()) {
+        if !self.is_part && self.upload.announced() == Some(self.upload.bytes()) {
             let committed = self.commit_permitted(whole).await.map(Landed::Complete);
             return self.transfer.end(committed);
         }
-        let Arriving { upload, transfer } = self;
+        let Arriving { upload, transfer, .. } = self;
         transfer.end(upload.pause().await.map(Landed::Paused))
     }
 
@@ -360,7 +400,7 @@ impl Arriving {
     /// while the commit waits for the disk. That check notes changes by other processes, and the guard sees
     /// them.
     async fn commit_permitted(&mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
-        let Arriving { upload, transfer } = self;
+        let Arriving { upload, transfer, .. } = self;
         let Some(permit) = transfer.permit() else {
             return Ok(upload.try_commit(whole, None).await?.ok_or(StoreError::Busy)?);
         };

@@ -43,6 +43,10 @@ pub const RECORDED_EVERY: Duration = Duration::from_secs(1);
 pub const RECORDINGS_MAX: usize = 8;
 /// Bytes of a file that are copied among the writes, for an upload that begins with them; more is a chore.
 pub const COPIED_AT_ONCE_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes of parts that are copied into the whole in one job.
+pub const JOINED_AT_ONCE_BYTES: u64 = 8 * 1024 * 1024;
+/// Bytes of such a copy that are in memory.
+pub const JOIN_BLOCK_BYTES: usize = 256 * 1024;
 /// Uploads of one home that are under way or kept.
 pub const UPLOADS_PER_HOME_MAX: usize = 1_024;
 /// Bytes of the record of a kept upload that are read: a path and a condition, both as they were sent, and

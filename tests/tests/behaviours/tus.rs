@@ -1,5 +1,5 @@
-//! Uploads that can be gone on with: tus 1.0, core protocol and its extensions creation, checksum, expiration
-//! and termination.
+//! Uploads that can be gone on with: tus 1.0, core protocol and its extensions creation, concatenation,
+//! checksum, expiration and termination.
 
 use std::time::Duration;
 
@@ -95,6 +95,34 @@ async fn an_upload_can_be_created_with_its_first_bytes(scene: Scene) {
     alice.ask("POST", "/uploads", &fields(4), "too long").await.problem(413);
 }
 
+async fn a_file_is_made_of_partial_uploads(scene: Scene) {
+    let mut alice = Person::new(&scene, "alice").await;
+    let mut parts = Vec::new();
+    for length in [4, 5] {
+        let fields = format!("{VERSION}Upload-Length: {length}\r\nUpload-Concat: partial\r\n");
+        let answer = alice.ask("POST", "/uploads", &fields, "").await;
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        parts.push(answer.field("Location").expect("a location").to_owned());
+    }
+    let join = |first: &str, second: &str| {
+        format!("{VERSION}Upload-Concat: final;http://x{first} {second}\r\n{PATH}")
+    };
+    assert_eq!(append(&mut alice, &parts[1], 0, "one t").await.status, 204);
+    alice.ask("POST", "/uploads", &join(&parts[1], &parts[0]), "").await.problem(409);
+    assert_eq!(append(&mut alice, &parts[0], 0, "wo 3").await.field("Upload-Offset"), Some("4"));
+    let head = alice.ask("HEAD", &parts[0], VERSION, "").await;
+    assert_eq!((head.field("Upload-Concat"), head.field("Upload-Offset")), (Some("partial"), Some("4")));
+    alice.ask("POST", "/uploads", &join(&parts[1], &parts[1]), "").await.problem(400);
+    let mut bob = Person::new(&scene, "bob").await;
+    bob.ask("POST", "/uploads", &join(&parts[1], &parts[0]), "").await.problem(404);
+    let joined = alice.ask("POST", "/uploads", &join(&parts[1], &parts[0]), "").await;
+    assert_eq!((joined.status, joined.field("Location")), (201, Some("/files/a.txt")), "{}", joined.text());
+    let got = alice.get("/files/a.txt").await;
+    assert_eq!((&*got.text(), got.field("ETag")), ("one two 3", joined.field("ETag")));
+    assert_eq!(offset(&mut alice, &parts[0]).await, None);
+    assert!(scene.pending("alice").is_empty());
+}
+
 async fn what_can_be_done_is_told_to_anybody(scene: Scene) {
     let mut client = scene.connect().await;
     for target in ["/uploads", "/uploads/x"] {
@@ -102,7 +130,7 @@ async fn what_can_be_done_is_told_to_anybody(scene: Scene) {
         assert_eq!((told.status, told.field("Tus-Version")), (204, Some("1.0.0")));
         assert_eq!(
             told.field("Tus-Extension"),
-            Some("creation,creation-with-upload,checksum,expiration,termination")
+            Some("creation,creation-with-upload,concatenation,checksum,expiration,termination")
         );
         assert_eq!(told.field("Tus-Checksum-Algorithm"), Some("sha256,sha1,md5"));
         assert!(told.field("Tus-Max-Size").is_some());
@@ -134,7 +162,10 @@ async fn an_upload_is_announced_with_its_length_and_path(scene: Scene) {
         ("Upload-Length: 5\r\nUpload-Metadata: path\r\n", 400),
         ("Upload-Length: 5\r\nUpload-Metadata: path Li4veA==\r\n", 400),
         ("Upload-Length: 5\r\nUpload-Metadata: path Zm9sZGVyLw==\r\n", 400),
-        ("Upload-Length: 5\r\nUpload-Concat: partial\r\nUpload-Metadata: path YS50eHQ=\r\n", 400),
+        ("Upload-Concat: partial\r\n", 400),
+        ("Upload-Length: 5\r\nUpload-Concat: half\r\n", 400),
+        ("Upload-Concat: final;/uploads/x\r\n", 400),
+        ("Upload-Concat: final;/uploads/x\r\nUpload-Metadata: path YS50eHQ=\r\n", 404),
         ("Upload-Length: 99999999999999\r\nUpload-Metadata: path YS50eHQ=\r\n", 413),
         ("Upload-Length: 5\r\nUpload-Metadata: path bm8vd2hlcmU=\r\n", 409),
     ] {
@@ -379,6 +410,7 @@ behaviours!(scenario and apart;
     a_file_comes_in_parts,
     an_empty_file_is_complete_at_once,
     an_upload_can_be_created_with_its_first_bytes,
+    a_file_is_made_of_partial_uploads,
     what_can_be_done_is_told_to_anybody,
     another_version_is_refused_with_ours,
     an_upload_is_announced_with_its_length_and_path,

@@ -229,6 +229,13 @@ pub enum How {
         /// Whether there must be nothing where it goes.
         only_new: bool,
     },
+    /// As [`crate::Home::upload_of_parts`].
+    Parts {
+        /// Where it goes, and under which terms.
+        terms: SaidTerms,
+        /// The parts, in their order.
+        parts: Vec<UploadId>,
+    },
 }
 
 /// What is to become of an upload whose bytes have come.

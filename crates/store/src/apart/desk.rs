@@ -175,6 +175,7 @@ impl Desk {
                 };
                 home.go_on(io, id, offset, digests, terms).await
             }
+            How::Parts { terms, parts } => home.upload_of_parts(io, self.terms(terms), parts, 0).await,
         }
     }
 

@@ -180,6 +180,17 @@ impl Elsewhere {
         self.begin(io, How::GoOn { id, offset, digests, quota, only_new }, (to, bytes, offset)).await
     }
 
+    pub(crate) async fn upload_of_parts(
+        &self,
+        io: &Io,
+        terms: &Terms,
+        parts: Vec<UploadId>,
+        bytes: u64,
+    ) -> Result<Upload> {
+        let how = How::Parts { terms: said(terms), parts };
+        self.begin(io, how, (terms.to.clone(), Some(bytes), bytes)).await
+    }
+
     async fn begin(
         &self,
         io: &Io,

@@ -199,7 +199,26 @@ impl Home {
         }
     }
 
-    /// Begins an upload that is kept.
+    /// Begins an upload with all bytes of `parts`, complete kept uploads without a path, in this order. They
+    /// have `bytes` together.
+    ///
+    /// # Errors
+    /// As [`Home::upload`]; [`crate::Error::NotFound`] if a part is none; [`crate::Error::Length`] if one is
+    /// incomplete; [`crate::Error::Busy`] while many long copies to the home are under way.
+    pub async fn upload_of_parts(
+        &self,
+        io: &Io,
+        terms: Terms,
+        parts: Vec<UploadId>,
+        bytes: u64,
+    ) -> Result<Upload> {
+        match &self.0 {
+            At::Here(home) => home.upload_of_parts(io, terms, parts).await.map(Upload::here),
+            At::Apart(home) => home.upload_of_parts(io, &terms, parts, bytes).await.map(Upload::apart),
+        }
+    }
+
+    /// Begins an upload that is kept: one to the root is a part of a file, and has no path.
     ///
     /// # Errors
     /// As [`Home::upload`].

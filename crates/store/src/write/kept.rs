@@ -35,16 +35,29 @@ pub struct NewUpload {
 pub struct KeptUpload {
     /// Its name.
     pub id: UploadId,
-    /// The path that it will have.
+    /// The path that it will have; the root of a part, which has none.
     pub to: Path,
     /// How many bytes it will have, if that was said.
     pub bytes: Option<u64>,
-    /// How many of them have come and are synced; fewer than all, as long as it is not in its place.
+    /// How many of them have come and are synced; fewer than all as long as it is not in its place, but for a
+    /// part.
     pub offset: u64,
     /// When it was begun.
     pub created: SystemTime,
     /// Until when it is kept, if nothing more comes.
     pub expires: SystemTime,
+}
+
+impl KeptUpload {
+    /// Whether it is a part of a file, which is put together of several and has no path.
+    pub fn is_part(&self) -> bool {
+        self.to.is_root()
+    }
+
+    /// Whether all of it has come.
+    pub fn is_complete(&self) -> bool {
+        self.bytes == Some(self.offset)
+    }
 }
 
 impl Home {
@@ -60,7 +73,13 @@ impl Home {
 
     fn keep_now(&self, fs: &dyn Fs, id: UploadId, new: NewUpload, now: SystemTime) -> Result<KeptUpload> {
         self.remove_expired(fs, now)?;
-        let mut claim = Claim::new(fs, self, id, &new.terms, new.bytes.unwrap_or(0))?;
+        let bytes = new.bytes.unwrap_or(0);
+        let mut claim = if new.terms.to.is_root() {
+            self.clear_abandoned(fs);
+            Claim::room(self, &mut self.lock(), id, new.terms.quota, bytes)?
+        } else {
+            Claim::new(fs, self, id, &new.terms, bytes)?
+        };
         let about = About::new(new.terms.to, new.bytes, new.condition, now);
         match self.write_kept(fs, id, &about) {
             Ok(expires) => {

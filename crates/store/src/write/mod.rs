@@ -17,6 +17,7 @@ mod digest;
 mod held;
 mod id;
 mod kept;
+mod parts;
 pub(crate) mod record;
 mod recording;
 mod upload;

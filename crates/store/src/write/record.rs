@@ -22,7 +22,7 @@ use crate::path::Path;
 /// What an upload is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
-    /// The path that it is to have.
+    /// The path that it is to have; the root of a part, which has none.
     pub(crate) to: Path,
     /// How many bytes it will have, if that was said.
     pub(crate) bytes: Option<u64>,
@@ -123,8 +123,11 @@ impl Record {
 impl About {
     /// The offset that is told where the bytes up to `offset` are there: never that of the end, as long as
     /// the upload is not in its place. Its commit may have failed, or never have come; who believed that all
-    /// is done would never try again.
+    /// is done would never try again. A part is complete by itself.
     pub(super) fn told(&self, offset: u64) -> u64 {
+        if self.to.is_root() {
+            return offset;
+        }
         self.bytes.map_or(offset, |bytes| offset.min(bytes.saturating_sub(1)))
     }
 }

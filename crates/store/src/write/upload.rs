@@ -160,6 +160,16 @@ impl Upload {
         Ok(())
     }
 
+    /// Counts bytes that were appended past the queue of received ones.
+    pub(super) fn has_appended(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// Has the upload settled by work of this kind if it is dropped.
+    pub(super) fn settle_by(&mut self, work: Work) {
+        self.settles = work;
+    }
+
     /// The offset that it began at: how many bytes it had before the first that came this time.
     pub(crate) fn begun_at(&self) -> u64 {
         self.begun_at
@@ -372,7 +382,7 @@ impl Upload {
         }
     }
 
-    async fn work<T: Send + 'static>(
+    pub(super) async fn work<T: Send + 'static>(
         &self,
         kind: Work,
         work: impl FnOnce(&dyn Fs, &mut Option<Written>) -> Result<T> + Send + 'static,

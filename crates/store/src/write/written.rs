@@ -24,7 +24,7 @@ pub(crate) struct Written {
     claim: Claim,
     /// None until there is a reason to make it.
     file: Option<File>,
-    at: u64,
+    pub(super) at: u64,
     /// How much of it is synced as a whole, if it was prepared for its commit.
     prepared: Option<u64>,
     /// Of what came since the upload was begun or gone on with.
@@ -466,7 +466,7 @@ impl Written {
         Ok(())
     }
 
-    fn file(&mut self, fs: &dyn Fs) -> Result<File> {
+    pub(super) fn file(&mut self, fs: &dyn Fs) -> Result<File> {
         if let Some(file) = &self.file {
             return Ok(file.clone());
         }

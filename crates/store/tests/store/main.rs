@@ -12,6 +12,7 @@
 mod changes;
 mod kept;
 mod owners;
+mod parts;
 mod power;
 mod quotas;
 mod recorded;

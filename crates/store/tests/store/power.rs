@@ -75,7 +75,7 @@ fn cut(change: &Change, call: u64, moment: Moment, fate: Unsynced) -> bool {
 }
 
 /// More than is held in memory, in more than one write.
-fn large(fill: u8) -> Vec<u8> {
+pub(super) fn large(fill: u8) -> Vec<u8> {
     (0..100_000_u32).map(|index| fill ^ u8::try_from(index % 251).unwrap()).collect()
 }
 
@@ -87,7 +87,7 @@ pub(super) fn nothing(_: Scene) -> Doing {
     doing(async { Ok(()) })
 }
 
-fn old_file(scene: Scene) -> Doing {
+pub(super) fn old_file(scene: Scene) -> Doing {
     doing(async move { put(&scene.io, &scene.home, any("a"), &large(1)).await.map(drop) })
 }
 
@@ -96,7 +96,13 @@ fn end(scene: &Scene, at: &str) -> End {
 }
 
 /// That `name` is `new`, or, if that was not confirmed, `old`.
-fn assert_one_of(scene: &Scene, name: &str, old: Option<Vec<u8>>, new: Option<Vec<u8>>, confirmed: bool) {
+pub(super) fn assert_one_of(
+    scene: &Scene,
+    name: &str,
+    old: Option<Vec<u8>>,
+    new: Option<Vec<u8>>,
+    confirmed: bool,
+) {
     let found = scene.contents(name);
     let is_right = found == new || (!confirmed && found == old);
     let told = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| (bytes.len(), bytes.first().copied()));

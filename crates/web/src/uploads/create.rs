@@ -1,16 +1,20 @@
-//! POST: an upload is created (tus, extension creation), perhaps with its first bytes (creation-with-upload).
+//! POST: an upload is created (tus, extension creation), perhaps with its first bytes (creation-with-upload);
+//! or it is made of parts that have come over several connections (concatenation).
 //!
 //! What must hold: its length and its path are known before anything is stored; an upload of no bytes is
-//! complete at once, since no PATCH follows for it.
+//! complete at once, since no PATCH follows for it; a part has no path.
 
+use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::{Answer, Request};
-use plimsoll_store::{KeptUpload, Path};
+use plimsoll_store::{KeptUpload, Path, UploadId};
 use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
-use plimsoll_wire::http::tus::{BadTus, parse_length, parse_metadata};
+use plimsoll_wire::http::target::encode_path;
+use plimsoll_wire::http::tus::{BadTus, Concat, parse_concat, parse_length, parse_metadata};
 
 use super::append::{Part, append, check_type};
 use super::{expiring, spoken};
+use crate::files::tagged;
 use crate::limits::UPLOAD_BYTES_MAX;
 use crate::refusal::Refusal;
 use crate::{Ask, conditions, credentials};
@@ -24,7 +28,12 @@ impl From<BadTus> for Refusal {
 pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     spoken(ask.request)?;
     let caller = credentials::caller(ask.web, ask.request).await?;
-    let (length, path) = (length(ask.request)?, path(ask.request)?);
+    let path = match ask.request.field(Field::UploadConcat).map(parse_concat).transpose()? {
+        None => path(ask.request)?,
+        Some(Concat::Partial) => Path::root(),
+        Some(Concat::Final(parts)) => return join(ask, &caller, &parts).await,
+    };
+    let length = length(ask.request)?;
     let has_bytes = !matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
     if has_bytes {
         check_type(ask.request)?;
@@ -38,14 +47,37 @@ pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     append(ask, &caller, Part { id: kept.id, offset: 0, answer: located(&kept) }).await
 }
 
+/// Makes a file of its parts.
+async fn join(ask: Ask<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Result<Answer, Refusal> {
+    let (path, operations) = (path(ask.request)?, &ask.web.operations);
+    let mut parts = Vec::with_capacity(ids.len());
+    for id in ids {
+        let id = UploadId::parse(id).ok_or(Error::NOT_FOUND)?;
+        let part = operations.kept_upload(caller, id).await?;
+        if !part.is_part() || !part.is_complete() {
+            return Err(Refusal::new(
+                Status::CONFLICT,
+                "A file is made of partial uploads that are complete. HEAD each, and send what is missing.",
+            ));
+        }
+        parts.push(part);
+    }
+    if ids.iter().enumerate().any(|(at, id)| ids[..at].contains(id)) {
+        return Err(Refusal::bad("Upload-Concat names an upload twice. Name each part once."));
+    }
+    let condition = conditions::of(ask.request, false);
+    let committed = operations.join_parts(caller, path.clone(), condition, parts).await;
+    let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
+    let mut location = b"/files/".to_vec();
+    encode_path(path.as_bytes(), &mut location);
+    Ok(tagged(Answer::new(Status::CREATED).field("Location", location), &committed))
+}
+
 fn located(kept: &KeptUpload) -> Answer {
     Answer::new(Status::CREATED).field_display("Location", format_args!("/uploads/{}", kept.id))
 }
 
 fn length(request: &Request<'_>) -> Result<u64, Refusal> {
-    if request.field(Field::UploadConcat).is_some() {
-        return Err(Refusal::bad("Uploads are not put together here. Send the whole file as one upload."));
-    }
     let Some(value) = request.field(Field::UploadLength) else {
         return Err(Refusal::bad("Say how long the file is: Upload-Length. It cannot be told later."));
     };

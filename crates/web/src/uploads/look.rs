@@ -24,6 +24,9 @@ struct Told {
     created: String,
     expires: String,
     url: String,
+    /// Of a part of a file, which has no path.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
 }
 
 #[derive(Serialize)]
@@ -41,6 +44,7 @@ impl From<KeptUpload> for Told {
             created: time::text(kept.created),
             expires: time::text(kept.expires),
             url: format!("/uploads/{}", kept.id),
+            partial: kept.is_part(),
         }
     }
 }
@@ -60,7 +64,11 @@ pub(super) async fn head(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Res
         }
         Err(error) => return Err(error.into()),
     };
-    let answer = standing(&kept.to, kept.offset);
+    let answer = if kept.is_part() {
+        uncached(kept.offset).field("Upload-Concat", "partial")
+    } else {
+        standing(&kept.to, kept.offset)
+    };
     let answer = match kept.bytes {
         Some(bytes) => answer.field_display("Upload-Length", bytes),
         None => answer.field("Upload-Defer-Length", "1"),
@@ -72,6 +80,10 @@ pub(super) async fn head(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Res
 fn standing(to: &Path, offset: u64) -> Answer {
     let mut metadata = Vec::new();
     write_metadata("path", to.as_bytes(), &mut metadata);
+    uncached(offset).field("Upload-Metadata", metadata)
+}
+
+fn uncached(offset: u64) -> Answer {
     let answer = Answer::new(Status::OK).field("Cache-Control", "no-store");
-    answer.field("Upload-Metadata", metadata).field_display("Upload-Offset", offset)
+    answer.field_display("Upload-Offset", offset)
 }

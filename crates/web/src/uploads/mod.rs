@@ -47,7 +47,10 @@ pub(crate) fn described(resource: &Resource, answer: Answer) -> Answer {
     match resource {
         Resource::Uploads | Resource::Upload(_) => answer
             .field("Tus-Version", VERSION)
-            .field("Tus-Extension", "creation,creation-with-upload,checksum,expiration,termination")
+            .field(
+                "Tus-Extension",
+                "creation,creation-with-upload,concatenation,checksum,expiration,termination",
+            )
             .field("Tus-Checksum-Algorithm", CHECKSUM_ALGORITHMS)
             .field_display("Tus-Max-Size", UPLOAD_BYTES_MAX),
         _ => answer,

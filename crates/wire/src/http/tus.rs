@@ -16,6 +16,9 @@ pub const CHECKSUM_ALGORITHMS: &str = "sha256,sha1,md5";
 /// The most keys in one Upload-Metadata.
 pub const METADATA_KEYS_MAX: usize = 32;
 
+/// The most uploads in one Upload-Concat.
+pub const PARTS_MAX: usize = 64;
+
 /// What is wrong with a field of tus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", self.detail())]
@@ -30,6 +33,10 @@ pub enum BadTus {
     Metadata,
     /// An Upload-Metadata with more than [`METADATA_KEYS_MAX`] keys.
     MetadataKeys,
+    /// An Upload-Concat that is neither `partial` nor `final;` and uploads.
+    Concat,
+    /// An Upload-Concat of more than [`PARTS_MAX`] uploads.
+    Parts,
     /// An Upload-Checksum that is not an algorithm and base64 of its length.
     Checksum,
     /// An Upload-Checksum of another algorithm than [`CHECKSUM_ALGORITHMS`].
@@ -59,6 +66,11 @@ impl BadTus {
                  each key once."
             }
             Self::MetadataKeys => "Upload-Metadata has too many keys. Send fewer.",
+            Self::Concat => {
+                "Upload-Concat must be `partial`, or `final;` and the URLs of partial uploads with spaces \
+                 between."
+            }
+            Self::Parts => "Upload-Concat has too many uploads. Send the file in fewer parts.",
             Self::Checksum => "Upload-Checksum must be an algorithm, a space, and the checksum in base64.",
             Self::ChecksumAlgorithm => "Upload-Checksum must be of sha256, sha1 or md5. Send one of them.",
         }
@@ -148,6 +160,37 @@ impl<'a> Metadata<'a> {
             (key, text.get(1..).unwrap_or_default())
         })
     }
+}
+
+/// What an Upload-Concat says of an upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Concat<'a> {
+    /// It is a part of a file.
+    Partial,
+    /// It is the file that these parts make up, each the last segment of an upload's URL.
+    Final(Vec<&'a [u8]>),
+}
+
+/// Reads an Upload-Concat: "The header contains either partial, for partial uploads, or final followed by a
+/// semicolon and a space-separated list of partial upload URLs", which may be absolute or relative.
+///
+/// # Errors
+///
+/// [`BadTus::Concat`], [`BadTus::Parts`].
+pub fn parse_concat(value: &[u8]) -> Result<Concat<'_>, BadTus> {
+    if value == b"partial" {
+        return Ok(Concat::Partial);
+    }
+    let urls = value.strip_prefix(b"final;").ok_or(BadTus::Concat)?;
+    let mut parts = Vec::new();
+    for url in urls.split(|&byte| byte == b' ').filter(|url| !url.is_empty()) {
+        if parts.len() == PARTS_MAX {
+            return Err(BadTus::Parts);
+        }
+        let id = url.rsplit(|&byte| byte == b'/').next().filter(|id| !id.is_empty());
+        parts.push(id.ok_or(BadTus::Concat)?);
+    }
+    if parts.is_empty() { Err(BadTus::Concat) } else { Ok(Concat::Final(parts)) }
 }
 
 /// The checksum of one request's body.

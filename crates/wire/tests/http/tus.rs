@@ -1,8 +1,8 @@
 //! The fields of tus.
 
 use plimsoll_wire::http::tus::{
-    BadTus, Checksum, METADATA_KEYS_MAX, VERSION, check_version, parse_checksum, parse_length,
-    parse_metadata, parse_offset, write_metadata,
+    BadTus, Checksum, Concat, METADATA_KEYS_MAX, PARTS_MAX, VERSION, check_version, parse_checksum,
+    parse_concat, parse_length, parse_metadata, parse_offset, write_metadata,
 };
 use proptest::prelude::*;
 
@@ -50,6 +50,25 @@ fn metadata_has_as_many_keys_as_the_limit_and_no_more() {
 }
 
 #[test]
+fn an_upload_is_partial_or_names_its_parts() {
+    assert_eq!(parse_concat(b"partial"), Ok(Concat::Partial));
+    let parts = Ok(Concat::Final(vec![b"a", b"b"]));
+    for value in
+        ["final;/uploads/a /uploads/b", "final; http://host/uploads/a  https://host/x/b", "final;a b"]
+    {
+        assert_eq!(parse_concat(value.as_bytes()), parts, "{value}");
+    }
+    for bad in
+        ["", "Partial", "partial ", "final", "final;", "final; ", "final;/uploads/", "final,/uploads/a"]
+    {
+        assert_eq!(parse_concat(bad.as_bytes()), Err(BadTus::Concat), "{bad}");
+    }
+    let of = |count: usize| format!("final;{}", "/uploads/a ".repeat(count));
+    assert!(parse_concat(of(PARTS_MAX).as_bytes()).is_ok());
+    assert_eq!(parse_concat(of(PARTS_MAX + 1).as_bytes()), Err(BadTus::Parts));
+}
+
+#[test]
 fn a_checksum_is_an_algorithm_and_base64_of_its_length() {
     assert_eq!(
         parse_checksum(b"sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=").map(|sum| match sum {
@@ -88,5 +107,6 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         let _ = (parse_metadata(&bytes), parse_checksum(&bytes), parse_length(&bytes));
+        let _ = parse_concat(&bytes);
     }
 }

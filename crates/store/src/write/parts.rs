@@ -1,0 +1,90 @@
+//! A file of several parts: complete kept uploads without a path, which are copied one after the other.
+//!
+//! It is tus' extension concatenation: a client sends the parts over several connections at once. What must
+//! hold: the file appears by the same commit as any upload's; until then the parts stay.
+
+use plimsoll_io::{File, Fs, Io, Work};
+
+use super::commit::Terms;
+use super::digest::Expected;
+use super::id::UploadId;
+use super::upload::Upload;
+use super::written::{Written, write_all};
+use crate::error::{Error, Result};
+use crate::home::Home;
+use crate::limits::{JOIN_BLOCK_BYTES, JOINED_AT_ONCE_BYTES};
+
+impl Home {
+    /// Begins an upload with all bytes of `parts`, in this order.
+    ///
+    /// # Errors
+    /// As [`Home::upload`]; [`Error::NotFound`] if a part is none; [`Error::Length`] if one is incomplete;
+    /// [`Error::Busy`] while many long copies to the home are under way.
+    pub(crate) async fn upload_of_parts(
+        &self,
+        io: &Io,
+        terms: Terms,
+        parts: Vec<UploadId>,
+    ) -> Result<Upload> {
+        let mut sources = Vec::with_capacity(parts.len());
+        for id in parts {
+            let kept = self.kept(io, id).await?;
+            if !kept.is_part() {
+                return Err(Error::NotFound);
+            }
+            let bytes = kept.bytes.filter(|_| kept.is_complete()).ok_or(Error::Length)?;
+            let home = self.clone();
+            let opened = io.offload(Work::Writes, move |fs| fs.open_beneath(home.pending(), &id.data_name()));
+            sources.push((opened.await??, bytes));
+        }
+        let bytes = sources.iter().map(|(_, bytes)| *bytes).sum();
+        let mut upload =
+            self.upload(io, terms, Expected { bytes: Some(bytes), ..Expected::default() }).await?;
+        let _until_done = self.begin_copy()?;
+        for (source, bytes) in sources {
+            upload.append_file(&source, bytes).await?;
+        }
+        Ok(upload)
+    }
+}
+
+impl Written {
+    /// Appends `bytes` from `offset` of another file.
+    pub(super) fn append_part(&mut self, fs: &dyn Fs, source: &File, offset: u64, bytes: u64) -> Result<()> {
+        let file = self.file(fs)?;
+        let mut block = vec![0; JOIN_BLOCK_BYTES];
+        let (mut from, end) = (offset, offset + bytes);
+        while from < end {
+            let most = usize::try_from(end - from).map_or(block.len(), |left| left.min(block.len()));
+            match fs.read_at(source, &mut block[..most], from)? {
+                // Another program has cut the file.
+                0 => return Err(Error::Precondition),
+                read => {
+                    write_all(fs, &file, &block[..read], self.at)?;
+                    self.at += read as u64;
+                    from += read as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Upload {
+    /// Appends the first `bytes` of a file. Other work of the home's store is done in between.
+    async fn append_file(&mut self, source: &File, bytes: u64) -> Result<()> {
+        self.settle_by(Work::Chores);
+        let mut offset = 0;
+        while offset < bytes {
+            let (source, count) = (source.clone(), JOINED_AT_ONCE_BYTES.min(bytes - offset));
+            let appended = self.work(Work::Chores, move |fs, slot| {
+                slot.as_mut().ok_or(Error::InUse)?.append_part(fs, &source, offset, count)
+            });
+            appended.await?;
+            offset += count;
+            self.has_appended(count);
+        }
+        self.settle_by(Work::Writes);
+        Ok(())
+    }
+}
