@@ -1,12 +1,13 @@
 //! Counts the connections that a handler serves, where no engine does it.
 //!
-//! What must hold: a connection counts from its acceptance until its task is gone, also by a panic.
+//! What must hold: a connection counts from its acceptance until its task is gone, also by a panic. While it
+//! is parked, it does not count.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_io::{Handler, LocalFuture, Setup, Stream};
+use plimsoll_io::{Handler, LocalFuture, Parked, Resume, Setup, Stream};
 
 struct Counted {
     inner: Rc<dyn Handler>,
@@ -21,14 +22,24 @@ impl Drop for One {
     }
 }
 
-impl Handler for Counted {
-    fn serve(&self, stream: Stream) -> LocalFuture {
+impl Counted {
+    fn count(&self, serving: LocalFuture) -> LocalFuture {
         self.open.fetch_add(1, Ordering::Relaxed);
-        let (one, serving) = (One(Arc::clone(&self.open)), self.inner.serve(stream));
+        let one = One(Arc::clone(&self.open));
         Box::pin(async move {
             let _one = one;
             serving.await;
         })
+    }
+}
+
+impl Handler for Counted {
+    fn serve(&self, stream: Stream) -> LocalFuture {
+        self.count(self.inner.serve(stream))
+    }
+
+    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+        self.count(self.inner.resume(stream, parked, how))
     }
 
     fn refuse(&self, stream: Stream) -> LocalFuture {

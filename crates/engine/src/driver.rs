@@ -26,8 +26,6 @@ use crate::sockets::{Sockets, Wait};
 pub(crate) trait Place {
     /// See [`Engine::poll_room_wanted`].
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()>;
-    /// See [`Engine::is_room_wanted`].
-    fn is_room_wanted(&self) -> bool;
     /// See [`Engine::leave`].
     fn leave(&self);
 }
@@ -209,10 +207,6 @@ impl Engine for Driver {
 
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.place.get().map_or(Poll::Pending, |place| place.poll_room_wanted(cx))
-    }
-
-    fn is_room_wanted(&self) -> bool {
-        self.place.get().is_some_and(|place| place.is_room_wanted())
     }
 
     fn leave(&self) {

@@ -5,16 +5,16 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_io::{Address, Listener, Peer, Slot, Stream};
+use plimsoll_io::{Address, Listener, Parked, ParkingSpot, Peer, Slot, Stream};
 
 use crate::limits::RING_ACCEPTS;
 use crate::notifier::Notifier;
-use crate::ready::{self, Bound, Hangup, Park, Reactor, ReadyListener};
+use crate::ready::{self, Bound, Hangup, IdlePoller, Park, Reactor, ReadyListener, Reports};
 use crate::ring::{self, Ring, RingListener};
 
 /// How a thread waits for its sockets.
@@ -104,6 +104,24 @@ impl Sockets {
         }
     }
 
+    /// Makes a stream of a socket that was accepted, now or before, and of which a conversation may be
+    /// parked; none where work is handed to the kernel.
+    pub(crate) fn parkable(&self, fd: OwnedFd, peer: Peer, slot: Rc<dyn Slot>) -> Option<(Stream, Parkable)> {
+        let Sockets::Ready(reactor) = self else { return None };
+        let (socket, spot) = (ready::Socket::accepted(reactor, fd, peer), Rc::default());
+        let weak = Rc::downgrade(&socket);
+        let stream = Stream::in_slot(socket, slot).parking_at(&spot);
+        Some((stream, Parkable { socket: weak, spot }))
+    }
+
+    /// Waits for reports of idle sockets; none where work is handed to the kernel.
+    pub(crate) fn reports(&self, poller: &Arc<IdlePoller>) -> Option<Rc<Reports>> {
+        match self {
+            Sockets::Ready(reactor) => Some(Reports::new(reactor, poller)),
+            Sockets::Ring(_) => None,
+        }
+    }
+
     /// This thread's end of a pipe whose end it waits for; none where work is handed to the kernel.
     pub(crate) fn hangup(&self, fd: OwnedFd) -> Option<Rc<Hangup>> {
         match self {
@@ -118,6 +136,22 @@ impl Sockets {
             Sockets::Ready(_) => {}
             Sockets::Ring(ring) => ring.end(),
         }
+    }
+}
+
+/// A socket whose conversation may be parked.
+pub(crate) struct Parkable {
+    socket: Weak<ready::Socket>,
+    spot: Rc<ParkingSpot>,
+}
+
+impl Parkable {
+    /// The socket and the conversation, if it was parked and not ended.
+    pub(crate) fn parked(self) -> Option<(OwnedFd, Parked)> {
+        let (parked, stream) = self.spot.take()?;
+        let socket = self.socket.upgrade()?;
+        drop(stream);
+        Some((socket.into_descriptor()?, parked))
     }
 }
 

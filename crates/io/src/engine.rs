@@ -17,6 +17,7 @@ use crate::file::Fs;
 use crate::io::Io;
 use crate::listener::Listener;
 use crate::offload::NotDone;
+use crate::parking::{Parked, Resume};
 use crate::stream::Stream;
 use crate::time::Instant;
 
@@ -74,16 +75,11 @@ pub trait Engine {
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone>;
     /// Ready once the server is to end; stays so. Every task is woken when it comes.
     fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()>;
-    /// Ready once others wait for the place that this connection has; stays so. It is for a connection of
-    /// which nothing is under way: who is told so must end at once, because no other is told. It never comes
-    /// where connections take turns, because they take no place from each other.
+    /// Ready once others need the worker that this connection holds; stays so. It is for a connection
+    /// between two requests, which must then [park](crate::Tx::park) or end at once: the engine may have
+    /// told no other. It never comes where connections take turns, because they hold no worker.
     fn poll_room_wanted(&self, _: &mut Context<'_>) -> Poll<()> {
         Poll::Pending
-    }
-    /// Whether others wait for the place of a connection, so that it is not to be kept any longer than for
-    /// what is under way. Who is told so is not the only one.
-    fn is_room_wanted(&self) -> bool {
-        false
     }
     /// Says that nothing is left of this connection but to wait for its end: where it has a place that others
     /// may wait for, they get it.
@@ -100,6 +96,13 @@ pub trait Handler {
     /// Tells a peer that it cannot be served now, in the protocol's own words, and ends the connection. A
     /// protocol without such words drops it.
     fn refuse(&self, stream: Stream) -> LocalFuture {
+        Box::pin(async move { drop(stream) })
+    }
+
+    /// Resumes a conversation that was [parked](crate::Tx::park), maybe on another thread and by another
+    /// handler of this protocol. A protocol that never parks is never asked.
+    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+        let _ = (parked, how);
         Box::pin(async move { drop(stream) })
     }
 

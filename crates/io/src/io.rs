@@ -170,16 +170,10 @@ impl Io {
         self.engine.poll_stopping(cx)
     }
 
-    /// Waits until others want the place of this connection, of which nothing is under way. Level-triggered,
-    /// and binding: who has been told must end at once.
+    /// Waits until others need the worker that this connection holds. Level-triggered, and binding: a
+    /// connection between two requests must then [park](crate::Tx::park) or end at once.
     pub async fn room_wanted(&self) {
         poll_fn(|cx| self.engine.poll_room_wanted(cx)).await;
-    }
-
-    /// Whether others want the place of this connection, which is then not to be kept when what is under way
-    /// is done.
-    pub fn is_room_wanted(&self) -> bool {
-        self.engine.is_room_wanted()
     }
 
     /// Says that nothing is left of this connection but to wait for its end: its place is for others.

@@ -17,7 +17,7 @@
 //! 5. Dropping a stream aborts it, [`Stream::finish`] delivers it.
 //! 6. A panic ends one connection.
 //! 7. [`Io::stopping`] is level-triggered and reaches every idle wait.
-//! 8. [`Io::room_wanted`] is so too, for a connection; it never comes while nobody waits for a place.
+//! 8. [`Io::room_wanted`] is so too, for a connection; it never comes while each connection has a worker.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -35,6 +35,7 @@ mod networks;
 mod offload;
 pub mod oneshot;
 pub mod outbox;
+mod parking;
 mod piped;
 mod segment;
 mod shelf;
@@ -58,6 +59,7 @@ pub use lease::{Detached, Lease, POISON, Pool, poison};
 pub use listener::{Accept, Listener};
 pub use networks::{BadNetwork, Network, Networks};
 pub use offload::NotDone;
+pub use parking::{Parked, ParkingSpot, Resume};
 pub use piped::{Filled, Pipe};
 pub use segment::{FileRange, Segment};
 pub use shelf::Shelf;

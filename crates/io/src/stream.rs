@@ -13,6 +13,7 @@ use crate::address::Address;
 use crate::combine::{Either, select};
 use crate::lease::Lease;
 use crate::limits::{LINGER_BYTES_MAX, PIPED_BYTES_MIN};
+use crate::parking::{Parked, ParkingSpot};
 use crate::piped::{Filled, Pipe};
 use crate::segment::Segment;
 use crate::slot::{Slot, UncountedSlot};
@@ -39,6 +40,8 @@ pub struct Rx {
 pub struct Tx {
     transport: Rc<dyn Transport>,
     slot: Rc<dyn Slot>,
+    /// Of an engine that parks connections.
+    parking: Option<Rc<ParkingSpot>>,
 }
 
 impl Stream {
@@ -50,7 +53,23 @@ impl Stream {
     /// Wraps a transport of a connection that has a slot of its engine.
     pub fn in_slot(transport: Rc<dyn Transport>, slot: Rc<dyn Slot>) -> Stream {
         let rx = Rx { transport: Rc::clone(&transport), held: None, client: None };
-        Stream { rx, tx: Tx { transport, slot } }
+        Stream { rx, tx: Tx { transport, slot, parking: None } }
+    }
+
+    /// Has the conversation [park](Tx::park) here. A stream that stands on this one's transport cannot park:
+    /// it has state of its own.
+    #[must_use]
+    pub fn parking_at(mut self, spot: &Rc<ParkingSpot>) -> Stream {
+        self.tx.parking = Some(Rc::clone(spot));
+        self
+    }
+
+    /// Waits until there is something to receive: bytes, which stay to be received, the peer's end, or an
+    /// error.
+    pub(crate) async fn readable(&mut self) {
+        if let Ok(Some(lease)) = self.rx.recv(Want::Head).await {
+            self.rx.held = Some(lease);
+        }
     }
 
     /// The connection's slot, to which the conversation reports what it does.
@@ -251,6 +270,19 @@ impl Tx {
     /// The connection's slot, to which the conversation reports what it does.
     pub fn slot(&self) -> &Rc<dyn Slot> {
         &self.slot
+    }
+
+    /// Hands the connection back to the engine, which resumes the conversation when the client sends
+    /// something. Everything that was received is read, and everything that was pushed is sent. The
+    /// conversation ends after that, on this thread.
+    ///
+    /// # Errors
+    /// What was to be parked, where the engine does not park connections.
+    pub fn park(&mut self, parked: Parked) -> Result<(), Parked> {
+        let Some(spot) = &self.parking else { return Err(parked) };
+        debug_assert!(self.unsent() == 0, "parked with bytes that are not sent");
+        spot.park(parked, Stream::in_slot(Rc::clone(&self.transport), Rc::clone(&self.slot)));
+        Ok(())
     }
 
     /// Takes a segment to be sent, at the end of this turn and on, without this task being polled.

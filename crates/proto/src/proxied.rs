@@ -8,7 +8,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{Handler, Io, Lease, LocalFuture, Networks, Peer, Stream, Want};
+use plimsoll_io::{Handler, Io, Lease, LocalFuture, Networks, Parked, Peer, Resume, Stream, Want};
 use plimsoll_wire::proxy::parse;
 
 use crate::Current;
@@ -58,6 +58,11 @@ impl Handler for Proxied {
 
     fn refuse(&self, stream: Stream) -> LocalFuture {
         self.behind_header(stream, |inner, stream| inner.refuse(stream))
+    }
+
+    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+        // The conversation has kept the client that the header named.
+        self.inner.resume(stream, parked, how)
     }
 
     fn background(&self) -> LocalFuture {

@@ -5,7 +5,8 @@
 
 use std::rc::Rc;
 
-use plimsoll_auth::{Error as AuthError, Fingerprint, Secret, SecretRefused, TierSecret};
+use plimsoll_auth::{Error as AuthError, Fingerprint, Identity, Secret, SecretRefused, TierSecret};
+use plimsoll_io::Peer;
 use plimsoll_operations::{Caller, Error, Protocol, Visitor};
 use plimsoll_proto::http::Request;
 use plimsoll_wire::http::credentials::{Credentials, parse_authorization};
@@ -20,20 +21,32 @@ pub(crate) fn visitor(request: &Request<'_>) -> Visitor {
     Visitor { io: request.io.clone(), peer: request.peer.clone(), protocol: Protocol::Http }
 }
 
-/// What a connection showed with its last request, and who that is. Most show the same with each.
+/// The credentials of a connection's last request, and the account that they opened. Most clients send the
+/// same with each. The next request may come on another thread, so that nothing of this one's is kept.
 struct Shown {
     fingerprint: Fingerprint,
-    caller: Rc<Caller>,
+    /// A proxy may pass requests of several clients on over one connection.
+    peer: Peer,
+    identity: Identity,
+}
+
+impl Shown {
+    /// The caller, if a request presents these credentials and comes from the same client.
+    fn caller(&self, request: &Request<'_>, fingerprint: &Fingerprint) -> Option<Rc<Caller>> {
+        let is_same = self.fingerprint == *fingerprint && self.peer == *request.peer;
+        is_same.then(|| Rc::new(Caller { visitor: visitor(request), identity: self.identity.clone() }))
+    }
 }
 
 /// Who asks, if that is who has asked before on the connection, and still holds.
 pub(crate) fn at_hand(web: &Web, request: &Request<'_>) -> Option<Rc<Caller>> {
     let value = request.field(Field::Authorization)?;
     let shown = request.connection.get::<Shown>()?;
-    let is_same = !request.head.repeated(Field::Authorization)
-        && shown.caller.visitor.peer == *request.peer
-        && web.operations.auth().fingerprint(request.io, value) == shown.fingerprint;
-    (is_same && web.operations.holds(&shown.caller)).then(|| Rc::clone(&shown.caller))
+    if request.head.repeated(Field::Authorization) {
+        return None;
+    }
+    let fingerprint = web.operations.auth().fingerprint(request.io, value);
+    shown.caller(request, &fingerprint).filter(|caller| web.operations.holds(caller))
 }
 
 /// Who asks.
@@ -47,11 +60,7 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Ca
         ));
     };
     let fingerprint = web.operations.auth().fingerprint(request.io, value);
-    // A proxy may pass requests of several clients on over one connection.
-    let is_same =
-        |shown: &&Shown| shown.fingerprint == fingerprint && shown.caller.visitor.peer == *request.peer;
-    let shown = request.connection.get::<Shown>().filter(is_same);
-    let shown = shown.map(|shown| Rc::clone(&shown.caller));
+    let shown = request.connection.get::<Shown>().and_then(|shown| shown.caller(request, &fingerprint));
     match shown {
         Some(caller) if web.operations.holds(&caller) => Ok(caller),
         // Apart, because it is rare.
@@ -79,7 +88,8 @@ async fn keeping(
     };
     request.authenticated();
     let caller = Rc::new(caller);
-    request.connection.keep(Shown { fingerprint, caller: Rc::clone(&caller) });
+    let (peer, identity) = (request.peer.clone(), caller.identity.clone());
+    request.connection.keep(Shown { fingerprint, peer, identity });
     Ok(caller)
 }
 

@@ -257,10 +257,6 @@ fn an_honest_client_is_served_beside_hostile_ones(
         assert!(open <= max, "{open} of {max}");
     }
     // Clients that had logged in, or were taking what they asked for, have not noticed.
-    if kind == Kind::Pool {
-        // But for idle connections over HTTP, which give their workers to others.
-        alice = alice.again(&server);
-    }
     assert_eq!(alice.get("/files/hello.txt").body, b"hello\n");
     while received < length {
         let some = download.some_body().expect("the download goes on").len();

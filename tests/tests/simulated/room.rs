@@ -1,17 +1,19 @@
-//! A server whose connections are to make room for others, at any moment of theirs.
+//! A server whose idle connections give up their workers, at any moment of theirs.
 
 use std::time::Duration;
 
 use plimsoll_io::sim::{Faults, Host};
+use plimsoll_proto::http::Limits;
 use plimsoll_tests::under::{Simulation, every_seed};
-use plimsoll_tests::{Ftp, FtpClient, Scenario, Scene, Tree};
+use plimsoll_tests::{Client, Ftp, FtpClient, Scenario, Scene, Tree};
 
 fn scenario() -> Scenario {
     let tree = Tree::new().file("small.txt", "small\n");
-    Scenario { tree, ftp: Some(Ftp::default()), ..Scenario::default() }
+    let limits = Limits { idle_time: IDLE_TIME, ..Limits::default() };
+    Scenario { tree, limits, ftp: Some(Ftp::default()), ..Scenario::default() }
 }
 
-/// Runs `test` with each seed, with the server's machine to tell it that room is wanted.
+/// Runs `test` with each seed, with the server's machine to say that workers are needed.
 fn each_seed<F: Future<Output = ()> + 'static>(test: impl Fn(Scene, Host) -> F) {
     for seed in every_seed() {
         let Simulation { sim, server, client, scene } = Simulation::new(seed, Faults::splits(), &scenario());
@@ -20,65 +22,80 @@ fn each_seed<F: Future<Output = ()> + 'static>(test: impl Fn(Scene, Host) -> F) 
     }
 }
 
+const IDLE_TIME: Duration = Duration::from_secs(10);
 /// Longer than the news of an end travels, and much shorter than any limit.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
+async fn ask(client: &mut Client) {
+    let answer = client.get("/small.txt").await;
+    assert_eq!((answer.text(), answer.field("Connection")), ("small\n".to_owned(), None));
+}
+
 #[test]
-fn an_idle_connection_ends_at_once_when_room_is_wanted() {
+fn a_connection_that_gave_up_its_worker_is_served_again() {
     each_seed(|scene, server| async move {
         let mut client = scene.connect().await;
-        assert_eq!(client.get("/small.txt").await.text(), "small\n");
-        let wanted = scene.io.now();
+        ask(&mut client).await;
         server.want_room(true);
-        client.expect_end().await;
-        assert!(scene.io.now() - wanted < AT_ONCE);
+        for _ in 0..3 {
+            ask(&mut client).await;
+        }
+        server.want_room(false);
+        ask(&mut client).await;
     });
 }
 
 #[test]
-fn the_answer_to_what_was_begun_is_whole_and_the_last() {
+fn a_request_in_progress_is_answered_before_its_connection_gives_up_the_worker() {
     each_seed(|scene, server| async move {
         let mut client = scene.connect().await;
         client.push("GET /test/slow HTTP/1.1\r\nHost: test\r\n\r\n");
         scene.until(|| scene.begun() == 1).await;
         server.want_room(true);
         let answer = client.answer().await;
-        assert_eq!((answer.text(), answer.field("Connection")), ("late\n".to_owned(), Some("close")));
-        client.expect_end().await;
+        assert_eq!((answer.text(), answer.field("Connection")), ("late\n".to_owned(), None));
+        ask(&mut client).await;
     });
 }
 
 #[test]
-fn who_has_just_come_has_the_time_of_a_head_and_is_served_in_it() {
+fn pipelined_requests_are_answered_in_order_where_workers_are_needed() {
     each_seed(|scene, server| async move {
         server.want_room(true);
-        let (mut client, mut silent) = (scene.connect().await, scene.connect().await);
-        let (came, head_time) = (scene.io.now(), scenario().limits.head_time);
-        scene.io.sleep(head_time / 2).await;
-        let answer = client.get("/small.txt").await;
-        assert_eq!((answer.text(), answer.field("Connection")), ("small\n".to_owned(), Some("close")));
+        let mut client = scene.connect().await;
+        client.push("GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\nGET /none HTTP/1.1\r\nHost: test\r\n\r\n");
+        assert_eq!(client.answer().await.text(), "small\n");
+        assert_eq!(client.answer().await.status, 404);
+    });
+}
+
+#[test]
+fn a_connection_without_a_worker_ends_after_the_idle_time() {
+    each_seed(|scene, server| async move {
+        server.want_room(true);
+        let mut silent = scene.connect().await;
+        let came = scene.io.now();
         silent.expect_end().await;
         let held = scene.io.now() - came;
-        assert!(head_time - AT_ONCE < held && held < head_time + AT_ONCE, "{held:?}");
+        assert!(IDLE_TIME - AT_ONCE < held && held < IDLE_TIME + AT_ONCE, "{held:?}");
     });
 }
 
 #[test]
-fn connections_are_kept_again_when_there_is_room() {
+fn a_connection_without_a_worker_ends_at_once_at_the_order_to_stop() {
     each_seed(|scene, server| async move {
         server.want_room(true);
         let mut client = scene.connect().await;
-        assert_eq!(client.get("/small.txt").await.field("Connection"), Some("close"));
-        server.want_room(false);
-        let mut client = scene.connect().await;
-        for _ in 0..2 {
-            assert_eq!(client.get("/small.txt").await.field("Connection"), None);
-        }
+        ask(&mut client).await;
+        let ordered = scene.io.now();
+        server.order_stop();
+        client.expect_end().await;
+        assert!(scene.io.now() - ordered < AT_ONCE);
     });
 }
 
 #[test]
-fn a_session_of_ftp_makes_room_for_nobody() {
+fn a_session_of_ftp_keeps_its_worker() {
     each_seed(|scene, server| async move {
         let mut client = FtpClient::connect(&scene).await;
         server.want_room(true);

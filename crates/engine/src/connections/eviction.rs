@@ -99,8 +99,12 @@ impl Registry {
         may: impl Fn(Rank) -> bool,
         now: Instant,
     ) -> Vec<Arc<Entry>> {
-        // A connection that ends has given its worker back.
-        let holds = |entry: &Entry| service.is_some() || entry.report().phase != Some(Phase::Ending);
+        // A connection that ends has given its worker back, and so has one that is parked.
+        let holds_worker = |entry: &Entry| {
+            let report = entry.report();
+            report.phase != Some(Phase::Ending) && !report.is_parked
+        };
+        let holds = |entry: &Entry| service.is_some() || holds_worker(entry);
         let mean = self.open().div_ceil(self.addresses().max(1));
         let ranked = self.entries.iter().enumerate().filter_map(|(index, entry)| {
             let entry = entry.as_ref().filter(|entry| holds(entry))?;

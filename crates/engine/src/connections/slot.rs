@@ -15,9 +15,11 @@ use plimsoll_io::{Cells, Instant, LocalFuture, Phase, Slot};
 
 use super::{Connections, Count};
 
-/// A [`Phase`], or [`QUEUED`] until a task serves the connection.
+/// A [`Phase`], [`PARKED`], or [`QUEUED`] until a task serves the connection.
 const PHASE_BITS: u64 = 0b111;
 const QUEUED: u64 = 0;
+/// A phase of its own: the connection waits for its client, and for no worker.
+const PARKED: u64 = 5;
 /// Whether a request has completed.
 const COMPLETED: u64 = 1 << 3;
 const AUTHENTICATED: u64 = 1 << 4;
@@ -37,6 +39,8 @@ pub(super) enum State {
 pub(super) struct Report {
     /// None until a task serves the connection.
     pub(super) phase: Option<Phase>,
+    /// Whether no task serves the connection, because its client has to send something first.
+    pub(super) is_parked: bool,
     /// Whether a request has completed.
     pub(super) has_completed: bool,
     pub(super) is_authenticated: bool,
@@ -72,6 +76,9 @@ fn code(phase: Phase) -> u64 {
 }
 
 fn phase_of(word: u64) -> Option<Phase> {
+    if word & PHASE_BITS == PARKED {
+        return Some(if word & COMPLETED == 0 { Phase::Waiting } else { Phase::Idle });
+    }
     [Phase::Waiting, Phase::Working, Phase::Idle, Phase::Ending]
         .into_iter()
         .find(|phase| code(*phase) == word & PHASE_BITS)
@@ -120,6 +127,7 @@ impl Entry {
         let word = self.state.cell().load(Ordering::Relaxed);
         Report {
             phase: phase_of(word),
+            is_parked: word & PHASE_BITS == PARKED,
             has_completed: word & COMPLETED != 0,
             is_authenticated: word & AUTHENTICATED != 0,
             since: word >> SINCE_SHIFT,
@@ -140,12 +148,28 @@ impl Entry {
         cell.store(since << SINCE_SHIFT | flags | code(phase), Ordering::Relaxed);
     }
 
+    /// Reports that the connection waits for its client, and that no task serves it.
+    pub(crate) fn park(&self) {
+        self.mark(PARKED);
+    }
+
+    /// Reports that the connection waits for a worker. It is not evicted meanwhile.
+    pub(crate) fn queue(&self) {
+        self.mark(QUEUED);
+    }
+
+    fn mark(&self, phase: u64) {
+        let cell = self.state.cell();
+        // As in `enter`: the thread that has the connection stores here, and no other.
+        cell.store(cell.load(Ordering::Relaxed) & !PHASE_BITS | phase, Ordering::Relaxed);
+    }
+
     pub(super) fn is_authenticated(&self) -> bool {
         self.report().is_authenticated
     }
 
     /// Has the connection end by `evictor` when others need its slot.
-    pub(super) fn evict_by(&self, evictor: Waker) {
+    pub(crate) fn evict_by(&self, evictor: Waker) {
         *self.evictor.lock().unwrap_or_else(PoisonError::into_inner) = Some(evictor);
     }
 
@@ -162,7 +186,7 @@ impl Entry {
         }
     }
 
-    pub(super) fn is_evicted(&self) -> bool {
+    pub(crate) fn is_evicted(&self) -> bool {
         self.is_evicted.load(Ordering::Acquire)
     }
 }

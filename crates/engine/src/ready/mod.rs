@@ -5,6 +5,7 @@
 
 mod address;
 mod hangup;
+mod idle;
 mod listener;
 mod park;
 mod reactor;
@@ -15,6 +16,7 @@ mod tests;
 pub use address::{Bound, Service, bind, check_bind};
 pub(crate) use address::{connected, local_address, peer_of, start_connect, widen};
 pub(crate) use hangup::Hangup;
+pub(crate) use idle::{IdlePoller, Reports};
 pub(crate) use listener::{ReadyListener, is_that_connections};
 pub(crate) use park::Park;
 pub(crate) use reactor::Reactor;

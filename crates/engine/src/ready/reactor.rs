@@ -15,6 +15,7 @@ use plimsoll_io::Pool;
 use plimsoll_io::limits::{BODY_BLOCK_BYTES, DISCARD_BYTES_MAX, HEAD_BLOCK_BYTES};
 
 use super::hangup::Hangup;
+use super::idle::Reports;
 use super::listener::Accepting;
 use super::park::{EpollSet, Hint, Interest, Park, wait_in_poll};
 use super::socket::{Socket, pipes_max};
@@ -26,6 +27,7 @@ enum Source {
     Socket(Weak<Socket>),
     Listener(Weak<Accepting>),
     Hangup(Weak<Hangup>),
+    Reports(Weak<Reports>),
 }
 
 enum Parked {
@@ -144,6 +146,10 @@ impl Reactor {
     fn park_in_poll(&self, timeout: Option<Duration>, hints: &mut Vec<Hint>) {
         let sources = self.sources.borrow();
         let alive: Vec<(usize, Alive, Interest)> = sources.iter().enumerate().filter_map(waiting).collect();
+        if alive.is_empty() && timeout == Some(Duration::ZERO) {
+            // A task is ready, and nothing else is waited for. The bell stays rung until the next park.
+            return;
+        }
         let sockets = alive.iter().map(|(token, source, interest)| (*token, source.as_fd(), *interest));
         wait_in_poll(&self.bell, sockets, timeout, hints);
         drop(sources);
@@ -157,6 +163,7 @@ impl Reactor {
             Some(Alive::Socket(socket)) => socket.on_ready(hint),
             Some(Alive::Listener(listener)) => listener.on_ready(),
             Some(Alive::Hangup(hangup)) => hangup.on_ready(),
+            Some(Alive::Reports(reports)) => reports.on_ready(),
             None => {}
         }
     }
@@ -184,6 +191,14 @@ impl Reactor {
         let hangup = make(token);
         self.sources.borrow_mut()[token] = Source::Hangup(Rc::downgrade(&hangup));
         hangup
+    }
+
+    /// As [`Reactor::add_socket`].
+    pub(super) fn add_reports(&self, make: impl FnOnce(usize) -> Rc<Reports>) -> Rc<Reports> {
+        let token = self.claim();
+        let reports = make(token);
+        self.sources.borrow_mut()[token] = Source::Reports(Rc::downgrade(&reports));
+        reports
     }
 
     /// Has events of a socket told from now on; what is so already is told at once. Where poll(2) is asked,
@@ -232,6 +247,7 @@ enum Alive {
     Socket(Rc<Socket>),
     Listener(Rc<Accepting>),
     Hangup(Rc<Hangup>),
+    Reports(Rc<Reports>),
 }
 
 impl Source {
@@ -241,6 +257,7 @@ impl Source {
             Source::Socket(socket) => socket.upgrade().map(Alive::Socket),
             Source::Listener(listener) => listener.upgrade().map(Alive::Listener),
             Source::Hangup(hangup) => hangup.upgrade().map(Alive::Hangup),
+            Source::Reports(reports) => reports.upgrade().map(Alive::Reports),
         }
     }
 }
@@ -251,6 +268,7 @@ impl AsFd for Alive {
             Alive::Socket(socket) => socket.as_fd(),
             Alive::Listener(listener) => listener.as_fd(),
             Alive::Hangup(hangup) => hangup.as_fd(),
+            Alive::Reports(reports) => reports.as_fd(),
         }
     }
 }
@@ -263,6 +281,7 @@ fn waiting((token, source): (usize, &Source)) -> Option<(usize, Alive, Interest)
         Alive::Socket(socket) => socket.interest(),
         Alive::Listener(listener) => listener.interest(),
         Alive::Hangup(hangup) => hangup.interest(),
+        Alive::Reports(reports) => reports.interest(),
     };
     (interest.read || interest.write).then_some((token, alive, interest))
 }

@@ -16,6 +16,7 @@ use plimsoll_io::limits::{
 };
 use plimsoll_io::outbox::{Front, Outbox};
 use plimsoll_io::{Address, Discarded, Filled, Lease, Peer, Pipe, Segment, Transport, Want};
+use rustix::fs::CWD;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
@@ -31,12 +32,22 @@ use crate::sendfile::FileSender;
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
-    fd: OwnedFd,
+    fd: Descriptor,
     peer: Peer,
     token: usize,
     this: Weak<Socket>,
     reactor: Rc<Reactor>,
     state: RefCell<State>,
+}
+
+/// A socket's descriptor, until it moves to another thread.
+struct Descriptor(Option<OwnedFd>);
+
+impl AsFd for Descriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // Without one, calls are made with what is no socket, and fail.
+        self.0.as_ref().map_or(CWD, AsFd::as_fd)
+    }
 }
 
 #[derive(Default)]
@@ -99,7 +110,7 @@ impl Socket {
     fn new(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer, state: State) -> Rc<Socket> {
         reactor.add_socket(|token| {
             Rc::new_cyclic(|this| Socket {
-                fd,
+                fd: Descriptor(Some(fd)),
                 peer,
                 token,
                 this: Weak::clone(this),
@@ -107,6 +118,12 @@ impl Socket {
                 state: RefCell::new(state),
             })
         })
+    }
+
+    /// The descriptor, for another thread, of a socket that has sent everything; none where another part of
+    /// the program holds the socket.
+    pub(crate) fn into_descriptor(self: Rc<Self>) -> Option<OwnedFd> {
+        Rc::into_inner(self)?.fd.0.take()
     }
 
     /// What this socket waits for.
@@ -546,7 +563,7 @@ impl Drop for Socket {
             self.send_share(&mut state, self.reactor.turn());
         }
         let delivered = state.finishing && state.outbox.unsent() == 0 && state.error.is_none();
-        if !delivered {
+        if !delivered && self.fd.0.is_some() {
             // A close would send a clean end, which says that all was sent. A linger of zero is a reset.
             let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));
         }

@@ -5,6 +5,7 @@
 //! returns when the last has gone.
 
 mod dispatch;
+mod idle;
 mod loops;
 mod pool;
 pub(crate) mod process;

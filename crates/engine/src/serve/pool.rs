@@ -1,8 +1,10 @@
 //! A pool of workers, each a thread that serves one connection at a time, behind a queue that is bounded.
 //!
-//! It is not a pool of threads for blocking work (`offload`). What must hold: there are as many workers as
-//! were asked for, from the beginning to the end; nobody who was accepted is left without an answer or a
-//! word: who finds no worker waits, and is told where waiting is not wanted.
+//! A connection between two requests needs no worker: it is parked in the idle set, which the accepting
+//! thread watches, and queues again, as a new connection does, when its client sends something. It is not a
+//! pool of threads for blocking work (`offload`). What must hold: there are as many workers as were asked
+//! for, from the beginning to the end; nobody who was accepted is left without an answer or a word: who
+//! finds no worker waits, and is told where waiting is not wanted.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,23 +13,31 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plimsoll_io::{Handler, Io, LocalFuture, Setup};
+use plimsoll_io::{Handler, Io, LocalFuture, Parked, Resume, Setup};
 
 use super::dispatch::{Accepted, accept_all};
+use super::idle::{Idle, IdleSet};
 use super::queue::Queue;
 use super::worker::{Common, Workers};
 use super::{Kind, Plan, WhenFull};
-use crate::connections::Connections;
+use crate::connections::{Connections, serve_until_evicted};
 use crate::driver::Driver;
 use crate::limits::{
-    LAST_WORD_TIME, QUEUE_LOOK_PAUSE, QUEUE_PER_WORKER_MAX, QUEUE_TIME_MAX, REFUSALS_MAX, WORKER_WAIT_MAX,
+    ACCEPT_PAUSE, EVENTS_MAX, LAST_WORD_TIME, QUEUE_LOOK_PAUSE, QUEUE_PER_WORKER_MAX, QUEUE_TIME_MAX,
+    REFUSALS_MAX, WORKER_WAIT_MAX,
 };
-use crate::ready::Bound;
+use crate::ready::{Bound, Park, Reports};
+use crate::sockets::Wait;
 
-/// A connection that waits for a worker, and which listener it came to.
+/// A connection that waits for a worker.
 pub(super) struct Entry {
+    /// Which listener it came to.
     pub(super) listener: usize,
     pub(super) accepted: Accepted,
+    /// What its conversation resumes from, if it was parked.
+    pub(super) parked: Option<Parked>,
+    /// Whether the idle set has watched it before.
+    pub(super) is_watched: bool,
 }
 
 pub(super) fn serve(plan: Plan) -> io::Result<()> {
@@ -35,7 +45,8 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
     let count = threads.max(1);
     let queue = Arc::new(Queue::new(count, count.saturating_mul(QUEUE_PER_WORKER_MAX)));
     let setups: Arc<[Setup]> = listeners.iter().map(|(_, setup)| Arc::clone(setup)).collect();
-    let common = Common { queue, setups, offload: Kind::Pool.offload()?, stop, connections, grace };
+    let (idle, offload) = (Arc::new(IdleSet::new()?), Kind::Pool.offload()?);
+    let common = Common { workers: count, queue, idle, setups, offload, stop, connections, grace };
     let workers = Workers::start(count, &common).inspect_err(|_| common.queue.close())?;
     let opened = Door::open(&common, when_full).inspect_err(|_| common.queue.close())?;
     accept_until_the_end(&opened, listeners, grace);
@@ -51,7 +62,8 @@ fn accept_until_the_end(door: &Rc<Door>, listeners: Vec<(Bound, Setup)>, grace: 
     for (listener, (bound, _)) in listeners.into_iter().enumerate() {
         let (asks, enters) = (Rc::clone(door), Rc::clone(door));
         let room = move |cx: &mut Context<'_>| asks.poll_room(cx);
-        let enter = move |accepted| enters.enter(Entry { listener, accepted });
+        let new = move |accepted| Entry { listener, accepted, parked: None, is_watched: false };
+        let enter = move |accepted| enters.enter(new(accepted));
         let accepts = accept_all(driver, bound, &door.connections, room, enter);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
@@ -60,36 +72,47 @@ fn accept_until_the_end(door: &Rc<Door>, listeners: Vec<(Bound, Setup)>, grace: 
         WhenFull::Block => Box::pin(relieve_workers(Rc::clone(door), driver.io())),
     };
     driver.spawn(looking);
+    if let Some(reports) = driver.sockets().reports(door.idle.poller()) {
+        driver.spawn(Box::pin(queue_ready(Rc::clone(door), reports)));
+    }
+    accepting.push(driver.spawn(Box::pin(end_idle(Rc::clone(door), driver.io()))));
     driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)));
     door.close(grace);
     driver.clear();
     drop(entered);
 }
 
-/// The accepting thread: who comes is put into the queue, or told that there is no room.
+/// The accepting thread: who comes is put into the queue, or told that there is no room. So are connections
+/// that were idle.
 struct Door {
     driver: Rc<Driver>,
     queue: Arc<Queue<Entry>>,
+    idle: Arc<IdleSet>,
     handlers: Vec<Rc<dyn Handler>>,
     connections: Arc<Connections>,
     when_full: WhenFull,
     /// Held by each refusal under way.
     refusing: Rc<()>,
+    /// Held by each connection that was idle and is being ended.
+    ending: Rc<()>,
 }
 
 impl Door {
     fn open(common: &Common, when_full: WhenFull) -> io::Result<Rc<Door>> {
-        let Common { queue, setups, offload, stop, connections, .. } = common.clone();
-        let driver = Driver::new(Kind::Pool.wait(), offload, &stop, &connections)?;
+        let Common { queue, idle, setups, offload, stop, connections, .. } = common.clone();
+        // It may end as many idle connections at once as there are.
+        let driver = Driver::new(Wait::Ready(Park::Epoll), offload, &stop, &connections)?;
         let _entered = driver.enter();
         let handlers: Vec<_> = setups.iter().map(|setup| setup(driver.io())).collect();
         for handler in &handlers {
             driver.spawn(handler.background());
         }
-        Ok(Rc::new(Door { driver, queue, handlers, connections, when_full, refusing: Rc::new(()) }))
+        let (refusing, ending) = Default::default();
+        Ok(Rc::new(Door { driver, queue, idle, handlers, connections, when_full, refusing, ending }))
     }
 
-    /// Ready when another connection may be accepted: to be served, or to be refused.
+    /// Ready when another connection may be accepted, or taken from the idle ones: to be served, or to be
+    /// refused.
     fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self.when_full {
             WhenFull::Refuse if self.refusals_left() > 0 => Poll::Ready(()),
@@ -105,11 +128,48 @@ impl Door {
         }
     }
 
-    fn refuse(&self, Entry { listener, accepted }: Entry) {
+    /// How many connections may be taken at once when [`Door::poll_room`] is ready.
+    fn room(&self) -> usize {
+        match (self.queue.room(), self.when_full) {
+            (0, WhenFull::Refuse) => self.refusals_left(),
+            (room, _) => room,
+        }
+    }
+
+    /// Puts up to `count` idle connections into the queue whose clients have sent something. Whether there
+    /// may be more.
+    fn queue_ready(&self, count: usize) -> bool {
+        let mut ready = Vec::new();
+        let may_be_more = self.idle.take_ready(count, &mut ready);
+        for Idle { entry, parked } in ready {
+            entry.accepted.admitted.entry().queue();
+            self.enter(Entry { parked: Some(parked), ..entry });
+        }
+        may_be_more
+    }
+
+    /// Ends a connection that was idle, as its protocol does.
+    fn end(&self, Idle { entry, parked }: Idle) {
+        let Entry { listener, accepted: Accepted { fd, peer, admitted }, .. } = entry;
+        let slot = Arc::clone(admitted.entry());
+        let stream = self.driver.sockets().accepted(fd, peer, slot.slot());
+        let end = self.handlers[listener].resume(stream, parked, Resume::End);
+        let counted = Rc::clone(&self.ending);
+        self.driver.spawn(Box::pin(async move {
+            let _counted = (admitted, counted);
+            serve_until_evicted(&slot, end).await;
+        }));
+    }
+
+    fn refuse(&self, Entry { listener, accepted, parked, .. }: Entry) {
         let Accepted { fd, peer, admitted } = accepted;
         self.connections.count_refused();
         let stream = self.driver.sockets().accepted(fd, peer, admitted.entry().slot());
-        let (refusal, refusing) = (self.handlers[listener].refuse(stream), Rc::clone(&self.refusing));
+        let (handler, refusing) = (&self.handlers[listener], Rc::clone(&self.refusing));
+        let refusal = match parked {
+            None => handler.refuse(stream),
+            Some(parked) => handler.resume(stream, parked, Resume::Refuse),
+        };
         self.driver.spawn(Box::pin(async move {
             let _counted = (admitted, refusing);
             refusal.await;
@@ -125,15 +185,54 @@ impl Door {
         Rc::strong_count(&self.refusing) - 1
     }
 
+    /// Connections that were idle and are being ended.
+    fn endings(&self) -> usize {
+        Rc::strong_count(&self.ending) - 1
+    }
+
     /// Has those who wait served until the grace is over, and tells the rest that they will not be.
     fn close(&self, grace: Duration) {
         self.queue.close();
         let queue = Arc::clone(&self.queue);
         let empty = self.driver.spawn(Box::pin(async move { poll_fn(|cx| queue.poll_empty(cx)).await }));
-        self.driver.run(grace, || !self.driver.is_live(empty) && self.refusals() == 0);
+        let is_over = || !self.driver.is_live(empty) && self.refusals() == 0 && self.endings() == 0;
+        self.driver.run(grace, is_over);
+        self.connections.count_cut_off(self.endings());
         self.queue.take_all().into_iter().for_each(|entry| self.refuse(entry));
         self.driver.run(grace.saturating_add(LAST_WORD_TIME), || self.refusals() == 0);
     }
+}
+
+/// Has idle connections queue whose clients have sent something.
+async fn queue_ready(door: Rc<Door>, reports: Rc<Reports>) {
+    loop {
+        poll_fn(|cx| door.poll_room(cx)).await;
+        if door.queue_ready(door.room().min(EVENTS_MAX)) {
+            // Others have their turn.
+            door.driver.io().yield_now().await;
+        } else if let Err(error) = poll_fn(|cx| reports.poll_ready(cx)).await {
+            tracing::warn!(%error, "idle connections are not watched just now");
+            door.driver.io().sleep(ACCEPT_PAUSE).await;
+        }
+    }
+}
+
+/// Ends idle connections when their time is over, when their slots are needed, and at the order to stop.
+async fn end_idle(door: Rc<Door>, io: Io) {
+    let deadline = io.deadline();
+    while !io.is_stopping() {
+        let over = poll_fn(|cx| {
+            let over = door.idle.poll_over(cx, io.now());
+            deadline.set(door.idle.check_at());
+            // The order to stop wakes every task.
+            if io.is_stopping() && over.is_pending() { Poll::Ready(Vec::new()) } else { over }
+        });
+        let over = deadline.within(over).await.unwrap_or_default();
+        over.into_iter().for_each(|idle| door.end(idle));
+    }
+    // A request that has come by now is served.
+    while door.queue_ready(EVENTS_MAX) {}
+    door.idle.close().into_iter().for_each(|idle| door.end(idle));
 }
 
 /// Closes connections that keep a worker waiting, where others have waited for a worker for too long.

@@ -1,8 +1,9 @@
 //! The queue of the engine `pool`: connections that wait for a worker, and workers that wait for one.
 //!
-//! It knows no sockets and serves nothing. What must hold: first come, first served; whoever waits (a worker
-//! for a connection, the accepting thread for room, an idle conversation for the wish that it end) is woken
-//! by what it waits for, and nobody who waits here is forgotten.
+//! A connection comes to it when it is accepted, and each time its client has sent something while it was
+//! parked. The queue knows no sockets and serves nothing. Invariants: connections leave in the order in which
+//! they came; each waker (of a worker without a connection, of the accepting thread, of an idle conversation
+//! that would be parked) is woken when its condition changes.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,9 +30,9 @@ struct Worker {
     /// Whether it has no connection. It may be about to ask for one, or to take the one it was woken for.
     is_free: bool,
     free: Option<Waker>,
-    /// An idle conversation, which would make room.
+    /// An idle conversation, which would be parked.
     idle: Option<Waker>,
-    /// Whether its conversation was told to make room, and has not ended yet.
+    /// Whether its conversation was told to be parked, and still has the worker.
     is_told: bool,
 }
 
@@ -75,8 +76,8 @@ impl<T> Queue<T> {
         Poll::Pending
     }
 
-    /// Ready when an idle conversation is to end, so that its worker can take who waits. It stays so until
-    /// that worker takes its next connection: as many are told as wait, and no more.
+    /// Ready when a worker's idle connection is to be parked, so that the worker can take one that waits. It
+    /// stays so until that worker takes its next connection: as many are told as wait, and no more.
     pub(super) fn poll_room_wanted(&self, worker: usize, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.workers[worker].is_told || state.is_room_wanted() {
@@ -85,11 +86,6 @@ impl<T> Queue<T> {
         }
         state.workers[worker].idle = Some(cx.waker().clone());
         Poll::Pending
-    }
-
-    /// Whether somebody waits for whom no worker is free or was told to be.
-    pub(super) fn is_room_wanted(&self) -> bool {
-        self.state().is_room_wanted()
     }
 
     /// Ready when there is room.
@@ -109,7 +105,12 @@ impl<T> Queue<T> {
 
     /// Whether there is room.
     pub(super) fn has_room(&self) -> bool {
-        self.state().waiting.len() < self.places
+        self.room() > 0
+    }
+
+    /// How many more connections there is room for.
+    pub(super) fn room(&self) -> usize {
+        self.places.saturating_sub(self.state().waiting.len())
     }
 
     /// Takes out those who have waited for `time` and have no worker coming to them, `most` at most. Those
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(idle.each_ref().map(Waiter::woken), [1, 1]);
         assert_eq!(told(), [true, false], "one is enough, and stays told");
         assert_eq!(told(), [true, false]);
-        assert!(!queue.is_room_wanted(), "one is making room");
+        assert!(!queue.state().is_room_wanted(), "one is making room");
         queue.push('b');
         assert_eq!(idle[1].woken(), 2, "who was not told waits on");
         assert_eq!(told(), [true, true]);
@@ -280,11 +281,11 @@ mod tests {
         let (queue, free, idle) = (all_taken(2), Waiter::default(), Waiter::default());
         assert!(free.asks(|cx| queue.poll_take(0, cx)).is_pending());
         queue.push('a');
-        assert!(!queue.is_room_wanted());
+        assert!(!queue.state().is_room_wanted());
         assert!(idle.asks(|cx| queue.poll_room_wanted(1, cx)).is_pending());
         queue.push('b');
         assert_eq!(idle.woken(), 1);
-        assert!(queue.is_room_wanted());
+        assert!(queue.state().is_room_wanted());
     }
 
     #[test]

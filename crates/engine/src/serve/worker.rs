@@ -1,7 +1,8 @@
 //! The workers of the engine `pool`: threads that serve one connection after another.
 //!
-//! They do not accept. What must hold: a worker begins with the next connection when nothing is left of the
-//! last one but to wait for its end; what waits for its end is bounded; a panic ends one connection.
+//! They do not accept. What must hold: a worker begins with the next connection when the last one is parked,
+//! or when nothing is left of it but to wait for its end; what waits for its end is bounded; a panic ends one
+//! connection.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -12,13 +13,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use plimsoll_io::{Handler, Setup, Stop};
+use plimsoll_io::{Handler, LocalFuture, Resume, Setup, Stop};
 
 use super::Kind;
 use super::dispatch::Accepted;
+use super::idle::{Idle, IdleSet};
 use super::pool::Entry;
 use super::queue::Queue;
-use crate::connections::{Admitted, Connections, serve_until_evicted};
+use crate::connections::{Connections, serve_until_evicted};
 use crate::driver::{Driver, Place};
 use crate::limits::{CONNECTION_STACK_BYTES, ENDING_PER_WORKER_MAX};
 use crate::offload::Offload;
@@ -26,7 +28,10 @@ use crate::offload::Offload;
 /// What all workers have.
 #[derive(Clone)]
 pub(super) struct Common {
+    /// How many there are.
+    pub(super) workers: usize,
     pub(super) queue: Arc<Queue<Entry>>,
+    pub(super) idle: Arc<IdleSet>,
     /// A protocol for each listener.
     pub(super) setups: Arc<[Setup]>,
     pub(super) offload: Offload,
@@ -73,7 +78,7 @@ fn short_of(count: usize, error: &io::Error) -> io::Error {
 
 /// One worker, from its first connection to its last.
 fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
-    let Common { queue, setups, offload, stop, connections, grace } = common;
+    let Common { setups, offload, stop, connections, grace, .. } = common.clone();
     let made = Driver::new(Kind::Pool.wait(), offload, &stop, &connections);
     let (made, result) = made.map_or_else(|error| (None, Err(error)), |driver| (Some(driver), Ok(())));
     // Whoever started it hears of an error; if that one has gone, there is nothing to serve.
@@ -84,7 +89,7 @@ fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
     for handler in &handlers {
         driver.spawn(handler.background());
     }
-    let station = Rc::new(Station::new(number, queue));
+    let station = Rc::new(Station::new(number, common));
     driver.have_one_place(Rc::<Station>::clone(&station));
     let working = driver.spawn(Box::pin(work(Rc::clone(&driver), Rc::clone(&station), handlers)));
     driver.run(grace, || !driver.is_live(working));
@@ -94,27 +99,47 @@ fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
 
 /// Takes one connection after another, until there will be no more.
 async fn work(driver: Rc<Driver>, station: Rc<Station>, handlers: Vec<Rc<dyn Handler>>) {
-    while let Some(Entry { listener, accepted }) =
-        poll_fn(|cx| station.queue.poll_take(station.number, cx)).await
-    {
-        let Accepted { fd, peer, admitted } = accepted;
-        let entry = Arc::clone(admitted.entry());
-        let stream = driver.sockets().accepted(fd, peer, entry.slot());
-        let (handler, seat) = (Rc::clone(&handlers[listener]), Seat::new(&station, admitted));
-        driver.spawn(Box::pin(async move {
-            let _seat = seat;
-            // Here, so that a panic in whatever it does is this connection's and not the worker's.
-            serve_until_evicted(&entry, handler.serve(stream)).await;
-        }));
+    let handlers: Rc<[Rc<dyn Handler>]> = handlers.into();
+    while let Some(entry) = poll_fn(|cx| station.common.queue.poll_take(station.number, cx)).await {
+        let seat = Seat::new(&station);
+        driver.spawn(Box::pin(serve(Rc::clone(&driver), Rc::clone(&handlers), seat, entry)));
         poll_fn(|cx| station.poll_until(cx, Station::is_vacant)).await;
     }
     poll_fn(|cx| station.poll_until(cx, |station| station.open.get() == 0)).await;
 }
 
+/// Serves a connection until it ends or is parked.
+async fn serve(driver: Rc<Driver>, handlers: Rc<[Rc<dyn Handler>]>, seat: Seat, entry: Entry) {
+    let handler = &handlers[entry.listener];
+    let (mut entry, mut how) = (entry, Resume::Serve);
+    while let Some(parked) = serve_once(&driver, &**handler, entry, how).await {
+        // Not parked because the server stops, or because the kernel is short of memory.
+        let Err(returned) = seat.station.common.idle.park(parked) else { return };
+        let Idle { entry: returned, parked } = returned;
+        (entry, how) = (Entry { parked: Some(parked), ..returned }, Resume::End);
+    }
+}
+
+/// Serves a connection once: the connection, if it is to be parked.
+async fn serve_once(driver: &Driver, handler: &dyn Handler, entry: Entry, how: Resume) -> Option<Idle> {
+    let Entry { listener, accepted: Accepted { fd, peer, admitted }, parked, is_watched } = entry;
+    let slot = admitted.entry();
+    let (stream, parkable) = driver.sockets().parkable(fd, peer.clone(), slot.slot())?;
+    let serving: LocalFuture = match parked {
+        None => handler.serve(stream),
+        Some(parked) => handler.resume(stream, parked, how),
+    };
+    // Polled in the connection's own task, so that a panic in it is this connection's and not the worker's.
+    serve_until_evicted(slot, serving).await;
+    let (fd, parked) = parkable.parked()?;
+    let accepted = Accepted { fd, peer, admitted };
+    Some(Idle { entry: Entry { listener, accepted, parked: None, is_watched }, parked })
+}
+
 /// A worker's connections: one that it serves, and those that wait for their end.
 struct Station {
     number: usize,
-    queue: Arc<Queue<Entry>>,
+    common: Common,
     /// How many there have been.
     begun: Cell<u64>,
     /// Which of them is served.
@@ -125,9 +150,9 @@ struct Station {
 }
 
 impl Station {
-    fn new(number: usize, queue: Arc<Queue<Entry>>) -> Station {
+    fn new(number: usize, common: Common) -> Station {
         let (begun, served, open, waiting) = Default::default();
-        Station { number, queue, begun, served, open, waiting }
+        Station { number, common, begun, served, open, waiting }
     }
 
     /// Whether it can take another.
@@ -152,11 +177,12 @@ impl Station {
 
 impl Place for Station {
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.queue.poll_room_wanted(self.number, cx)
-    }
-
-    fn is_room_wanted(&self) -> bool {
-        self.queue.is_room_wanted()
+        // With a worker for each connection, an idle one stays where it is: its next request needs no other
+        // thread. With more connections, another one needs this worker soon, if it does not already.
+        if self.common.connections.open() > self.common.workers {
+            return Poll::Ready(());
+        }
+        self.common.queue.poll_room_wanted(self.number, cx)
     }
 
     fn leave(&self) {
@@ -169,16 +195,15 @@ impl Place for Station {
 struct Seat {
     station: Rc<Station>,
     number: u64,
-    _admitted: Admitted,
 }
 
 impl Seat {
-    fn new(station: &Rc<Station>, admitted: Admitted) -> Seat {
+    fn new(station: &Rc<Station>) -> Seat {
         let number = station.begun.get() + 1;
         station.begun.set(number);
         station.served.set(Some(number));
         station.open.set(station.open.get() + 1);
-        Seat { station: Rc::clone(station), number, _admitted: admitted }
+        Seat { station: Rc::clone(station), number }
     }
 }
 

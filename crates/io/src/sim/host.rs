@@ -103,7 +103,7 @@ impl Host {
         self.machine.stop.order();
     }
 
-    /// Says whether others want the places of its connections, as an engine does that has few.
+    /// Says whether others need the workers of its connections, as an engine does that has few.
     pub fn want_room(&self, wanted: bool) {
         self.machine.room_wanted.set(wanted);
         self.machine.world.stop_bell.notify();
@@ -198,10 +198,6 @@ impl Engine for SimEngine {
     fn poll_room_wanted(&self, _: &mut Context<'_>) -> Poll<()> {
         // As above: what is said wakes every task.
         if self.0.room_wanted.get() { Poll::Ready(()) } else { Poll::Pending }
-    }
-
-    fn is_room_wanted(&self) -> bool {
-        self.0.room_wanted.get()
     }
 
     fn entropy(&self, into: &mut [u8]) {

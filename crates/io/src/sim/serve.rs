@@ -1,7 +1,8 @@
 //! The dispatcher of a simulated server: a task for each connection.
 //!
 //! It is not told apart from an engine's by any protocol. What must hold: after the order to stop nothing
-//! more is accepted, connections end by themselves, and what goes on beside them ends last.
+//! more is accepted, connections end by themselves, and what goes on beside them ends last. A connection that
+//! was parked is resumed by the same task.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -15,6 +16,8 @@ use crate::combine::{Either, select};
 use crate::engine::{Handler, Setup};
 use crate::io::Io;
 use crate::listener::Listener;
+use crate::parking::{ParkingSpot, Resume};
+use crate::stream::Stream;
 
 /// How many connections a server has, and whether it has ended.
 #[derive(Default)]
@@ -90,10 +93,10 @@ async fn dispatch(
     while let Either::Right(accepted) = select(io.stopping(), listener.accept()).await {
         // An error is that connection's; the listener stays good.
         let Ok(stream) = accepted else { continue };
-        let (counted, handler) = (Counted::new(&server), Rc::clone(&handler));
+        let (counted, handler, io) = (Counted::new(&server), Rc::clone(&handler), io.clone());
         let connection = async move {
             let _counted = counted;
-            handler.serve(stream).await;
+            serve_and_resume(&io, &*handler, stream).await;
         };
         machine.world.spawn(machine.number, Box::pin(connection));
     }
@@ -101,4 +104,18 @@ async fn dispatch(
     server.until(|server| server.connections.get() == 0).await;
     server.over.set(true);
     server.changed();
+}
+
+/// Serves a connection from its first byte to its last, also after its conversation has parked it.
+async fn serve_and_resume(io: &Io, handler: &dyn Handler, stream: Stream) {
+    let (spot, deadline) = (Rc::<ParkingSpot>::default(), io.deadline());
+    handler.serve(stream.parking_at(&spot)).await;
+    while let Some((parked, mut stream)) = spot.take() {
+        deadline.set(parked.until);
+        let how = match deadline.within(select(stream.readable(), io.stopping())).await {
+            Ok(Either::Left(())) => Resume::Serve,
+            Ok(Either::Right(())) | Err(_) => Resume::End,
+        };
+        handler.resume(stream.parking_at(&spot), parked, how).await;
+    }
 }

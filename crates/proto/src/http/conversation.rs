@@ -5,9 +5,11 @@
 //! knows where the next one would begin; at the order to stop, what was begun is finished.
 
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::Arc;
 
-use plimsoll_io::{Deadline, Either, Elapsed, Lease, Peer, Phase, Stream, Tx, evicted, select};
+use plimsoll_io::{
+    Deadline, Either, Elapsed, Instant, Lease, Parked, Peer, Phase, Resume, Stream, Tx, evicted, select,
+};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Framing, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
@@ -17,22 +19,40 @@ use super::answer::Answer;
 use super::body::{BodyState, RequestBody};
 use super::forwarded::{self, Unclear};
 use super::inbox::{Inbox, NoHead};
-use super::limits::{Limits, REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
+use super::limits::{REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
 use super::problem::problem;
 use super::request::{Arrival, ConnectionData, Request};
 use super::sending::{self, Sent};
-use super::service::{Service, Shared};
+use super::service::{Service, Shared, Snapshot};
 use crate::outgoing::drain;
 
 /// Serves a connection from its first byte to its last.
-pub(super) async fn hold<S: Service>(stream: Stream, shared: Rc<Shared<S>>) {
+pub(super) async fn hold<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
     let mut conversation = Conversation::new(stream, &shared);
     let ending = conversation.run().await;
     conversation.end(ending).await;
 }
 
+/// Resumes a conversation that was parked.
+pub(super) async fn resume<S: Service + 'static>(
+    stream: Stream,
+    idle: Idle<S>,
+    shared: Rc<Shared<S>>,
+    how: Resume,
+) {
+    let mut conversation = Conversation::of(stream, &shared, idle.of);
+    let ending = match how {
+        Resume::Serve => conversation.run().await,
+        // Boxed: rare, and no connection needs room for it.
+        Resume::Refuse => Box::pin(conversation.turn_away()).await,
+        // A request may be on its way to us: closing on it would be a reset.
+        Resume::End => Ending::Linger,
+    };
+    conversation.end(ending).await;
+}
+
 /// Tells who cannot be served now so, and ends.
-pub(super) async fn refuse<S: Service>(stream: Stream, shared: Rc<Shared<S>>) {
+pub(super) async fn refuse<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
     let mut conversation = Conversation::new(stream, &shared);
     let ending = conversation.turn_away().await;
     conversation.end(ending).await;
@@ -43,10 +63,16 @@ struct Conversation<'a, S> {
     inbox: Inbox,
     tx: Tx,
     deadline: Deadline,
-    /// The client of the connection.
-    peer: Peer,
     /// The client of the present request, where a trusted proxy names another.
     client: Option<Peer>,
+    /// What outlasts a request.
+    of: OfConnection,
+}
+
+/// What a conversation keeps from one request to the next.
+struct OfConnection {
+    /// The client of the connection.
+    peer: Peer,
     /// Whether the peer is a trusted proxy.
     trusts_fields: bool,
     /// Whether every request comes through a trusted proxy.
@@ -57,43 +83,54 @@ struct Conversation<'a, S> {
     data: ConnectionData,
 }
 
+/// A conversation between two requests, parked.
+pub(super) struct Idle<S> {
+    snapshot: Arc<Snapshot<S>>,
+    of: OfConnection,
+}
+
+impl<S> Idle<S> {
+    pub(super) fn snapshot(&self) -> &Arc<Snapshot<S>> {
+        &self.snapshot
+    }
+}
+
 /// How a conversation ends.
 enum Ending {
     /// All is said, and nothing more is to come.
     Close,
     /// All is said, but the peer may still be sending: wait until it has read the answer.
     Linger,
+    /// It is resumed when the client sends a request, until this instant.
+    Park(Instant),
     /// The connection is broken.
     Abort,
 }
 
-impl<'a, S: Service> Conversation<'a, S> {
+impl<'a, S: Service + 'static> Conversation<'a, S> {
     fn new(stream: Stream, shared: &'a Shared<S>) -> Conversation<'a, S> {
         let peer = stream.peer().clone();
         let trusts_fields = shared.snapshot.proxies.contain(&peer);
         let is_behind_proxy = trusts_fields || stream.is_behind_proxy();
+        let (kept, data) = (false, ConnectionData::default());
+        Conversation::of(stream, shared, OfConnection { peer, trusts_fields, is_behind_proxy, kept, data })
+    }
+
+    fn of(stream: Stream, shared: &'a Shared<S>, of: OfConnection) -> Conversation<'a, S> {
         let (rx, tx) = stream.split();
         let (inbox, deadline) = (Inbox::new(rx), shared.io.deadline());
-        let (client, data) = (None, ConnectionData::default());
-        Conversation {
-            shared,
-            inbox,
-            tx,
-            deadline,
-            peer,
-            client,
-            trusts_fields,
-            is_behind_proxy,
-            kept: false,
-            data,
-        }
+        Conversation { shared, inbox, tx, deadline, client: None, of }
     }
 
     async fn end(mut self, ending: Ending) {
         match ending {
             Ending::Close => self.close().await,
             // Apart, because it is rare: room for it in every connection's memory would be a waste.
-            Ending::Linger => Box::pin(self.linger()).await,
+            Ending::Linger => {
+                let stream = Stream { rx: self.inbox.rx, tx: self.tx };
+                Box::pin(linger(self.shared, stream, &self.deadline)).await;
+            }
+            Ending::Park(until) => Box::pin(self.park(until)).await,
             Ending::Abort => {}
         }
     }
@@ -114,9 +151,10 @@ impl<'a, S: Service> Conversation<'a, S> {
                     if let Some(ending) = Box::pin(self.one_request(block, &head)).await {
                         return ending;
                     }
-                    self.kept = true;
+                    self.of.kept = true;
                 }
                 Err(NoHead::Ended) => return Ending::Close,
+                Err(NoHead::Idle(until)) => return Ending::Park(until),
                 // A request may be on its way to us: closing on it would be a reset.
                 Err(NoHead::Unwanted) => return Ending::Linger,
                 // Apart, because they are rare.
@@ -133,7 +171,7 @@ impl<'a, S: Service> Conversation<'a, S> {
 
     /// The head of the next request, and the bytes it lies in.
     async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
-        if self.kept {
+        if self.of.kept {
             self.tx.slot().enter(Phase::Idle, self.shared.io.now());
         }
         if self.inbox.is_empty() {
@@ -146,27 +184,16 @@ impl<'a, S: Service> Conversation<'a, S> {
     }
 
     /// Waits for the first byte of a request. Gives up after the idle time, at shutdown, when the engine
-    /// needs the slot, or, on a keep-alive connection, when others wait for its worker. A new connection has
-    /// the time of a head before it gives up for a worker.
+    /// needs the slot, or when others need the worker.
     async fn idle(&mut self) -> Result<(), NoHead> {
-        let Limits { head_time, idle_time, .. } = *self.shared.limits();
-        let undisturbed = if self.kept { Duration::ZERO } else { head_time.min(idle_time) };
-        if !self.kept {
-            self.deadline.after(undisturbed);
-            let unwanted = select(self.shared.io.stopping(), evicted(&**self.tx.slot()));
-            let first = select(self.inbox.first_bytes(), unwanted);
-            match self.deadline.within(first).await {
-                Ok(Either::Left(received)) => return received,
-                Ok(Either::Right(_)) => return Err(NoHead::Unwanted),
-                Err(Elapsed) => {}
-            }
-        }
-        self.deadline.after(idle_time - undisturbed);
-        let unwanted = select(self.shared.io.room_wanted(), evicted(&**self.tx.slot()));
-        let unwanted = select(self.shared.io.stopping(), unwanted);
-        match self.deadline.within(select(self.inbox.first_bytes(), unwanted)).await {
+        let until = self.shared.io.now() + self.shared.limits().idle_time;
+        self.deadline.set(until);
+        let unwanted = select(self.shared.io.stopping(), evicted(&**self.tx.slot()));
+        let given_up = select(unwanted, self.shared.io.room_wanted());
+        match self.deadline.within(select(self.inbox.first_bytes(), given_up)).await {
             Ok(Either::Left(received)) => received,
-            Ok(Either::Right(_)) | Err(Elapsed) => Err(NoHead::Unwanted),
+            Ok(Either::Right(Either::Right(()))) => Err(NoHead::Idle(until)),
+            Ok(Either::Right(Either::Left(_))) | Err(Elapsed) => Err(NoHead::Unwanted),
         }
     }
 
@@ -183,11 +210,7 @@ impl<'a, S: Service> Conversation<'a, S> {
             Ok(()) => self.ask(&block, head, &mut body).await,
         };
         let io = &self.shared.io;
-        let keep = head.keeps_alive()
-            && !too_long
-            && body.can_be_discarded()
-            && !io.is_stopping()
-            && !io.is_room_wanted();
+        let keep = head.keeps_alive() && !too_long && body.can_be_discarded() && !io.is_stopping();
         let sent = self.answer(answer, head, keep).await;
         self.note(&block, Some(head), &sent);
         if sent.broken {
@@ -210,8 +233,8 @@ impl<'a, S: Service> Conversation<'a, S> {
     /// Finds the client of a request, where a trusted proxy may name one.
     fn find_client(&mut self, block: &[u8], head: &Head) -> Result<(), Unclear> {
         self.client = None;
-        if self.trusts_fields {
-            self.client = Some(forwarded::client(head, block, &self.peer, &self.shared.snapshot.proxies)?);
+        if self.of.trusts_fields {
+            self.client = Some(forwarded::client(head, block, &self.of.peer, &self.shared.snapshot.proxies)?);
         }
         Ok(())
     }
@@ -230,9 +253,10 @@ impl<'a, S: Service> Conversation<'a, S> {
             state,
         };
         let (io, hot) = (&self.shared.io, &*self.shared.hot);
-        let peer = self.client.as_ref().unwrap_or(&self.peer);
-        let arrival = if self.is_behind_proxy { Arrival::Proxied } else { Arrival::Direct };
-        let mut request = Request { io, peer, arrival, head, block, body, hot, connection: &mut self.data };
+        let peer = self.client.as_ref().unwrap_or(&self.of.peer);
+        let arrival = if self.of.is_behind_proxy { Arrival::Proxied } else { Arrival::Direct };
+        let mut request =
+            Request { io, peer, arrival, head, block, body, hot, connection: &mut self.of.data };
         self.shared.snapshot.service.answer(&mut request).await
     }
 
@@ -295,7 +319,7 @@ impl<'a, S: Service> Conversation<'a, S> {
             .field_display("Retry-After", RETRY_AFTER_SECONDS);
         match self.head_for_a_moment().await {
             Ok((block, head)) => self.last_answer(busy, &block, Some(&head)).await,
-            Err(NoHead::Late | NoHead::Unwanted) => self.last_answer(busy, &[], None).await,
+            Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => self.last_answer(busy, &[], None).await,
             Err(NoHead::Refused(refusal)) => self.refuse(refusal.status(), refusal.detail()).await,
             Err(NoHead::Ended) => Ending::Close,
         }
@@ -316,7 +340,7 @@ impl<'a, S: Service> Conversation<'a, S> {
     fn note(&self, block: &[u8], head: Option<&Head>, sent: &Sent) {
         self.shared.counters.answered(sent.status, sent.body_bytes);
         let line = Line {
-            peer: self.client.as_ref().unwrap_or(&self.peer),
+            peer: self.client.as_ref().unwrap_or(&self.of.peer),
             method: head.map_or(&[], |head| head.method_bytes(block)),
             target: head.map_or(&[], |head| head.target(block)),
             version: match head.map(Head::version) {
@@ -337,19 +361,29 @@ impl<'a, S: Service> Conversation<'a, S> {
         }
     }
 
-    /// Ends a connection on which the peer may still be sending: it is read until it ends, so that it is not
-    /// reset before it has read the answer. Whoever takes too long is cut off; there is nobody to tell.
-    async fn linger(self) {
-        self.shared.io.leave();
-        self.tx.slot().enter(Phase::Ending, self.shared.io.now());
-        let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
-        loop {
-            let before = stream.tx.unsent();
-            self.deadline.after(self.shared.limits().linger_time);
-            match self.deadline.within(stream.finish()).await {
-                Err(Elapsed) if stream.tx.unsent() < before => {}
-                _ => return,
-            }
+    /// Hands the connection back to the engine, until the client sends its next request.
+    async fn park(mut self, until: Instant) {
+        if drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await.is_err() {
+            return;
+        }
+        let state = Box::new(Idle { snapshot: Arc::clone(&self.shared.snapshot), of: self.of });
+        if self.tx.park(Parked { state, until }).is_err() {
+            linger(self.shared, Stream { rx: self.inbox.rx, tx: self.tx }, &self.deadline).await;
+        }
+    }
+}
+
+/// Ends a connection on which the peer may still be sending: it is read until it ends, so that it is not
+/// reset before it has read the answer. Whoever takes too long is cut off; there is nobody to tell.
+async fn linger<S>(shared: &Shared<S>, mut stream: Stream, deadline: &Deadline) {
+    shared.io.leave();
+    stream.slot().enter(Phase::Ending, shared.io.now());
+    loop {
+        let before = stream.tx.unsent();
+        deadline.after(shared.limits().linger_time);
+        match deadline.within(stream.finish()).await {
+            Err(Elapsed) if stream.tx.unsent() < before => {}
+            _ => return,
         }
     }
 }
@@ -364,14 +398,14 @@ fn joined(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::time::Duration;
 
     use plimsoll_io::sim::{Faults, Sim};
     use plimsoll_io::{Networks, Segment, Setup, Want};
 
     use super::*;
     use crate::Current;
-    use crate::http::limits::MADE_BYTES_MAX;
+    use crate::http::limits::{Limits, MADE_BYTES_MAX};
     use crate::http::site::HotSet;
     use crate::http::{AccessLog, Body, Counters, Http, Snapshot};
 

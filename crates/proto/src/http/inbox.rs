@@ -5,7 +5,7 @@
 
 use std::io;
 
-use plimsoll_io::{Deadline, Lease, Rx, Want};
+use plimsoll_io::{Deadline, Instant, Lease, Rx, Want};
 use plimsoll_wire::http::head::{Head, HeadLimits, find_head_end, parse_head};
 use plimsoll_wire::http::refusal::Refusal;
 
@@ -22,6 +22,8 @@ pub(super) enum NoHead {
     Ended,
     /// No request came while we were willing to wait for one.
     Unwanted,
+    /// None has come yet, and others need the worker. The idle time ends at this instant.
+    Idle(Instant),
     /// It took too long.
     Late,
     /// It was sent something that is no request.

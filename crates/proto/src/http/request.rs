@@ -41,9 +41,10 @@ pub enum Arrival {
     Proxied,
 }
 
-/// What a service keeps of a connection from one request to the next. It ends with the connection.
+/// What a service keeps of a connection from one request to the next. It ends with the connection, which may
+/// be on another thread by then.
 #[derive(Default)]
-pub struct ConnectionData(Option<Box<dyn Any>>);
+pub struct ConnectionData(Option<Box<dyn Any + Send>>);
 
 impl ConnectionData {
     /// What was kept last, if it is of this type.
@@ -57,7 +58,7 @@ impl ConnectionData {
     }
 
     /// Keeps `data`, in place of what was kept.
-    pub fn keep<T: 'static>(&mut self, data: T) {
+    pub fn keep<T: Send + 'static>(&mut self, data: T) {
         match self.0.as_mut().and_then(|kept| kept.downcast_mut()) {
             Some(kept) => *kept = data,
             None => self.0 = Some(Box::new(data)),

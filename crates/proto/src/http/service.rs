@@ -8,12 +8,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_io::{Handler, Io, LocalFuture, Networks, Stream};
+use plimsoll_io::{Handler, Io, LocalFuture, Networks, Parked, Resume, Stream};
 
 use super::access_log::AccessLog;
 use super::answer::Answer;
 use super::clock::DateCache;
-use super::conversation;
+use super::conversation::{self, Idle};
 use super::counters::Counters;
 use super::limits::Limits;
 use super::request::Request;
@@ -21,7 +21,7 @@ use super::site::HotSet;
 use crate::Current;
 
 /// Answers requests.
-pub trait Service {
+pub trait Service: Send + Sync {
     /// The answer to one request. It may read the body, as much of it as it wants.
     fn answer(&self, request: &mut Request<'_>) -> impl Future<Output = Answer>;
 }
@@ -74,6 +74,15 @@ impl<S: Service + 'static> Http<S> {
         }
         Rc::clone(&latest)
     }
+
+    /// For a connection that another thread may have begun, with its own snapshot.
+    fn shared_of(&self, snapshot: &Arc<Snapshot<S>>) -> Rc<Shared<S>> {
+        let latest = self.latest.borrow();
+        if Arc::ptr_eq(snapshot, &latest.snapshot) {
+            return Rc::clone(&latest);
+        }
+        Rc::new(latest.with(Arc::clone(snapshot)))
+    }
 }
 
 impl<S> Shared<S> {
@@ -100,6 +109,17 @@ impl<S: Service + 'static> Handler for Http<S> {
 
     fn refuse(&self, stream: Stream) -> LocalFuture {
         Box::pin(conversation::refuse(stream, self.shared()))
+    }
+
+    fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
+        match parked.state.downcast::<Idle<S>>() {
+            Ok(idle) => {
+                let shared = self.shared_of(idle.snapshot());
+                Box::pin(conversation::resume(stream, *idle, shared, how))
+            }
+            // Of another protocol: an engine does not mix them up.
+            Err(_) => Box::pin(async move { drop(stream) }),
+        }
     }
 
     fn background(&self) -> LocalFuture {

@@ -1,4 +1,4 @@
-//! The wish that a connection make room: it comes to nobody while nobody waits for a place.
+//! The order that a connection give up its worker: it never comes while each connection has one.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ fn handler(io: Io) -> Rc<dyn Handler> {
 async fn echo_until_room_is_wanted(io: Io, mut stream: Stream) {
     loop {
         match select(stream.rx.recv(Want::Head), io.room_wanted()).await {
-            Either::Left(Ok(Some(lease))) if !io.is_room_wanted() => stream.tx.push(Segment::Lease(lease)),
+            Either::Left(Ok(Some(lease))) => stream.tx.push(Segment::Lease(lease)),
             _ => break,
         }
     }
@@ -27,7 +27,7 @@ async fn echo_until_room_is_wanted(io: Io, mut stream: Stream) {
     let _ = stream.finish().await;
 }
 
-async fn nobody_is_to_make_room_while_nobody_waits(scene: Scene) {
+async fn no_connection_gives_up_its_worker_while_there_is_one_for_each(scene: Scene) {
     let mut clients = Vec::new();
     for _ in 0..10 {
         clients.push(scene.connect().await);
@@ -46,4 +46,4 @@ async fn nobody_is_to_make_room_while_nobody_waits(scene: Scene) {
     scene.until(|| scene.open() == 0).await;
 }
 
-behaviours!(scenario; nobody_is_to_make_room_while_nobody_waits);
+behaviours!(scenario; no_connection_gives_up_its_worker_while_there_is_one_for_each);

@@ -5,8 +5,8 @@
 //! on how fast a worker is; where nothing is to happen, a while passes in which nothing does.
 
 mod ftp;
+mod idle;
 mod refusing;
-mod room;
 mod stopping;
 mod stuck;
 mod waiting;

@@ -2,7 +2,7 @@
 
 use plimsoll_tests::binary::{Reply, Visitor, among_others, until};
 
-use super::{HELD, SMALL, assert_ends, holding, let_go, start};
+use super::{HELD, SMALL, assert_ends, assert_small, holding, let_go, start};
 
 /// More than the queue has places for one worker.
 const MANY: usize = 100;
@@ -70,6 +70,19 @@ fn everybody_is_told_though_the_queue_is_full() {
         assert_refused(&visitor.reply().expect("an answer"));
     }
     let_go(&mut first);
+}
+
+#[test]
+fn a_request_on_an_idle_connection_is_refused_when_no_worker_comes_to_it() {
+    let _turn = among_others();
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 1, &settings());
+    let mut idle = server.visit();
+    assert_small(idle.get("/small.txt").unwrap());
+    let mut holding = holding(&server);
+    assert_refused(&idle.get("/small.txt").expect("an answer"));
+    assert_ends(&mut idle);
+    let_go(&mut holding);
 }
 
 #[test]

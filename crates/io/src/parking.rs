@@ -1,0 +1,46 @@
+//! Parking: between two requests, a conversation gives its connection back to the engine, with the state to
+//! resume from.
+//!
+//! It waits for nothing itself: the engine waits for the client, without a worker. Invariants: a connection
+//! is parked with nothing unread in memory and nothing unsent; a conversation that was parked is resumed
+//! once, by a handler of the same protocol, on any thread.
+
+use std::any::Any;
+use std::cell::Cell;
+
+use crate::stream::Stream;
+use crate::time::Instant;
+
+/// A conversation between two requests, without its connection and its thread.
+pub struct Parked {
+    /// What the conversation resumes from. Its own protocol's handlers can read it.
+    pub state: Box<dyn Any + Send>,
+    /// When the connection ends, unless the client has sent something.
+    pub until: Instant,
+}
+
+/// Why a parked connection is handed to its protocol again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// The client has sent something, or has ended.
+    Serve,
+    /// The client has sent something, and no worker can take it: the client gets the protocol's refusal.
+    Refuse,
+    /// The idle time is over, the server stops, or the slot is needed.
+    End,
+}
+
+/// Where a conversation leaves its connection and the state to resume from, for the engine to find.
+#[derive(Default)]
+pub struct ParkingSpot(Cell<Option<(Parked, Stream)>>);
+
+impl ParkingSpot {
+    pub(crate) fn park(&self, parked: Parked, stream: Stream) {
+        self.0.set(Some((parked, stream)));
+    }
+
+    /// The parked conversation and its connection; none where the conversation has ended.
+    pub fn take(&self) -> Option<(Parked, Stream)> {
+        self.0.take()
+    }
+}
