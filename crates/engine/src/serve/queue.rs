@@ -30,6 +30,8 @@ struct Worker {
     /// Whether it has no connection. It may be about to ask for one, or to take the one it was woken for.
     is_free: bool,
     free: Option<Waker>,
+    /// Whether it was woken, and has not asked yet.
+    is_woken: bool,
     /// An idle conversation, which would be parked.
     idle: Option<Waker>,
     /// Whether its conversation was told to be parked, and still has the worker.
@@ -51,10 +53,10 @@ impl<T> Queue<T> {
         let mut state = self.state();
         state.waiting.push_back((Instant::now(), connection));
         let mut woken = std::mem::take(&mut state.watching);
-        match state.workers.iter_mut().find_map(|worker| worker.free.take()) {
-            Some(free) => woken.push(free),
+        woken.extend(state.next_worker());
+        if state.is_room_wanted() {
             // All of them: which ones have work again by now, nobody knows here.
-            None => woken.extend(state.workers.iter_mut().filter_map(|worker| worker.idle.take())),
+            woken.extend(state.workers.iter_mut().filter_map(|worker| worker.idle.take()));
         }
         drop(state);
         woken.into_iter().for_each(Waker::wake);
@@ -65,7 +67,10 @@ impl<T> Queue<T> {
         let mut state = self.state();
         state.workers[worker] = Worker::default();
         if let Some((_, connection)) = state.waiting.pop_front() {
-            state.wake();
+            let mut woken = std::mem::take(&mut state.watching);
+            woken.extend(state.next_worker());
+            drop(state);
+            woken.into_iter().for_each(Waker::wake);
             return Poll::Ready(Some(connection));
         }
         if state.closed {
@@ -178,6 +183,18 @@ impl<T> State<T> {
         !self.waiting.is_empty() && self.waiting.len() > self.coming()
     }
 
+    /// A free worker to be woken, if a connection waits and no other worker is on its way. The one that is
+    /// wakes the next, once it has asked: where requests are short, workers that have work find most of what
+    /// waits before a sleeping one could, and a wakeup costs as much as a request.
+    fn next_worker(&mut self) -> Option<Waker> {
+        if self.waiting.is_empty() || self.workers.iter().any(|worker| worker.is_woken) {
+            return None;
+        }
+        let free = self.workers.iter_mut().find(|worker| worker.free.is_some())?;
+        free.is_woken = true;
+        free.free.take()
+    }
+
     /// Wakes those who watch. A waker polls nothing: it may be called under the lock.
     fn wake(&mut self) {
         self.watching.drain(..).for_each(Waker::wake);
@@ -237,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn each_who_comes_wakes_a_free_worker_of_their_own() {
+    fn a_connection_wakes_a_free_worker_which_wakes_the_next_one() {
         let (queue, workers) = (Queue::new(2, 2), [Waiter::default(), Waiter::default()]);
         for (number, worker) in workers.iter().enumerate() {
             assert!(worker.asks(|cx| queue.poll_take(number, cx)).is_pending());
@@ -245,7 +262,22 @@ mod tests {
         queue.push('a');
         assert_eq!(workers.each_ref().map(Waiter::woken).iter().sum::<usize>(), 1);
         queue.push('b');
-        assert_eq!(workers.each_ref().map(Waiter::woken), [1, 1]);
+        assert_eq!(workers.each_ref().map(Waiter::woken), [1, 0], "the first is on its way");
+        assert_eq!(workers[0].asks(|cx| queue.poll_take(0, cx)), Poll::Ready(Some('a')));
+        assert_eq!(workers.each_ref().map(Waiter::woken), [1, 1], "it may take long over its own");
+        assert_eq!(workers[1].asks(|cx| queue.poll_take(1, cx)), Poll::Ready(Some('b')));
+    }
+
+    #[test]
+    fn a_worker_that_finds_the_queue_empty_is_woken_for_the_next_connection() {
+        let (queue, workers) = (Queue::new(2, 2), [Waiter::default(), Waiter::default()]);
+        assert!(workers[0].asks(|cx| queue.poll_take(0, cx)).is_pending());
+        queue.push('a');
+        // Another one had just ended its own.
+        assert_eq!(workers[1].asks(|cx| queue.poll_take(1, cx)), Poll::Ready(Some('a')));
+        assert!(workers[0].asks(|cx| queue.poll_take(0, cx)).is_pending());
+        queue.push('b');
+        assert_eq!(workers[0].woken(), 2);
     }
 
     #[test]
