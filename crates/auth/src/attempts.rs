@@ -32,6 +32,9 @@ pub enum Source {
     Unix,
 }
 
+/// The bytes that stand for a network ([`Source::place`]).
+pub(crate) type Network = Vec<u8>;
+
 impl From<&Peer> for Source {
     fn from(peer: &Peer) -> Source {
         match peer {
@@ -50,7 +53,7 @@ impl Source {
     }
 
     /// The bytes that count as one place: whoever has an IPv6 address has all of its /64.
-    pub(crate) fn place(self) -> Vec<u8> {
+    pub(crate) fn place(self) -> Network {
         match self {
             Source::Ip(IpAddr::V4(ip)) => ip.octets().to_vec(),
             Source::Ip(IpAddr::V6(ip)) => ip.octets()[..8].to_vec(),

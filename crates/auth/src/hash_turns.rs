@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use plimsoll_io::Io;
 use plimsoll_io::oneshot::{Sender, oneshot};
+use plimsoll_io::{FairQueue, Io};
 
+use crate::attempts::Network;
 use crate::error::Error;
-use crate::fair_queue::{FairQueue, Network};
 use crate::limits::{BUSY_RETRY_TIME, HASH_WAIT_TIME_MAX, HASHES_WAITING_MAX, HASHES_WAITING_PER_NAME_MAX};
 
 /// A request for a turn.
@@ -39,8 +39,8 @@ struct State {
     at_once: usize,
     hashing: usize,
     hashing_by_name: BTreeMap<String, usize>,
-    strangers: FairQueue<Waiter>,
-    known: FairQueue<Waiter>,
+    strangers: FairQueue<Network, Waiter>,
+    known: FairQueue<Network, Waiter>,
     /// Whether the lane of known networks had the last turn.
     known_was_last: bool,
 }
@@ -87,7 +87,7 @@ impl HashTurns {
         state.at_once = at_once.max(1);
         let lane = if is_known { &mut state.known } else { &mut state.strangers };
         if lane.is_full() {
-            lane.retain(|waiter| waiter.turn.is_wanted());
+            lane.retain(|_, waiter| waiter.turn.is_wanted());
         }
         let of_name = |waiter: &&Waiter| name.is_some() && waiter.name == name && waiter.turn.is_wanted();
         if !is_known && lane.iter().filter(of_name).count() >= HASHES_WAITING_PER_NAME_MAX {
@@ -130,14 +130,14 @@ impl State {
     /// rest to other accounts.
     fn next(&mut self) -> Option<Waiter> {
         let (per_name, by_name) = ((self.at_once / 2).max(1), &self.hashing_by_name);
-        let is_ready = |waiter: &Waiter| {
+        let is_ready = |_: &Network, waiter: &Waiter| {
             let hashing = waiter.name.as_ref().and_then(|name| by_name.get(name));
             hashing.is_none_or(|count| *count < per_name) || !waiter.turn.is_wanted()
         };
         let lanes = [&mut self.strangers, &mut self.known];
         let order = if self.known_was_last { [0, 1] } else { [1, 0] };
         for at in order {
-            if let Some(waiter) = lanes[at].pop(is_ready) {
+            if let Some((_, waiter)) = lanes[at].pop(is_ready) {
                 self.known_was_last = at == 1;
                 return Some(waiter);
             }

@@ -24,7 +24,6 @@ mod courier;
 pub mod desk;
 pub mod directory;
 mod error;
-mod fair_queue;
 mod flights;
 mod hash_turns;
 mod hex;

@@ -12,13 +12,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use plimsoll_io::oneshot::{Sender, oneshot};
-use plimsoll_io::{Instant, Io};
+use plimsoll_io::{FairQueue, Instant, Io};
 
 use crate::ask::{Answer, Question};
+use crate::attempts::Network;
 use crate::changes::Changes;
 use crate::desk::{Known, News};
 use crate::error::Error;
-use crate::fair_queue::{FairQueue, Network};
 use crate::limits::{
     BUSY_RETRY_TIME, FRONT_TRUST_TIME, QUESTIONS_WAITING_MAX, QUICK_ANSWER_TIME, SLOW_ANSWER_TIME,
 };
@@ -53,7 +53,7 @@ pub struct Place {
 pub(crate) struct Line(Mutex<Waiting>);
 
 struct Waiting {
-    questions: FairQueue<Asked>,
+    questions: FairQueue<Network, Asked>,
     couriers: Vec<Waker>,
 }
 
@@ -146,7 +146,7 @@ impl Line {
     fn add(&self, asked: Asked) {
         let mut waiting = self.waiting();
         if waiting.questions.is_full() {
-            waiting.questions.retain(|asked| asked.answer.is_wanted());
+            waiting.questions.retain(|_, asked| asked.answer.is_wanted());
         }
         let network = asked.question.network();
         let displaced = waiting.questions.push(network, asked);
@@ -166,7 +166,7 @@ impl Line {
 
     fn poll_next(&self, cx: &Context<'_>) -> Poll<Asked> {
         let mut waiting = self.waiting();
-        while let Some(asked) = waiting.questions.pop(|_| true) {
+        while let Some((_, asked)) = waiting.questions.pop(|_, _| true) {
             if asked.answer.is_wanted() {
                 return Poll::Ready(asked);
             }

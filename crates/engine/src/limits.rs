@@ -72,14 +72,23 @@ pub const DIRECTORY_JOBS_MAX: usize = 4096;
 /// Passwords that wait to be hashed, for each thread that hashes (one per core); more are refused, which a
 /// client sees as 503. At some 30 ms each the last waits about two seconds.
 pub const PASSWORD_JOBS_PER_THREAD_MAX: usize = 64;
-/// Threads that read whole folders.
+/// Threads that read whole folders. One owner has all but one at most.
 pub const LISTING_THREADS: usize = 2;
 /// Folders that wait to be read; more are refused, which a client sees as 503.
-pub const LISTING_JOBS_MAX: usize = 64;
-/// Threads for work as long as a file or a tree is large.
+pub const LISTING_JOBS_MAX: usize = 1024;
+/// Of these, folders for one account, or for the guests of one address.
+pub const LISTING_JOBS_PER_OWNER_MAX: usize = 64;
+/// Listings of folders larger than one slice that are in the making at a time: some 25 MB of memory each for
+/// the largest folders. Small folders are listed beside them.
+pub const LISTINGS_RESUMED_MAX: usize = 16;
+/// The same for one account, or for the guests of one address.
+pub const LISTINGS_RESUMED_PER_OWNER_MAX: usize = 1;
+/// Threads for work as long as a file or a tree is large. One owner has all but one at most.
 pub const CHORE_THREADS: usize = 2;
 /// Such work that waits for a thread; more is refused, which a client sees as 503.
-pub const CHORE_JOBS_MAX: usize = 256;
+pub const CHORE_JOBS_MAX: usize = 1024;
+/// Of this, work for one account.
+pub const CHORE_JOBS_PER_OWNER_MAX: usize = 128;
 /// Workers of the engine `pool` for each core, unless the operator says how many: they wait for slow clients
 /// more than they work.
 pub const WORKERS_PER_CORE: usize = 16;

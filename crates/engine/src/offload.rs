@@ -1,19 +1,21 @@
 //! Threads for work that may block, behind bounded queues.
 //!
-//! It is not a scheduler: first come, first served. What must hold: the queue never grows past its bound,
-//! and a job that panics takes neither its thread nor the pool with it.
+//! Whose turn it is, `plimsoll_io::WorkQueue` says: owners take turns, and long jobs are done in slices. What
+//! must hold: the queue never grows past its bounds, and a job that panics takes neither its thread nor the
+//! pool with it.
 
-use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use plimsoll_io::{Fs, Job, NotDone, Work};
+use plimsoll_io::{Fs, Job, NotDone, Progress, Taken, Work, WorkBounds, WorkQueue};
 
 use crate::files::{AtHand, FreesLater, SystemFs, free_now};
 use crate::limits::{
-    CHORE_JOBS_MAX, CHORE_THREADS, DIRECTORY_JOBS_MAX, DIRECTORY_THREADS, FILE_JOBS_MAX, FILE_THREADS,
-    LISTING_JOBS_MAX, LISTING_THREADS, PASSWORD_JOBS_PER_THREAD_MAX, WRITE_JOBS_MAX, WRITE_THREADS,
+    CHORE_JOBS_MAX, CHORE_JOBS_PER_OWNER_MAX, CHORE_THREADS, DIRECTORY_JOBS_MAX, DIRECTORY_THREADS,
+    FILE_JOBS_MAX, FILE_THREADS, LISTING_JOBS_MAX, LISTING_JOBS_PER_OWNER_MAX, LISTING_THREADS,
+    LISTINGS_RESUMED_MAX, LISTINGS_RESUMED_PER_OWNER_MAX, PASSWORD_JOBS_PER_THREAD_MAX, WRITE_JOBS_MAX,
+    WRITE_THREADS,
 };
 use crate::scheduling::begin_after_others;
 
@@ -50,10 +52,22 @@ impl Offload {
     /// For threads that serve one connection each.
     pub(crate) fn in_place() -> io::Result<Offload> {
         let hashing = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        let listings = WorkBounds {
+            jobs_per_owner_max: LISTING_JOBS_PER_OWNER_MAX,
+            resumed_per_owner_max: LISTINGS_RESUMED_PER_OWNER_MAX,
+            resumed_max: LISTINGS_RESUMED_MAX,
+            ..shared_by_owners(LISTING_THREADS, LISTING_JOBS_MAX)
+        };
+        let chores = WorkBounds {
+            jobs_per_owner_max: CHORE_JOBS_PER_OWNER_MAX,
+            ..shared_by_owners(CHORE_THREADS, CHORE_JOBS_MAX)
+        };
+        // The server's own work: log-ins take turns before they come here.
+        let passwords = shared_by_owners(hashing, hashing * PASSWORD_JOBS_PER_THREAD_MAX);
         let long = Long {
-            listings: Pool::start("listings", LISTING_THREADS, LISTING_JOBS_MAX)?,
-            chores: Pool::start("chores", CHORE_THREADS, CHORE_JOBS_MAX)?,
-            passwords: Pool::start("passwords", hashing, hashing * PASSWORD_JOBS_PER_THREAD_MAX)?,
+            listings: Pool::start("listings", LISTING_THREADS, listings)?,
+            chores: Pool::start("chores", CHORE_THREADS, chores)?,
+            passwords: Pool::start("passwords", hashing, passwords)?,
         };
         Ok(Offload { short: None, long: Some(long) })
     }
@@ -61,9 +75,13 @@ impl Offload {
     /// For threads that must not block.
     pub(crate) fn pooled() -> io::Result<Offload> {
         let short = Short {
-            files: Pool::start("files", FILE_THREADS, FILE_JOBS_MAX)?,
-            writes: Pool::start("writes", WRITE_THREADS, WRITE_JOBS_MAX)?,
-            directory: Pool::start("directory", DIRECTORY_THREADS, DIRECTORY_JOBS_MAX)?,
+            files: Pool::start("files", FILE_THREADS, shared_by_owners(FILE_THREADS, FILE_JOBS_MAX))?,
+            writes: Pool::start("writes", WRITE_THREADS, shared_by_owners(WRITE_THREADS, WRITE_JOBS_MAX))?,
+            directory: Pool::start(
+                "directory",
+                DIRECTORY_THREADS,
+                shared_by_owners(DIRECTORY_THREADS, DIRECTORY_JOBS_MAX),
+            )?,
         };
         Ok(Offload { short: Some(short), ..Offload::in_place()? })
     }
@@ -76,7 +94,7 @@ impl Offload {
         match self.pool_of(work) {
             Some(pool) => pool.submit(job),
             None => {
-                run(job);
+                run(|| job.run(&SystemFs));
                 Ok(())
             }
         }
@@ -104,19 +122,31 @@ struct Pool {
 struct Shared {
     queue: Mutex<Queue>,
     more: Condvar,
-    jobs_max: usize,
 }
 
-#[derive(Default)]
 struct Queue {
-    jobs: VecDeque<Job>,
+    jobs: WorkQueue,
+    /// Threads that wait for a job.
+    idle: usize,
     closed: bool,
 }
 
+/// The bounds of a pool in which an owner has all threads but one at most.
+fn shared_by_owners(threads: usize, jobs_max: usize) -> WorkBounds {
+    WorkBounds {
+        jobs_max,
+        jobs_per_owner_max: jobs_max,
+        workers_per_owner: threads.saturating_sub(1).max(1),
+        resumed_per_owner_max: usize::MAX,
+        resumed_max: usize::MAX,
+    }
+}
+
 impl Pool {
-    /// Starts `threads` threads called `name`, for at most `jobs_max` waiting jobs.
-    fn start(name: &str, threads: usize, jobs_max: usize) -> io::Result<Arc<Pool>> {
-        let shared = Arc::new(Shared { queue: Mutex::default(), more: Condvar::new(), jobs_max });
+    /// Starts `threads` threads called `name`.
+    fn start(name: &str, threads: usize, bounds: WorkBounds) -> io::Result<Arc<Pool>> {
+        let queue = Queue { jobs: WorkQueue::new(bounds), idle: 0, closed: false };
+        let shared = Arc::new(Shared { queue: Mutex::new(queue), more: Condvar::new() });
         for _ in 0..threads {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new().name(name.to_owned()).spawn(move || {
@@ -129,10 +159,7 @@ impl Pool {
 
     fn submit(&self, job: Job) -> Result<(), NotDone> {
         let mut queue = self.shared.queue();
-        if queue.jobs.len() >= self.shared.jobs_max {
-            return Err(NotDone::Busy);
-        }
-        queue.jobs.push_back(job);
+        queue.jobs.add(job)?;
         drop(queue);
         self.shared.more.notify_one();
         Ok(())
@@ -153,30 +180,39 @@ impl Shared {
 
     fn work(&self) {
         let _frees = FreesLater::begin();
-        while let Some(job) = self.next() {
-            run(job);
+        while let Some(mut taken) = self.next() {
+            let progress = run(|| taken.job.run_slice(&SystemFs)).unwrap_or(Progress::Finished);
+            // A job that is done is dropped without the lock: it may have much in memory.
+            let finished = self.queue().jobs.finish_slice(taken, progress);
+            drop(finished);
             free_now();
         }
     }
 
-    /// The next job; `None` when the pool is dropped and what was taken in is done.
-    fn next(&self) -> Option<Job> {
+    /// The next job; `None` when the pool is dropped and all of its jobs are done.
+    fn next(&self) -> Option<Taken> {
         let mut queue = self.queue();
         loop {
-            if let Some(job) = queue.jobs.pop_front() {
-                return Some(job);
+            if let Some(taken) = queue.jobs.take() {
+                // The job that was finished before may have let two others go on.
+                if queue.idle > 0 && queue.jobs.has_ready() {
+                    self.more.notify_one();
+                }
+                return Some(taken);
             }
-            if queue.closed {
+            if queue.closed && queue.jobs.is_idle() {
+                self.more.notify_all();
                 return None;
             }
+            queue.idle += 1;
             queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
         }
     }
 }
 
-/// Runs a job in place; a panic is told to whoever waits, by the job's own end.
-fn run(job: Job) {
-    if catch_unwind(AssertUnwindSafe(|| job(&SystemFs))).is_err() {
-        tracing::error!("a file operation panicked");
-    }
+/// Runs a job, or a slice of it, in place; a panic is told to whoever waits, by the job's own end.
+fn run<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let ran = catch_unwind(AssertUnwindSafe(work));
+    ran.inspect_err(|_| tracing::error!("a file operation panicked")).ok()
 }

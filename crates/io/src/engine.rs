@@ -15,6 +15,7 @@ use crate::address::Address;
 use crate::exec::TimerId;
 use crate::file::Fs;
 use crate::io::Io;
+use crate::job::Job;
 use crate::listener::Listener;
 use crate::offload::NotDone;
 use crate::parking::{Parked, Resume};
@@ -23,9 +24,6 @@ use crate::time::Instant;
 
 /// A future that stays on its thread.
 pub type LocalFuture = Pin<Box<dyn Future<Output = ()>>>;
-
-/// Blocking work, run once where it may block.
-pub type Job = Box<dyn FnOnce(&dyn Fs) + Send>;
 
 /// Which pool of threads blocking work goes to, so that one kind never starves another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +66,10 @@ pub trait Engine {
     /// Files without waiting: what is not in memory is [`io::ErrorKind::WouldBlock`]. Where a connection
     /// has its own thread, this `Fs` waits and never says so.
     fn at_hand(&self) -> &dyn Fs;
-    /// Runs `job` where it may block.
+    /// Runs `job` where it may block: all of its slices, and between two of them jobs of other owners.
     ///
     /// # Errors
-    /// [`NotDone::Busy`] if too much is waiting already; the job is dropped.
+    /// [`NotDone::Busy`] if too much is waiting already, of all or of the job's owner; the job is dropped.
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone>;
     /// Ready once the server is to end; stays so. Every task is woken when it comes.
     fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()>;

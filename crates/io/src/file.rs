@@ -164,6 +164,21 @@ pub fn split_boundary(name: &[u8]) -> (Option<&[u8]>, &[u8]) {
     }
 }
 
+/// Reads the entries of a folder some at a time.
+pub trait FolderReader: Send {
+    /// The next entries, in no order: `entries_max`, or fewer at the end of the folder.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read(&mut self, entries_max: usize) -> io::Result<Vec<Entry>>;
+}
+
+impl FolderReader for std::vec::IntoIter<Entry> {
+    fn read(&mut self, entries_max: usize) -> io::Result<Vec<Entry>> {
+        Ok(self.take(entries_max).collect())
+    }
+}
+
 /// Blocking operations on files. An `Fs` that must not wait answers [`io::ErrorKind::WouldBlock`], and to
 /// everything that changes something it does so always.
 ///
@@ -198,6 +213,14 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// What the system says; [`io::ErrorKind::QuotaExceeded`] if there are more than `entries_max`.
     fn list(&self, root: &File, name: &[u8], entries_max: usize) -> io::Result<Vec<Entry>>;
+
+    /// Opens a folder to read its entries some at a time: those of [`Fs::list`].
+    ///
+    /// # Errors
+    /// What the system says.
+    fn read_folder(&self, root: &File, name: &[u8]) -> io::Result<Box<dyn FolderReader>> {
+        Ok(Box::new(self.list(root, name, usize::MAX)?.into_iter()))
+    }
 
     /// Reads at `offset` into `into`; returns how many bytes, 0 at the end of the file.
     ///
@@ -328,6 +351,13 @@ pub trait Fs: Send + Sync {
     /// # Errors
     /// As [`Fs::read_at`] and [`Fs::write_at`].
     fn copy(&self, from: &File, to: &File, bytes_max: u64) -> io::Result<u64>;
+
+    /// Copies at most `bytes_max` bytes from `offset` in `from` to the same offset in `to`; returns how many
+    /// bytes, 0 at the end of the file.
+    ///
+    /// # Errors
+    /// As [`Fs::copy`].
+    fn copy_part(&self, from: &File, to: &File, offset: u64, bytes_max: u64) -> io::Result<u64>;
 
     /// What is left on the file system of `file`.
     ///

@@ -14,6 +14,7 @@ use crate::deadline::Deadline;
 use crate::engine::{Engine, Work};
 use crate::exec::TimerId;
 use crate::file::Fs;
+use crate::job::{Job, JobOwner, SlicedWork};
 use crate::limits::FILES_TIME_MAX;
 use crate::listener::Listener;
 use crate::offload::{self, NotDone, Unwanted};
@@ -26,12 +27,25 @@ use crate::time::Instant;
 pub struct Io {
     engine: Rc<dyn Engine>,
     shelf: Rc<Shelf>,
+    owner: JobOwner,
 }
 
 impl Io {
     /// Wraps an engine.
     pub fn new(engine: Rc<dyn Engine>) -> Io {
-        Io { engine, shelf: Rc::default() }
+        Io { engine, shelf: Rc::default(), owner: JobOwner::NONE }
+    }
+
+    /// The same, for work on behalf of `owner`: it waits behind that owner's other work, and delays no other
+    /// owner's.
+    #[must_use]
+    pub fn for_owner(&self, owner: JobOwner) -> Io {
+        Io { owner, ..self.clone() }
+    }
+
+    /// On whose behalf blocking work is done.
+    pub fn owner(&self) -> JobOwner {
+        self.owner
     }
 
     /// What is kept on this thread for whoever needs it next: one shelf for all clones.
@@ -126,11 +140,22 @@ impl Io {
         kind: Work,
         question: impl FnOnce(&dyn Fs) -> io::Result<T> + Send + 'static,
     ) -> io::Result<T> {
-        let (job, wait) = offload::job(Unwanted::Dropped, question);
-        self.engine.offload(kind, job)?;
+        let (task, wait) = offload::once(Unwanted::Dropped, question);
+        self.engine.offload(kind, Job::new(self.owner, task))?;
         let deadline = self.deadline();
         deadline.after(FILES_TIME_MAX);
         deadline.within(wait).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??
+    }
+
+    /// Does long work a slice at a time, so that others have their turns in between. If the future is
+    /// dropped, no further slice is done, and what the slices did is undone.
+    ///
+    /// # Errors
+    /// As [`Io::offload`].
+    pub async fn offload_slices<S: SlicedWork>(&self, kind: Work, work: S) -> Result<S::Output, NotDone> {
+        let (task, wait) = offload::slices(work);
+        self.engine.offload(kind, Job::new(self.owner, task))?;
+        wait.await
     }
 
     /// Runs `work` once where it may block. If the future is dropped, the work is still finished.
@@ -142,8 +167,8 @@ impl Io {
         kind: Work,
         work: impl FnOnce(&dyn Fs) -> T + Send + 'static,
     ) -> Result<T, NotDone> {
-        let (job, wait) = offload::job(Unwanted::Done, work);
-        self.engine.offload(kind, job)?;
+        let (task, wait) = offload::once(Unwanted::Done, work);
+        self.engine.offload(kind, Job::new(self.owner, task))?;
         wait.await
     }
 
@@ -152,7 +177,8 @@ impl Io {
     /// # Errors
     /// [`NotDone::Busy`] if too much is waiting; the work is not done.
     pub fn hand_off(&self, kind: Work, work: impl FnOnce(&dyn Fs) + Send + 'static) -> Result<(), NotDone> {
-        self.engine.offload(kind, Box::new(work))
+        let (task, _) = offload::once(Unwanted::Done, work);
+        self.engine.offload(kind, Job::new(self.owner, task))
     }
 
     /// Waits until the server is to end. Level-triggered: once it is ready, it stays ready.

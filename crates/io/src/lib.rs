@@ -26,11 +26,14 @@ mod combine;
 mod deadline;
 mod engine;
 pub mod exec;
+mod fair_queue;
 mod file;
 mod io;
+mod job;
 mod lease;
 pub mod limits;
 mod listener;
+mod listing;
 mod networks;
 mod offload;
 pub mod oneshot;
@@ -45,18 +48,23 @@ mod stop;
 mod stream;
 mod time;
 mod transport;
+mod work_queue;
 
 pub use address::{Address, BadAddress};
 pub use cells::Cells;
 pub use combine::{Either, Join, Select, join, select};
 pub use deadline::{Deadline, Elapsed, Within};
-pub use engine::{Engine, Handler, Job, LocalFuture, Setup, Work};
+pub use engine::{Engine, Handler, LocalFuture, Setup, Work};
+pub use fair_queue::FairQueue;
 pub use file::{
-    BOUNDARY, Entry, Existing, File, FileKind, Fs, Handle, InMemory, Space, Stat, check_name, split_boundary,
+    BOUNDARY, Entry, Existing, File, FileKind, FolderReader, Fs, Handle, InMemory, Space, Stat, check_name,
+    split_boundary,
 };
 pub use io::Io;
+pub use job::{Job, JobOwner, Progress, SlicedWork};
 pub use lease::{Detached, Lease, POISON, Pool, poison};
 pub use listener::{Accept, Listener};
+pub use listing::{EntryCollector, FolderListing, ListingPage};
 pub use networks::{BadNetwork, Network, Networks};
 pub use offload::NotDone;
 pub use parking::{Parked, ParkingSpot, Resume};
@@ -68,3 +76,4 @@ pub use stop::{Notify, Stop};
 pub use stream::{Rx, Stream, Tx};
 pub use time::Instant;
 pub use transport::{Discarded, Peer, Transport, Want};
+pub use work_queue::{Taken, WorkBounds, WorkQueue};

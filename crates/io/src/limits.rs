@@ -40,3 +40,5 @@ pub const PIPED_BYTES_MIN: u64 = 16 * 1024;
 pub const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of one name in a folder, as Linux has it.
 pub const NAME_BYTES_MAX: usize = 255;
+/// Entries of a folder that one slice of a listing reads, puts in order or writes: one or two milliseconds.
+pub const LISTING_SLICE_ENTRIES: usize = 1024;

@@ -5,12 +5,13 @@
 //! ends its wait with an error and not never.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::engine::Job;
 use crate::file::Fs;
-use crate::oneshot::{Receiver, oneshot};
+use crate::job::{Progress, SlicedWork, Task};
+use crate::oneshot::{Receiver, Sender, oneshot};
 
 /// Why blocking work was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +53,73 @@ impl<T> Future for Wait<T> {
     }
 }
 
-/// Packs `work` as a job, and the wait for its result.
-pub(crate) fn job<T: Send + 'static>(
+/// Work that is done in one slice, and where its result goes.
+struct Once<F, T> {
+    work: Option<(F, Sender<T>)>,
+    unwanted: Unwanted,
+}
+
+/// Packs `work` as a task, with the wait for its result.
+pub(crate) fn once<T: Send + 'static>(
     unwanted: Unwanted,
     work: impl FnOnce(&dyn Fs) -> T + Send + 'static,
-) -> (Job, Wait<T>) {
+) -> (impl Task + 'static, Wait<T>) {
     let (sender, receiver) = oneshot();
-    let job: Job = Box::new(move |fs| {
-        if unwanted == Unwanted::Done || sender.is_wanted() {
+    (Once { work: Some((work, sender)), unwanted }, Wait(receiver))
+}
+
+impl<T: Send, F: FnOnce(&dyn Fs) -> T + Send> Task for Once<F, T> {
+    fn run_slice(&mut self, fs: &dyn Fs) -> Progress {
+        if !self.is_abandoned()
+            && let Some((work, sender)) = self.work.take()
+        {
             sender.send(work(fs));
         }
-    });
-    (job, Wait(receiver))
+        Progress::Finished
+    }
+
+    fn is_abandoned(&self) -> bool {
+        let is_wanted = self.work.as_ref().is_some_and(|(_, sender)| sender.is_wanted());
+        self.unwanted == Unwanted::Dropped && !is_wanted
+    }
+}
+
+/// Work in slices, and where its result goes.
+struct Slices<S: SlicedWork> {
+    work: S,
+    sender: Option<Sender<S::Output>>,
+}
+
+/// Packs `work` as a task, with the wait for its result.
+pub(crate) fn slices<S: SlicedWork>(work: S) -> (impl Task + 'static, Wait<S::Output>) {
+    let (sender, receiver) = oneshot();
+    (Slices { work, sender: Some(sender) }, Wait(receiver))
+}
+
+impl<S: SlicedWork> Slices<S> {
+    fn is_wanted(&self) -> bool {
+        self.sender.as_ref().is_some_and(Sender::is_wanted)
+    }
+}
+
+impl<S: SlicedWork> Task for Slices<S> {
+    fn run_slice(&mut self, fs: &dyn Fs) -> Progress {
+        if !self.is_wanted() {
+            self.work.cancel(fs);
+            return Progress::Finished;
+        }
+        match self.work.run_slice(fs) {
+            ControlFlow::Continue(()) => Progress::Unfinished,
+            ControlFlow::Break(output) => {
+                if let Some(sender) = self.sender.take() {
+                    sender.send(output);
+                }
+                Progress::Finished
+            }
+        }
+    }
+
+    fn is_abandoned(&self) -> bool {
+        !self.is_wanted() && !self.work.leaves_something()
+    }
 }

@@ -43,7 +43,7 @@ impl Operations {
     /// As [`plimsoll_auth::Auth::by_token`].
     pub async fn by_token(&self, visitor: &Visitor, token: &[u8]) -> Result<Caller, Error> {
         let identity = self.0.auth.by_token(&visitor.io, token).await?;
-        Ok(Caller { visitor: visitor.clone(), identity })
+        Ok(Caller::new(visitor.clone(), identity))
     }
 
     /// Who shows this name and password. It is no operation of its own: what follows is.
@@ -57,7 +57,7 @@ impl Operations {
         password: &Secret,
     ) -> Result<Caller, Error> {
         match self.0.auth.by_password(&visitor.io, name, password, &visitor.peer).await {
-            Ok(identity) => Ok(Caller { visitor: visitor.clone(), identity }),
+            Ok(identity) => Ok(Caller::new(visitor.clone(), identity)),
             Err(error) => {
                 let name = String::from_utf8_lossy(name);
                 self.begin(visitor, Operation::LogIn, &name).end(Err(error))
@@ -77,7 +77,7 @@ impl Operations {
     /// As [`plimsoll_auth::Auth::renew`].
     pub async fn renew(&self, caller: &Caller) -> Result<Caller, Error> {
         let identity = self.0.auth.renew(caller.io(), &caller.identity).await?;
-        Ok(Caller { visitor: caller.visitor.clone(), identity })
+        Ok(Caller::new(caller.visitor.clone(), identity))
     }
 
     /// Ends the session that the caller has shown.

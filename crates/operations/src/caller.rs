@@ -3,7 +3,7 @@
 //! It proves nothing: [`crate::Operations`] makes a [`Caller`] of a [`Visitor`] who shows a credential.
 
 use plimsoll_auth::Identity;
-use plimsoll_io::{Io, Peer};
+use plimsoll_io::{Io, JobOwner, Peer};
 
 /// The protocols that operations are asked for in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,20 @@ pub struct Caller {
 }
 
 impl Caller {
-    pub(crate) fn io(&self) -> &Io {
+    /// A visitor who has shown a credential of `identity`. Blocking work is done on behalf of the account.
+    #[must_use]
+    pub fn new(visitor: Visitor, identity: Identity) -> Caller {
+        let owner = JobOwner::account(identity.account.id);
+        Caller { visitor: Visitor { io: visitor.io.for_owner(owner), ..visitor }, identity }
+    }
+
+    /// The owner of blocking work that is done for the caller.
+    pub(crate) fn job_owner(&self) -> JobOwner {
+        JobOwner::account(self.identity.account.id)
+    }
+
+    /// The engine, for work on behalf of the account.
+    pub fn io(&self) -> &Io {
         &self.visitor.io
     }
 }

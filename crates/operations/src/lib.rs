@@ -31,7 +31,6 @@ use plimsoll_store::Store;
 
 pub use accounts::WhoAmI;
 pub use caller::{Caller, Protocol, Visitor};
-pub use digests::DigestTurn;
 pub use error::Error;
 pub use files::{Looked, Reading, Shown};
 pub use held::Permit;
@@ -49,13 +48,13 @@ pub(crate) struct Inner {
     pub(crate) auth: Auth,
     pub(crate) store: Store,
     pub(crate) recorder: Recorder,
-    pub(crate) digests: digests::UnderWay,
+    pub(crate) digests: plimsoll_store::DigestSlots,
 }
 
 impl Operations {
     /// Joins the tiers; what is done is recorded by `recorder`.
     pub fn new(auth: Auth, store: Store, recorder: Recorder) -> Operations {
-        let digests = digests::UnderWay::default();
+        let digests = plimsoll_store::DigestSlots::default();
         Operations(Arc::new(Inner { auth, store, recorder, digests }))
     }
 

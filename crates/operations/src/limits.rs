@@ -8,10 +8,6 @@ use std::time::Duration;
 pub(crate) const LOG_PATH_BYTES_MAX: usize = 4_096;
 /// Bytes of a name that somebody tried to log in with, as the transfer log shows it.
 pub(crate) const LOG_NAME_BYTES_MAX: usize = 64;
-/// Digests of whole files that one account may have under way; more are refused.
-pub const DIGESTS_PER_ACCOUNT_MAX: usize = 4;
-/// Digests of whole files that may be under way in all; more are refused.
-pub const DIGESTS_MAX: usize = 64;
 /// The interval at which a transfer's right is checked. One check polls for changes by other processes, the
 /// next sees them: twice this time must be under a second.
 pub const RIGHT_CHECK_TIME: Duration = Duration::from_millis(250);

@@ -14,6 +14,7 @@
 pub mod apart;
 mod change;
 mod condition;
+mod digest_slots;
 mod durability;
 mod edition;
 mod error;
@@ -30,6 +31,7 @@ mod write;
 
 pub use change::{Copied, Depth, Moved, Removed, What};
 pub use condition::{Condition, Said};
+pub use digest_slots::{DigestSlot, DigestSlots};
 pub use durability::Durability;
 pub use edition::Edition;
 pub use error::{Error, NotResumable};

@@ -52,6 +52,12 @@ pub const UPLOADS_PER_HOME_MAX: usize = 1_024;
 /// Bytes of the record of a kept upload that are read: a path and a condition, both as they were sent, and
 /// two offsets.
 pub const RECORD_BYTES_MAX: u64 = 256 * 1024;
+/// Bytes that one slice of a copy copies and syncs: other owners wait no longer than that takes.
+pub const COPY_SLICE_BYTES: u64 = 8 * 1024 * 1024;
+/// Bytes that a file counts for in a slice at least: to make and sync one takes as long as copying these.
+pub const COPY_FILE_BYTES_MIN: u64 = 512 * 1024;
+/// Entries that one slice of a count comes across, unless a folder has more.
+pub const COUNT_SLICE_ENTRIES: usize = 4096;
 /// Copies to one home that are under way or wait for their turn; more are refused.
 pub const COPIES_PER_HOME_MAX: usize = 8;
 /// Homes whose folders are kept open, where as many descriptors can be had.
@@ -93,8 +99,11 @@ pub const STORE_ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Bytes of such an answer that a thread reads while its other connections wait: a fraction of a millisecond.
 /// Longer ones, which only answers to who looks are, are read where whole folders are.
 pub const READ_AT_ONCE_BYTES_MAX: usize = 64 * 1024;
-/// Digests of whole files that fronts may have under way; more are refused.
+/// Digests of whole files that may be in progress in all; more are refused. A store that has fronts counts
+/// those of all fronts, and the program those of all processes of its connections.
 pub const DIGESTS_MAX: usize = 64;
+/// Of these, digests for one account.
+pub const DIGESTS_PER_ACCOUNT_MAX: usize = 4;
 /// Bytes of the last frame of an upload, which has digests at most.
 pub const ENDING_BYTES_MAX: usize = 4 * 1024;
 /// Completed uploads of one home that are remembered, for who has lost the answer; a client has a few under

@@ -3,6 +3,8 @@
 //! It is not stored: it is counted when a home is first written to, and kept exact by every change after.
 //! What must hold: a fresh count always agrees.
 
+use std::ops::ControlFlow;
+
 use plimsoll_io::{File, FileKind, Fs};
 use serde::{Deserialize, Serialize};
 
@@ -71,25 +73,49 @@ impl Quota {
 
 /// Counts what is in a folder, itself not among it. Links and devices count nothing.
 pub(crate) fn count(fs: &dyn Fs, folder: &File) -> Result<Usage> {
-    let mut usage = Usage::default();
-    // Folders to look into: by name in their parent, so that few are open at a time.
-    let mut ahead = vec![(folder.clone(), Vec::new(), 0)];
-    while let Some((parent, name, level)) = ahead.pop() {
-        let Some(folder) = subfolder(fs, &parent, &name)? else { continue };
-        for entry in fs.names(&folder, usize::MAX)? {
-            match entry.stat.kind {
-                FileKind::File => usage = usage.plus(Usage::file(entry.stat.size)),
-                FileKind::Folder => {
-                    usage = usage.plus(Usage::FOLDER);
-                    if level < LEVELS_MAX {
-                        ahead.push((folder.clone(), entry.name, level + 1));
+    let mut counting = Counting::new(folder.clone());
+    while counting.advance(fs, usize::MAX)?.is_continue() {}
+    Ok(counting.usage)
+}
+
+/// A count of what is in a folder, some of its folders at a time.
+pub(crate) struct Counting {
+    /// What is counted so far.
+    pub(crate) usage: Usage,
+    /// Levels of folders that were found.
+    pub(crate) levels: usize,
+    /// Folders to look into: by name in their parent, so that few are open at a time.
+    ahead: Vec<(File, Vec<u8>, usize)>,
+}
+
+impl Counting {
+    pub(crate) fn new(folder: File) -> Counting {
+        Counting { usage: Usage::default(), levels: 0, ahead: vec![(folder, Vec::new(), 0)] }
+    }
+
+    /// Counts on, until it has come across `entries` or to the end.
+    pub(crate) fn advance(&mut self, fs: &dyn Fs, entries: usize) -> Result<ControlFlow<()>> {
+        let mut seen = 0;
+        while seen < entries {
+            let Some((parent, name, level)) = self.ahead.pop() else { return Ok(ControlFlow::Break(())) };
+            let Some(folder) = subfolder(fs, &parent, &name)? else { continue };
+            for entry in fs.names(&folder, usize::MAX)? {
+                seen += 1;
+                match entry.stat.kind {
+                    FileKind::File => self.usage = self.usage.plus(Usage::file(entry.stat.size)),
+                    FileKind::Folder => {
+                        self.usage = self.usage.plus(Usage::FOLDER);
+                        self.levels = self.levels.max(level + 1);
+                        if level < LEVELS_MAX {
+                            self.ahead.push((folder.clone(), entry.name, level + 1));
+                        }
                     }
+                    FileKind::Other => {}
                 }
-                FileKind::Other => {}
             }
         }
+        Ok(ControlFlow::Continue(()))
     }
-    Ok(usage)
 }
 
 /// A folder in an open one, or that one itself; none if it is gone meanwhile.

@@ -138,9 +138,7 @@ impl From<StoreError> for Refusal {
                 return Refusal::later(Status::TOO_MANY_REQUESTS, detail, None);
             }
             StoreError::TooManyEntries => {
-                let detail =
-                    "The folder has too many entries to be listed. Move some of them to other folders.";
-                return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
+                return Refusal::later(Status::SERVICE_UNAVAILABLE, site::TOO_MANY_ENTRIES, None);
             }
             StoreError::Away => {
                 let detail = "The files cannot be reached just now. Look before trying again.";

@@ -44,13 +44,16 @@ impl StoreTier {
         match (request.method(), path) {
             (Method::Post, path) if path == QUESTIONS.as_bytes() => {
                 let asked: Asked = json::read(request).await?;
-                let is_digest = matches!(asked.question, Question::Digest(..));
+                let is_aborted_with_front = matches!(
+                    asked.question,
+                    Question::Digest(..) | Question::List { .. } | Question::Copy(..)
+                );
                 // Apart, so that a file that is sent has no room for it.
                 let answer = Box::pin(self.desk.answer(request.io, asked));
-                if !is_digest {
+                if !is_aborted_with_front {
                     return Ok(in_json(request.body.telling(STORE_TELLS_EVERY, answer).await));
                 }
-                // A front that has gone wants no digest; what it asked for must not be in others' way.
+                // A front that is gone has no use for it; what takes long must not delay others.
                 let answer = request.body.unless_gone(Some(STORE_TELLS_EVERY), answer).await;
                 Ok(in_json(answer.unwrap_or_else(|| told::<()>(Err(Error::Away)))))
             }
@@ -65,7 +68,7 @@ impl StoreTier {
     async fn send(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let get: Get = call(request)?;
         match self.look_up(request, &get).await {
-            Ok(found) => self.send_found(request, found).await,
+            Ok(found) => self.send_found(request, &get, found).await,
             Err(error) => Ok(trouble(error)),
         }
     }
@@ -82,13 +85,18 @@ impl StoreTier {
         }
     }
 
-    async fn send_found(&self, request: &mut Request<'_>, found: FoundFile) -> Result<Answer, Refusal> {
+    async fn send_found(
+        &self,
+        request: &mut Request<'_>,
+        get: &Get,
+        found: FoundFile,
+    ) -> Result<Answer, Refusal> {
         let (stat, io) = (found.stat, request.io);
         let file = found.file().filter(|_| digests::are_wanted(request)).cloned();
         let mut answer = site::send(request, found);
         let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
         if let Some(file) = file.filter(|_| is_sent) {
-            let making = async { Ok(self.desk.digest_of(io, file, Algorithm::Sha256).await?) };
+            let making = async { Ok(self.desk.digest_for(io, get, file, Algorithm::Sha256).await?) };
             match Box::pin(digests::with(request, answer, Some(STORE_TELLS_EVERY), making)).await {
                 Ok(with_digest) => answer = with_digest,
                 Err(plimsoll_operations::Error::Store(error)) => return Ok(trouble(error)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_operations::limits::DIGESTS_PER_ACCOUNT_MAX;
+use plimsoll_store::limits::DIGESTS_PER_ACCOUNT_MAX;
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::{Client, Engine, Person, Scenario, Scene, behaviours, under};
 

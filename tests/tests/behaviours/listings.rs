@@ -348,7 +348,7 @@ behaviours!(scenario;
 
 /// In the simulator alone: so many files take too long on a disk.
 #[test]
-fn a_folder_of_too_many_files_may_be_listed_later() {
+fn a_folder_of_too_many_files_is_listed_in_pages_only() {
     let scenario = Scenario { accounts: Some(settings()), ..Scenario::default() };
     simulated(0, Faults::none(), &scenario, |scene| async move {
         let mut alice = Person::new(&scene, "alice").await;
@@ -359,7 +359,9 @@ fn a_folder_of_too_many_files_may_be_listed_later() {
         }
         scene.write("one more", b"");
         for answer in [alice.get("/files/?format=json").await, alice.get("/?format=json").await] {
-            assert!(!answer.problem(503).is_empty() && answer.field("Retry-After").is_some());
+            assert!(answer.problem(503).contains("in pages") && answer.field("Retry-After").is_some());
         }
+        let page = alice.get("/files/?format=json&limit=2").await.json();
+        assert_eq!((page["entries"].as_array().map(Vec::len), &page["next"]), (Some(2), &Value::from("1")));
     });
 }

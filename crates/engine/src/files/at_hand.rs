@@ -128,6 +128,10 @@ impl Fs for AtHand {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
+    fn copy_part(&self, _: &File, _: &File, _: u64, _: u64) -> io::Result<u64> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
     fn space(&self, _: &File) -> io::Result<Space> {
         Err(io::ErrorKind::WouldBlock.into())
     }

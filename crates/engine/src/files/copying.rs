@@ -1,4 +1,4 @@
-//! Copies of files or their first bytes: by the kernel where it can, by hand where it cannot.
+//! Copies of files or parts of them: by the kernel where it can, by hand where it cannot.
 //!
 //! It is not a sync: the copy is as safe as any other write. What must hold: no more is copied than the file
 //! had when the copy began, so that a file that grows cannot hold a thread for ever.
@@ -13,27 +13,29 @@ use super::reading::{read_at, stat};
 use super::writing::{descriptor, write_at};
 use crate::limits::COPY_CHUNK_BYTES;
 
-/// Copies at most `bytes_max` bytes of `from` to the start of `to`; returns how many.
-pub(super) fn copy(from: &File, to: &File, bytes_max: u64) -> io::Result<u64> {
+/// Copies at most `bytes_max` bytes from `offset` in `from` to the same offset in `to`; returns how many.
+pub(super) fn copy(from: &File, to: &File, offset: u64, bytes_max: u64) -> io::Result<u64> {
     let (source, target) = (descriptor(from)?, descriptor(to)?);
-    let size = stat(from)?.size.min(bytes_max);
-    let mut done = 0;
-    while done < size {
+    let end = stat(from)?.size.min(offset.saturating_add(bytes_max));
+    let mut done = offset;
+    while done < end {
         let (mut at, mut into) = (done, done);
-        let most = usize::try_from(size - done).unwrap_or(usize::MAX);
+        let most = usize::try_from(end - done).unwrap_or(usize::MAX);
         match retry_on_intr(|| copy_file_range(source, Some(&mut at), target, Some(&mut into), most)) {
             Ok(0) => break,
             Ok(count) => done += count as u64,
             // Two file systems, or one that cannot.
             Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                return copy_by_hand(from, to, done, size);
+                done = copy_by_hand(from, to, done, end)?;
+                break;
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(done)
+    Ok(done.saturating_sub(offset))
 }
 
+/// Copies the bytes from `done` to `size`; returns where it came to.
 pub(super) fn copy_by_hand(from: &File, to: &File, mut done: u64, size: u64) -> io::Result<u64> {
     let mut chunk = vec![0; COPY_CHUNK_BYTES];
     while done < size {

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 pub(crate) use at_hand::AtHand;
 pub(crate) use freeing::{FreesLater, free_now};
-use plimsoll_io::{Entry, Existing, File, Fs, Handle, Pipe, Space, Stat, check_name};
+use plimsoll_io::{Entry, Existing, File, FolderReader, Fs, Handle, Pipe, Space, Stat, check_name};
 use rustix::event::{Timespec, epoll};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -95,6 +95,10 @@ impl Fs for SystemFs {
     fn list(&self, root: &File, name: &[u8], entries_max: usize) -> io::Result<Vec<Entry>> {
         let folder = self.open_beneath(root, name)?;
         reading::entries(&folder, entries_max, |found| reading::stat_beneath(root, name, &folder, found))
+    }
+
+    fn read_folder(&self, root: &File, name: &[u8]) -> io::Result<Box<dyn FolderReader>> {
+        Ok(Box::new(reading::Reader::open(root, name, self.open_beneath(root, name)?)?))
     }
 
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -185,7 +189,11 @@ impl Fs for SystemFs {
     }
 
     fn copy(&self, from: &File, to: &File, bytes_max: u64) -> io::Result<u64> {
-        copying::copy(from, to, bytes_max)
+        copying::copy(from, to, 0, bytes_max)
+    }
+
+    fn copy_part(&self, from: &File, to: &File, offset: u64, bytes_max: u64) -> io::Result<u64> {
+        copying::copy(from, to, offset, bytes_max)
     }
 
     fn space(&self, file: &File) -> io::Result<Space> {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use plimsoll_io::{Entry, File, FileKind, Handle, Stat, split_boundary};
+use plimsoll_io::{Entry, File, FileKind, FolderReader, Handle, Stat, split_boundary};
 use rustix::fs::{
     Advice, AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, fadvise, fstat, openat2, statat,
 };
@@ -165,6 +165,41 @@ pub(super) fn entries(
         entries.push(Entry { name: name.to_owned(), stat });
     }
     Ok(entries)
+}
+
+/// An open folder whose entries are read some at a time.
+pub(super) struct Reader {
+    root: File,
+    way: Vec<u8>,
+    folder: File,
+    found: Dir,
+}
+
+impl Reader {
+    /// Begins to read `folder`, to which `way` leads below `root`.
+    pub(super) fn open(root: &File, way: &[u8], folder: File) -> io::Result<Reader> {
+        let found =
+            Dir::read_from(folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?).map_err(error_of)?;
+        Ok(Reader { root: root.clone(), way: way.to_vec(), folder, found })
+    }
+}
+
+impl FolderReader for Reader {
+    fn read(&mut self, entries_max: usize) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        while entries.len() < entries_max {
+            let Some(found) = self.found.read() else { break };
+            let found = found?;
+            let name = found.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                continue;
+            }
+            if let Some(stat) = stat_beneath(&self.root, &self.way, &self.folder, &found)? {
+                entries.push(Entry { name: name.to_owned(), stat });
+            }
+        }
+        Ok(entries)
+    }
 }
 
 /// What one name in a folder stands for, a link for itself.

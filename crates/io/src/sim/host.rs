@@ -4,7 +4,7 @@
 //! come, also when nobody waits for it any more, and its panic is its own.
 
 use core::net::IpAddr;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -17,10 +17,11 @@ use super::network::ip_of;
 use super::trace::Happened;
 use super::world::World;
 use crate::address::Address;
-use crate::engine::{Engine, Job, Work};
+use crate::engine::{Engine, Work};
 use crate::exec::{TimerId, message_of};
 use crate::file::Fs;
 use crate::io::Io;
+use crate::job::{Job, Progress};
 use crate::lease::Pool;
 use crate::limits::{BODY_BLOCK_BYTES, HEAD_BLOCK_BYTES};
 use crate::listener::Listener;
@@ -29,9 +30,20 @@ use crate::stop::{Notify, Stop};
 use crate::stream::Stream;
 use crate::time::Instant;
 use crate::transport::Want;
+use crate::work_queue::{Taken, WorkBounds, WorkQueue};
 
 /// Offloaded jobs that wait on one host at a time, at most; more are refused.
 pub const OFFLOAD_JOBS_MAX: usize = 64;
+/// Workers of each host for listings, and for chores.
+const LONG_WORKERS: usize = 2;
+/// The bounds of each of their queues: as those of an engine.
+const LONG_BOUNDS: WorkBounds = WorkBounds {
+    jobs_max: 4 * OFFLOAD_JOBS_MAX,
+    jobs_per_owner_max: OFFLOAD_JOBS_MAX / 2,
+    workers_per_owner: LONG_WORKERS - 1,
+    resumed_per_owner_max: 1,
+    resumed_max: 16,
+};
 
 /// A machine of a simulation. Clones are the same machine.
 #[derive(Clone)]
@@ -50,7 +62,21 @@ pub(super) struct Machine {
     heads: Rc<Pool>,
     bodies: Rc<Pool>,
     jobs: Cell<usize>,
+    listings: RefCell<LongWork>,
+    chores: RefCell<LongWork>,
     room_wanted: Cell<bool>,
+}
+
+/// Long work that waits, and the workers that do it.
+struct LongWork {
+    queue: WorkQueue,
+    busy: usize,
+}
+
+impl Default for LongWork {
+    fn default() -> LongWork {
+        LongWork { queue: WorkQueue::new(LONG_BOUNDS), busy: 0 }
+    }
 }
 
 impl Host {
@@ -70,6 +96,8 @@ impl Host {
             heads: Pool::new(HEAD_BLOCK_BYTES),
             bodies: Pool::new(BODY_BLOCK_BYTES),
             jobs: Cell::new(0),
+            listings: RefCell::default(),
+            chores: RefCell::default(),
             room_wanted: Cell::new(false),
         };
         let bell: Arc<dyn Notify> = Arc::<super::world::Bell>::clone(&world.stop_bell);
@@ -138,9 +166,57 @@ impl Machine {
     fn run(&self, job: Job) {
         self.jobs.set(self.jobs.get() - 1);
         self.world.log(self.number, 0, Happened::JobRuns, self.jobs.get());
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&self.blocking))) {
+        self.catch(|| job.run(&self.blocking));
+    }
+
+    /// Runs a job, or a slice of it: its panic is noted.
+    fn catch<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
+        let ran = catch_unwind(AssertUnwindSafe(run));
+        ran.inspect_err(|panic| {
             self.world.log(self.number, 0, Happened::JobPanicked, 0);
-            self.world.note_panic(self.number, &format!("an offloaded job: {}", message_of(&*panic)));
+            self.world.note_panic(self.number, &format!("an offloaded job: {}", message_of(&**panic)));
+        })
+        .ok()
+    }
+
+    fn long_work(&self, work: Work) -> Option<&RefCell<LongWork>> {
+        match work {
+            Work::Listings => Some(&self.listings),
+            Work::Chores => Some(&self.chores),
+            _ => None,
+        }
+    }
+
+    fn add_long(self: &Rc<Machine>, work: Work, long: &RefCell<LongWork>, job: Job) -> Result<(), NotDone> {
+        let added = long.borrow_mut().queue.add(job);
+        let happened = if added.is_ok() { Happened::JobWaits } else { Happened::JobRefused };
+        self.world.log(self.number, 0, happened, 1);
+        added?;
+        self.occupy_worker(work, long);
+        Ok(())
+    }
+
+    /// Has a worker take the next job, if one of each is there: it begins with it after a while.
+    fn occupy_worker(self: &Rc<Machine>, work: Work, long: &RefCell<LongWork>) {
+        if long.borrow().busy >= LONG_WORKERS || !long.borrow().queue.has_ready() {
+            return;
+        }
+        let Some(taken) = long.borrow_mut().queue.take() else { return };
+        long.borrow_mut().busy += 1;
+        let machine = Rc::clone(self);
+        let delay = self.world.some_of(self.world.faults.offload_delay_max);
+        self.world.after(delay, move |_| machine.run_slice(work, taken));
+    }
+
+    fn run_slice(self: &Rc<Machine>, work: Work, mut taken: Taken) {
+        let Some(long) = self.long_work(work) else { return };
+        self.world.log(self.number, 0, Happened::JobRuns, 1);
+        let progress = self.catch(|| taken.job.run_slice(&self.blocking)).unwrap_or(Progress::Finished);
+        let finished = long.borrow_mut().queue.finish_slice(taken, progress);
+        drop(finished);
+        long.borrow_mut().busy -= 1;
+        for _ in 0..LONG_WORKERS {
+            self.occupy_worker(work, long);
         }
     }
 }
@@ -177,7 +253,10 @@ impl Engine for SimEngine {
         &self.0.at_hand
     }
 
-    fn offload(&self, _: Work, job: Job) -> Result<(), NotDone> {
+    fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {
+        if let Some(long) = self.0.long_work(work) {
+            return self.0.add_long(work, long, job);
+        }
         let (world, waiting) = (&self.0.world, self.0.jobs.get());
         if waiting >= OFFLOAD_JOBS_MAX {
             world.log(self.0.number, 0, Happened::JobRefused, waiting);

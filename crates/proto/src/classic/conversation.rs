@@ -105,7 +105,7 @@ impl<'a> Conversation<'a> {
         let record = operations.recorder().begin(&visitor, Operation::LogIn, &tried, &"");
         let password = Secret::new(password.to_vec());
         let shown = operations.auth().by_password(&visitor.io, &name, &password, &visitor.peer).await;
-        Ok(Caller { identity: record.end(shown)?, visitor })
+        Ok(Caller::new(visitor, record.end(shown)?))
     }
 
     /// Opens a file of the caller's home or, if that has none of this name, of the common site.

@@ -5,10 +5,12 @@
 //! counted as long as it is in memory, as HTTP's listings are.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
-use plimsoll_io::{Entry, FileKind, Stat};
-use plimsoll_operations::{Error, GUEST, Operation, Place, Transfer};
+use plimsoll_io::{Entry, EntryCollector, FileKind, Stat};
+use plimsoll_operations::{Error, GUEST, Operation, Place, Shown, Transfer};
 use plimsoll_wire::ftp::facts::{Facts, push_mlsd};
 use plimsoll_wire::ftp::glob::{has_wildcards, matches};
 use plimsoll_wire::ftp::listing::{self as wire, Kind, Rights, push_list, push_name};
@@ -18,6 +20,7 @@ use super::conversation::Conversation;
 use super::limits::PATTERN_BYTES_MAX;
 use super::place::{NOT_THERE, SHARED, Spot};
 use super::state::Who;
+use crate::http::site::is_hidden;
 
 /// How entries are told.
 #[derive(Clone)]
@@ -49,7 +52,7 @@ pub(super) struct Listing {
 }
 
 /// What is told of the entries of a folder.
-struct Telling {
+pub(super) struct Telling {
     form: Form,
     rights: Rights,
     pattern: Option<Vec<u8>>,
@@ -103,28 +106,76 @@ impl Form {
 }
 
 impl Telling {
-    /// The lines for `entries`.
-    fn lines(self, mut entries: Vec<Entry>) -> Vec<u8> {
-        if let Some(is_shown) = self.shared {
-            entries.retain(|entry| entry.name != SHARED);
-            if is_shown {
-                let at = entries.partition_point(|entry| entry.name.as_slice() < SHARED);
-                entries.insert(at, Entry { name: SHARED.to_vec(), stat: made_folder(0) });
+    /// The lines for `entries`, which are few.
+    fn lines(self, entries: Vec<Entry>) -> Vec<u8> {
+        let mut lines = FolderLines::new(self, Shown::All, false);
+        entries.into_iter().for_each(|entry| lines.add(entry));
+        loop {
+            if let ControlFlow::Break(lines) = lines.write(usize::MAX) {
+                return lines;
             }
         }
-        let mut out = Vec::new();
-        for Entry { name, stat } in entries.iter().filter(|entry| self.is_meant(&entry.name)) {
-            let is_made = self.shared.is_some() && name == SHARED;
-            let rights = if is_made { ONLY_READ } else { self.rights };
-            self.form.push(&mut out, &told(name, stat, rights));
-        }
-        out
+    }
+
+    fn push(&self, out: &mut Vec<u8>, name: &[u8], stat: &Stat) {
+        let is_made = self.shared.is_some() && name == SHARED;
+        let rights = if is_made { ONLY_READ } else { self.rights };
+        self.form.push(out, &told(name, stat, rights));
     }
 
     fn is_meant(&self, name: &[u8]) -> bool {
         let Some(pattern) = &self.pattern else { return true };
         let is_hidden = name.starts_with(b".") && !pattern.starts_with(b".");
         matches(pattern, name) && (self.finds_hidden || !is_hidden)
+    }
+}
+
+/// Makes the lines of a folder's listing, in the order of names.
+pub(super) struct FolderLines {
+    telling: Telling,
+    shown: Shown,
+    is_site: bool,
+    entries: BTreeMap<Vec<u8>, Stat>,
+    is_begun: bool,
+    out: Vec<u8>,
+}
+
+impl FolderLines {
+    /// Of a folder of which `shown` is shown; of a site, hidden names are left out.
+    pub(super) fn new(telling: Telling, shown: Shown, is_site: bool) -> FolderLines {
+        FolderLines { telling, shown, is_site, entries: BTreeMap::new(), is_begun: false, out: Vec::new() }
+    }
+}
+
+impl EntryCollector for FolderLines {
+    type Output = Vec<u8>;
+
+    fn add(&mut self, Entry { name, stat }: Entry) {
+        let is_shown = match &self.shown {
+            Shown::All => !(self.is_site && is_hidden(&name)),
+            Shown::Only(names) => names.contains(&name),
+        };
+        // What is of that name in the home cannot be reached by it.
+        let is_covered = self.telling.shared.is_some() && name == SHARED;
+        if is_shown && !is_covered && stat.kind != FileKind::Other && self.telling.is_meant(&name) {
+            self.entries.insert(name, stat);
+        }
+    }
+
+    fn write(&mut self, entries_max: usize) -> ControlFlow<Vec<u8>> {
+        if !std::mem::replace(&mut self.is_begun, true)
+            && self.telling.shared == Some(true)
+            && self.telling.is_meant(SHARED)
+        {
+            self.entries.insert(SHARED.to_vec(), made_folder(0));
+        }
+        for _ in 0..entries_max {
+            let Some((name, stat)) = self.entries.pop_first() else {
+                return ControlFlow::Break(std::mem::take(&mut self.out));
+            };
+            self.telling.push(&mut self.out, &name, &stat);
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -169,7 +220,7 @@ impl Conversation<'_> {
         let shared = self.of_top(&spot).await?;
         let (rights, finds_hidden) = (readable.rights, asked.finds_hidden);
         let telling = Telling { form, rights, pattern: found, finds_hidden, shared };
-        match self.list(readable, move |entries| telling.lines(entries)).await {
+        match self.list(readable, telling).await {
             Ok(bytes) => Ok(Listing { bytes, record }),
             Err(error) => Err(ended(record, error)),
         }

@@ -3,7 +3,7 @@
 //! It sends nothing. What must hold: guests only read, and hidden names are not there for them, as over HTTP.
 
 use plimsoll_auth::Permissions;
-use plimsoll_io::{Entry, FileKind, Fs, Stat, Work};
+use plimsoll_io::{FileKind, FolderListing, Io, JobOwner, Stat};
 use plimsoll_operations::{Error, GUEST, Operation, Place, Shown, Transfer};
 use plimsoll_store::Path;
 use plimsoll_store::apart::Elsewhere;
@@ -12,7 +12,7 @@ use plimsoll_wire::ftp::listing::Rights;
 use super::answer::Answer;
 use super::conversation::Conversation;
 use super::limits::LISTING_ENTRIES_MAX;
-use super::listing::ONLY_READ;
+use super::listing::{FolderLines, ONLY_READ, Telling};
 use super::place::{NOT_THERE, Spot};
 use super::state::Who;
 use crate::http::site::is_hidden;
@@ -123,33 +123,26 @@ impl Conversation<'_> {
         }
     }
 
-    /// The entries of a folder, by name, made into bytes by `write`: where it may take its time.
-    pub(super) async fn list(
-        &self,
-        readable: Readable,
-        write: impl FnOnce(Vec<Entry>) -> Vec<u8> + Send + 'static,
-    ) -> Result<Vec<u8>, Error> {
+    /// The lines of a folder's listing, made where it may take its time, in turns with other accounts.
+    pub(super) async fn list(&self, readable: Readable, telling: Telling) -> Result<Vec<u8>, Error> {
         let Readable { at, shown, is_site, .. } = readable;
-        let io = &self.shared.io;
-        let show = move |mut entries: Vec<Entry>| {
-            entries.retain(|entry| match &shown {
-                Shown::All => !(is_site && is_hidden(&entry.name)),
-                Shown::Only(names) => names.contains(&entry.name),
-            });
-            entries.retain(|entry| entry.stat.kind != FileKind::Other);
-            entries.sort_by(|one, other| one.name.cmp(&other.name));
-            write(entries)
-        };
-        let listed = match at {
-            At::Folder(root, name) => {
-                let list = move |fs: &dyn Fs| Ok(show(fs.list(&root, &name, LISTING_ENTRIES_MAX)?));
-                io.ask(Work::Listings, list).await
-            }
+        let io = self.owned_io();
+        let lines = FolderLines::new(telling, shown, is_site);
+        let listing = match at {
+            At::Folder(root, name) => FolderListing::of_folder(root, name, LISTING_ENTRIES_MAX, lines),
             At::Elsewhere(home, path) => {
-                let entries = home.list(io, &path, LISTING_ENTRIES_MAX).await.map_err(not_read_elsewhere)?;
-                io.ask(Work::Listings, move |_| Ok(show(entries))).await
+                let listed = home.list(&io, &path, LISTING_ENTRIES_MAX, None).await;
+                FolderListing::of_entries(listed.map_err(not_read_elsewhere)?, lines)
             }
         };
-        listed.map_err(not_read)
+        io.list(listing).await.map_err(not_read)
+    }
+
+    /// The engine, for work on behalf of the account, or of the guests of the client's address.
+    fn owned_io(&self) -> Io {
+        match &self.state.who {
+            Who::Person(caller) => caller.io().clone(),
+            _ => self.shared.io.for_owner(JobOwner::guest(&self.peer)),
+        }
     }
 }

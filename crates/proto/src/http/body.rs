@@ -15,7 +15,7 @@ use plimsoll_wire::http::chunked::{ChunkedDecoder, Step};
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::refusal::Refusal;
 
-use super::limits::{DISCARD_BYTES_MAX, Limits, UNAUTHENTICATED_BYTES_PER_SECOND_MIN};
+use super::limits::{DISCARD_BYTES_MAX, HALF_CLOSED_TIME, Limits, UNAUTHENTICATED_BYTES_PER_SECOND_MIN};
 
 /// A request's body, as far as it was not read.
 pub struct RequestBody<'a> {
@@ -136,8 +136,24 @@ impl RequestBody<'_> {
             }
         };
         match select(gone(rx, state), working).await {
-            Either::Left(()) => None,
+            Either::Left(_) => None,
             Either::Right(done) => Some(done),
+        }
+    }
+
+    /// As [`RequestBody::unless_gone`], for work without which there is no response: a peer that has ended
+    /// its side may still wait for it, so the work goes on for [`HALF_CLOSED_TIME`]; not if the connection
+    /// broke.
+    pub async fn unless_gone_for_long<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let RequestBody { rx, deadline, state, .. } = self;
+        let mut work = pin!(work);
+        match select(gone(rx, state), work.as_mut()).await {
+            Either::Right(done) => Some(done),
+            Either::Left(Gone::Broken) => None,
+            Either::Left(Gone::Ended) => {
+                deadline.after(HALF_CLOSED_TIME);
+                deadline.within(work).await.ok()
+            }
         }
     }
 
@@ -219,12 +235,21 @@ async fn tell<T>(tx: &mut Tx, deadline: &Deadline, every: Duration, work: impl F
     }
 }
 
+/// How a peer is gone.
+enum Gone {
+    /// It sends nothing more.
+    Ended,
+    /// Its connection broke.
+    Broken,
+}
+
 /// Ready when the peer has ended or broken off, and has sent nothing before.
-async fn gone(rx: &mut Rx, state: &mut BodyState) {
+async fn gone(rx: &mut Rx, state: &mut BodyState) -> Gone {
     if state.has_ended() && state.unread.is_none() {
         match rx.recv(Want::Head).await {
             Ok(Some(lease)) => state.unread = Some(lease),
-            Ok(None) | Err(_) => return,
+            Ok(None) => return Gone::Ended,
+            Err(_) => return Gone::Broken,
         }
     }
     pending().await

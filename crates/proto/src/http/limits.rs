@@ -82,6 +82,13 @@ pub const LOG_TIME: Duration = Duration::from_millis(200);
 pub const LOG_TARGET_BYTES_MAX: usize = 1024;
 /// Entries that a folder's listing has at most.
 pub const LISTING_ENTRIES_MAX: usize = 100_000;
+/// Entries of a page of a listing, where its `limit` is not given.
+pub const LISTING_PAGE_ENTRIES: usize = 1_000;
+/// Entries of a page of a listing, at most.
+pub const LISTING_PAGE_ENTRIES_MAX: usize = 10_000;
+/// How long work for a client that has ended its side goes on. A client that only sends no more, and still
+/// waits for the response, looks the same as one that is gone.
+pub const HALF_CLOSED_TIME: Duration = Duration::from_secs(1);
 /// How long `/readyz` repeats what its checks said.
 pub const READY_TIME: Duration = Duration::from_secs(1);
 /// How long one of its checks may take.

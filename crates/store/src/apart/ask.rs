@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use plimsoll_io::{Entry, FileKind, Stat};
+use plimsoll_io::{Entry, FileKind, JobOwner, ListingPage, Stat};
 use plimsoll_wire::http::target::{decode_path, encode_path};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -29,11 +29,22 @@ pub struct Owner {
     pub directory: String,
 }
 
+impl Owner {
+    /// On whose behalf work is done that `caller` asked for.
+    pub(super) fn job_owner(&self, caller: u64) -> JobOwner {
+        let caller = if caller == 0 { JobOwner::account(self.account).number() } else { caller };
+        JobOwner::elsewhere(caller, &self.directory)
+    }
+}
+
 /// A question about a home.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Asked {
     /// The home.
     pub owner: Owner,
+    /// On whose behalf: [`plimsoll_io::JobOwner::number`]. Without, the home's account.
+    #[serde(default)]
+    pub caller: u64,
     /// The question.
     pub question: Question,
 }
@@ -52,6 +63,9 @@ pub enum Question {
         path: Path,
         /// More entries than these are not told: the folder is too large.
         most: usize,
+        /// Only these, and one more that says that the page is not the last. An older store ignores it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        page: Option<SaidPage>,
     },
     /// Make a folder. Nothing.
     MakeFolder {
@@ -186,6 +200,9 @@ pub struct SaidTerms {
 pub struct Get {
     /// Whose home it is in.
     pub owner: Owner,
+    /// As [`Asked::caller`].
+    #[serde(default)]
+    pub caller: u64,
     /// The path.
     pub path: Path,
 }
@@ -195,6 +212,9 @@ pub struct Get {
 pub struct NewArrival {
     /// Whose home it goes to.
     pub owner: Owner,
+    /// As [`Asked::caller`].
+    #[serde(default)]
+    pub caller: u64,
     /// How it begins.
     pub how: How,
 }
@@ -262,6 +282,25 @@ pub enum Ended {
     GivenUp,
 }
 
+/// A [`ListingPage`] as data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SaidPage {
+    after: Option<Encoded>,
+    limit: usize,
+}
+
+impl From<&ListingPage> for SaidPage {
+    fn from(page: &ListingPage) -> SaidPage {
+        SaidPage { after: page.after.clone().map(Encoded), limit: page.limit }
+    }
+}
+
+impl From<SaidPage> for ListingPage {
+    fn from(said: SaidPage) -> ListingPage {
+        ListingPage { after: said.after.map(|Encoded(name)| name), limit: said.limit }
+    }
+}
+
 /// What is known of a file.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Seen(#[serde(with = "SaidStat")] pub Stat);
@@ -308,7 +347,7 @@ enum SaidPath {
     Beneath { beneath: Encoded, path: Encoded },
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Encoded(#[serde(with = "percent_encoded")] Vec<u8>);
 

@@ -56,7 +56,8 @@ impl Elsewhere {
     pub async fn get(&self, io: &Io, path: &Path, wanted: Wanted) -> Result<Contents> {
         let remote = Arc::clone(&self.remote);
         let method = if wanted.head_only { "HEAD" } else { "GET" };
-        let call = to_ascii(&Get { owner: self.owner.clone(), path: path.clone() });
+        let caller = io.owner().number();
+        let call = to_ascii(&Get { owner: self.owner.clone(), caller, path: path.clone() });
         let mut request = remote.request(method, FILES).field(CALL, call);
         request.fields.extend(wanted.fields);
         let turn = if wanted.head_only { None } else { Some(remote.transfer(io).await?) };

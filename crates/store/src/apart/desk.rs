@@ -5,18 +5,19 @@
 //! folder's.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_io::{Existing, File, FileKind, Io, Work};
+use plimsoll_io::{Existing, File, FileKind, Io, ListingPage, Work};
 use serde::Serialize;
 
 use super::ask::{
-    Asked, Destination, Ended, Ending, Get, How, Named, NewArrival, Owner, Question, Removal, SaidTerms, Seen,
+    Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, Removal, SaidTerms, Seen,
 };
+use super::listing::list;
 use super::trouble::Told;
 use crate::condition::{Condition, Said};
+use crate::digest_slots::DigestSlots;
 use crate::error::{Error, Result};
-use crate::limits::{DIGESTS_MAX, DIRECTORY_BYTES_MAX};
+use crate::limits::DIRECTORY_BYTES_MAX;
 use crate::path::Path;
 use crate::usage::Quota;
 use crate::write::{Algorithm, FileDigest, NewUpload, Terms};
@@ -27,22 +28,13 @@ pub struct Desk {
     store: Store,
     /// Makes a condition of its words, which are the protocol's.
     again: fn(&str) -> Condition,
-    digests: AtomicUsize,
-}
-
-/// A digest under way.
-struct Turn<'a>(&'a AtomicUsize);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    digests: DigestSlots,
 }
 
 impl Desk {
     /// Answers for `store`; `again` makes of a condition's words what they ask.
     pub fn new(store: Store, again: fn(&str) -> Condition) -> Desk {
-        Desk { store, again, digests: AtomicUsize::new(0) }
+        Desk { store, again, digests: DigestSlots::default() }
     }
 
     /// The answer to a question, in JSON.
@@ -50,12 +42,15 @@ impl Desk {
         self.ask(io, asked).await.unwrap_or_else(|error| told::<()>(Err(error)))
     }
 
-    async fn ask(&self, io: &Io, Asked { owner, question }: Asked) -> Result<Vec<u8>> {
+    async fn ask(&self, io: &Io, Asked { owner, caller, question }: Asked) -> Result<Vec<u8>> {
+        let io = &io.for_owner(owner.job_owner(caller));
         let home = self.home(io, &owner).await?;
         Ok(match question {
             Question::Usage => told(home.usage(io).await),
             Question::Stat(path) => told(home.stat(io, &path).await.map(Seen)),
-            Question::List { path, most } => list(io, &home, &path, most).await,
+            Question::List { path, most, page } => {
+                list(io, &home, &path, most, page.map(ListingPage::from)).await
+            }
             Question::MakeFolder { path, quota } => told(home.make_folder(io, path, quota).await),
             Question::CheckRemoval(Removal { path, what, condition }) => {
                 told(home.check_removal(io, path, what, self.condition(&condition)).await)
@@ -126,12 +121,16 @@ impl Desk {
         }
     }
 
-    /// The digest of a whole file.
+    /// The digest of a whole file that `get` asks for.
     ///
     /// # Errors
-    /// [`Error::Busy`] if too many are under way; the file cannot be read.
-    pub async fn digest_of(&self, io: &Io, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
-        let _turn = self.turn()?;
+    /// [`Error::Busy`] if too many are in progress; the file cannot be read.
+    pub async fn digest_for(&self, io: &Io, get: &Get, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
+        self.digest_of(&io.for_owner(get.owner.job_owner(get.caller)), file, algorithm).await
+    }
+
+    async fn digest_of(&self, io: &Io, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
+        let _slot = self.digests.take(io.owner()).ok_or(Error::Busy)?;
         let mut going = FileDigest::new(algorithm, file);
         loop {
             // One turn at a time, so that others' digests are made in between.
@@ -140,11 +139,6 @@ impl Desk {
                 ControlFlow::Break(digest) => return Ok(digest),
             }
         }
-    }
-
-    fn turn(&self) -> Result<Turn<'_>> {
-        let turn = Turn(&self.digests);
-        if self.digests.fetch_add(1, Ordering::Relaxed) < DIGESTS_MAX { Ok(turn) } else { Err(Error::Busy) }
     }
 
     /// The home that a file is asked for in.
@@ -160,6 +154,7 @@ impl Desk {
     /// # Errors
     /// As the home's own.
     pub async fn begin(&self, io: &Io, arrival: NewArrival) -> Result<Upload> {
+        let io = &io.for_owner(arrival.owner.job_owner(arrival.caller));
         let home = self.home(io, &arrival.owner).await?;
         match arrival.how {
             How::Whole(terms, expected) => home.upload(io, self.terms(terms), expected).await,
@@ -219,23 +214,6 @@ impl Desk {
             condition = condition.and_folder();
         }
         condition
-    }
-}
-
-/// Read and written where it may take its time.
-async fn list(io: &Io, home: &Home, path: &Path, most: usize) -> Vec<u8> {
-    let Files::Here { folder, .. } = home.files() else { return told::<()>(Err(Error::Away)) };
-    let name = path.to_open();
-    let listed = io.ask(Work::Listings, move |fs| {
-        let entries = fs.list(&folder, &name, most)?;
-        Ok(told(Ok(entries.into_iter().map(Named).collect::<Vec<_>>())))
-    });
-    match listed.await {
-        Ok(answer) => answer,
-        Err(error) if error.kind() == std::io::ErrorKind::QuotaExceeded => {
-            told::<()>(Err(Error::TooManyEntries))
-        }
-        Err(error) => told::<()>(Err(error.into())),
     }
 }
 

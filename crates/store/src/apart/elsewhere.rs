@@ -5,10 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_io::{Entry, Existing, Io, Stat};
+use plimsoll_io::{Entry, Existing, Io, ListingPage, Stat};
 use serde::de::DeserializeOwned;
 
-use super::ask::{Asked, Destination, How, Named, NewArrival, Owner, Question, Removal, SaidTerms, Seen};
+use super::ask::{
+    Asked, Destination, How, Named, NewArrival, Owner, Question, Removal, SaidPage, SaidTerms, Seen,
+};
 use super::remote::Remote;
 use super::upload::Upload;
 use crate::condition::Condition;
@@ -37,7 +39,8 @@ impl Elsewhere {
     }
 
     async fn ask<T: DeserializeOwned + Send + 'static>(&self, io: &Io, question: Question) -> Result<T> {
-        self.remote.ask(io, &Asked { owner: self.owner.clone(), question }).await
+        let caller = io.owner().number();
+        self.remote.ask(io, &Asked { owner: self.owner.clone(), caller, question }).await
     }
 
     /// What is known of what a reader finds at `path`.
@@ -48,13 +51,21 @@ impl Elsewhere {
         self.ask(io, Question::Stat(path.clone())).await.map(|Seen(stat)| stat)
     }
 
-    /// What is in the folder `path`, in no order, if that is not more than `most`.
+    /// What is in the folder `path`, in no order, if that is not more than `most`. Of a `page`, that and the
+    /// entry after it, whatever else is in the folder; an older store returns all there is.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::NotFolder`], [`crate::Error::TooManyEntries`],
     /// [`crate::Error::Away`]; [`crate::Error::Busy`] while many listings are under way.
-    pub async fn list(&self, io: &Io, path: &Path, most: usize) -> Result<Vec<Entry>> {
-        let named: Vec<Named> = self.ask(io, Question::List { path: path.clone(), most }).await?;
+    pub async fn list(
+        &self,
+        io: &Io,
+        path: &Path,
+        most: usize,
+        page: Option<&ListingPage>,
+    ) -> Result<Vec<Entry>> {
+        let question = Question::List { path: path.clone(), most, page: page.map(SaidPage::from) };
+        let named: Vec<Named> = self.ask(io, question).await?;
         Ok(named.into_iter().map(|Named(entry)| entry).collect())
     }
 
@@ -146,7 +157,7 @@ impl Elsewhere {
         let (to, announced) = (terms.to.clone(), expected.bytes);
         let how = How::Whole(said(terms), expected);
         let Some(folder) = self.remote.spool() else { return self.begin(io, how, (to, announced, 0)).await };
-        let arrival = NewArrival { owner: self.owner.clone(), how };
+        let arrival = NewArrival { owner: self.owner.clone(), caller: io.owner().number(), how };
         Upload::begin_spooled(&self.remote, io, arrival, (to, announced, terms.quota.bytes), folder).await
     }
 
@@ -197,7 +208,7 @@ impl Elsewhere {
         how: How,
         (to, announced, at): (Path, Option<u64>, u64),
     ) -> Result<Upload> {
-        let arrival = NewArrival { owner: self.owner.clone(), how };
+        let arrival = NewArrival { owner: self.owner.clone(), caller: io.owner().number(), how };
         Upload::begin(&self.remote, io, arrival, to, announced, at).await
     }
 }

@@ -14,6 +14,7 @@ mod contents;
 mod desk;
 mod elsewhere;
 mod frames;
+mod listing;
 mod remote;
 mod spool;
 mod trouble;
@@ -21,7 +22,7 @@ mod turns;
 mod upload;
 
 pub use ascii::{from_ascii, to_ascii};
-pub use ask::{Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, Seen};
+pub use ask::{Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, SaidPage, Seen};
 pub use contents::{Contents, Wanted};
 pub use desk::{Desk, told};
 pub use elsewhere::Elsewhere;

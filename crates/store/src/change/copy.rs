@@ -1,16 +1,17 @@
 //! Copying: the same bytes under another name, in the same home or in another.
 //!
-//! What must hold: a copy is made in `pending`, synced, and put in place as a whole.
+//! How the bytes are copied is [`super::copying`]'s. What must hold: a copy is made in `pending`, synced, and
+//! put in place as a whole.
 
-use plimsoll_io::{Entry, Existing, File, FileKind, Fs, Io, Stat, Work};
+use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 use serde::{Deserialize, Serialize};
 
-use super::rename::{End, check_apart, check_depth};
+use super::copying::{Copying, Made};
+use super::rename::{End, check_apart};
 use super::way::Aside;
 use crate::error::{Error, Result};
-use crate::home::{Home, Place, weight};
-use crate::sweep::{clear_tree, tree_name};
-use crate::usage::{self, Usage};
+use crate::home::{Place, weight};
+use crate::usage::Usage;
 use crate::write::UploadId;
 use crate::write::claim::Claim;
 
@@ -23,13 +24,6 @@ pub enum Depth {
     Infinity,
 }
 
-/// What a copy stands for before it has its name.
-struct Made {
-    name: Vec<u8>,
-    kind: FileKind,
-    usage: Usage,
-}
-
 /// What became of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copied {
@@ -40,7 +34,8 @@ pub struct Copied {
 }
 
 impl End {
-    /// Copies what is here to `to`. Links and devices are left out.
+    /// Copies what is here to `to`. Links and devices are left out. If the future is dropped before the copy
+    /// has its name, nothing is left of it.
     ///
     /// # Errors
     /// As [`End::rename`]; [`Error::Busy`] while many copies to the same home are under way.
@@ -48,11 +43,8 @@ impl End {
         to.home.usage(io).await?;
         let (made, replaced) = (UploadId::draw(io), UploadId::draw(io));
         let (home, under_way) = (to.home.clone(), to.home.begin_copy()?);
-        let copied = io.offload(Work::Chores, move |fs| {
-            let _until_done = under_way;
-            copy(fs, &self, &to, existing, depth, [made, replaced])
-        });
-        let (copied, leaves_tree) = copied.await??;
+        let copy = Copying::new(self, to, existing, depth, [made, replaced], under_way);
+        let (copied, leaves_tree) = io.offload_slices(Work::Chores, copy).await??;
         if leaves_tree {
             home.clear_later(io, replaced);
         }
@@ -75,28 +67,6 @@ impl End {
     }
 }
 
-fn copy(
-    fs: &dyn Fs,
-    from: &End,
-    to: &End,
-    existing: Existing,
-    depth: Depth,
-    [made_id, replaced_id]: [UploadId; 2],
-) -> Result<(Copied, bool)> {
-    check_apart(from, to)?;
-    if depth == Depth::Infinity {
-        check_depth(fs, from, to)?;
-    }
-    let room = begin(fs, to, existing, weigh(fs, from, depth)?, made_id)?;
-    let made = match make(fs, from, &to.home, depth, made_id) {
-        Ok(made) => made,
-        Err(error) => return Err(clear_after(fs, &to.home, made_id, error)),
-    };
-    let placed = put_in_place(fs, to, existing, &made, replaced_id);
-    drop(room);
-    placed.map_err(|error| clear_after(fs, &to.home, made_id, error))
-}
-
 /// Where a copy is to go, and what is there. With the state locked.
 fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(Place<'a>, Option<Stat>)> {
     let target = to.home.place(fs, &to.path)?;
@@ -107,20 +77,8 @@ fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(Place<'a>
     Ok((target, replaced))
 }
 
-/// What a copy would count for.
-fn weigh(fs: &dyn Fs, from: &End, depth: Depth) -> Result<Usage> {
-    let source = fs.open_beneath(from.home.files(), &from.path.to_open())?;
-    let stat = fs.stat(&source)?;
-    match (stat.kind, depth) {
-        (FileKind::File, _) => Ok(Usage::file(stat.size)),
-        (FileKind::Folder, Depth::Zero) => Ok(Usage::FOLDER),
-        (FileKind::Folder, Depth::Infinity) => Ok(usage::count(fs, &source)?.plus(Usage::FOLDER)),
-        (FileKind::Other, _) => Err(Error::NotFound),
-    }
-}
-
 /// Takes room for a copy, if there is any hope for it.
-fn begin(fs: &dyn Fs, to: &End, existing: Existing, usage: Usage, id: UploadId) -> Result<Claim> {
+pub(super) fn begin(fs: &dyn Fs, to: &End, existing: Existing, usage: Usage, id: UploadId) -> Result<Claim> {
     to.home.clear_abandoned(fs);
     let mut state = to.home.lock();
     let (_, replaced) = target(fs, to, existing)?;
@@ -133,57 +91,7 @@ fn less_of(replaced: Option<&Stat>) -> Usage {
     replaced.filter(|stat| stat.kind != FileKind::Folder).map_or_else(Usage::default, weight)
 }
 
-/// Makes the copy in the target home's `pending`, synced.
-fn make(fs: &dyn Fs, from: &End, home: &Home, depth: Depth, id: UploadId) -> Result<Made> {
-    let source = fs.open_beneath(from.home.files(), &from.path.to_open())?;
-    if fs.stat(&source)?.kind == FileKind::File {
-        let name = id.data_name();
-        let bytes = copy_file(fs, home, &source, home.pending(), &name)?;
-        return Ok(Made { name, kind: FileKind::File, usage: Usage::file(bytes) });
-    }
-    let name = tree_name(id);
-    fs.make_folder(home.pending(), &name)?;
-    let mut usage = Usage::FOLDER;
-    if depth == Depth::Infinity {
-        let tree = fs.open_beneath(home.pending(), &name)?;
-        usage = usage.plus(copy_folder(fs, home, &source, &tree)?);
-    }
-    Ok(Made { name, kind: FileKind::Folder, usage })
-}
-
-fn copy_folder(fs: &dyn Fs, home: &Home, source: &File, target: &File) -> Result<Usage> {
-    let mut usage = Usage::default();
-    // By name in their parents, so that few are open at a time.
-    let mut ahead = vec![(source.clone(), target.clone(), Vec::new())];
-    while let Some((source, target, name)) = ahead.pop() {
-        let (source, target) = (fs.open_beneath(&source, &name)?, fs.open_beneath(&target, &name)?);
-        for Entry { name, stat } in fs.names(&source, usize::MAX)? {
-            match stat.kind {
-                FileKind::File => {
-                    let file = fs.open_beneath(&source, &name)?;
-                    usage = usage.plus(Usage::file(copy_file(fs, home, &file, &target, &name)?));
-                }
-                FileKind::Folder => {
-                    fs.make_folder(&target, &name)?;
-                    usage = usage.plus(Usage::FOLDER);
-                    ahead.push((source.clone(), target.clone(), name));
-                }
-                FileKind::Other => {}
-            }
-        }
-        home.sync(fs, &[&target])?;
-    }
-    Ok(usage)
-}
-
-fn copy_file(fs: &dyn Fs, home: &Home, source: &File, folder: &File, name: &[u8]) -> Result<u64> {
-    let file = fs.create(folder, name)?;
-    let bytes = fs.copy(source, &file, u64::MAX)?;
-    home.sync(fs, &[&file])?;
-    Ok(bytes)
-}
-
-fn put_in_place(
+pub(super) fn put_in_place(
     fs: &dyn Fs,
     to: &End,
     existing: Existing,
@@ -208,11 +116,4 @@ fn put_in_place(
     drop(state);
     let leaves_tree = aside.map_or(Ok(false), |aside| aside.forget(fs, &to.home))?;
     Ok((Copied { created: replaced.is_none(), usage: made.usage }, leaves_tree))
-}
-
-/// Clears away what a copy left that did not get its name, and gives the error back.
-fn clear_after(fs: &dyn Fs, home: &Home, id: UploadId, error: Error) -> Error {
-    let _ = fs.remove_file(home.pending(), &id.data_name());
-    let _ = clear_tree(fs, home.pending(), &tree_name(id));
-    error
 }

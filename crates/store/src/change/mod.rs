@@ -4,6 +4,7 @@
 //! the home, since what is put into a folder is only as safe as the folder's own name.
 
 mod copy;
+mod copying;
 mod folder;
 mod remove;
 mod rename;

@@ -4,7 +4,9 @@
 //! ranges and digests are of the file that is open there. What must hold: a GET of a file is one request to
 //! the store; what the store says of itself is not passed on.
 
-use plimsoll_io::FileKind;
+use std::io::ErrorKind;
+
+use plimsoll_io::{FileKind, Io};
 use plimsoll_operations::{Caller, Error, Operation, Operations, Reading, Shown, Transfer};
 use plimsoll_proto::http::limits::LISTING_ENTRIES_MAX;
 use plimsoll_proto::http::site::{self, Asked, Manner};
@@ -15,7 +17,7 @@ use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 
 use super::digests;
-use super::read::{recorded, redirect, why_not};
+use super::read::{gone, recorded, redirect, selection, why_not};
 use crate::refusal::Refusal;
 
 /// What chooses what is sent.
@@ -42,7 +44,7 @@ pub(super) async fn get(
 ) -> Result<Answer, Refusal> {
     let is_folder = asked.name.is_empty() || asked.name.ends_with(b"/");
     if is_folder {
-        return list(request, reading, home, asked).await;
+        return list(request, who.1.io(), reading, home, asked).await;
     }
     let Reading { path, shown, mut transfer, .. } = reading;
     if shown != Shown::All {
@@ -73,7 +75,7 @@ async fn fetch(
     home: &Elsewhere,
     path: &Path,
 ) -> Result<Contents, Error> {
-    let io = request.io;
+    let io = caller.io();
     if !digests::are_wanted(request) {
         return Ok(home.get(io, path, wanted(request)).await?);
     }
@@ -124,13 +126,29 @@ fn relayed(request: &Request<'_>, contents: Contents, transfer: Transfer) -> Ans
 }
 
 async fn list(
-    request: &Request<'_>,
+    request: &mut Request<'_>,
+    io: &Io,
     reading: Reading,
     home: &Elsewhere,
     asked: &Asked<'_>,
 ) -> Result<Answer, Refusal> {
     let Reading { path, shown, mut transfer, .. } = reading;
-    let entries = match home.list(request.io, &path, LISTING_ENTRIES_MAX).await {
+    let selection = match selection(request, asked, shown) {
+        Ok(selection) => selection,
+        Err(refusal) => {
+            transfer.becomes(Operation::List);
+            transfer.failed("bad request");
+            return Err(refusal);
+        }
+    };
+    // Of the ways to what is shared, only a few names are shown, wherever they stand.
+    let page = selection.page.as_ref().filter(|_| selection.only.is_none());
+    let listing = home.list(io, &path, LISTING_ENTRIES_MAX, page);
+    let Some(listed) = request.body.unless_gone_for_long(listing).await else {
+        transfer.becomes(Operation::List);
+        return Err(gone());
+    };
+    let entries = match listed {
         Ok(entries) => entries,
         Err(error) => {
             if matches!(error, StoreError::TooManyEntries) {
@@ -140,14 +158,15 @@ async fn list(
         }
     };
     transfer.becomes(Operation::List);
-    let only = match shown {
-        Shown::All => None,
-        Shown::Only(names) => Some(names),
-    };
-    let listed = site::list_entries(request, entries, asked, Manner::Private, only).await;
-    let permit = transfer.take_permit();
-    let listed = listed.map(|answer| answer.while_permitted(permit));
-    Ok(transfer.end(listed.map_err(why_not))?)
+    match site::list_entries(request, io, entries, asked, Manner::Private, selection).await {
+        Ok(answer) => {
+            let answer = answer.while_permitted(transfer.take_permit());
+            transfer.done();
+            Ok(answer)
+        }
+        Err(error) if error.kind() == ErrorKind::ConnectionAborted => Err(gone()),
+        Err(error) => Ok(transfer.end(Err(why_not(error)))?),
+    }
 }
 
 /// What kept a name from being read: whatever no file can have for a name is not there.

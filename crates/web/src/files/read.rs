@@ -5,9 +5,9 @@
 
 use std::io;
 
-use plimsoll_io::{Entry, File, FileKind, Stat};
+use plimsoll_io::{Entry, File, FileKind, Io, Stat};
 use plimsoll_operations::{Caller, Error, Operation, Operations, Place, Reading, Shown, Transfer};
-use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner, Root};
+use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner, Root, Selection};
 use plimsoll_proto::http::{Answer, Called, Request};
 use plimsoll_store::{Algorithm, Error as StoreError, Files, Path};
 use plimsoll_wire::http::head::Method;
@@ -50,7 +50,7 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
         }
         Ok(Found::File(_)) => Ok(reading.transfer.end(Err(Error::NOT_FOUND))?),
         Ok(Found::FolderWithoutSlash) => Ok(redirect(reading.transfer, &asked)),
-        Ok(Found::Folder) => Box::pin(list(ask.request, &root.folder, reading, &asked)).await,
+        Ok(Found::Folder) => Box::pin(list(ask.request, caller.io(), &root.folder, reading, &asked)).await,
         Err(error) => Ok(reading.transfer.end(Err(why_not(error)))?),
     }
 }
@@ -125,19 +125,45 @@ pub(super) fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Tran
     answer
 }
 
-async fn list(
+/// What is listed of a folder of which `shown` is shown.
+///
+/// # Errors
+/// The query asks for a page that there is not.
+pub(super) fn selection(
     request: &Request<'_>,
+    asked: &Asked<'_>,
+    shown: Shown,
+) -> Result<Selection, Refusal> {
+    let page = site::page_of_listing(request, asked).map_err(|bad| Refusal::bad(bad.to_string()))?;
+    let only = match shown {
+        Shown::All => None,
+        Shown::Only(names) => Some(names),
+    };
+    Ok(Selection { only, page })
+}
+
+/// The client is gone: nobody reads this.
+pub(super) fn gone() -> Refusal {
+    Refusal::later(Status::SERVICE_UNAVAILABLE, "The client has ended the connection.", None)
+}
+
+async fn list(
+    request: &mut Request<'_>,
+    io: &Io,
     root: &File,
     reading: Reading,
     asked: &Asked<'_>,
 ) -> Result<Answer, Refusal> {
     let Reading { shown, mut transfer, .. } = reading;
     transfer.becomes(Operation::List);
-    let only = match shown {
-        Shown::All => None,
-        Shown::Only(names) => Some(names),
+    let selection = match selection(request, asked, shown) {
+        Ok(selection) => selection,
+        Err(refusal) => {
+            transfer.failed("bad request");
+            return Err(refusal);
+        }
     };
-    match site::list(request, root, asked, Manner::Private, only).await {
+    match site::list(request, io, root, asked, Manner::Private, selection).await {
         Ok(answer) => {
             let answer = answer.while_permitted(transfer.take_permit());
             transfer.done();
@@ -145,9 +171,9 @@ async fn list(
         }
         Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
             transfer.failed("too many entries");
-            let detail = "The folder has too many entries to be listed. Move some of them to other folders.";
-            Err(Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None))
+            Err(Refusal::later(Status::SERVICE_UNAVAILABLE, site::TOO_MANY_ENTRIES, None))
         }
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => Err(gone()),
         Err(error) => Ok(transfer.end(Err(why_not(error)))?),
     }
 }
@@ -182,5 +208,6 @@ pub(crate) async fn owners(ask: Ask<'_, '_>, path: Vec<u8>) -> Result<Answer, Re
             None => entries.push(Entry { name: share.owner.into_bytes(), stat }),
         }
     }
-    Ok(site::listed(ask.request, &asked, entries))
+    let selection = selection(ask.request, &asked, Shown::All)?;
+    Ok(site::listed(ask.request, &asked, entries, selection))
 }

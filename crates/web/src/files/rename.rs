@@ -12,6 +12,7 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::decode_path;
 
 use super::Spot;
+use super::read::gone;
 use crate::refusal::Refusal;
 use crate::{Ask, conditions, credentials};
 
@@ -29,8 +30,10 @@ pub(super) async fn give_name(ask: Ask<'_, '_>, method: Method, spot: Spot) -> R
             moved.map(|moved| moved.created)
         }
         (_, depth) => {
-            let copied = operations.copy(&caller, &spot.place, &to.place, existing, depth).await;
-            copied.map(|copied| copied.created)
+            let copy = operations.copy(&caller, &spot.place, &to.place, existing, depth);
+            // A client that is gone has its copy aborted, unless it has its name already.
+            let copied = ask.request.body.unless_gone_for_long(Box::pin(copy)).await;
+            copied.ok_or_else(gone)?.map(|copied| copied.created)
         }
     };
     match done {

@@ -156,9 +156,9 @@ fn a_long_listing_is_read_where_listings_are_and_not_beside_others_of_the_thread
         async |Front { io, home }| {
             let Files::Apart(home) = home.files() else { panic!("it is elsewhere") };
             fill(&io).await;
-            let short = home.list(&io, &Path::root(), 10_000).await.unwrap();
+            let short = home.list(&io, &Path::root(), 10_000, None).await.unwrap();
             assert_eq!((short.len(), short[3].name.as_slice()), (10, &b"a 3"[..]));
-            let long = home.list(&io, &Path::root(), 10_000).await;
+            let long = home.list(&io, &Path::root(), 10_000, None).await;
             assert!(
                 matches!(long, Err(Error::Busy)),
                 "it waits for no turn: {:?}",

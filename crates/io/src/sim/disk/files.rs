@@ -284,10 +284,16 @@ impl Fs for SimDisk {
     }
 
     fn copy(&self, from: &File, to: &File, bytes_max: u64) -> io::Result<u64> {
+        self.copy_part(from, to, 0, bytes_max)
+    }
+
+    fn copy_part(&self, from: &File, to: &File, offset: u64, bytes_max: u64) -> io::Result<u64> {
         self.call(Call::Copy, |state, now| {
             let all = state.tree.node(state.inode_of(from)?)?.bytes()?.clone();
-            let bytes = &all[..usize::try_from(bytes_max).unwrap_or(usize::MAX).min(all.len())];
-            let count = state.write(state.written(to)?, bytes, 0, now)?;
+            let start = usize::try_from(offset).unwrap_or(usize::MAX).min(all.len());
+            let bytes = &all[start..];
+            let bytes = &bytes[..usize::try_from(bytes_max).unwrap_or(usize::MAX).min(bytes.len())];
+            let count = state.write(state.written(to)?, bytes, offset, now)?;
             if count == bytes.len() { Ok(count as u64) } else { Err(io::ErrorKind::StorageFull.into()) }
         })
     }

@@ -170,6 +170,10 @@ impl Fs for View {
         self.may_block()?.copy(from, to, bytes_max)
     }
 
+    fn copy_part(&self, from: &File, to: &File, offset: u64, bytes_max: u64) -> io::Result<u64> {
+        self.may_block()?.copy_part(from, to, offset, bytes_max)
+    }
+
     fn space(&self, file: &File) -> io::Result<Space> {
         self.may_block()?.space(file)
     }

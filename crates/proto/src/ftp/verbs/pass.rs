@@ -44,7 +44,7 @@ async fn log_in(c: &Conversation<'_>, name: &[u8], password: &[u8]) -> Result<Ca
     let record = c.shared.served.recorder.begin(&visitor, Operation::LogIn, &tried, &"");
     let password = Secret::new(password.to_vec());
     let shown = operations.auth().by_password(&visitor.io, name, &password, &visitor.peer).await;
-    Ok(Caller { identity: record.end(shown)?, visitor })
+    Ok(Caller::new(visitor, record.end(shown)?))
 }
 
 /// Whether it is a guest who says this name.

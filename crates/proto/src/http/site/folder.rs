@@ -4,12 +4,12 @@
 
 use std::io;
 
-use plimsoll_io::{Entry, File, Work};
+use plimsoll_io::{Entry, File, FolderListing, Io, ListingPage};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::encode_path;
 
-use super::listing::{Listing, Order};
-use super::{Asked, Manner, etag, our_page, page, wants_listing_page};
+use super::listing::{BadPage, ListingWriter, Order, View, page_of};
+use super::{Asked, Manner, etag, our_page, wants_listing_page};
 use crate::http::answer::{Answer, Body};
 use crate::http::limits::LISTING_ENTRIES_MAX;
 use crate::http::request::Request;
@@ -27,91 +27,106 @@ pub fn redirect(asked: &Asked<'_>) -> Answer {
     Answer::new(Status::MOVED_PERMANENTLY).field("Location", location)
 }
 
-/// A folder below `root` as the request wants it, a page or JSON; of its entries, those named `only`, if that
-/// is said. Where it may take its time and few do so at once: a large folder takes long to read, to sort and
-/// to write, and memory too.
+/// What of a folder is listed.
+#[derive(Default)]
+pub struct Selection {
+    /// The names, if not all are.
+    pub only: Option<Vec<Vec<u8>>>,
+    /// The part that the query asks for, if it does.
+    pub page: Option<ListingPage>,
+}
+
+/// The page of a listing that the query asks for; none if the folder is to be shown as a whole, or to people.
 ///
 /// # Errors
-/// What keeps the folder from being read; [`io::ErrorKind::QuotaExceeded`] if it has too many entries.
+/// The query asks for a page that there is not.
+pub fn page_of_listing(request: &Request<'_>, asked: &Asked<'_>) -> Result<Option<ListingPage>, BadPage> {
+    if wants_listing_page(request, asked) { Ok(None) } else { page_of(asked.query) }
+}
+
+/// A folder below `root` as the request wants it, a page or JSON. It is made where it may take its time, in
+/// turns with others than the owner of `io`, and no further once the client is gone.
+///
+/// # Errors
+/// What keeps the folder from being read; [`io::ErrorKind::QuotaExceeded`] if it has too many entries and is
+/// not asked for in pages; [`io::ErrorKind::ConnectionAborted`] if the client is gone.
 pub async fn list(
-    request: &Request<'_>,
+    request: &mut Request<'_>,
+    io: &Io,
     root: &File,
     asked: &Asked<'_>,
     manner: Manner,
-    only: Option<Vec<Vec<u8>>>,
+    selection: Selection,
 ) -> io::Result<Answer> {
-    let (root, name, show) = (root.clone(), asked.name.clone(), Show::new(request, asked, manner));
-    let as_page = show.as_page;
-    let shown = request.io.ask(Work::Listings, move |fs| {
-        let mut entries = fs.list(&root, &name, LISTING_ENTRIES_MAX)?;
-        if let Some(only) = only {
-            entries.retain(|entry| only.contains(&entry.name));
-        }
-        Ok(show.write(entries))
-    });
-    Ok(answer(as_page, manner, shown.await?))
+    let view = view(request, asked, manner, selection);
+    let entries_max = if view.page.is_some() { usize::MAX } else { LISTING_ENTRIES_MAX };
+    let as_page = view.as_page;
+    let writer = ListingWriter::new(view);
+    let listing = FolderListing::of_folder(root.clone(), asked.name.clone(), entries_max, writer);
+    Ok(answer(as_page, manner, made(request, io, listing).await?))
 }
 
-/// As [`list`], of entries that came from elsewhere. Where it may take its time, too.
+/// As [`list`], of entries that came from elsewhere: of a page, those of the page and one more.
 ///
 /// # Errors
-/// Too much is waiting.
+/// Too much is waiting; [`io::ErrorKind::ConnectionAborted`] if the client is gone.
 pub async fn list_entries(
-    request: &Request<'_>,
+    request: &mut Request<'_>,
+    io: &Io,
     mut entries: Vec<Entry>,
     asked: &Asked<'_>,
     manner: Manner,
-    only: Option<Vec<Vec<u8>>>,
+    selection: Selection,
 ) -> io::Result<Answer> {
-    let show = Show::new(request, asked, manner);
-    let as_page = show.as_page;
-    let shown = request.io.ask(Work::Listings, move |_| {
-        if let Some(only) = only {
-            entries.retain(|entry| only.contains(&entry.name));
-        }
-        Ok(show.write(entries))
+    let view = view(request, asked, manner, selection);
+    let (as_page, limit) = (view.as_page, view.page.as_ref().map(|page| page.limit));
+    // The page may show fewer of them: it is not the last one for that.
+    let next = limit.filter(|limit| entries.len() > *limit).and_then(|limit| {
+        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        let last = entries.get(limit - 1).map(|entry| entry.name.clone());
+        entries.truncate(limit);
+        last
     });
-    Ok(answer(as_page, manner, shown.await?))
+    let writer = ListingWriter::new(view).with_next(next);
+    let listing = FolderListing::of_entries(entries, writer);
+    Ok(answer(as_page, manner, made(request, io, listing).await?))
 }
 
-/// As [`list`], of entries that are in no folder.
-pub fn listed(request: &Request<'_>, asked: &Asked<'_>, entries: Vec<Entry>) -> Answer {
-    let manner = Manner::Private;
-    let show = Show::new(request, asked, manner);
-    answer(show.as_page, manner, show.write(entries))
+async fn made(
+    request: &mut Request<'_>,
+    io: &Io,
+    listing: FolderListing<ListingWriter>,
+) -> io::Result<Vec<u8>> {
+    let made = request.body.unless_gone_for_long(io.list(listing)).await;
+    made.unwrap_or_else(|| Err(io::ErrorKind::ConnectionAborted.into()))
+}
+
+/// As [`list`], of entries that are few and in no folder.
+pub fn listed(request: &Request<'_>, asked: &Asked<'_>, entries: Vec<Entry>, selection: Selection) -> Answer {
+    let view = view(request, asked, Manner::Private, selection);
+    let as_page = view.as_page;
+    answer(as_page, Manner::Private, ListingWriter::new(view).written(entries))
 }
 
 /// How a request wants a listing.
-struct Show {
-    path: Vec<u8>,
-    order: Order,
-    as_page: bool,
-    manner: Manner,
-}
-
-impl Show {
-    fn new(request: &Request<'_>, asked: &Asked<'_>, manner: Manner) -> Show {
-        let path = asked.path.get(asked.unshown..).unwrap_or_default().to_vec();
-        Show {
-            path,
-            order: Order::from_query(asked.query),
-            as_page: wants_listing_page(request, asked),
-            manner,
-        }
-    }
-
-    fn write(self, entries: Vec<Entry>) -> Vec<u8> {
-        let listing = Listing::new(&self.path, entries, self.order, self.manner, etag);
-        if self.as_page { page::listing(&listing) } else { listing.to_json() }
+fn view(request: &Request<'_>, asked: &Asked<'_>, manner: Manner, selection: Selection) -> View {
+    View {
+        path: asked.path.get(asked.unshown..).unwrap_or_default().to_vec(),
+        order: Order::from_query(asked.query),
+        as_page: wants_listing_page(request, asked),
+        manner,
+        only: selection.only,
+        page: selection.page,
+        etag,
     }
 }
 
-/// What [`Show`] wrote for the same request.
-fn answer(as_page: bool, manner: Manner, shown: Vec<u8>) -> Answer {
+/// The answer with what a [`ListingWriter`] wrote for the same request.
+fn answer(as_page: bool, manner: Manner, written: Vec<u8>) -> Answer {
     let answer = Answer::new(Status::OK).field("Cache-Control", manner.of_listings());
     if as_page {
-        return our_page(answer, shown);
+        return our_page(answer, written);
     }
     let answer = answer.field("Content-Type", "application/json").field("Vary", "Accept");
-    answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(shown))
+    answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(written))
 }

@@ -4,7 +4,9 @@
 //! it stands for, whatever bytes that has; what cannot be asked for is not shown.
 
 mod order;
+mod paging;
 mod utc;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -17,18 +19,11 @@ use serde::Serialize;
 
 use super::Manner;
 
-pub(crate) use order::{Column, Order};
+pub(crate) use order::{Column, Order, Sequence};
+pub use paging::BadPage;
+pub(crate) use paging::page_of;
 pub use utc::rfc3339;
-
-/// A folder, ready to be shown.
-pub(crate) struct Listing<'a> {
-    /// Where it is in the site's URLs: decoded, begins and ends with `/`.
-    pub(crate) path: &'a [u8],
-    /// What is in it, in order.
-    pub(crate) entries: Vec<Row>,
-    /// The order they are in.
-    pub(crate) order: Order,
-}
+pub(crate) use writer::{ListingWriter, Summary, View};
 
 /// One entry of a listing.
 pub(crate) struct Row {
@@ -44,32 +39,8 @@ pub(crate) struct Row {
     pub(crate) etag: String,
 }
 
-impl<'a> Listing<'a> {
-    /// Picks the entries to be shown and puts them in order; `etag` makes the tag of each.
-    pub(crate) fn new(
-        path: &'a [u8],
-        entries: Vec<Entry>,
-        order: Order,
-        manner: Manner,
-        etag: fn(&Stat) -> String,
-    ) -> Listing<'a> {
-        let shown = entries.into_iter().filter(|entry| is_shown(entry, manner));
-        let mut entries = shown.map(|entry| Row::new(entry, etag)).collect();
-        order.sort(&mut entries);
-        Listing { path, entries, order }
-    }
-
-    /// The listing for programs.
-    pub(crate) fn to_json(&self) -> Vec<u8> {
-        let path = String::from_utf8_lossy(self.path).into_owned();
-        let listing = ListingJson { path, entries: self.entries.iter().map(RowJson::new).collect() };
-        // Strings and numbers into memory: there is nothing here that could fail.
-        serde_json::to_vec(&listing).unwrap_or_default()
-    }
-}
-
 impl Row {
-    fn new(Entry { name, stat }: Entry, etag: fn(&Stat) -> String) -> Row {
+    pub(super) fn new(Entry { name, stat }: Entry, etag: fn(&Stat) -> String) -> Row {
         Row { name, kind: stat.kind, size: stat.size, modified: stat.modified, etag: etag(&stat) }
     }
 
@@ -95,20 +66,14 @@ impl Row {
 
 /// Left out are a site's hidden names, what is no file or folder, and names with control characters: no
 /// request can have one in its path, so the link would be dead.
-fn is_shown(entry: &Entry, manner: Manner) -> bool {
+pub(super) fn is_shown(entry: &Entry, manner: Manner) -> bool {
     let is_hidden = manner.is_site() && entry.name.starts_with(b".");
     let is_named = !entry.name.iter().any(u8::is_ascii_control);
     !is_hidden && is_named && entry.stat.kind != FileKind::Other
 }
 
 #[derive(Serialize)]
-struct ListingJson<'a> {
-    path: String,
-    entries: Vec<RowJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct RowJson<'a> {
+pub(super) struct RowJson<'a> {
     name: String,
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,7 +84,7 @@ struct RowJson<'a> {
 }
 
 impl<'a> RowJson<'a> {
-    fn new(row: &'a Row) -> RowJson<'a> {
+    pub(super) fn new(row: &'a Row) -> RowJson<'a> {
         RowJson {
             name: row.text(),
             kind: if row.is_folder() { "folder" } else { "file" },

@@ -19,16 +19,16 @@ mod said;
 use std::io;
 use std::path::Path;
 
-use plimsoll_io::{File, Fs, Stat};
+use plimsoll_io::{File, Fs, JobOwner, Stat};
 use plimsoll_store::Edition;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::negotiate::{prefers_html, prefers_json};
 use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
-pub use self::folder::{list, list_entries, listed, redirect};
+pub use self::folder::{Selection, list, list_entries, listed, page_of_listing, redirect};
 pub use self::hot::{HotFigures, HotSet, HotSettings};
-pub use self::listing::rfc3339;
+pub use self::listing::{BadPage, rfc3339};
 pub use self::lookup::{Found, FoundFile, at_hand, look_up};
 pub use self::manner::Manner;
 pub use self::prefetch::{Candidate, Count, Prefetched, candidates};
@@ -36,6 +36,10 @@ use super::answer::{Answer, Body};
 use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
 use super::request::Request;
+
+/// What is told of a folder that is too large to be listed as a whole.
+pub const TOO_MANY_ENTRIES: &str = "The folder has too many entries to be listed at once. List it in pages: \
+                                    ?format=json&limit=1000, then as next_href says.";
 
 /// A folder served under a prefix.
 #[derive(Clone, Debug)]
@@ -119,11 +123,22 @@ pub(super) async fn answer(site: &Site, request: &mut Request<'_>, asked: Asked<
     }
     match look_up(request, &site.root, &asked.name, Manner::Site).await {
         Ok(Found::File(found)) => send(request, found),
-        Ok(Found::Folder) => match list(request, &site.root.folder, &asked, Manner::Site, None).await {
-            Ok(answer) => answer,
-            Err(error) => failed(site, request, &error).await,
-        },
+        Ok(Found::Folder) => list_folder(site, request, &asked).await,
         Ok(Found::FolderWithoutSlash) => redirect(&asked),
+        Err(error) => failed(site, request, &error).await,
+    }
+}
+
+/// What is in a folder of a site. Guests of one address wait for each other, and delay nobody else.
+async fn list_folder(site: &Site, request: &mut Request<'_>, asked: &Asked<'_>) -> Answer {
+    let page = match page_of_listing(request, asked) {
+        Ok(page) => page,
+        Err(bad) => return refused(request, Status::BAD_REQUEST, &bad.to_string()),
+    };
+    let io = request.io.for_owner(JobOwner::guest(request.peer));
+    let selection = Selection { only: None, page };
+    match list(request, &io, &site.root.folder, asked, Manner::Site, selection).await {
+        Ok(answer) => answer,
         Err(error) => failed(site, request, &error).await,
     }
 }
@@ -145,14 +160,12 @@ async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer
             Status::FORBIDDEN,
             "The server may not read this file; its operator can change that.",
         ),
-        Kind::ResourceBusy | Kind::TimedOut => {
+        Kind::ResourceBusy | Kind::TimedOut | Kind::ConnectionAborted => {
             refused(request, Status::SERVICE_UNAVAILABLE, "Too much is going on; try again shortly.")
                 .field_display("Retry-After", RETRY_AFTER_SECONDS)
         }
-        Kind::QuotaExceeded => {
-            refused(request, Status::SERVICE_UNAVAILABLE, "The folder has too many entries to be listed.")
-                .field_display("Retry-After", RETRY_AFTER_SECONDS)
-        }
+        Kind::QuotaExceeded => refused(request, Status::SERVICE_UNAVAILABLE, TOO_MANY_ENTRIES)
+            .field_display("Retry-After", RETRY_AFTER_SECONDS),
         _ => {
             tracing::error!(%error, "a site's file could not be read");
             refused(

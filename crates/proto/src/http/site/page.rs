@@ -14,7 +14,7 @@ use std::time::Duration;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_wire::http::status::Status;
 
-use super::listing::{Column, Listing, Row, rfc3339};
+use super::listing::{Column, Order, Row, Summary, rfc3339};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -30,15 +30,19 @@ const ICON: &str = "data:image/svg+xml,\
 /// How many folders the breadcrumbs name: the links of all on a very deep path would outgrow the listing.
 const CRUMBS_MAX: usize = 32;
 
-/// The page of a folder.
-pub(crate) fn listing(listing: &Listing<'_>) -> Vec<u8> {
-    let path = String::from_utf8_lossy(listing.path);
+/// What no page has in it: it stands where rows go.
+const ROWS: char = '\0';
+
+/// The page of a folder, without rows: what comes before them, and what after.
+pub(crate) fn frame(path: &str, order: Order, summary: Summary) -> (Vec<u8>, Vec<u8>) {
     let content = html! {
-        (breadcrumbs(&path))
-        p { (summary(&listing.entries)) }
-        @if listing.path != b"/" || !listing.entries.is_empty() { (table(listing)) }
+        (breadcrumbs(path))
+        p { (describe(summary)) }
+        @if path != "/" || summary.has_any() { (table(path, order, summary)) }
     };
-    page(&path, &content)
+    let page = page(path, &content);
+    let (head, tail) = page.rsplit_once(ROWS).unwrap_or((&page, ""));
+    (head.as_bytes().to_vec(), tail.as_bytes().to_vec())
 }
 
 /// The page of an error; `detail` says what to do.
@@ -48,7 +52,7 @@ pub(crate) fn error(status: Status, detail: &str) -> Vec<u8> {
         p { (detail) }
         @if status == Status::NOT_FOUND { p { a href="/" { "Go to the start page" } } }
     };
-    page(&status.to_string(), &content)
+    page(&status.to_string(), &content).into_bytes()
 }
 
 /// The start page of a server without a site under `/`.
@@ -67,10 +71,10 @@ pub(crate) fn start(has_accounts: bool) -> Vec<u8> {
             p { "Programs: " a href="/api/openapi.json" { "the description of the API" } "." }
         }
     };
-    page("start", &content)
+    page("start", &content).into_bytes()
 }
 
-fn page(title: &str, content: &Markup) -> Vec<u8> {
+fn page(title: &str, content: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -84,7 +88,7 @@ fn page(title: &str, content: &Markup) -> Vec<u8> {
             body { main { (PreEscaped(MARK)) (content) } }
         }
     };
-    page.into_string().into_bytes()
+    page.into_string()
 }
 
 /// The way here. Its links are relative: they hold also where a proxy serves the site below another prefix.
@@ -111,15 +115,15 @@ fn crumb(name: &str, levels_up: usize) -> Markup {
     }
 }
 
+impl Summary {
+    fn has_any(self) -> bool {
+        self.folders + self.files > 0
+    }
+}
+
 /// How many of what, and how large: `12 folders, 340 files, 1.2 GB`.
-fn summary(rows: &[Row]) -> String {
-    let (folders, files): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.is_folder());
-    let bytes = files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size));
-    let parts = [
-        count(folders.len(), "folder"),
-        count(files.len(), "file"),
-        (!files.is_empty()).then(|| size::rounded(bytes)),
-    ];
+fn describe(Summary { folders, files, bytes }: Summary) -> String {
+    let parts = [count(folders, "folder"), count(files, "file"), (files > 0).then(|| size::rounded(bytes))];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { "This folder is empty.".to_owned() } else { parts.join(", ") }
 }
@@ -132,29 +136,28 @@ fn count(number: usize, thing: &str) -> Option<String> {
     }
 }
 
-fn table(listing: &Listing<'_>) -> Markup {
+fn table(path: &str, order: Order, summary: Summary) -> Markup {
     html! {
         table {
-            @if !listing.entries.is_empty() {
+            @if summary.has_any() {
                 thead { tr {
-                    (head(listing, Column::Name, "Name"))
-                    (head(listing, Column::Size, "Size"))
-                    (head(listing, Column::Modified, "Modified"))
+                    (head(order, Column::Name, "Name"))
+                    (head(order, Column::Size, "Size"))
+                    (head(order, Column::Modified, "Modified"))
                 } }
             }
             tbody {
-                @if listing.path != b"/" {
+                @if path != "/" {
                     tr { td { a.up href="../" { "Parent folder" } } td {} td {} }
                 }
-                @for entry in &listing.entries { (row(entry)) }
+                (PreEscaped(ROWS.to_string()))
             }
         }
     }
 }
 
 /// The head of a column, which sorts by it. Search engines need not follow: it is the same folder.
-fn head(listing: &Listing<'_>, column: Column, title: &str) -> Markup {
-    let order = listing.order;
+fn head(order: Order, column: Column, title: &str) -> Markup {
     let (sorted, arrow) = match (order.by == column, order.descending) {
         (false, _) => (None, ""),
         (true, false) => (Some("ascending"), " ↑"),
@@ -169,7 +172,8 @@ fn head(listing: &Listing<'_>, column: Column, title: &str) -> Markup {
     }
 }
 
-fn row(row: &Row) -> Markup {
+/// The row of an entry.
+pub(crate) fn row(row: &Row) -> Markup {
     html! {
         tr {
             @if row.is_folder() {

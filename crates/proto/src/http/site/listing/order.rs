@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::Row;
+use plimsoll_io::{Entry, FileKind};
 
 /// What a listing is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,26 +69,77 @@ impl Order {
         Order { by: column, descending }
     }
 
-    /// Puts the rows of a listing in this order.
-    pub(super) fn sort(self, rows: &mut Vec<Row>) {
-        let mut keyed: Vec<(String, Row)> =
-            rows.drain(..).map(|row| (row.text().to_lowercase(), row)).collect();
-        keyed.sort_unstable_by(|a, b| self.compare(a, b));
-        rows.extend(keyed.into_iter().map(|(_, row)| row));
-    }
-
-    fn compare(self, (a_key, a): &(String, Row), (b_key, b): &(String, Row)) -> Ordering {
+    /// Compares two entries, each behind its name in lower case.
+    fn compare(self, (a_key, a): (&str, &Entry), (b_key, b): (&str, &Entry)) -> Ordering {
         let by_name = pieces(a_key).cmp(pieces(b_key)).then_with(|| a.name.cmp(&b.name));
         let by_column = match self.by {
             Column::Name => by_name,
-            Column::Size if a.is_folder() => Ordering::Equal,
-            Column::Size => a.size.cmp(&b.size),
-            Column::Modified => a.modified.cmp(&b.modified),
+            Column::Size if is_folder(a) => Ordering::Equal,
+            Column::Size => a.stat.size.cmp(&b.stat.size),
+            Column::Modified => a.stat.modified.cmp(&b.stat.modified),
         };
         let by_column = if self.descending { by_column.reverse() } else { by_column };
-        b.is_folder().cmp(&a.is_folder()).then(by_column).then(by_name)
+        is_folder(b).cmp(&is_folder(a)).then(by_column).then(by_name)
     }
 }
+
+fn is_folder(entry: &Entry) -> bool {
+    entry.stat.kind == FileKind::Folder
+}
+
+/// What the entries of a listing are in order of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sequence {
+    /// As people look for them.
+    Ordered(Order),
+    /// By the bytes of their names: where a page of them begins is known of its name alone.
+    Bytes,
+}
+
+/// An entry in its place among the others of a listing.
+pub(super) struct Sorted {
+    sequence: Sequence,
+    /// The name in lower case, where the order looks at it.
+    key: String,
+    pub(super) entry: Entry,
+}
+
+impl Sorted {
+    pub(super) fn new(entry: Entry, sequence: Sequence) -> Sorted {
+        let key = match sequence {
+            Sequence::Ordered(_) => String::from_utf8_lossy(&entry.name).to_lowercase(),
+            Sequence::Bytes => String::new(),
+        };
+        Sorted { sequence, key, entry }
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        is_folder(&self.entry)
+    }
+}
+
+impl Ord for Sorted {
+    fn cmp(&self, other: &Sorted) -> Ordering {
+        match self.sequence {
+            Sequence::Ordered(order) => order.compare((&self.key, &self.entry), (&other.key, &other.entry)),
+            Sequence::Bytes => self.entry.name.cmp(&other.entry.name),
+        }
+    }
+}
+
+impl PartialOrd for Sorted {
+    fn partial_cmp(&self, other: &Sorted) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Sorted {
+    fn eq(&self, other: &Sorted) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Sorted {}
 
 /// Cuts a name into bytes and whole numbers. A number is `0`, then how many digits it has without leading
 /// zeros, then those: so numbers compare by value, however long they are.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use plimsoll_io::{Entry, FileKind, Stat};
+use plimsoll_io::{Entry, EntryCollector, FileKind, ListingPage, Stat};
 use serde_json::{Value, json};
 
-use super::{Listing, Manner, Order};
+use super::{ListingWriter, Manner, Order, Row, View};
 
 fn entry(name: &[u8], kind: FileKind, size: u64, modified: u64) -> Entry {
     let modified = Duration::from_secs(modified);
@@ -20,18 +20,30 @@ fn folder(name: &str) -> Entry {
     entry(name.as_bytes(), FileKind::Folder, 4096, 0)
 }
 
-fn listing(entries: Vec<Entry>, query: &str) -> Listing<'static> {
-    Listing::new(b"/", entries, Order::from_query(Some(query.as_bytes())), Manner::Site, |stat| {
-        format!("\"{}\"", stat.size)
-    })
+fn view(query: &str) -> View {
+    View {
+        path: b"/".to_vec(),
+        order: Order::from_query(Some(query.as_bytes())),
+        as_page: false,
+        manner: Manner::Site,
+        only: None,
+        page: None,
+        etag: |stat| format!("\"{}\"", stat.size),
+    }
+}
+
+fn rows(entries: Vec<Entry>, query: &str) -> Vec<Row> {
+    let mut writer = ListingWriter::new(view(query));
+    entries.into_iter().for_each(|entry| writer.add(entry));
+    std::iter::from_fn(|| writer.next_row()).collect()
 }
 
 fn names(entries: Vec<Entry>, query: &str) -> Vec<String> {
-    listing(entries, query).entries.iter().map(super::Row::text).collect()
+    rows(entries, query).iter().map(Row::text).collect()
 }
 
-fn json(listing: &Listing<'_>) -> Value {
-    serde_json::from_slice(&listing.to_json()).unwrap()
+fn json(view: View, entries: Vec<Entry>) -> Value {
+    serde_json::from_slice(&ListingWriter::new(view).written(entries)).unwrap()
 }
 
 #[test]
@@ -90,14 +102,14 @@ fn links_are_exact_whatever_the_name() {
         (b"a\\b", "a%5Cb"),
     ] {
         let entries = vec![entry(name, FileKind::File, 0, 0)];
-        assert_eq!(listing(entries, "").entries[0].href(), href);
+        assert_eq!(rows(entries, "")[0].href(), href);
     }
 }
 
 #[test]
 fn no_name_reads_as_the_scheme_of_a_url() {
     let entries = vec![file("a:b"), file("javascript:alert(1)"), folder("http:")];
-    let hrefs: Vec<String> = listing(entries, "").entries.iter().map(super::Row::href).collect();
+    let hrefs: Vec<String> = rows(entries, "").iter().map(Row::href).collect();
     assert_eq!(hrefs, ["http%3A/", "a%3Ab", "javascript%3Aalert%281%29"]);
 }
 
@@ -108,7 +120,7 @@ fn json_has_all_of_a_file_and_no_size_of_a_folder() {
         entry(b"sub", FileKind::Folder, 4096, 784_111_777),
     ];
     assert_eq!(
-        json(&listing(entries, "")),
+        json(view(""), entries),
         json!({"path": "/", "entries": [
             {"name": "sub", "kind": "folder", "modified": "1994-11-06T08:49:37Z", "etag": "\"4096\"",
              "href": "sub/"},
@@ -121,8 +133,7 @@ fn json_has_all_of_a_file_and_no_size_of_a_folder() {
 #[test]
 fn json_is_readable_whatever_the_bytes() {
     let entries = vec![entry(b"\xff\"\\", FileKind::File, u64::MAX, u64::MAX)];
-    let listing = Listing { path: b"/\xfe/", ..listing(entries, "") };
-    let json = json(&listing);
+    let json = json(View { path: b"/\xfe/".to_vec(), ..view("") }, entries);
     assert_eq!(json["path"], "/\u{fffd}/");
     assert_eq!(json["entries"][0]["name"], "\u{fffd}\"\\");
     assert_eq!(json["entries"][0]["href"], "%FF%22%5C");
@@ -131,5 +142,25 @@ fn json_is_readable_whatever_the_bytes() {
 
 #[test]
 fn an_empty_folder_is_an_empty_list() {
-    assert_eq!(listing(Vec::new(), "").to_json(), br#"{"path":"/","entries":[]}"#);
+    assert_eq!(ListingWriter::new(view("")).written(Vec::new()), br#"{"path":"/","entries":[]}"#);
+}
+
+#[test]
+fn a_page_is_in_order_of_bytes_and_leads_to_the_next() {
+    let entries = || ["b", "a", "B", "c", ".hidden"].map(file).into_iter().chain([folder("z")]).collect();
+    let page = |after: Option<&str>, limit| {
+        let page = Some(ListingPage { after: after.map(Into::into), limit });
+        json(View { page, ..view("") }, entries())
+    };
+    let names = |json: &Value| -> Vec<String> {
+        let entries = json["entries"].as_array().unwrap().iter();
+        entries.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let first = page(None, 2);
+    assert_eq!((names(&first), &first["next"]), (vec!["B".to_owned(), "a".to_owned()], &json!("a")));
+    assert_eq!(first["next_href"], "?format=json&after=a&limit=2");
+    assert_eq!(names(&page(Some("a"), 2)), ["b", "c"]);
+    let last = page(Some("c"), 2);
+    assert_eq!((names(&last), last.get("next")), (vec!["z".to_owned()], None));
+    assert_eq!(page(Some("b"), 2).get("next"), None, "it ends with the last entry");
 }

@@ -6,7 +6,7 @@ use plimsoll_io::{Entry, FileKind, Stat};
 use plimsoll_wire::http::status::Status;
 
 use super::super::Manner;
-use super::super::listing::{Listing, Order};
+use super::super::listing::{ListingWriter, Order, View};
 
 fn entry(name: &[u8], kind: FileKind, size: u64) -> Entry {
     let modified = Duration::from_secs(1_795_182_005);
@@ -23,8 +23,16 @@ fn folder(name: &str) -> Entry {
 
 fn page(path: &str, entries: Vec<Entry>, query: &str) -> String {
     let order = Order::from_query(Some(query.as_bytes()));
-    let listing = Listing::new(path.as_bytes(), entries, order, Manner::Site, |_| String::new());
-    String::from_utf8(super::listing(&listing)).unwrap()
+    let view = View {
+        path: path.as_bytes().to_vec(),
+        order,
+        as_page: true,
+        manner: Manner::Site,
+        only: None,
+        page: None,
+        etag: |_| String::new(),
+    };
+    String::from_utf8(ListingWriter::new(view).written(entries)).unwrap()
 }
 
 fn error(status: Status, detail: &str) -> String {

@@ -1,0 +1,161 @@
+//! A listing in the making: entries are put in order as they come, and written a few at a time.
+//!
+//! It reads no folder. Invariant: of a page, no more entries are in memory than it has, and one.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use plimsoll_io::{Entry, EntryCollector, ListingPage, Stat};
+use serde::Serialize;
+
+use super::super::{Manner, page};
+use super::order::Sorted;
+use super::paging::next_href;
+use super::{Order, Row, RowJson, Sequence, is_shown};
+
+/// What is shown of a folder, and how.
+pub(crate) struct View {
+    /// Where it is in the site's URLs: decoded, begins and ends with `/`.
+    pub(crate) path: Vec<u8>,
+    /// The order of the entries; of a page, it is that of their bytes.
+    pub(crate) order: Order,
+    /// As HTML, or as JSON.
+    pub(crate) as_page: bool,
+    pub(crate) manner: Manner,
+    /// The names that are shown, if not all are.
+    pub(crate) only: Option<Vec<Vec<u8>>>,
+    /// The part of it that is shown, if not all is.
+    pub(crate) page: Option<ListingPage>,
+    /// Makes the tag of an entry.
+    pub(crate) etag: fn(&Stat) -> String,
+}
+
+/// How many of what are shown, and how large.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) folders: usize,
+    pub(crate) files: usize,
+    pub(crate) bytes: u64,
+}
+
+/// Makes a [`View`] of a folder.
+pub(crate) struct ListingWriter {
+    view: View,
+    rows: BTreeSet<Sorted>,
+    summary: Summary,
+    /// The last name of a page that is not the last one.
+    next: Option<Vec<u8>>,
+    out: Vec<u8>,
+    /// What follows the rows; none before the first is written.
+    tail: Option<Vec<u8>>,
+}
+
+impl ListingWriter {
+    pub(crate) fn new(view: View) -> ListingWriter {
+        let (rows, summary) = (BTreeSet::new(), Summary::default());
+        ListingWriter { view, rows, summary, next: None, out: Vec::new(), tail: None }
+    }
+
+    /// The page is not the last one, whatever comes of its entries: the next begins after `name`.
+    pub(crate) fn with_next(self, next: Option<Vec<u8>>) -> ListingWriter {
+        ListingWriter { next, ..self }
+    }
+
+    /// Writes a listing of entries that are few.
+    pub(crate) fn written(mut self, entries: Vec<Entry>) -> Vec<u8> {
+        entries.into_iter().for_each(|entry| self.add(entry));
+        loop {
+            if let ControlFlow::Break(written) = self.write(usize::MAX) {
+                return written;
+            }
+        }
+    }
+
+    fn is_meant(&self, entry: &Entry) -> bool {
+        let View { only, manner, page, .. } = &self.view;
+        is_shown(entry, *manner)
+            && only.as_ref().is_none_or(|only| only.contains(&entry.name))
+            && page.as_ref().is_none_or(|page| page.begins_before(&entry.name))
+    }
+
+    /// The next row in order.
+    pub(super) fn next_row(&mut self) -> Option<Row> {
+        Some(Row::new(self.rows.pop_first()?.entry, self.view.etag))
+    }
+
+    /// Begins to write, when all entries have come: returns what follows the rows.
+    fn begin(&mut self) -> Vec<u8> {
+        let View { path, order, as_page, page, .. } = &self.view;
+        if let Some(page) = page
+            && self.rows.len() > page.limit
+        {
+            self.rows.pop_last();
+            self.next = self.rows.last().map(|last| last.entry.name.clone());
+        }
+        let path = String::from_utf8_lossy(path);
+        if *as_page {
+            let (head, tail) = page::frame(&path, *order, self.summary);
+            self.out = head;
+            return tail;
+        }
+        // Strings into memory: there is nothing here that could fail.
+        let text = |text: &str| serde_json::to_string(text).unwrap_or_default();
+        self.out = format!(r#"{{"path":{},"entries":["#, text(&path)).into_bytes();
+        let next = self.next.as_ref().zip(page.as_ref()).map(|(name, page)| {
+            let (name, href) = (String::from_utf8_lossy(name), next_href(name, page.limit));
+            format!(r#","next":{},"next_href":{}"#, text(&name), text(&href))
+        });
+        format!("]{}}}", next.unwrap_or_default()).into_bytes()
+    }
+
+    fn push(&mut self, row: &Row) {
+        if self.view.as_page {
+            self.out.extend_from_slice(page::row(row).into_string().as_bytes());
+            return;
+        }
+        if !self.out.ends_with(b"[") {
+            self.out.push(b',');
+        }
+        // As above.
+        let _ = RowJson::new(row).serialize(&mut serde_json::Serializer::new(&mut self.out));
+    }
+}
+
+impl EntryCollector for ListingWriter {
+    type Output = Vec<u8>;
+
+    fn add(&mut self, entry: Entry) {
+        if !self.is_meant(&entry) {
+            return;
+        }
+        let View { order, page, .. } = &self.view;
+        let sequence = page.as_ref().map_or(Sequence::Ordered(*order), |_| Sequence::Bytes);
+        let row = Sorted::new(entry, sequence);
+        if row.is_folder() {
+            self.summary.folders += 1;
+        } else {
+            self.summary.files += 1;
+            self.summary.bytes = self.summary.bytes.saturating_add(row.entry.stat.size);
+        }
+        self.rows.insert(row);
+        if page.as_ref().is_some_and(|page| self.rows.len() > page.limit.saturating_add(1)) {
+            self.rows.pop_last();
+        }
+    }
+
+    fn write(&mut self, entries_max: usize) -> ControlFlow<Vec<u8>> {
+        let tail = match self.tail.take() {
+            Some(tail) => tail,
+            None => self.begin(),
+        };
+        for _ in 0..entries_max {
+            let Some(row) = self.next_row() else {
+                self.out.extend_from_slice(&tail);
+                return ControlFlow::Break(std::mem::take(&mut self.out));
+            };
+            self.push(&row);
+        }
+        self.tail = Some(tail);
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,260 @@
+//! A copy in the making, a slice at a time.
+//!
+//! Where it goes and what it replaces is [`super::copy`]'s. Invariants: what is copied is in `pending` until
+//! its last slice gives it its name; a copy that fails or is cancelled leaves nothing there. Each slice syncs
+//! what it has written, so that no sync takes longer than a slice.
+
+use std::ops::ControlFlow;
+
+use plimsoll_io::{Entry, Existing, File, FileKind, Fs, SlicedWork};
+
+use super::copy::{Copied, Depth, begin, put_in_place};
+use super::rename::{End, check_apart};
+use crate::error::{Error, Result};
+use crate::home::{CopyingTo, Home};
+use crate::limits::{COPY_FILE_BYTES_MIN, COPY_SLICE_BYTES, COUNT_SLICE_ENTRIES, PATH_NAMES_MAX};
+use crate::path::BadPath;
+use crate::sweep::{clear_tree, tree_name};
+use crate::usage::{Counting, Usage};
+use crate::write::UploadId;
+use crate::write::claim::Claim;
+
+/// What a copy stands for before it has its name.
+pub(super) struct Made {
+    pub(super) name: Vec<u8>,
+    pub(super) kind: FileKind,
+    pub(super) usage: Usage,
+}
+
+/// What became of a copy, and whether a replaced tree is left to be cleared away.
+type Outcome = Result<(Copied, bool)>;
+
+/// A copy in the making.
+pub(super) struct Copying {
+    from: End,
+    to: End,
+    existing: Existing,
+    depth: Depth,
+    made_id: UploadId,
+    replaced_id: UploadId,
+    step: Step,
+    /// Released when the copy is over.
+    under_way: Option<CopyingTo>,
+}
+
+enum Step {
+    New,
+    Counting(Counting),
+    Making(Box<Making>, Claim),
+    Over,
+}
+
+/// What is copied so far, and what is to be copied yet.
+struct Making {
+    made: Made,
+    file: Option<FileCopy>,
+    folder: Option<FolderCopy>,
+    /// Folders, by name in their parents, so that few are open at a time: of the source, of the copy.
+    ahead: Vec<(File, File, Vec<u8>)>,
+}
+
+struct FileCopy {
+    source: File,
+    target: File,
+    at: u64,
+    size: u64,
+}
+
+struct FolderCopy {
+    source: File,
+    target: File,
+    entries: std::vec::IntoIter<Entry>,
+}
+
+impl Copying {
+    pub(super) fn new(
+        from: End,
+        to: End,
+        existing: Existing,
+        depth: Depth,
+        [made_id, replaced_id]: [UploadId; 2],
+        under_way: CopyingTo,
+    ) -> Copying {
+        let under_way = Some(under_way);
+        Copying { from, to, existing, depth, made_id, replaced_id, step: Step::New, under_way }
+    }
+
+    /// Does a slice of whatever is next.
+    fn advance(&mut self, fs: &dyn Fs) -> Result<ControlFlow<(Copied, bool)>> {
+        self.step = match std::mem::replace(&mut self.step, Step::Over) {
+            Step::New => self.look(fs)?,
+            Step::Counting(mut counting) => match counting.advance(fs, COUNT_SLICE_ENTRIES)? {
+                ControlFlow::Continue(()) => Step::Counting(counting),
+                ControlFlow::Break(()) => {
+                    self.check_depth(&counting)?;
+                    self.begin(fs, counting.usage.plus(Usage::FOLDER))?
+                }
+            },
+            Step::Making(mut making, room) => match making.advance(fs, &self.to.home)? {
+                ControlFlow::Continue(()) => Step::Making(making, room),
+                ControlFlow::Break(()) => {
+                    let placed = put_in_place(fs, &self.to, self.existing, &making.made, self.replaced_id);
+                    drop(room);
+                    return placed.map(ControlFlow::Break);
+                }
+            },
+            Step::Over => return Err(Error::Busy),
+        };
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// What is to be copied: a tree is counted first.
+    fn look(&self, fs: &dyn Fs) -> Result<Step> {
+        check_apart(&self.from, &self.to)?;
+        let source = fs.open_beneath(self.from.home.files(), &self.from.path.to_open())?;
+        let stat = fs.stat(&source)?;
+        match (stat.kind, self.depth) {
+            (FileKind::File, _) => self.begin(fs, Usage::file(stat.size)),
+            (FileKind::Folder, Depth::Zero) => self.begin(fs, Usage::FOLDER),
+            (FileKind::Folder, Depth::Infinity) => Ok(Step::Counting(Counting::new(source))),
+            (FileKind::Other, _) => Err(Error::NotFound),
+        }
+    }
+
+    /// Whether all folders have paths at the target. Those that have paths now have no longer ones unless
+    /// the target is deeper.
+    fn check_depth(&self, counted: &Counting) -> Result<()> {
+        let (from, to) = (self.from.path.depth(), self.to.path.depth());
+        let is_too_deep = to > from && to + counted.levels > PATH_NAMES_MAX;
+        if is_too_deep { Err(BadPath::TooDeep.into()) } else { Ok(()) }
+    }
+
+    /// Takes room, and begins to copy.
+    fn begin(&self, fs: &dyn Fs, usage: Usage) -> Result<Step> {
+        let room = begin(fs, &self.to, self.existing, usage, self.made_id)?;
+        let making = Making::begin(fs, &self.from, &self.to.home, self.depth, self.made_id)?;
+        Ok(Step::Making(Box::new(making), room))
+    }
+
+    /// Clears away what is in `pending`.
+    fn clear(&self, fs: &dyn Fs) {
+        let pending = self.to.home.pending();
+        let _ = fs.remove_file(pending, &self.made_id.data_name());
+        let _ = clear_tree(fs, pending, &tree_name(self.made_id));
+    }
+}
+
+impl SlicedWork for Copying {
+    type Output = Outcome;
+
+    fn run_slice(&mut self, fs: &dyn Fs) -> ControlFlow<Outcome> {
+        let outcome = match self.advance(fs) {
+            Ok(ControlFlow::Continue(())) => return ControlFlow::Continue(()),
+            Ok(ControlFlow::Break(copied)) => Ok(copied),
+            Err(error) => {
+                self.clear(fs);
+                Err(error)
+            }
+        };
+        // Before the caller hears of it, and may begin another.
+        drop(self.under_way.take());
+        ControlFlow::Break(outcome)
+    }
+
+    fn leaves_something(&self) -> bool {
+        matches!(self.step, Step::Making(..))
+    }
+
+    fn cancel(&mut self, fs: &dyn Fs) {
+        if self.leaves_something() {
+            self.clear(fs);
+        }
+        self.step = Step::Over;
+    }
+}
+
+impl Making {
+    fn begin(fs: &dyn Fs, from: &End, home: &Home, depth: Depth, id: UploadId) -> Result<Making> {
+        let source = fs.open_beneath(from.home.files(), &from.path.to_open())?;
+        let (file, ahead, made);
+        if fs.stat(&source)?.kind == FileKind::File {
+            made = Made { name: id.data_name(), kind: FileKind::File, usage: Usage::default() };
+            (file, ahead) = (Some(FileCopy::begin(fs, source, home.pending(), &made.name)?), Vec::new());
+        } else {
+            made = Made { name: tree_name(id), kind: FileKind::Folder, usage: Usage::FOLDER };
+            fs.make_folder(home.pending(), &made.name)?;
+            let tree = fs.open_beneath(home.pending(), &made.name)?;
+            let all = (depth == Depth::Infinity).then(|| (source, tree, Vec::new()));
+            (file, ahead) = (None, all.into_iter().collect());
+        }
+        Ok(Making { made, file, folder: None, ahead })
+    }
+
+    /// Copies some more.
+    fn advance(&mut self, fs: &dyn Fs, home: &Home) -> Result<ControlFlow<()>> {
+        let mut left = COPY_SLICE_BYTES;
+        while left > 0 {
+            if let Some(file) = &mut self.file {
+                let bytes = file.advance(fs, home, left)?;
+                if file.at >= file.size {
+                    self.made.usage = self.made.usage.plus(Usage::file(file.at));
+                    self.file = None;
+                }
+                left = left.saturating_sub(bytes.max(COPY_FILE_BYTES_MIN));
+            } else if let Some(folder) = &mut self.folder {
+                match folder.entries.next() {
+                    Some(entry) => self.enter(fs, entry)?,
+                    None => {
+                        home.sync(fs, &[&folder.target])?;
+                        self.folder = None;
+                    }
+                }
+            } else if let Some((source, target, name)) = self.ahead.pop() {
+                let (source, target) = (fs.open_beneath(&source, &name)?, fs.open_beneath(&target, &name)?);
+                let entries = fs.names(&source, usize::MAX)?.into_iter();
+                self.folder = Some(FolderCopy { source, target, entries });
+                left = left.saturating_sub(COPY_FILE_BYTES_MIN);
+            } else {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Begins to copy an entry of the folder that is copied.
+    fn enter(&mut self, fs: &dyn Fs, Entry { name, stat }: Entry) -> Result<()> {
+        let Some(FolderCopy { source, target, .. }) = &self.folder else { return Ok(()) };
+        match stat.kind {
+            FileKind::File => {
+                self.file = Some(FileCopy::begin(fs, fs.open_beneath(source, &name)?, target, &name)?);
+            }
+            FileKind::Folder => {
+                fs.make_folder(target, &name)?;
+                self.made.usage = self.made.usage.plus(Usage::FOLDER);
+                self.ahead.push((source.clone(), target.clone(), name));
+            }
+            FileKind::Other => {}
+        }
+        Ok(())
+    }
+}
+
+impl FileCopy {
+    fn begin(fs: &dyn Fs, source: File, folder: &File, name: &[u8]) -> Result<FileCopy> {
+        let size = fs.stat(&source)?.size;
+        Ok(FileCopy { source, target: fs.create(folder, name)?, at: 0, size })
+    }
+
+    /// Copies at most `bytes_max` more bytes, and syncs them; returns how many. What is added to the file
+    /// meanwhile is left out, and one that becomes shorter is over.
+    fn advance(&mut self, fs: &dyn Fs, home: &Home, bytes_max: u64) -> Result<u64> {
+        let most = bytes_max.min(self.size - self.at);
+        let copied = fs.copy_part(&self.source, &self.target, self.at, most)?;
+        self.at += copied;
+        if copied < most {
+            self.size = self.at;
+        }
+        home.sync(fs, &[&self.target])?;
+        Ok(copied)
+    }
+}
