@@ -6,6 +6,7 @@
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_io::{Detached, Pipe};
 use plimsoll_store::{
@@ -293,6 +294,16 @@ impl Arriving {
     /// The path that it is to have, in the home that it goes to.
     pub fn to(&self) -> &Path {
         self.upload.to()
+    }
+
+    /// As [`Upload::set_modified`].
+    pub fn set_modified(&mut self, modified: Duration) {
+        self.upload.set_modified(modified);
+    }
+
+    /// As [`Upload::start_running_digest`].
+    pub fn start_running_digest(&self) {
+        self.upload.start_running_digest();
     }
 
     /// Takes the next bytes.

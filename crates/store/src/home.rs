@@ -16,6 +16,7 @@ use plimsoll_io::{File, FileKind, Fs, Io, Stat, Work};
 use crate::edition::{Current, Edition};
 use crate::error::{Error, Result};
 use crate::finished::Completed;
+use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::COPIES_PER_HOME_MAX;
 use crate::owner::Whose;
 use crate::path::Path;
@@ -181,6 +182,16 @@ impl Home {
     /// The recordings in progress, of uploads to all homes of the store.
     pub(crate) fn recordings(&self) -> &Recordings {
         &self.0.common.recordings
+    }
+
+    /// The digests that are known of files in all homes of the store.
+    pub(crate) fn known_digests(&self) -> &KnownDigests {
+        &self.0.common.known_digests
+    }
+
+    /// The running digests of resumable uploads to all homes of the store.
+    pub(crate) fn running_digests(&self) -> &RunningDigests {
+        &self.0.common.running_digests
     }
 
     /// Whether it is the same home.

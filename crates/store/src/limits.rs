@@ -106,6 +106,10 @@ pub const DIGESTS_MAX: usize = 64;
 pub const DIGESTS_PER_ACCOUNT_MAX: usize = 4;
 /// Bytes of the last frame of an upload, which has digests at most.
 pub const ENDING_BYTES_MAX: usize = 4 * 1024;
+/// Files whose digest is remembered.
+pub const KNOWN_DIGESTS_MAX: usize = 4096;
+/// Resumable uploads whose digest so far is remembered between two parts.
+pub const RUNNING_DIGESTS_MAX: usize = 256;
 /// Completed uploads of one home that are remembered, for who has lost the answer; a client has a few under
 /// way at a time.
 pub const FINISHED_PER_HOME_MAX: usize = 16;

@@ -14,6 +14,7 @@ use crate::durability::{Durability, Syncs};
 use crate::error::{Error, Result};
 use crate::finished::Finished;
 use crate::home::Home;
+use crate::known_digests::{KnownDigests, RunningDigests};
 use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, Whose};
 use crate::write::{HeldTogether, Recordings};
@@ -62,6 +63,8 @@ pub(crate) struct Common {
     pub(crate) finished: Finished,
     pub(crate) held: Arc<HeldTogether>,
     pub(crate) recordings: Recordings,
+    pub(crate) known_digests: KnownDigests,
+    pub(crate) running_digests: RunningDigests,
 }
 
 impl Common {
@@ -73,6 +76,8 @@ impl Common {
             finished: Finished::default(),
             held: Arc::default(),
             recordings: Recordings::default(),
+            known_digests: KnownDigests::default(),
+            running_digests: RunningDigests::default(),
         }
     }
 }

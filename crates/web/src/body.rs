@@ -6,13 +6,34 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use std::time::Duration;
 
 use plimsoll_io::Lease;
 use plimsoll_operations::{Arriving, Error};
-use plimsoll_proto::http::{BodyError, Request};
+use plimsoll_proto::http::{Answer, BodyError, Request};
+use plimsoll_wire::http::head::Field;
+use plimsoll_wire::http::mtime::parse_mtime;
 
 use crate::limits::GATHERED_BYTES;
 use crate::refusal::Refusal;
+
+/// The time of modification that the client sends with a file, since 1970.
+///
+/// # Errors
+/// What it sends is no time.
+pub(crate) fn modified(request: &Request<'_>) -> Result<Option<Duration>, Refusal> {
+    let bad = "X-OC-Mtime is no time. Send seconds since 1970, perhaps with a fraction: 1763900000.5.";
+    let time = |value| parse_mtime(value).ok_or_else(|| Refusal::bad(bad));
+    request.field(Field::OcMtime).map(time).transpose()
+}
+
+/// Says that the time of modification was taken, if one was sent; else clients set it by another request.
+pub(crate) fn dated(answer: Answer, modified: Option<Duration>) -> Answer {
+    match modified {
+        Some(_) => answer.field("X-OC-Mtime", "accepted"),
+        None => answer,
+    }
+}
 
 /// Why a body did not arrive.
 pub(crate) enum Stopped {

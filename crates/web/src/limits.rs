@@ -10,6 +10,8 @@ pub const STRANGERS_JSON_BYTES_MAX: usize = 4 * 1024;
 /// Receives of fewer bytes are put together before they are written: each takes a whole block of memory,
 /// however little is in it.
 pub const GATHERED_BYTES: usize = 8 * 1024;
+/// Bytes of a file whose digest is computed before its first byte is sent: a few milliseconds.
+pub const DIGEST_BEFORE_BODY_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes that an upload may announce.
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 40;
 /// Parts of one form: files, and fields that are ignored.

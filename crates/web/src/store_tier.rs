@@ -16,7 +16,8 @@ use plimsoll_store::apart::{
     STAT, Seen, TROUBLE, Trouble, from_ascii, to_ascii, told,
 };
 use plimsoll_store::limits::STORE_TELLS_EVERY;
-use plimsoll_store::{Algorithm, Error, Files, Store, Upload};
+use plimsoll_store::{Algorithm, Error, Files, KnownDigests, Store, Upload};
+use plimsoll_wire::http::digest::sha256_digest;
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
@@ -68,18 +69,18 @@ impl StoreTier {
     async fn send(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let get: Get = call(request)?;
         match self.look_up(request, &get).await {
-            Ok(found) => self.send_found(request, &get, found).await,
+            Ok((found, known)) => self.send_found(request, &get, found, &known).await,
             Err(error) => Ok(trouble(error)),
         }
     }
 
-    async fn look_up(&self, request: &Request<'_>, get: &Get) -> Result<FoundFile, Error> {
+    async fn look_up(&self, request: &Request<'_>, get: &Get) -> Result<(FoundFile, KnownDigests), Error> {
         let home = self.desk.home_of(request.io, get).await?;
-        let Files::Here { folder, edition } = home.files() else { return Err(Error::Away) };
+        let Files::Here { folder, edition, digests: known } = home.files() else { return Err(Error::Away) };
         // To compute a digest, the file must be open.
         let root = Root { folder, edition: Some(edition).filter(|_| !digests::are_wanted(request)) };
         match site::look_up(request, &root, &file_name(&get.path), Manner::Private).await {
-            Ok(Found::File(found)) => Ok(found),
+            Ok(Found::File(found)) => Ok((found, known)),
             Ok(Found::Folder | Found::FolderWithoutSlash) => Err(Error::IsFolder),
             Err(error) => Err(why_not(error)),
         }
@@ -90,13 +91,23 @@ impl StoreTier {
         request: &mut Request<'_>,
         get: &Get,
         found: FoundFile,
+        known: &KnownDigests,
     ) -> Result<Answer, Refusal> {
         let (stat, io) = (found.stat, request.io);
-        let file = found.file().filter(|_| digests::are_wanted(request)).cloned();
+        let is_wanted = digests::are_wanted(request);
+        let file = found.file().filter(|_| is_wanted && !digests::delay_bytes(request, stat.size)).cloned();
         let mut answer = site::send(request, found);
         let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
-        if let Some(file) = file.filter(|_| is_sent) {
-            let making = async { Ok(self.desk.digest_for(io, get, file, Algorithm::Sha256).await?) };
+        if let Some(digest) = known.get(&stat).filter(|_| is_sent && is_wanted) {
+            answer = answer.field("Repr-Digest", sha256_digest(&digest));
+        } else if let Some(file) = file.filter(|_| is_sent) {
+            let making = async {
+                let digest = self.desk.digest_for(io, get, file, Algorithm::Sha256).await?;
+                if let Ok(sha256) = digest.as_slice().try_into() {
+                    known.note(&stat, sha256);
+                }
+                Ok(digest)
+            };
             match Box::pin(digests::with(request, answer, Some(STORE_TELLS_EVERY), making)).await {
                 Ok(with_digest) => answer = with_digest,
                 Err(plimsoll_operations::Error::Store(error)) => return Ok(trouble(error)),

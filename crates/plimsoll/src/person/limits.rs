@@ -13,11 +13,11 @@ pub(super) const PASSWORD_BYTES_MAX: u64 = 4 * 1024;
 /// Bytes of a file in the state folder.
 pub(super) const STATE_BYTES_MAX: u64 = 1024 * 1024;
 /// Up to this many bytes, a file is sent at once; larger ones are sent in parts and can be gone on with.
-pub(super) const WHOLE_BYTES_MAX: u64 = 1024 * 1024;
-/// Bytes of the first part of a file; each further one is as long as all before it.
-pub(super) const PART_BYTES_MIN: u64 = 4 * 1024 * 1024;
-/// Bytes of the longest part: what has to be sent again at most.
-pub(super) const PART_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const WHOLE_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes of the first part of a file: the server has them for good before the rest is sent.
+pub(super) const FIRST_PART_BYTES: u64 = 4 * 1024 * 1024;
+/// Bytes of the last part of a larger file, which comes with the digest of the whole.
+pub(super) const LAST_PART_BYTES: u64 = 1024 * 1024;
 /// Bytes that are read from a file at a time.
 pub(super) const READ_BYTES: usize = 256 * 1024;
 /// Levels of folders that are walked into.
@@ -32,3 +32,15 @@ pub(super) const WAIT_TIME_MIN: Duration = Duration::from_millis(500);
 pub(super) const WAIT_TIME_MAX: Duration = Duration::from_secs(15);
 /// Times that a download begins anew because the file is another one by now.
 pub(super) const RESTARTS_MAX: u32 = 3;
+/// Bytes that are received before they are handed to the thread that writes and hashes them.
+pub(super) const BATCH_BYTES_MIN: usize = 64 * 1024;
+/// Bytes that wait for that thread at most.
+pub(super) const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of a file that are written before they are synced while more come.
+pub(super) const SYNCED_EARLY_BYTES: u64 = 128 * 1024 * 1024;
+/// How long a command runs before it draws a progress bar.
+pub(super) const BARS_AFTER_TIME: Duration = Duration::from_millis(300);
+/// Small files that come from the server and wait for their names, to be synced together.
+pub(crate) const NAMED_TOGETHER_MAX: usize = 4096;
+/// Small files that are transferred at the same time, each on a connection of its own.
+pub(super) const CONNECTIONS: usize = 8;

@@ -3,7 +3,10 @@
 //! It shows nothing. What must hold: a name from a server is one name, and never leads out of the folder
 //! that it is put into.
 
+use std::time::Duration;
+
 use plimsoll_client::http::{Request, Response};
+use plimsoll_wire::http::mtime::parse_mtime;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::decode_path;
 use serde::{Deserialize, Serialize};
@@ -40,6 +43,8 @@ pub(crate) struct Entry {
     pub(crate) size: Option<u64>,
     #[serde(default)]
     pub(crate) modified: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) mtime: String,
     #[serde(default)]
     pub(crate) etag: String,
     pub(crate) href: String,
@@ -65,6 +70,13 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// The time of modification, since 1970, if the server says it to the nanosecond.
+    pub(crate) fn modified_at(&self) -> Option<Duration> {
+        parse_mtime(self.mtime.as_bytes())
+    }
+}
+
 impl Server {
     /// What is at a place; none if nothing is.
     pub(crate) async fn look(&mut self, place: &Place) -> Result<Option<About>, Failure> {
@@ -75,7 +87,8 @@ impl Server {
         match status {
             Status::OK => Ok(Some(About {
                 kind: Kind::File,
-                size: response.length().unwrap_or(0),
+                // The length of a body that a response to HEAD does not have.
+                size: response.field("Content-Length").and_then(|value| value.parse().ok()).unwrap_or(0),
                 etag: response.field("ETag").map(str::to_owned),
             })),
             Status::MOVED_PERMANENTLY | Status::PERMANENT_REDIRECT if leads_to_folder(&response) => {
@@ -124,6 +137,7 @@ mod tests {
             kind: Kind::File,
             size: None,
             modified: text.clone(),
+            mtime: text.clone(),
             etag: text,
             href: href.to_owned(),
         }

@@ -3,9 +3,10 @@
 //! It reads none of them. What must hold: a link to a folder is not followed inside of a folder, so that a
 //! walk ends; what is neither file nor folder is told, not passed over.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::limits::LEVELS_MAX;
 
@@ -14,8 +15,8 @@ use super::limits::LEVELS_MAX;
 pub(crate) enum Step {
     /// A folder; it comes before what is in it.
     Folder(PathBuf),
-    /// A file, and its bytes.
-    File(PathBuf, u64),
+    /// A file, and what is known of it.
+    File(PathBuf, Metadata),
     /// What cannot be sent, and why.
     Not(PathBuf, String),
 }
@@ -43,7 +44,7 @@ fn walk_over(mut paths: Vec<PathBuf>, level: usize, steps: &mut Vec<Step>) {
     for path in paths {
         let is_link = fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink());
         match fs::metadata(&path) {
-            Ok(about) if about.is_file() => steps.push(Step::File(path, about.len())),
+            Ok(about) if about.is_file() => steps.push(Step::File(path, about)),
             Ok(about) if about.is_dir() && is_link => {
                 steps.push(Step::Not(path, "a link to a folder is not followed".to_owned()));
             }
@@ -55,6 +56,11 @@ fn walk_over(mut paths: Vec<PathBuf>, level: usize, steps: &mut Vec<Step>) {
             Err(error) => steps.push(Step::Not(path, error.to_string())),
         }
     }
+}
+
+/// The time of modification, since 1970; none of a file from before.
+pub(crate) fn modified(about: &Metadata) -> Option<Duration> {
+    about.modified().ok()?.duration_since(UNIX_EPOCH).ok()
 }
 
 /// The last name of a path, also of `.` and `..`, whose names are not written there.
@@ -88,7 +94,7 @@ mod tests {
         let below = |path: &Path| path.strip_prefix(root).unwrap().display().to_string();
         match step {
             Step::Folder(path) => format!("{}/", below(path)),
-            Step::File(path, bytes) => format!("{} {bytes}", below(path)),
+            Step::File(path, about) => format!("{} {}", below(path), about.len()),
             Step::Not(path, _) => format!("{} not", below(path)),
         }
     }

@@ -5,7 +5,7 @@
 
 pub(crate) mod download;
 mod failure;
-mod limits;
+pub(crate) mod limits;
 pub(crate) mod listing;
 pub(crate) mod local;
 pub(crate) mod password;
@@ -18,6 +18,7 @@ mod session;
 pub(crate) mod shown;
 mod state;
 mod terminal;
+pub(crate) mod together;
 mod tried;
 pub(crate) mod upload;
 

@@ -31,6 +31,13 @@ impl Server {
         Server { io: io.clone(), url, client, session, has_answered: false }
     }
 
+    /// The same server and session on another connection.
+    pub(crate) fn another(&self) -> Server {
+        let mut other = Server::new(&self.io, self.url.clone(), self.session.clone());
+        other.has_answered = self.has_answered;
+        other
+    }
+
     /// Names the server and the account, for what is remembered of both.
     pub(super) fn identity(&self) -> String {
         let account = self.session.as_ref().map_or("", |session| session.account.as_str());

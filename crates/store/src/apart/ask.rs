@@ -264,6 +264,8 @@ pub enum How {
 pub enum Ending {
     /// It gets its name, if the digests of all of it are these.
     Commit(Vec<(Algorithm, Vec<u8>)>),
+    /// The same, with the time of modification that it gets, since 1970.
+    CommitDated(Vec<(Algorithm, Vec<u8>)>, Duration),
     /// It is left for later.
     Pause,
     /// It is given up.

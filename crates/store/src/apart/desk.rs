@@ -178,9 +178,13 @@ impl Desk {
     ///
     /// # Errors
     /// As [`Upload::commit_whole`] and [`Upload::pause`].
-    pub async fn end_upload(&self, upload: Upload, ending: Ending) -> Result<Ended> {
+    pub async fn end_upload(&self, mut upload: Upload, ending: Ending) -> Result<Ended> {
         match ending {
             Ending::Commit(whole) => upload.commit_whole(whole).await.map(Ended::Committed),
+            Ending::CommitDated(whole, modified) => {
+                upload.set_modified(modified);
+                upload.commit_whole(whole).await.map(Ended::Committed)
+            }
             Ending::Pause => upload.pause().await.map(Ended::Paused),
             Ending::GiveUp => {
                 upload.give_up().await;

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use plimsoll_client::http::{Body, Piece, Source};
 use plimsoll_io::{Detached, File, Io, Lease, Segment};
@@ -38,6 +39,8 @@ pub(crate) struct Upload {
     bytes: u64,
     /// None if nobody asked for it.
     take_back: Option<TakeBack>,
+    /// The time of modification that the file gets, since 1970.
+    modified: Option<Duration>,
 }
 
 /// What waits here until all of it has come, and what is to be asked then.
@@ -105,8 +108,9 @@ impl Upload {
         let sending: Sending = Box::pin(send(Arc::clone(remote), io.clone(), arrival, Out(Rc::clone(&pipe))));
         let bytes = begun_at;
         let (sending, spooled) = (Some(sending), None);
-        let take_back = None;
-        let mut upload = Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back };
+        let (take_back, modified) = (None, None);
+        let mut upload =
+            Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back, modified };
         upload.until(|pipe| pipe.is_open.get()).await?;
         Ok(upload)
     }
@@ -125,8 +129,8 @@ impl Upload {
         let spool = Spool::new(io, folder).await?;
         let spooled = Spooled { spool, remote: Arc::clone(remote), io: io.clone(), arrival, bytes_max };
         let (pipe, spooled) = (Rc::default(), Some(spooled));
-        let (sending, begun_at, bytes, take_back) = (None, 0, 0, None);
-        Ok(Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back })
+        let (sending, begun_at, bytes, take_back, modified) = (None, 0, 0, None, None);
+        Ok(Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back, modified })
     }
 
     /// Sends what was spooled on its way.
@@ -141,7 +145,7 @@ impl Upload {
                 part => upload.write_all([Lease::owned(part).detach()]).await?,
             }
         }
-        upload.take_back = self.take_back.take();
+        (upload.take_back, upload.modified) = (self.take_back.take(), self.modified);
         *self = upload;
         Ok(())
     }
@@ -179,6 +183,10 @@ impl Upload {
 
     pub(crate) fn announced(&self) -> Option<u64> {
         self.announced
+    }
+
+    pub(crate) fn set_modified(&mut self, modified: Duration) {
+        self.modified = Some(modified);
     }
 
     pub(crate) async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
@@ -224,7 +232,11 @@ impl Upload {
         if !guard.as_ref().is_none_or(CommitGuard::holds) {
             return Ok(None);
         }
-        match self.end(Ending::Commit(digests)).await? {
+        let ending = match self.modified {
+            None => Ending::Commit(digests),
+            Some(modified) => Ending::CommitDated(digests, modified),
+        };
+        match self.end(ending).await? {
             Ended::Committed(committed) => Ok(Some(committed)),
             _ => Err(Error::Away),
         }

@@ -13,6 +13,7 @@ use crate::edition::Edition;
 use crate::error::Result;
 use crate::finished::Completed;
 use crate::home;
+use crate::known_digests::KnownDigests;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
@@ -40,6 +41,8 @@ pub enum Files {
         folder: File,
         /// The edition that the folder is in.
         edition: Edition,
+        /// The digests that are known of files in it.
+        digests: KnownDigests,
     },
     /// At a store elsewhere.
     Apart(Elsewhere),
@@ -58,7 +61,10 @@ impl Home {
     pub fn files(&self) -> Files {
         match &self.0 {
             // The edition first: what is opened after it is at least as new.
-            At::Here(home) => Files::Here { edition: home.edition(), folder: home.files().clone() },
+            At::Here(home) => {
+                let edition = home.edition();
+                Files::Here { edition, folder: home.files().clone(), digests: home.known_digests().clone() }
+            }
             At::Apart(home) => Files::Apart(home.clone()),
         }
     }

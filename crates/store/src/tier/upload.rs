@@ -4,6 +4,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_io::{Detached, Pipe};
 
@@ -75,6 +76,23 @@ impl Upload {
         match &self.0 {
             Way::Here(upload) => upload.announced(),
             Way::Apart(upload) => upload.announced(),
+        }
+    }
+
+    /// Computes the SHA-256 of the whole as it is written: for a client that will have it checked at the end.
+    /// Before any bytes come. A store elsewhere reads the file instead.
+    pub fn start_running_digest(&self) {
+        if let Way::Here(upload) = &self.0 {
+            upload.start_running_digest();
+        }
+    }
+
+    /// Makes the file have this time of modification, since 1970, when it is committed. Before any bytes
+    /// come.
+    pub fn set_modified(&mut self, modified: Duration) {
+        match &mut self.0 {
+            Way::Here(upload) => upload.set_modified(modified),
+            Way::Apart(upload) => upload.set_modified(modified),
         }
     }
 

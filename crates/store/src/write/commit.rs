@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use plimsoll_io::{Existing, File, FileKind, Fs, Stat};
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) bytes: u64,
     /// Whether the file has been synced since its last byte.
     pub(crate) is_synced: bool,
+    /// The time of modification that it gets, since 1970, if that is not when it was written.
+    pub(crate) modified: Option<Duration>,
     /// Looked at last, as is the guard.
     pub(crate) take_back: Option<&'a TakeBack>,
     pub(crate) guard: Option<&'a CommitGuard>,
@@ -94,7 +97,10 @@ impl Home {
     /// Puts an upload in its place. `None` if its guard refuses: then the file is synced, and nothing else
     /// has changed.
     pub(crate) fn commit(&self, fs: &dyn Fs, whole: &Whole<'_>, terms: &Terms) -> Result<Option<Committed>> {
-        if !whole.is_synced {
+        if let Some(modified) = whole.modified {
+            fs.set_modified(whole.file, modified)?;
+        }
+        if !whole.is_synced || whole.modified.is_some() {
             self.sync(fs, &[whole.file])?;
         }
         let Some((folder, committed)) = self.put_in_place(fs, &self.change(), whole, terms)? else {

@@ -91,15 +91,45 @@ impl Digests {
         self.0.iter_mut().for_each(|(hasher, _)| hasher.update(bytes));
     }
 
-    /// Whether each is as it should be.
-    pub(crate) fn check(self) -> Result<()> {
-        let all = self.0.into_iter().all(|(hasher, wanted)| hasher.finish() == wanted);
-        if all { Ok(()) } else { Err(Error::Digest) }
+    /// Checks that each is as it should be. Returns the SHA-256 if it was among them.
+    pub(crate) fn check(self) -> Result<Option<[u8; 32]>> {
+        let mut sha256 = None;
+        for (hasher, wanted) in self.0 {
+            let is_sha256 = matches!(hasher, Hasher::Sha256(_));
+            let digest = hasher.finish();
+            if digest != wanted {
+                return Err(Error::Digest);
+            }
+            if is_sha256 {
+                sha256 = digest.try_into().ok();
+            }
+        }
+        Ok(sha256)
     }
 }
 
+/// Checks digests of a whole file: against its SHA-256 `running`, computed as it was written, if that is all
+/// that it takes; else by reading the file. Returns the SHA-256 if it is known then.
+pub(super) fn check_whole(
+    fs: &dyn Fs,
+    file: &File,
+    running: Option<[u8; 32]>,
+    whole: &[(Algorithm, Vec<u8>)],
+) -> Result<Option<[u8; 32]>> {
+    match (running, whole) {
+        (_, []) => return Ok(running),
+        (Some(sha256), [(Algorithm::Sha256, wanted)]) => {
+            return if wanted[..] == sha256[..] { Ok(running) } else { Err(Error::Digest) };
+        }
+        _ => {}
+    }
+    let mut digests = Digests::new(whole);
+    of_file(fs, file, |bytes| digests.update(bytes))?;
+    digests.check()
+}
+
 /// The digest of a whole file, read from where it may block.
-pub(crate) fn of_file(fs: &dyn Fs, file: &File, mut update: impl FnMut(&[u8])) -> Result<()> {
+fn of_file(fs: &dyn Fs, file: &File, mut update: impl FnMut(&[u8])) -> Result<()> {
     let mut chunk = vec![0; DIGEST_CHUNK_BYTES];
     let mut at = 0;
     loop {

@@ -164,6 +164,11 @@ impl Held {
         held.is_due(now, quota)
     }
 
+    /// Has all that comes received into memory, because it is looked at.
+    pub(super) fn receive_into_memory(&self) {
+        self.lock().is_for_memory = true;
+    }
+
     /// All that is held; nothing is, then.
     pub(super) fn take(&self) -> Batch {
         let mut held = self.lock();

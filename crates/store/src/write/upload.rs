@@ -5,6 +5,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use plimsoll_io::{Deadline, Detached, File, Fs, Io, Pipe, Work};
 
@@ -143,6 +144,22 @@ impl Upload {
     /// Makes the upload's offset be recorded periodically, because the upload is resumable.
     pub(super) fn record_as_it_comes(&mut self, home: &Home) {
         self.schedule = RecordingSchedule::of(home);
+    }
+
+    /// Computes the SHA-256 of the whole as it is written: for a client that will have it checked at the end.
+    /// Before any bytes come.
+    pub(crate) fn start_running_digest(&self) {
+        if let Some(written) = &mut *self.slot.lock().unwrap_or_else(PoisonError::into_inner) {
+            written.start_running_digest();
+        }
+    }
+
+    /// Makes the file have this time of modification, since 1970, when it is committed. Before any bytes
+    /// come.
+    pub(crate) fn set_modified(&self, modified: Duration) {
+        if let Some(written) = &mut *self.slot.lock().unwrap_or_else(PoisonError::into_inner) {
+            written.set_modified(modified);
+        }
     }
 
     /// Copies the first bytes of a file, as many as it begins at, before any others come.

@@ -4,13 +4,14 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use plimsoll_io::{File, Fs, Instant, Pipe};
+use sha2::{Digest as _, Sha256};
 
 use super::claim::Claim;
 use super::commit::{CommitGuard, Committed, TakeBack, Terms, Whole};
-use super::digest::{Algorithm, Digests, of_file};
+use super::digest::{Algorithm, Digests, check_whole};
 use super::held::{Held, Piece};
 use super::id::UploadId;
 use super::record::{About, Record};
@@ -18,6 +19,7 @@ use super::recording::Recording;
 use super::upload::Slot;
 use crate::error::{Error, Result};
 use crate::home::{ByPath, Home, State};
+use crate::known_digests::RunningDigest;
 
 /// The file of an upload.
 pub(crate) struct Written {
@@ -29,6 +31,12 @@ pub(crate) struct Written {
     prepared: Option<u64>,
     /// Of what came since the upload was begun or gone on with.
     digests: Digests,
+    /// The offset that those begin at.
+    digests_from: u64,
+    /// The time of modification that the file gets; that of its last byte if there is none.
+    modified: Option<Duration>,
+    /// Of everything so far, if the sender has said that it will have the whole checked.
+    running: Option<RunningDigest>,
     stay: Stay,
     trouble: Trouble,
     /// What has come and is not written.
@@ -85,12 +93,27 @@ pub(super) enum Offset {
     Cut(u64),
 }
 
+/// Digests that the whole is to have.
+type Expectation = [(Algorithm, Vec<u8>)];
+
 impl Written {
     /// Nothing so far, and nothing to be kept.
     pub(super) fn new(claim: Claim, digests: &[(Algorithm, Vec<u8>)], stay: Stay) -> Written {
         let digests = Digests::new(digests);
         let held = Held::new(claim.home.held_together(), !digests.are_none());
-        Written { claim, file: None, at: 0, prepared: None, digests, stay, trouble: Trouble::None, held }
+        Written {
+            claim,
+            file: None,
+            at: 0,
+            prepared: None,
+            digests,
+            digests_from: 0,
+            modified: None,
+            running: None,
+            stay,
+            trouble: Trouble::None,
+            held,
+        }
     }
 
     /// A kept upload, to go on at `offset`.
@@ -127,10 +150,46 @@ impl Written {
         let checked = !digests.are_none();
         let record = Arc::new(Mutex::new(record));
         let stay = Stay::Recorded(Kept { record, synced, is_named: true, checked, by_path });
-        let (file, trouble, held) =
-            (Some(file), Trouble::None, Held::new(claim.home.held_together(), checked));
-        let written = Written { claim, file, at: synced, prepared: None, digests, stay, trouble, held };
+        let held = Held::new(claim.home.held_together(), checked);
+        let written = Written {
+            claim,
+            file: Some(file),
+            at: synced,
+            prepared: None,
+            digests,
+            digests_from: synced,
+            modified: None,
+            running: None,
+            stay,
+            trouble: Trouble::None,
+            held,
+        };
         Ok((written, about))
+    }
+
+    /// Computes the SHA-256 of everything as it is written, before any bytes come, so that a digest of the
+    /// whole can be checked without reading the file again. Does nothing if the bytes so far were received by
+    /// another process, or long ago: then the file is read.
+    pub(super) fn start_running_digest(&mut self) {
+        self.running = match self.at {
+            0 => Some(RunningDigest { sha256: Sha256::new(), at: 0 }),
+            at => self.claim.home.running_digests().take(self.claim.id, at),
+        };
+        if self.running.is_some() {
+            self.held.receive_into_memory();
+        }
+    }
+
+    /// Makes the file have this time of modification, since 1970, when it is committed.
+    pub(super) fn set_modified(&mut self, modified: Duration) {
+        self.modified = Some(modified);
+    }
+
+    /// Stores the digest of everything so far for the next part.
+    fn keep_running_digest(&mut self) {
+        if let Some(running) = self.running.take().filter(|running| running.at == self.at) {
+            self.claim.home.running_digests().put(self.claim.id, running);
+        }
     }
 
     /// Puts it where who goes on with it finds it, and takes it over.
@@ -177,6 +236,10 @@ impl Written {
                 Piece::Lease(lease) => {
                     write_all(fs, &file, lease, self.at)?;
                     self.digests.update(lease);
+                    if let Some(running) = self.running.as_mut().filter(|running| running.at == self.at) {
+                        running.sha256.update(&lease[..]);
+                        running.at += lease.len() as u64;
+                    }
                 }
                 Piece::Piped(pipe, bytes) => write_all_from(fs, &file, pipe, *bytes, self.at)?,
             }
@@ -234,13 +297,15 @@ impl Written {
         fs: &dyn Fs,
         terms: &Terms,
         (take_back, guard): (Option<&TakeBack>, Option<&CommitGuard>),
-        whole: &[(Algorithm, Vec<u8>)],
+        whole: &Expectation,
     ) -> Result<Outcome> {
-        if let Err(error) = self.take_digests().check() {
-            return Err(self.settle_after(fs, error));
-        }
+        let received = match self.take_digests().check() {
+            Ok(sha256) => sha256.filter(|_| self.digests_from == 0),
+            Err(error) => return Err(self.settle_after(fs, error)),
+        };
         self.is_checked();
-        match self.file(fs).and_then(|file| self.commit_checked(fs, &file, terms, (take_back, guard), whole))
+        let guards = (take_back, guard);
+        match self.file(fs).and_then(|file| self.commit_checked(fs, &file, terms, guards, (received, whole)))
         {
             Ok(Some(committed)) => {
                 self.claim.forget();
@@ -265,16 +330,18 @@ impl Written {
         file: &File,
         terms: &Terms,
         (take_back, guard): (Option<&TakeBack>, Option<&CommitGuard>),
-        whole: &[(Algorithm, Vec<u8>)],
+        (received, whole): (Option<[u8; 32]>, &Expectation),
     ) -> Result<Option<Committed>> {
-        let mut digests = Digests::new(whole);
-        if !digests.are_none() {
-            of_file(fs, file, |bytes| digests.update(bytes))?;
-        }
-        digests.check()?;
+        let running = self.running.as_ref().and_then(|running| running.sha256_at(self.at));
+        let sha256 = check_whole(fs, file, running, whole)?.or(received);
         let is_synced = self.prepared == Some(self.at);
-        let whole = Whole { id: self.claim.id, file, bytes: self.at, is_synced, take_back, guard };
-        self.claim.home.commit(fs, &whole, terms)
+        let (id, bytes, modified) = (self.claim.id, self.at, self.modified);
+        let whole = Whole { id, file, bytes, is_synced, modified, take_back, guard };
+        let committed = self.claim.home.commit(fs, &whole, terms)?;
+        if let (Some(sha256), Some(committed)) = (sha256, &committed) {
+            self.claim.home.known_digests().note(&committed.stat, sha256);
+        }
+        Ok(committed)
     }
 
     /// Leaves it for later: the offset that it stands at.
@@ -286,6 +353,7 @@ impl Written {
         if let Err(error) = self.record(fs) {
             return Err(self.settle_after(fs, error));
         }
+        self.keep_running_digest();
         Ok(self.at)
     }
 
@@ -355,6 +423,8 @@ impl Written {
             if self.goes() {
                 self.remove(fs);
             }
+        } else {
+            self.keep_running_digest();
         }
     }
 

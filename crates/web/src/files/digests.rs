@@ -9,8 +9,9 @@ use plimsoll_operations::Error;
 use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::Algorithm;
 use plimsoll_wire::http::digest::{Digests, parse_content_md5, parse_digests, sha256_digest, wants_sha256};
-use plimsoll_wire::http::head::Field;
+use plimsoll_wire::http::head::{Field, Method};
 
+use crate::limits::DIGEST_BEFORE_BODY_BYTES_MAX;
 use crate::refusal::Refusal;
 
 /// Digests of the whole file: Repr-Digest.
@@ -42,6 +43,12 @@ fn listed(request: &Request<'_>, field: Field) -> Result<Vec<(Algorithm, Vec<u8>
 /// Whether the request wants a file's digest (RFC 9530, section 4).
 pub(crate) fn are_wanted(request: &Request<'_>) -> bool {
     wants_sha256(request.head.all(request.block, Field::WantReprDigest))
+}
+
+/// Whether computing the digest of a file of `size` bytes would delay the bytes that the request wants: it
+/// takes a second for each gigabyte or two. RFC 9530, section 4: what is wanted is a preference.
+pub(crate) fn delay_bytes(request: &Request<'_>, size: u64) -> bool {
+    request.method() == Method::Get && size > DIGEST_BEFORE_BODY_BYTES_MAX
 }
 
 /// The answer with the digest of its file, which takes as long as reading all of it. Without, if the client

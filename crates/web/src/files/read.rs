@@ -9,7 +9,8 @@ use plimsoll_io::{Entry, File, FileKind, Io, Stat};
 use plimsoll_operations::{Caller, Error, Operation, Operations, Place, Reading, Shown, Transfer};
 use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner, Root, Selection};
 use plimsoll_proto::http::{Answer, Called, Request};
-use plimsoll_store::{Algorithm, Error as StoreError, Files, Path};
+use plimsoll_store::{Algorithm, Error as StoreError, Files, KnownDigests, Path};
+use plimsoll_wire::http::digest::sha256_digest;
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
@@ -25,9 +26,11 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
     if asked.name.is_empty() && !spot.is_folder {
         return Ok(redirect(reading.transfer, &asked));
     }
+    let known_digests;
     let root = match reading.files.clone() {
         // To compute a digest, the file must be open.
-        Files::Here { folder, edition } => {
+        Files::Here { folder, edition, digests: known } => {
+            known_digests = known;
             Root { folder, edition: Some(edition).filter(|_| !digests::are_wanted(ask.request)) }
         }
         Files::Apart(home) => {
@@ -42,7 +45,7 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
     match Box::pin(site::look_up(ask.request, &root, &asked.name, Manner::Private)).await {
         Ok(Found::File(found)) if reading.shown == Shown::All => {
             if digests::are_wanted(ask.request) {
-                let who = (&ask.web.operations, &*caller);
+                let who = (&ask.web.operations, &*caller, &known_digests);
                 return Box::pin(send_with_digest(ask.request, found, reading.transfer, who)).await;
             }
             let answer = site::send(ask.request, found);
@@ -64,7 +67,9 @@ pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &Called<'_>)
     }
     let caller = credentials::at_hand(web, request)?;
     let place = Place::own(Path::parse(path).ok()?);
-    let Files::Here { folder, edition } = web.operations.read_at_hand(&caller, &place)? else { return None };
+    let Files::Here { folder, edition, .. } = web.operations.read_at_hand(&caller, &place)? else {
+        return None;
+    };
     let root = Root { folder, edition: Some(edition) };
     let found = site::at_hand(request, &root, place.path.as_bytes(), Manner::Private)?;
     let transfer = web.operations.reads_at_hand(&caller, &place);
@@ -81,17 +86,27 @@ pub(super) fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {
     site::redirect(asked).field("Cache-Control", "private, no-cache")
 }
 
+/// Sends a file with its digest, if that is known or wanted without the bytes. No download of a large file
+/// waits for its digest: a client that wants it asks by HEAD, at the same time.
 async fn send_with_digest(
     request: &mut Request<'_>,
     found: FoundFile,
     mut transfer: Transfer,
-    (operations, caller): (&Operations, &Caller),
+    (operations, caller, known): (&Operations, &Caller, &KnownDigests),
 ) -> Result<Answer, Refusal> {
-    let file = found.file().cloned();
+    let (file, stat) = (found.file().cloned(), found.stat);
     let mut answer = site::send(request, found);
     let is_sent = matches!(answer.status(), Status::OK | Status::PARTIAL_CONTENT);
-    if let Some(file) = file.filter(|_| is_sent) {
-        let making = operations.digest(caller, file, Algorithm::Sha256);
+    if let Some(digest) = known.get(&stat).filter(|_| is_sent) {
+        answer = answer.field("Repr-Digest", sha256_digest(&digest));
+    } else if let Some(file) = file.filter(|_| is_sent && !digests::delay_bytes(request, stat.size)) {
+        let making = async {
+            let digest = operations.digest(caller, file, Algorithm::Sha256).await?;
+            if let Ok(sha256) = digest.as_slice().try_into() {
+                known.note(&stat, sha256);
+            }
+            Ok(digest)
+        };
         match digests::with(request, answer, None, making).await {
             Ok(with_digest) => answer = with_digest,
             Err(error) => return Ok(transfer.end(Err(error))?),

@@ -9,7 +9,7 @@ use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 use plimsoll_wire::http::head::{Field, Framing};
 use plimsoll_wire::http::status::Status;
 
-use super::{Spot, of_content, of_representation};
+use super::{Spot, digests, of_content, of_representation};
 use crate::refusal::Refusal;
 use crate::{Ask, body, conditions, credentials};
 
@@ -22,13 +22,19 @@ pub(super) async fn put(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
             "This is a folder's name. Put a file at a path without a slash at its end, or MKCOL a folder.",
         ));
     }
-    let condition = conditions::of(ask.request, false);
+    let (condition, modified) = (conditions::of(ask.request, false), body::modified(ask.request)?);
     let begun = ask.web.operations.upload(&caller, &spot.place, condition, expected).await;
-    let arriving = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
+    let mut arriving = begun.map_err(|error| conditions::explain(ask.request, false, error))?;
+    if let Some(modified) = modified {
+        arriving.set_modified(modified);
+    }
+    if digests::are_wanted(ask.request) {
+        arriving.start_running_digest();
+    }
     let arriving = body::receive(ask.request, arriving).await?;
     let committed = arriving.commit().await;
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
-    Ok(tagged(spot.stored(committed.created), &committed))
+    Ok(body::dated(tagged(spot.stored(committed.created), &committed), modified))
 }
 
 /// What the head says of the bytes that come.

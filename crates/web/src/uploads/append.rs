@@ -11,8 +11,8 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::{BadTus, Checksum, parse_checksum, parse_offset};
 
 use super::expiring;
-use crate::body::{Stopped, receive};
-use crate::files::{of_content, of_representation, tagged};
+use crate::body::{Stopped, dated, modified, receive};
+use crate::files::{digests, of_content, of_representation, tagged};
 use crate::refusal::Refusal;
 use crate::{Ask, conditions};
 
@@ -45,19 +45,27 @@ pub(super) fn check_type(request: &Request<'_>) -> Result<(), Refusal> {
 pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Result<Answer, Refusal> {
     let Part { id, offset, answer } = to;
     let (part, whole) = (digests_of_part(ask.request)?, of_representation(ask.request)?);
+    let modified = modified(ask.request)?;
     let failed = if ask.request.field(Field::UploadChecksum).is_some() {
         Status::CHECKSUM_MISMATCH
     } else {
         Status::UNPROCESSABLE_CONTENT
     };
     let operations = &ask.web.operations;
-    let arriving = match operations.go_on(caller, id, offset, part, conditions::again).await {
+    let mut arriving = match operations.go_on(caller, id, offset, part, conditions::again).await {
         Ok(arriving) => arriving,
         Err(Error::Store(StoreError::NotFound)) => {
             return ended(&ask, caller, id, offset, &whole).await;
         }
         Err(error) => return Err(error.into()),
     };
+    if let Some(modified) = modified {
+        arriving.set_modified(modified);
+    }
+    // A client that wants the digest of the whole is about to have it checked with the last part.
+    if digests::are_wanted(ask.request) || whole.iter().any(|(by, _)| *by == Algorithm::Sha256) {
+        arriving.start_running_digest();
+    }
     let arriving = match receive(ask.request, arriving).await {
         Ok(arriving) => arriving,
         Err(Stopped::Failed(Error::Store(StoreError::Length))) => {
@@ -68,7 +76,7 @@ pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Resul
     };
     let answer = answer.field_display("Upload-Offset", arriving.bytes());
     match arriving.end_part(whole).await {
-        Ok(Landed::Complete(committed)) => Ok(tagged(answer, &committed)),
+        Ok(Landed::Complete(committed)) => Ok(dated(tagged(answer, &committed), modified)),
         Ok(Landed::Paused(_)) => Ok(expiring(answer, operations.kept_upload(caller, id).await?.expires)),
         Err(Error::Store(StoreError::Digest)) => Err(Refusal::new(
             failed,

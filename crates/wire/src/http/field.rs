@@ -4,7 +4,7 @@
 //! each.
 
 /// How many fields are known.
-pub(super) const FIELD_COUNT: usize = 39;
+pub(super) const FIELD_COUNT: usize = 40;
 
 /// One table for the variants and the names; `by_name` needs it by length.
 macro_rules! fields {
@@ -56,7 +56,7 @@ fields! {
     7 { Referer "Referer" Upgrade "Upgrade" }
     8 { IfMatch "If-Match" IfRange "If-Range" }
     9 { Overwrite "Overwrite" }
-    10 { Connection "Connection" UserAgent "User-Agent" }
+    10 { Connection "Connection" UserAgent "User-Agent" OcMtime "X-OC-Mtime" }
     11 { ContentMd5 "Content-MD5" Destination "Destination" ReprDigest "Repr-Digest" }
     12 { ContentType "Content-Type" }
     13 { Authorization "Authorization" ContentRange "Content-Range" IfNoneMatch "If-None-Match"

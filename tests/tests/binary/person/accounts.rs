@@ -170,7 +170,7 @@ fn a_server_may_be_named_without_a_scheme() {
 }
 
 /// A command on a terminal of its own, and the hands at it.
-fn on_a_terminal(alice: &Person, args: &[&str]) -> (File, Child) {
+pub(super) fn on_a_terminal(alice: &Person, args: &[&str]) -> (File, Child) {
     let (hands, terminal) = binary::terminal();
     let mut command = Command::new("setsid");
     command.arg("--ctty").arg("--wait").arg(binary::plimsoll()).args(args);
@@ -181,7 +181,7 @@ fn on_a_terminal(alice: &Person, args: &[&str]) -> (File, Child) {
 }
 
 /// Reads what a terminal shows, until it shows `end` or nobody is there any more.
-fn read_until(hands: &mut File, end: &str) -> String {
+pub(super) fn read_until(hands: &mut File, end: &str) -> String {
     let (mut shown, mut block) = (String::new(), [0; 1024]);
     while !shown.contains(end)
         && let Ok(bytes @ 1..) = hands.read(&mut block)
@@ -192,7 +192,7 @@ fn read_until(hands: &mut File, end: &str) -> String {
 }
 
 /// No terminal shows this.
-const NEVER: &str = "\0";
+pub(super) const NEVER: &str = "\0";
 const ASKED: &str = "Password of alice: ";
 
 /// What is typed at the prompt is used, and not shown.
@@ -235,7 +235,7 @@ fn progress_is_shown_on_a_terminal_alone() {
     alice.writes("large", vec![7; 24 << 20]);
     let (mut hands, mut child) = on_a_terminal(&alice, &["put", "large"]);
     let shown = read_until(&mut hands, NEVER);
-    assert!(child.wait().unwrap().success() && shown.contains("24.00 MiB"), "{shown}");
+    assert!(child.wait().unwrap().success() && shown.contains("large  24.0 MiB in "), "{shown}");
     assert_eq!(alice.types(&["put", "large", "again"]).well().stderr, "");
     let (mut hands, mut child) = on_a_terminal(&alice, &["put", "--quiet", "large", "quiet"]);
     let shown = read_until(&mut hands, NEVER);

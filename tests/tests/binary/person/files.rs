@@ -50,18 +50,24 @@ fn where_files_go_follows_from_what_was_typed() {
     alice.types(&["mkdir", "docs"]).well();
     alice.types(&["put", "a"]).well();
     alice.types(&["put", "a", "renamed"]).well();
+    // As for cp: b gets the name of the last, though that is a file here.
     alice.types(&["put", "b", "c"]).well();
     alice.types(&["put", "a", "b", "docs/"]).well();
     alice.types(&["put", "c", "docs"]).well();
     alice.types(&["put", "c", "--to", "docs/d"]).well();
-    assert_eq!(lines(alice.types(&["ls"])), ["docs/", "a", "b", "c", "renamed"]);
+    assert_eq!(lines(alice.types(&["ls"])), ["docs/", "a", "c", "renamed"]);
     assert_eq!(lines(alice.types(&["ls", "docs"])), ["a", "b", "c", "d"]);
+    alice.types(&["get", "c", "fourth"]).well();
+    assert_eq!(alice.reads("fourth"), b"b");
     alice.types(&["get", "docs/d", "docs/a", "back/"]).well();
     alice.types(&["get", "renamed", "./other"]).well();
     alice.types(&["get", "docs/a", "--to", "third"]).well();
     assert_eq!((alice.reads("back/d"), alice.reads("back/a")), (b"c".to_vec(), b"a".to_vec()));
     assert_eq!((alice.reads("other"), alice.reads("third")), (b"a".to_vec(), b"a".to_vec()));
     alice.fails(&["put", "a", "b", "--to", "nowhere"], 2, &["end it with a slash"]);
+    for command in ["put", "get", "cp", "mv"] {
+        alice.fails(&[command, "a", "c", "nowhere"], 2, &["nowhere", "end it with a slash"]);
+    }
     alice.fails(&["put", "-"], 2, &["plimsoll put - PATH"]);
     alice.fails(&["put", "a", "../up"], 2, &["\"..\""]);
 }

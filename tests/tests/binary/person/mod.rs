@@ -7,6 +7,7 @@ mod files;
 mod folders;
 mod sharing;
 mod streams;
+mod transfers;
 mod wire;
 
 use std::path::{Path, PathBuf};

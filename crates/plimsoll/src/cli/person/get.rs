@@ -4,22 +4,29 @@
 //! or not at all; a name from the server stays in the folder that it is put into; whatever did not come is
 //! told.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use plimsoll_io::Work;
 use serde::Serialize;
 
 use super::at::At;
-use super::put::{Failed, TWICE};
+use super::put::{Failed, INTERRUPTED, TWICE};
 use crate::cli::WrongUsage;
-use crate::person::download::{Got, get_file, get_stream};
+use crate::open_files;
+use crate::person::download::{Got, Part, fetch_part, get_stream, place_all};
+use crate::person::limits::{NAMED_TOGETHER_MAX, WHOLE_BYTES_MAX};
 use crate::person::listing::{About, Kind, nothing};
 use crate::person::shown::{print_json, text};
+use crate::person::together::{Queues, transfer_all};
 use crate::person::{Failure, Place, Progress, Server, Tried};
 
 /// Bring files from the server, and folders with -r
@@ -33,9 +40,9 @@ use crate::person::{Failure, Place, Progress, Server, Tried};
   plimsoll get bob:report.pdf               what bob shares with you
   plimsoll get backup.tar - | tar x
 
-The last of several is the DIR if it is a folder here, ends with a slash, begins with ./ or ../, or is
-the full path of something in a folder that is here; else it is one more PATH. --to DIR is plain.
-A file that is here already is replaced when all has come.
+The last of several is the DIR, as for cp: a folder here, or one to be made if it ends with a slash;
+for one PATH alone, also the file's new name. Files keep their times of modification. A file that is
+here already is replaced when all has come.
 What was cut off is gone on with when the same is typed again.
 JSON: {\"files\":[{\"path\":\"photos/b.jpg\",\"file\":\"b.jpg\",\"bytes\":5120,\"received\":5120}],
        \"failed\":[{\"file\":\"a.jpg\",\"error\":\"...\"}]}")]
@@ -63,12 +70,17 @@ pub(crate) struct Get {
 struct Job {
     from: Place,
     bytes: u64,
+    /// The time of modification to the nanosecond, if the server says it.
+    modified: Option<Duration>,
     to: PathBuf,
 }
 
 #[derive(Default, Serialize)]
 struct Done {
     files: Vec<Came>,
+    /// The folders that they are in.
+    #[serde(skip)]
+    folders: BTreeSet<PathBuf>,
     failed: Vec<Failed>,
     /// Why the rest was not tried.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,26 +120,16 @@ impl Get {
         })
     }
 
+    /// Returns what is wanted, and where to: the last of several operands, as for cp.
     fn places_and_folder(&self) -> Result<(Vec<Place>, PathBuf), WrongUsage> {
         let (paths, to) = match (&self.to, self.paths.as_slice()) {
             (Some(to), paths) => (paths, to.clone()),
-            (None, [paths @ .., last]) if !paths.is_empty() && is_here(last) => (paths, PathBuf::from(last)),
+            (None, [paths @ .., last]) if !paths.is_empty() => (paths, PathBuf::from(last)),
             (None, paths) => (paths, PathBuf::from("./")),
         };
         let places = paths.iter().map(|path| Place::parse(path)).collect::<Result<Vec<_>, _>>()?;
         Ok((places, to))
     }
-}
-
-/// Whether the last of what was typed is a place on this machine.
-fn is_here(last: &OsStr) -> bool {
-    let (path, bytes) = (Path::new(last), last.as_bytes());
-    let begins = [&b"./"[..], b"../"].iter().any(|dots| bytes.starts_with(dots));
-    let has_folder = || {
-        let folder = path.parent().filter(|folder| folder.is_absolute() && *folder != Path::new("/"));
-        folder.is_some_and(Path::is_dir)
-    };
-    bytes == b"-" || bytes.ends_with(b"/") || begins || path.is_dir() || has_folder()
 }
 
 /// Everything that is to come; folders are made here.
@@ -143,7 +145,8 @@ async fn plan(
     if from.len() > 1 && !into && !is_stream {
         let told = text(to.as_os_str().as_bytes());
         return Err(WrongUsage(format!(
-            "{told} is no folder to put several files into; end it with a slash"
+            "{told} is no folder here to put several files into; end it with a slash, or add ./ to put all \
+             of them into this folder"
         ))
         .into());
     }
@@ -174,7 +177,7 @@ async fn plan_one(
     let about = server.look(place).await?.ok_or_else(|| nothing(place))?;
     match about {
         About { kind: Kind::File, size, .. } => {
-            jobs.push(Job { from: place.clone(), bytes: size, to: target })
+            jobs.push(Job { from: place.clone(), bytes: size, modified: None, to: target });
         }
         _ if recursive => return plan_folder(server, place, target, tried, jobs).await,
         _ => {
@@ -218,12 +221,26 @@ async fn plan_level(
         let name = entry.bytes()?;
         let (from, to) = (place.join(&name), target.join(OsString::from_vec(name)));
         match entry.kind {
-            Kind::File => jobs.push(Job { from, bytes: entry.size.unwrap_or(0), to }),
+            Kind::File => {
+                let (bytes, modified) = (entry.size.unwrap_or(0), entry.modified_at());
+                jobs.push(Job { from, bytes, modified, to });
+            }
             Kind::Folder => folders.push((from, to)),
         }
     }
     folders.reverse();
     Ok(folders)
+}
+
+/// Files that have come and wait for their names.
+type Fetched = Vec<(usize, Part, Got)>;
+
+/// What the connections of a command have done so far.
+struct Received<'a> {
+    tried: &'a mut Tried,
+    done: Vec<(usize, Got)>,
+    /// Small files that are synced and named together.
+    fetched: Fetched,
 }
 
 async fn receive(
@@ -234,32 +251,107 @@ async fn receive(
     done: &mut Done,
 ) -> anyhow::Result<()> {
     let is_stream = jobs.iter().any(|job| job.to.as_os_str() == "-");
-    let progress = Progress::new(quiet || is_stream, jobs.len(), jobs.iter().map(|job| job.bytes).sum());
-    let mut folders = BTreeSet::new();
-    let mut seen = HashSet::new();
-    for Job { from, bytes, to } in jobs {
-        if !is_stream && !seen.insert(to) {
-            tried.note(&progress, from.to_string(), TWICE.to_owned());
-            continue;
-        }
-        progress.begin(&from.to_string(), Some(*bytes));
-        let got = match is_stream {
-            true => get_stream(server, from, &progress).await,
-            false => get_file(server, from, *bytes, to, &progress).await,
-        };
-        match got {
-            Ok(Got { bytes, received }) => {
-                folders.extend(to.parent().map(Path::to_owned));
-                let file = text(to.as_os_str().as_bytes());
-                done.files.push(Came { path: from.to_string(), file, bytes, received });
-            }
-            Err(failure) => tried.failed(&progress, from.to_string(), failure)?,
+    let bytes = jobs.iter().map(|job| job.bytes).sum();
+    let progress = Progress::new(quiet || is_stream, jobs.len(), Some(bytes));
+    if !is_stream {
+        progress.on_interrupt(INTERRUPTED)?;
+    }
+    let (mut pending, mut seen) = (Vec::new(), HashSet::new());
+    for (number, job) in jobs.iter().enumerate() {
+        if !is_stream && !seen.insert(&job.to) {
+            tried.note(&progress, job.from.to_string(), TWICE.to_owned());
+        } else {
+            // Streams come one after the other.
+            pending.push((number, if is_stream { u64::MAX } else { job.bytes }));
         }
     }
+    let queues = Queues::new(pending.into_iter(), WHOLE_BYTES_MAX);
+    // Each of them is open.
+    let limit = usize::try_from(open_files::raise() / 2).unwrap_or(usize::MAX);
+    let named_together = NAMED_TOGETHER_MAX.min(limit).max(1);
+    let received = RefCell::new(Received { tried, done: Vec::new(), fetched: Vec::new() });
+    let transfer = async |server: &mut Server, number: usize| {
+        let Job { from, bytes, modified, to } = &jobs[number];
+        let one = progress.begin(&from.to_string(), Some(*bytes));
+        let fetched = match is_stream {
+            true => get_stream(server, from, &one).await.map(|got| (got, None)),
+            false => {
+                let fetched = fetch_part(server, from, to, *modified, &one).await;
+                fetched.map(|(got, part)| (got, Some(part)))
+            }
+        };
+        let fetched = received.borrow_mut().note((number, fetched), named_together, &progress, jobs)?;
+        name(server, &received, fetched, &progress, jobs).await
+    };
+    let ended = transfer_all(server, &queues, &transfer).await;
+    let fetched = std::mem::take(&mut received.borrow_mut().fetched);
+    let named = name(server, &received, fetched, &progress, jobs).await;
+    received.into_inner().end(jobs, &progress, done);
+    let ended = ended.and(named);
     if !is_stream {
-        sync(&folders)?;
+        sync(&done.folders)?;
+    }
+    ended
+}
+
+/// Syncs and names files that have come, on another thread.
+async fn name(
+    server: &Server,
+    received: &RefCell<Received<'_>>,
+    fetched: Fetched,
+    progress: &Progress,
+    jobs: &[Job],
+) -> anyhow::Result<()> {
+    if fetched.is_empty() {
+        return Ok(());
+    }
+    let (waiting, parts): (Vec<_>, Vec<_>) =
+        fetched.into_iter().map(|(number, part, got)| ((number, got), part)).unzip();
+    let placed = server.io.offload(Work::Chores, move |_| place_all(parts)).await;
+    let received = &mut *received.borrow_mut();
+    for ((number, got), placed) in waiting.into_iter().zip(placed.map_err(io::Error::from)?) {
+        match placed {
+            Ok(()) => received.done.push((number, got)),
+            Err(failure) => received.tried.failed(progress, jobs[number].from.to_string(), failure)?,
+        }
     }
     Ok(())
+}
+
+impl Received<'_> {
+    /// Notes what became of a job; returns the files that are to be named now.
+    fn note(
+        &mut self,
+        (number, fetched): (usize, Result<(Got, Option<Part>), Failure>),
+        named_together: usize,
+        progress: &Progress,
+        jobs: &[Job],
+    ) -> anyhow::Result<Fetched> {
+        match fetched {
+            Ok((got, Some(part))) => {
+                self.fetched.push((number, part, got));
+                if got.bytes > WHOLE_BYTES_MAX || self.fetched.len() >= named_together {
+                    return Ok(std::mem::take(&mut self.fetched));
+                }
+            }
+            Ok((got, None)) => self.done.push((number, got)),
+            Err(failure) => self.tried.failed(progress, jobs[number].from.to_string(), failure)?,
+        }
+        Ok(Vec::new())
+    }
+
+    /// Reports what has come.
+    fn end(mut self, jobs: &[Job], progress: &Progress, done: &mut Done) {
+        self.done.sort_by_key(|(number, _)| *number);
+        for (number, Got { bytes, received }) in &self.done {
+            let Job { from, to, .. } = &jobs[*number];
+            done.folders.extend(to.parent().map(Path::to_owned));
+            let file = text(to.as_os_str().as_bytes());
+            done.files.push(Came { path: from.to_string(), file, bytes: *bytes, received: *received });
+        }
+        let names: Vec<String> = done.files.iter().map(|came| came.file.clone()).collect();
+        progress.summarise(&names, done.files.iter().map(|came| came.bytes).sum(), 0);
+    }
 }
 
 /// The new names survive a power cut, too.
@@ -270,24 +362,4 @@ fn sync(folders: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
         synced.with_context(|| format!("cannot sync the folder {}", path.display()))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_is_a_folder_here_only_if_it_looks_like_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name).into_os_string();
-        for here in ["-", "new/", "./a", "../a", "."].map(OsString::from).into_iter().chain([at(""), at("a")])
-        {
-            assert!(is_here(&here), "{here:?}");
-        }
-        for there in
-            ["a.txt", "docs/a.txt", "/a.txt", "bob:a"].map(OsString::from).into_iter().chain([at("no/a")])
-        {
-            assert!(!is_here(&there), "{there:?}");
-        }
-    }
 }

@@ -74,7 +74,7 @@ pub(super) async fn make_all(server: &mut Server, place: &Place) -> Result<(), F
                 }
             }
             Err(failure) => return Err(failure),
-            Ok(()) => break,
+            Ok(_) => break,
         }
     }
     for place in missing.iter().rev() {
@@ -83,14 +83,14 @@ pub(super) async fn make_all(server: &mut Server, place: &Place) -> Result<(), F
     Ok(())
 }
 
-/// Makes a folder unless it is there.
-pub(super) async fn make_one(server: &mut Server, place: &Place) -> Result<(), Failure> {
+/// Makes a folder unless it is there. Returns whether it was.
+pub(super) async fn make_one(server: &mut Server, place: &Place) -> Result<bool, Failure> {
     match make(server, place).await {
         Err(failure) if failure.status() == Some(Status::METHOD_NOT_ALLOWED) || is_conflict(&failure) => {
             let about = server.look(place).await?;
-            if about.is_some_and(|about| about.kind == Kind::Folder) { Ok(()) } else { Err(failure) }
+            if about.is_some_and(|about| about.kind == Kind::Folder) { Ok(true) } else { Err(failure) }
         }
-        made => made,
+        made => made.map(|()| false),
     }
 }
 

@@ -3,11 +3,14 @@
 //! How they are sent is [`crate::person::upload`]'s. What must hold: it is plain from what was typed, and
 //! from what is here, which of it is the place on the server; whatever was not sent is told.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -16,9 +19,11 @@ use serde::Serialize;
 use super::at::At;
 use super::mkdir::{make_all, make_one};
 use crate::cli::WrongUsage;
+use crate::person::limits::WHOLE_BYTES_MAX;
 use crate::person::listing::Kind;
-use crate::person::local::{Step, name_of, walk};
+use crate::person::local::{Step, modified, name_of, walk};
 use crate::person::shown::{print_json, text};
+use crate::person::together::{Queues, transfer_all};
 use crate::person::upload::{put_file, put_stream};
 use crate::person::{Failure, Place, Progress, Server, Tried};
 
@@ -34,9 +39,10 @@ use crate::person::{Failure, Place, Progress, Server, Tried};
   plimsoll put a.jpg bob:inbox/             into a folder that bob shares with you to write to
   tar c . | plimsoll put - backup.tar
 
-The last of several is the PATH, unless it is the name of a file here (with -r, or a folder): then it
-is one more FILE. --to PATH is plain. A PATH that ends with a slash, or that is a folder on the server,
-is the folder to put files into. What was cut off is gone on with when the same is typed again.
+The last of several is the PATH, as for cp; one FILE alone goes to the top of the home. A PATH that
+ends with a slash, or that is a folder on the server, is the folder to put files into. Files keep their
+times of modification; -r skips those that have the same size and time on the server. What was cut off
+is gone on with when the same is typed again.
 JSON: {\"files\":[{\"file\":\"a.jpg\",\"path\":\"photos/a.jpg\",\"bytes\":5120,\"sent\":5120}],
        \"failed\":[{\"file\":\"b.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Put {
@@ -62,7 +68,7 @@ pub(crate) struct Put {
 /// What is to be sent.
 enum Job {
     Folder(Place),
-    File { path: PathBuf, bytes: u64, to: Place },
+    File { path: PathBuf, bytes: u64, modified: Option<Duration>, to: Place },
     Stream(Place),
 }
 
@@ -73,6 +79,9 @@ pub(super) const TWICE: &str = "It would replace one that was just put there. Gi
 #[derive(Default, Serialize)]
 struct Done {
     files: Vec<Sent>,
+    /// How many of them were the same on the server already.
+    #[serde(skip)]
+    unchanged: usize,
     failed: Vec<Failed>,
     /// Why the rest was not tried.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +113,7 @@ impl Put {
         self.at.run(async move |mut server| {
             let (mut done, mut tried) = (Done::default(), Tried::default());
             let jobs = plan(&mut server, &files, &to, recursive, &mut tried).await?;
-            let ended = send(&mut server, &jobs, quiet, &mut tried, &mut done).await;
+            let ended = send(&mut server, &jobs, (quiet, recursive), &mut tried, &mut done).await;
             if json {
                 let failed = tried.failed.iter().cloned();
                 done.failed.extend(failed.map(|(file, error)| Failed { file, error }));
@@ -116,36 +125,22 @@ impl Put {
         })
     }
 
-    /// What is sent, and where to.
+    /// Returns what is sent, and where to: the last of several operands, as for cp.
     fn files_and_place(&self) -> Result<(Vec<PathBuf>, Place), WrongUsage> {
         let mut files: Vec<PathBuf> = self.files.iter().map(PathBuf::from).collect();
-        if let Some(to) = &self.to {
-            return Ok((files, Place::parse(to)?));
-        }
-        let to = match self.files.as_slice() {
-            [first] if first == "-" => {
+        let to = match (&self.to, self.files.as_slice()) {
+            (Some(to), _) => Place::parse(to)?,
+            (None, [first]) if first == "-" => {
                 return Err(WrongUsage("standard input needs a name: plimsoll put - PATH".to_owned()));
             }
-            // Standard input goes alone: what follows it can only be its place.
-            [first, last] if first == "-" => {
+            (None, [_, .., last]) => {
                 files.pop();
                 Place::parse(last)?
             }
-            [.., before, last] if is_place(before, last, self.recursive) => {
-                files.pop();
-                Place::parse(last)?
-            }
-            _ => Place::home(),
+            (None, _) => Place::home(),
         };
         Ok((files, to))
     }
-}
-
-/// Whether the last of what was typed is the place on the server. The same twice is one file and its place.
-fn is_place(before: &OsString, last: &OsString, recursive: bool) -> bool {
-    let here = std::fs::metadata(last);
-    let is_sent = here.is_ok_and(|about| about.is_file() || (recursive && about.is_dir()));
-    last.as_bytes().ends_with(b"/") || !is_sent || before == last
 }
 
 /// Everything that is to be sent, folders before what is in them.
@@ -159,9 +154,11 @@ async fn plan(
     let is_one_folder = matches!(files, [file] if file.is_dir());
     let into = to.is_folder || (!is_one_folder && is_folder(server, to).await?);
     if files.len() > 1 && !into {
-        return Err(
-            WrongUsage(format!("{to} is no folder to put several files into; end it with a slash")).into()
-        );
+        return Err(WrongUsage(format!(
+            "{to} is no folder to put several files into; end it with a slash, or add / to put all of \
+                 them at the top of the home"
+        ))
+        .into());
     }
     if recursive && into && !to.is_home() {
         make_all(server, to).await.with_context(|| to.to_string())?;
@@ -192,7 +189,7 @@ fn plan_one(file: &Path, place: Place, recursive: bool, tried: &mut Tried, jobs:
     }
     match std::fs::metadata(file) {
         Ok(about) if about.is_file() => {
-            jobs.push(Job::File { path: file.to_owned(), bytes: about.len(), to: place })
+            jobs.push(Job::file(file.to_owned(), &about, place));
         }
         Ok(about) if about.is_dir() && !recursive => {
             fail(file, "It is a folder. Send it with all that is in it: plimsoll put -r".to_owned());
@@ -206,7 +203,10 @@ fn plan_one(file: &Path, place: Place, recursive: bool, tried: &mut Tried, jobs:
             for step in walk(file) {
                 match step {
                     Step::Folder(path) => jobs.push(Job::Folder(below(&path))),
-                    Step::File(path, bytes) => jobs.push(Job::File { to: below(&path), path, bytes }),
+                    Step::File(path, about) => {
+                        let to = below(&path);
+                        jobs.push(Job::file(path, &about, to));
+                    }
                     Step::Not(path, why) => fail(&path, why),
                 }
             }
@@ -222,72 +222,131 @@ fn plan_one(file: &Path, place: Place, recursive: bool, tried: &mut Tried, jobs:
     }
 }
 
+impl Job {
+    fn file(path: PathBuf, about: &Metadata, to: Place) -> Job {
+        Job::File { path, bytes: about.len(), modified: modified(about), to }
+    }
+
+    /// Its bytes; none of a folder, and of a stream, whose bytes are not known.
+    fn bytes(&self) -> Option<u64> {
+        if let Job::File { bytes, .. } = self { Some(*bytes) } else { None }
+    }
+}
+
+/// Said when the command is interrupted.
+pub(super) const INTERRUPTED: &str =
+    "Interrupted. Type the same command again: it goes on where this one stopped.";
+
 async fn send(
     server: &mut Server,
     jobs: &[Job],
-    quiet: bool,
+    (quiet, recursive): (bool, bool),
     tried: &mut Tried,
     done: &mut Done,
 ) -> anyhow::Result<()> {
-    let sizes =
-        || jobs.iter().filter_map(|job| if let Job::File { bytes, .. } = job { Some(*bytes) } else { None });
-    let progress = Progress::new(quiet, sizes().count(), sizes().sum());
-    let mut seen = HashSet::new();
-    for job in jobs {
-        let (file, to, sent) = match job {
-            Job::Folder(place) => {
-                if let Err(failure) = make_one(server, place).await {
-                    tried.failed(&progress, place.to_string(), failure)?;
-                }
-                continue;
-            }
+    let unknown = jobs.iter().any(|job| matches!(job, Job::Stream(_)));
+    let bytes = jobs.iter().filter_map(Job::bytes).sum();
+    let progress = Progress::new(quiet, jobs.iter().filter_map(Job::bytes).count(), Some(bytes));
+    if !unknown {
+        progress.on_interrupt(INTERRUPTED)?;
+    }
+    let there = make_folders(server, jobs, recursive, &progress, tried).await?;
+    let (mut pending, mut seen) = (Vec::new(), HashSet::new());
+    for (number, job) in jobs.iter().enumerate() {
+        match job {
             Job::File { path, to, .. } if !seen.insert(to.target()) => {
                 tried.note(&progress, told(path), TWICE.to_owned());
-                continue;
             }
-            Job::File { path, bytes, to } => {
-                progress.begin(&told(path), Some(*bytes));
-                (told(path), to, put_file(server, path, to, &progress).await.map(|sent| (*bytes, sent)))
+            Job::File { path, bytes, modified, to } if there.has(to, *bytes, *modified) => {
+                let sent = Sent { file: told(path), path: to.to_string(), bytes: *bytes, sent: 0 };
+                done.unchanged += 1;
+                done.files.push(sent);
             }
-            Job::Stream(to) => {
-                progress.begin("-", None);
+            Job::File { bytes, .. } => pending.push((number, *bytes)),
+            Job::Stream(_) => pending.push((number, u64::MAX)),
+            Job::Folder(_) => {}
+        }
+    }
+    let queues = Queues::new(pending.into_iter(), WHOLE_BYTES_MAX);
+    let results = RefCell::new((tried, Vec::new()));
+    let transfer = async |server: &mut Server, number: usize| {
+        let (file, to, sent) = match &jobs[number] {
+            Job::File { path, bytes, to, .. } => {
+                let progress = progress.begin(&told(path), Some(*bytes));
+                let sent = put_file(server, path, to, &progress).await;
+                (told(path), to, sent.map(|sent| (*bytes, sent)))
+            }
+            Job::Stream(to) | Job::Folder(to) => {
+                let progress = progress.begin("-", None);
                 let sent = put_stream(server, to, &progress).await;
                 ("-".to_owned(), to, sent.map(|sent| (sent, sent)))
             }
         };
+        let (tried, sent_files) = &mut *results.borrow_mut();
         match sent {
-            Ok((bytes, sent)) => done.files.push(Sent { file, path: to.to_string(), bytes, sent }),
-            Err(failure) => tried.failed(&progress, file, failure.for_a_file_at(to))?,
+            Ok((bytes, sent)) => {
+                sent_files.push((number, Sent { file, path: to.to_string(), bytes, sent }));
+                Ok(())
+            }
+            Err(failure) => tried.failed(&progress, file, failure.for_a_file_at(to)),
+        }
+    };
+    let ended = transfer_all(server, &queues, &transfer).await;
+    let (_, mut sent) = results.into_inner();
+    sent.sort_by_key(|(number, _)| *number);
+    // A stream has the name that it gets.
+    let name = |sent: &Sent| if sent.file == "-" { sent.path.clone() } else { sent.file.clone() };
+    let names: Vec<String> = sent.iter().map(|(_, sent)| name(sent)).collect();
+    let bytes = sent.iter().map(|(_, sent)| sent.bytes).sum();
+    if ended.is_ok() {
+        progress.summarise(&names, bytes, done.unchanged);
+    }
+    done.files.extend(sent.into_iter().map(|(_, sent)| sent));
+    ended
+}
+
+/// Files that are on the server, by their target: the bytes and the time of modification.
+#[derive(Default)]
+struct There(HashMap<String, (u64, Duration)>);
+
+impl There {
+    /// Whether a file with these bytes and this time of modification is there, to the nanosecond.
+    fn has(&self, to: &Place, bytes: u64, modified: Option<Duration>) -> bool {
+        modified.is_some_and(|modified| self.0.get(&to.target()) == Some(&(bytes, modified)))
+    }
+}
+
+/// Makes the folders that are not there yet, and looks at what is in those that are.
+async fn make_folders(
+    server: &mut Server,
+    jobs: &[Job],
+    recursive: bool,
+    progress: &Progress,
+    tried: &mut Tried,
+) -> anyhow::Result<There> {
+    let mut there = There::default();
+    for job in jobs {
+        let Job::Folder(place) = job else { continue };
+        let looked = match make_one(server, place).await {
+            Ok(was_there) if was_there && recursive => server.list(place).await,
+            Ok(_) => continue,
+            Err(failure) => Err(failure),
+        };
+        match looked {
+            Ok(listing) => {
+                for entry in listing.entries {
+                    if let (Kind::File, Some(modified)) = (entry.kind, entry.modified_at()) {
+                        let target = place.join(&entry.bytes()?).target();
+                        there.0.insert(target, (entry.size.unwrap_or(0), modified));
+                    }
+                }
+            }
+            Err(failure) => tried.failed(progress, place.to_string(), failure)?,
         }
     }
-    Ok(())
+    Ok(there)
 }
 
 fn told(path: &Path) -> String {
     text(path.as_os_str().as_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_is_the_place_unless_it_is_a_file_here() {
-        let folder = tempfile::tempdir().unwrap();
-        let here = |name: &str| folder.path().join(name).into_os_string();
-        std::fs::write(here("file"), "").unwrap();
-        std::fs::create_dir(here("folder")).unwrap();
-        let other = OsString::from("other");
-        for (last, recursive, expected) in [
-            (here("file"), false, false),
-            (here("file"), true, false),
-            (here("folder"), false, true),
-            (here("folder"), true, false),
-            (here("folder/"), true, true),
-            (here("missing"), true, true),
-        ] {
-            assert_eq!(is_place(&other, &last, recursive), expected, "{last:?} {recursive}");
-        }
-        assert!(is_place(&here("file"), &here("file"), false), "the same twice is a file and its place");
-    }
 }

@@ -3,10 +3,13 @@
 //! It does not choose where bytes go. What must hold: bytes are appended only if the server says that they
 //! follow those that are there, of the same file (RFC 9110, sections 13.1.5 and 14.4).
 
-use std::io::{self, Write as _};
 use std::path::Path;
+use std::pin::pin;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plimsoll_client::http::Request;
+use plimsoll_client::http::{Request, Response};
+use plimsoll_io::{Either, select};
+use plimsoll_wire::http::date::parse_date;
 use plimsoll_wire::http::status::Status;
 use sha2::{Digest as _, Sha256};
 
@@ -14,17 +17,12 @@ use super::super::failure::{Failure, Refusal};
 use super::super::limits::{RESTARTS_MAX, WHOLE_BYTES_MAX};
 use super::super::patience::Patience;
 use super::super::place::Place;
-use super::super::progress::Progress;
+use super::super::progress::FileProgress;
 use super::super::server::Server;
-use super::super::shown::end_if_nobody_reads;
+use super::landing::Landing;
 use super::part::Part;
+use super::sink::Sink;
 use super::{digest_of, sha256_in};
-
-/// Where the bytes go.
-enum Sink {
-    Part(Box<Part>),
-    StandardOutput,
-}
 
 /// What came.
 #[derive(Clone, Copy, Debug)]
@@ -38,16 +36,14 @@ pub(crate) struct Got {
 struct Arriving<'a> {
     server: &'a mut Server,
     from: &'a Place,
-    progress: &'a Progress,
-    sink: Sink,
-    hash: Sha256,
-    /// Bytes that are there.
-    at: u64,
-    /// What they are of, if the server says so.
+    progress: &'a FileProgress<'a>,
+    landing: Landing,
+    /// What the bytes are of, if the server says so.
     etag: Option<String>,
-    /// The digest of the whole that came with them.
+    /// The time of modification, if the server says so.
+    modified: Option<SystemTime>,
+    /// The digest of the whole, if the server has said it.
     digest: Option<[u8; 32]>,
-    is_small: bool,
     received: u64,
     restarts: u32,
 }
@@ -60,74 +56,75 @@ enum Next {
     Anew,
 }
 
-/// Gets a file, of about `size` bytes, to `target`, in place of what is there.
-pub(crate) async fn get_file(
+/// Gets a file into its part, which is to be put in place of what is at `target`. It gets the time of
+/// modification `modified`; else the one that the answer says.
+pub(crate) async fn fetch_part(
     server: &mut Server,
     from: &Place,
-    size: u64,
     target: &Path,
-    progress: &Progress,
-) -> Result<Got, Failure> {
+    modified: Option<Duration>,
+    progress: &FileProgress<'_>,
+) -> Result<(Got, Part), Failure> {
     let mut part = Part::open(&[server.identity().as_bytes(), from.target().as_bytes()], target)?;
-    let earlier = part.take_up()?;
-    let mut arriving = Arriving::new(server, from, progress, Sink::Part(Box::new(part)));
-    arriving.is_small = size <= WHOLE_BYTES_MAX;
-    if let Some((hash, bytes, etag)) = earlier {
-        (arriving.hash, arriving.at, arriving.etag) = (hash, bytes, Some(etag));
-    }
+    let (before, etag) = match part.take_up()? {
+        Some((hash, bytes, etag)) => ((hash, bytes), Some(etag)),
+        None => ((Sha256::new(), 0), None),
+    };
+    let landing = Landing::new(&server.io, Sink::Part(Box::new(part)), before);
+    let mut arriving = Arriving::new(server, from, progress, landing);
+    arriving.etag = etag;
     let ended = arriving.get().await;
-    let (at, received) = (arriving.at, arriving.received);
-    match (ended, arriving.sink) {
-        (Ok(()), Sink::Part(part)) => part.finish()?,
-        (Err(failure), Sink::Part(part)) => {
-            if at == 0 {
-                part.discard();
+    let got = Got { bytes: arriving.landing.bytes(), received: arriving.received };
+    let modified = modified.map(|modified| UNIX_EPOCH + modified).or(arriving.modified);
+    let part = arriving.landing.into_part(modified);
+    match (ended, part) {
+        (Ok(()), Some(part)) => Ok((got, part)),
+        (Err(failure), part) => {
+            if got.bytes == 0 {
+                part.into_iter().for_each(Part::discard);
             }
-            return Err(failure);
+            Err(failure)
         }
-        (ended, Sink::StandardOutput) => ended?,
+        (Ok(()), None) => Err(changed()),
     }
-    Ok(Got { bytes: at, received })
 }
 
 /// Gets a file to standard output.
 pub(crate) async fn get_stream(
     server: &mut Server,
     from: &Place,
-    progress: &Progress,
+    progress: &FileProgress<'_>,
 ) -> Result<Got, Failure> {
-    let mut arriving = Arriving::new(server, from, progress, Sink::StandardOutput);
+    let landing = Landing::new(&server.io, Sink::StandardOutput, (Sha256::new(), 0));
+    let mut arriving = Arriving::new(server, from, progress, landing);
     arriving.get().await?;
-    Ok(Got { bytes: arriving.at, received: arriving.received })
+    Ok(Got { bytes: arriving.landing.bytes(), received: arriving.received })
 }
 
 impl<'a> Arriving<'a> {
-    fn new(server: &'a mut Server, from: &'a Place, progress: &'a Progress, sink: Sink) -> Arriving<'a> {
-        Arriving {
-            server,
-            from,
-            progress,
-            sink,
-            hash: Sha256::new(),
-            at: 0,
-            etag: None,
-            digest: None,
-            is_small: false,
-            received: 0,
-            restarts: 0,
-        }
+    fn new(
+        server: &'a mut Server,
+        from: &'a Place,
+        progress: &'a FileProgress<'a>,
+        landing: Landing,
+    ) -> Arriving<'a> {
+        let (etag, modified, digest) = (None, None, None);
+        Arriving { server, from, progress, landing, etag, modified, digest, received: 0, restarts: 0 }
     }
 
     async fn get(&mut self) -> Result<(), Failure> {
         let mut patience = Patience::default();
         loop {
-            let before = self.at;
-            let step = match self.receive().await {
+            let before = self.landing.bytes();
+            let received = self.receive().await;
+            // Also after a failure: what came is not fetched again.
+            let settled = self.landing.settle().await;
+            let step = match settled.and(received) {
                 Ok(Next::Check) => self.check().await,
                 Ok(Next::Anew) => self.begin_anew().map(|()| false),
                 Err(failure) => Err(failure),
             };
-            if self.at > before {
+            if self.landing.bytes() > before {
                 patience.renew();
             }
             match step {
@@ -140,92 +137,112 @@ impl<'a> Arriving<'a> {
 
     /// Asks for what is not there yet, and takes it.
     async fn receive(&mut self) -> Result<Next, Failure> {
-        let target = self.from.target();
-        let mut request = Request::new("GET", &target);
+        let (target, at) = (self.from.target(), self.landing.bytes());
+        // Of a large file, the server says the digest here only if it knows it.
+        let mut request = Request::new("GET", &target).field("Want-Repr-Digest", "sha-256=1");
         match &self.etag {
-            Some(etag) if self.at > 0 => {
-                request =
-                    request.field("Range", format!("bytes={}-", self.at)).field("If-Range", etag.as_str());
+            Some(etag) if at > 0 => {
+                request = request.field("Range", format!("bytes={at}-")).field("If-Range", etag.as_str());
             }
             _ => self.begin()?,
         }
-        if self.is_small {
-            // One request instead of two; of a large file, the first byte would have to wait for the digest.
-            request = request.field("Want-Repr-Digest", "sha-256=1");
-        }
         let account = self.server.account();
-        let Arriving { server, sink, received, progress, .. } = self;
+        let mut second = self.server.another();
+        let Arriving { server, landing, received, progress, .. } = self;
         let mut response = server.send(request).await?;
-        self.digest = response.field("Repr-Digest").and_then(|field| sha256_in(Some(field)).ok());
+        let mut at = at;
         match response.status() {
-            Status::OK if self.at > 0 && matches!(sink, Sink::StandardOutput) => return Err(changed()),
+            Status::OK if at > 0 && landing.is_stream() => return Err(changed()),
             Status::OK => {
-                (self.hash, self.at) = (Sha256::new(), 0);
                 self.etag = response.field("ETag").filter(|etag| !etag.starts_with("W/")).map(str::to_owned);
                 let is_long = response.length().is_none_or(|bytes| bytes > WHOLE_BYTES_MAX);
-                sink.begin(self.etag.as_deref().filter(|_| is_long))?;
+                landing.begin(self.etag.as_deref().filter(|_| is_long))?;
+                at = 0;
             }
-            Status::PARTIAL_CONTENT if follows(response.field("Content-Range"), self.at) => {}
+            Status::PARTIAL_CONTENT if follows(response.field("Content-Range"), at) => {}
             Status::PARTIAL_CONTENT => return Ok(Next::Anew),
             // Everything may be there already: the check tells.
-            Status::RANGE_NOT_SATISFIABLE if self.at > 0 => return Ok(Next::Check),
+            Status::RANGE_NOT_SATISFIABLE if at > 0 => return Ok(Next::Check),
             _ => return Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
         }
-        while let Some(lease) = response.recv().await? {
-            sink.write(&lease)?;
-            self.hash.update(&lease[..]);
-            self.at += lease.len() as u64;
-            *received += lease.len() as u64;
-            progress.at(self.at);
+        self.digest = response.field("Repr-Digest").and_then(|field| sha256_in(Some(field)).ok());
+        self.modified = response.field("Last-Modified").and_then(|date| parse_date(date.as_bytes()));
+        let receiving = pin!(take_all(&mut response, landing, at, received, progress));
+        if self.digest.is_some() {
+            receiving.await?;
+            return Ok(Next::Check);
         }
+        // Meanwhile, the server computes the digest.
+        let asking = pin!(digest_of(&mut second, self.from, self.etag.as_deref()));
+        self.digest = receive_while_asking(receiving, asking).await?;
         Ok(Next::Check)
     }
 
     /// Whether what is there is what the server has; if it is not, begins anew.
     async fn check(&mut self) -> Result<bool, Failure> {
-        let ours: [u8; 32] = self.hash.clone().finalize().into();
         let theirs = match self.digest {
             Some(told) => Some(told),
             None => digest_of(self.server, self.from, self.etag.as_deref()).await?,
         };
-        match theirs {
-            Some(theirs) if theirs == ours => Ok(true),
+        match (theirs, self.landing.sha256()) {
+            (Some(theirs), Some(ours)) if theirs == ours => Ok(true),
             _ => self.begin_anew().map(|()| false),
         }
     }
 
     fn begin_anew(&mut self) -> Result<(), Failure> {
         self.restarts += 1;
-        if self.restarts > RESTARTS_MAX || matches!(self.sink, Sink::StandardOutput) {
+        if self.restarts > RESTARTS_MAX || self.landing.is_stream() {
             return Err(changed());
         }
         self.begin()
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        (self.hash, self.at, self.etag) = (Sha256::new(), 0, None);
-        self.sink.begin(None)
+        (self.etag, self.digest) = (None, None);
+        self.landing.begin(None)
     }
 }
 
-impl Sink {
-    /// Empties it, for a file that has this tag.
-    fn begin(&mut self, etag: Option<&str>) -> Result<(), Failure> {
-        match self {
-            Sink::Part(part) => part.begin(etag),
-            Sink::StandardOutput => Ok(()),
-        }
+/// Takes the body of an answer, of which the first byte is at the offset `at` of the file.
+async fn take_all(
+    response: &mut Response<'_>,
+    landing: &mut Landing,
+    mut at: u64,
+    received: &mut u64,
+    progress: &FileProgress<'_>,
+) -> Result<(), Failure> {
+    loop {
+        let come = select(pin!(landing.keep_writing()), pin!(response.recv())).await;
+        let lease = match come {
+            Either::Left(failure) => return Err(failure),
+            Either::Right(received) => received?,
+        };
+        let Some(lease) = lease else { return Ok(()) };
+        at += lease.len() as u64;
+        *received += lease.len() as u64;
+        landing.push(lease.detach()).await?;
+        progress.at(at);
     }
+}
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        match self {
-            Sink::Part(part) => part.write(bytes),
-            Sink::StandardOutput => io::stdout().lock().write_all(bytes).map_err(|error| {
-                end_if_nobody_reads(&error);
-                Failure::here("cannot write to standard output", &error)
-            }),
+/// Receives a body while the digest is asked for. Returns the digest; none if there was no answer to that.
+async fn receive_while_asking(
+    mut receiving: impl Future<Output = Result<(), Failure>> + Unpin,
+    mut asking: impl Future<Output = Result<Option<[u8; 32]>, Failure>> + Unpin,
+) -> Result<Option<[u8; 32]>, Failure> {
+    let asked = match select(&mut receiving, &mut asking).await {
+        Either::Left(received) => {
+            received?;
+            asking.await
         }
-    }
+        Either::Right(asked) => {
+            receiving.await?;
+            asked
+        }
+    };
+    // It is asked for again, with patience.
+    Ok(asked.ok().flatten())
 }
 
 fn changed() -> Failure {

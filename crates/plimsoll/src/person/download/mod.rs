@@ -4,7 +4,9 @@
 //! one; a file counts as received only when its digest is the server's.
 
 mod arriving;
+mod landing;
 mod part;
+mod sink;
 
 use plimsoll_client::http::Request;
 use plimsoll_wire::http::digest::parse_digests;
@@ -13,7 +15,8 @@ use plimsoll_wire::http::status::Status;
 use super::failure::{Failure, Refusal};
 use super::place::Place;
 use super::server::Server;
-pub(crate) use arriving::{Got, get_file, get_stream};
+pub(crate) use arriving::{Got, fetch_part, get_stream};
+pub(crate) use part::{Part, place_all};
 
 /// The SHA-256 of what is at a place; none if that is not what `etag` names any more.
 pub(super) async fn digest_of(

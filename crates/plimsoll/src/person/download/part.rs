@@ -3,19 +3,23 @@
 //! It is not trusted: its digest is checked at the end. What must hold: the place itself has what it had
 //! until all has come; nobody else writes to the part meanwhile.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::SystemTime;
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::super::failure::Failure;
-use super::super::limits::READ_BYTES;
+use super::super::limits::{READ_BYTES, SYNCED_EARLY_BYTES};
 use super::super::state::{State, key};
 
 /// What is remembered of a part: what it is a part of.
@@ -28,12 +32,49 @@ struct Remembered {
 const NAME_BYTES_MAX: usize = 200;
 
 /// A part, open and locked.
-pub(super) struct Part {
-    file: File,
+pub(crate) struct Part {
+    file: Arc<File>,
+    early: EarlySync,
+    /// The time of modification that the file gets.
+    pub(super) modified: Option<SystemTime>,
     path: PathBuf,
     target: PathBuf,
     state: State,
     key: String,
+}
+
+/// Syncs of a long file while it is written, so that little is left for the last one.
+#[derive(Default)]
+struct EarlySync {
+    /// Bytes that were written since the latest began.
+    since: u64,
+    /// The latest; its error, which the system reports once, must not be lost.
+    latest: Option<JoinHandle<io::Result<()>>>,
+    failed: bool,
+}
+
+impl EarlySync {
+    /// Notes that bytes were written; begins a sync if they are many and none is in progress.
+    fn after(&mut self, bytes: u64, file: &Arc<File>) {
+        self.since += bytes;
+        if self.since < SYNCED_EARLY_BYTES || self.latest.as_ref().is_some_and(|sync| !sync.is_finished()) {
+            return;
+        }
+        self.since = 0;
+        self.failed |= self.latest.take().is_some_and(|sync| !matches!(sync.join(), Ok(Ok(()))));
+        let file = Arc::clone(file);
+        // Without a thread, the last sync does it all.
+        self.latest = thread::Builder::new().spawn(move || file.sync_data()).ok();
+    }
+
+    /// Waits for the latest.
+    ///
+    /// # Errors
+    /// One of them has failed.
+    fn end(&mut self) -> io::Result<()> {
+        self.failed |= self.latest.take().is_some_and(|sync| !matches!(sync.join(), Ok(Ok(()))));
+        if self.failed { Err(io::Error::other("a sync of the file has failed")) } else { Ok(()) }
+    }
 }
 
 impl Part {
@@ -56,7 +97,8 @@ impl Part {
                 Failure::Here("Another plimsoll gets this file right now. Wait for it.".to_owned())
             })?;
         let state = State::of("downloads")?;
-        Ok(Part { file, path, target, state, key })
+        let (file, early) = (Arc::new(file), EarlySync::default());
+        Ok(Part { file, early, modified: None, path, target, state, key })
     }
 
     /// What came earlier, if it is known of what: its digest, its length, and the tag of the file it is of.
@@ -67,7 +109,7 @@ impl Part {
         let read = || {
             let (mut hash, mut bytes, mut block) = (Sha256::new(), 0, vec![0; READ_BYTES]);
             loop {
-                match (&self.file).read(&mut block)? {
+                match (&*self.file).read(&mut block)? {
                     0 => return io::Result::Ok((hash, bytes)),
                     read => {
                         hash.update(&block[..read]);
@@ -82,7 +124,7 @@ impl Part {
 
     /// Begins anew, with a file that has this tag.
     pub(super) fn begin(&mut self, etag: Option<&str>) -> Result<(), Failure> {
-        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)).map(drop));
+        let emptied = self.file.set_len(0).and_then(|()| (&*self.file).seek(SeekFrom::Start(0)).map(drop));
         emptied.map_err(|error| self.failed(&error))?;
         match etag {
             Some(etag) => Ok(self.state.save(&self.key, &Remembered { etag: etag.to_owned() })?),
@@ -91,13 +133,25 @@ impl Part {
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| self.failed(&error))
+        (&*self.file).write_all(bytes).map_err(|error| self.failed(&error))?;
+        self.early.after(bytes.len() as u64, &self.file);
+        Ok(())
     }
 
-    /// All has come and was checked: puts it in its place.
-    pub(super) fn finish(self) -> Result<(), Failure> {
-        let placed = self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.target));
-        placed.map_err(|error| self.failed(&error))?;
+    /// Waits until what was written is on the disk.
+    fn sync(&mut self) -> io::Result<()> {
+        self.early.end()?;
+        self.file.sync_all()
+    }
+
+    /// Sets the time of modification.
+    fn date(&self) -> io::Result<()> {
+        self.modified.map_or(Ok(()), |modified| self.file.set_modified(modified))
+    }
+
+    /// Gives the part, which is synced, its name.
+    fn place(self) -> Result<(), Failure> {
+        fs::rename(&self.path, &self.target).map_err(|error| self.failed(&error))?;
         Ok(self.state.forget(&self.key)?)
     }
 
@@ -111,6 +165,27 @@ impl Part {
     fn failed(&self, error: &io::Error) -> Failure {
         Failure::here(format!("cannot write {}", self.target.display()), error)
     }
+}
+
+/// Puts parts, which are complete and were checked, in their places, with one sync of each file system for
+/// all of them: thousands of small files would wait for the disk one by one. Returns each with its result.
+pub(crate) fn place_all(parts: Vec<Part>) -> Vec<Result<(), Failure>> {
+    let (is_alone, mut synced) = (parts.len() == 1, HashMap::new());
+    let mut sync = |part: &mut Part| -> io::Result<()> {
+        if is_alone {
+            return part.sync();
+        }
+        let device = part.file.metadata()?.dev();
+        part.early.end()?;
+        let synced = synced.entry(device).or_insert_with(|| rustix::fs::syncfs(&part.file));
+        Ok((*synced)?)
+    };
+    let dated: Vec<io::Result<()>> = parts.iter().map(Part::date).collect();
+    let place = |(mut part, dated): (Part, io::Result<()>)| {
+        dated.and_then(|()| sync(&mut part)).map_err(|error| part.failed(&error))?;
+        part.place()
+    };
+    parts.into_iter().zip(dated).map(place).collect()
 }
 
 /// Opens a part for this program alone; none if another has it.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::failure::Failure;
 use super::limits::WHOLE_BYTES_MAX;
 use super::place::Place;
-use super::progress::Progress;
+use super::progress::FileProgress;
 use super::server::Server;
 use reading::Version;
 pub(crate) use stream::put_stream;
@@ -33,7 +33,7 @@ pub(crate) async fn put_file(
     server: &mut Server,
     path: &Path,
     to: &Place,
-    progress: &Progress,
+    progress: &FileProgress<'_>,
 ) -> Result<u64, Failure> {
     let open = || File::open(path).and_then(|file| Ok((Version::of(&file)?, file)));
     let (version, file) = open().map_err(|error| Failure::here("cannot be read", &error))?;

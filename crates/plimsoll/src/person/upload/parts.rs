@@ -4,7 +4,6 @@
 //! file that was changed begins anew; the last part comes with the digest of the whole.
 
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::Arc;
 
 use plimsoll_client::http::{Body, Request};
 use plimsoll_wire::http::status::Status;
@@ -14,10 +13,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::download::digest_of;
 use super::super::failure::{Failure, Refusal};
-use super::super::limits::{JSON_BYTES_MAX, PART_BYTES_MAX, PART_BYTES_MIN};
+use super::super::limits::{FIRST_PART_BYTES, JSON_BYTES_MAX, LAST_PART_BYTES};
 use super::super::patience::Patience;
 use super::super::place::Place;
-use super::super::progress::Progress;
+use super::super::progress::FileProgress;
 use super::super::server::Server;
 use super::super::state::{State, key};
 use super::Opened;
@@ -38,7 +37,7 @@ struct Parts<'a, 'o> {
     server: &'a mut Server,
     opened: &'a Opened<'o>,
     to: &'a Place,
-    progress: &'a Progress,
+    progress: &'a FileProgress<'a>,
     state: State,
     key: String,
     /// Where the upload is on the server; none if it has to be begun.
@@ -57,7 +56,7 @@ pub(super) async fn put(
     server: &mut Server,
     opened: &Opened<'_>,
     to: &Place,
-    progress: &Progress,
+    progress: &FileProgress<'_>,
 ) -> Result<u64, Failure> {
     let from = opened.path.canonicalize().map_err(|error| Failure::here("cannot be read", &error))?;
     let key = key(&[server.identity().as_bytes(), to.target().as_bytes(), from.as_os_str().as_bytes()]);
@@ -146,23 +145,37 @@ impl Parts<'_, '_> {
 
     async fn send_part(&mut self, target: &str) -> Result<(), Failure> {
         let (at, bytes) = (self.at, self.opened.version.bytes);
-        let to = bytes.min(at + at.clamp(PART_BYTES_MIN, PART_BYTES_MAX));
+        let to = match bytes - at {
+            0..=FIRST_PART_BYTES => bytes,
+            _ if at == 0 => FIRST_PART_BYTES,
+            _ => bytes - LAST_PART_BYTES,
+        };
         let mut request = Request::new("PATCH", target)
             .field(TUS.0, TUS.1)
             .field("Content-Type", "application/offset+octet-stream")
             .field("Upload-Offset", at.to_string());
+        if let Some(mtime) = self.opened.version.mtime() {
+            request = request.field("X-OC-Mtime", mtime);
+        }
         self.hash_to(at).await?;
+        let before = self.hash.0.clone();
         if to == bytes {
             self.hash_to(to).await?;
             self.opened.check_unchanged()?;
             request = request.field("Repr-Digest", repr_digest(self.hash.0.clone()));
+        } else {
+            // The server hashes what comes, so that it need not read the file again for the last part.
+            request = request.field("Want-Repr-Digest", "sha-256=1");
         }
-        let (io, file) = (self.server.io.clone(), Arc::clone(&self.opened.file));
-        let mut source = FileSource { io, file, at, to, progress: self.progress };
+        let io = self.server.io.clone();
+        let mut source = FileSource::new(&io, &self.opened.file, (at, to), before, self.progress);
         let told =
             self.server.tell(request.body(Body::Stream { length: Some(to - at), source: &mut source })).await;
         self.sent += source.at - at;
         told?;
+        if let Some(hash) = source.into_hash() {
+            self.hash = (hash, to);
+        }
         (self.at, self.done) = (to, to == bytes);
         Ok(())
     }

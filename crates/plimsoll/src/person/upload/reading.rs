@@ -6,9 +6,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_io::{Io, Work};
 use plimsoll_wire::http::digest::sha256_digest;
+use plimsoll_wire::http::mtime::{parse_mtime, write_mtime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -32,6 +34,15 @@ impl Version {
         }
         let modified = (about.mtime(), about.mtime_nsec());
         Ok(Version { bytes: about.len(), inode: about.ino(), modified })
+    }
+}
+
+impl Version {
+    /// The time of modification as a field of a request; none of a file from before 1970.
+    pub(super) fn mtime(&self) -> Option<String> {
+        let (seconds, nanoseconds) = self.modified;
+        let time = Duration::new(seconds.try_into().ok()?, nanoseconds.try_into().ok()?);
+        Some(write_mtime(time)).filter(|written| parse_mtime(written.as_bytes()).is_some())
     }
 }
 

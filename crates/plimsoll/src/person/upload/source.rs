@@ -1,39 +1,93 @@
-//! A range of a file as the body of a request.
+//! A range of a file as the body of a request, read and hashed ahead on another thread.
 //!
-//! It does not look at answers. What must hold: it counts what it gives, since that is what was sent.
+//! It does not look at answers. What must hold: it counts what it gives, since that is what was sent; the
+//! digest is of the bytes that were given.
 
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
 use plimsoll_client::http::{Piece, Source};
+use plimsoll_io::oneshot::{Receiver, oneshot};
 use plimsoll_io::{Io, Segment, Work};
+use sha2::{Digest as _, Sha256};
 
-use super::super::progress::Progress;
+use super::super::progress::FileProgress;
 use super::reading::read_piece;
 
-/// The bytes of a file from `at` to `to`.
+/// A piece that was read, and the digest of everything up to its end.
+type Hashed = io::Result<(Vec<u8>, Sha256)>;
+
+/// The bytes of a file from an offset to another, and the digest of everything up to the last that was read.
 pub(super) struct FileSource<'a> {
-    pub(super) io: Io,
-    pub(super) file: Arc<File>,
+    io: Io,
+    file: Arc<File>,
+    /// The offset of the next byte to be given.
     pub(super) at: u64,
-    pub(super) to: u64,
-    pub(super) progress: &'a Progress,
+    to: u64,
+    progress: &'a FileProgress<'a>,
+    /// None while a thread has it.
+    hash: Option<Sha256>,
+    next: Option<Receiver<Hashed>>,
+}
+
+impl<'a> FileSource<'a> {
+    /// The bytes from `at` to `to`; `hash` is of those before.
+    pub(super) fn new(
+        io: &Io,
+        file: &Arc<File>,
+        (at, to): (u64, u64),
+        hash: Sha256,
+        progress: &'a FileProgress<'a>,
+    ) -> FileSource<'a> {
+        let (io, file, hash) = (io.clone(), Arc::clone(file), Some(hash));
+        FileSource { io, file, at, to, progress, hash, next: None }
+    }
+
+    /// Returns the digest of everything up to the end, if all of it was given.
+    pub(super) fn into_hash(self) -> Option<Sha256> {
+        self.hash.filter(|_| self.at == self.to)
+    }
+
+    /// Has the piece at `at` read and hashed.
+    fn read_ahead(&mut self, at: u64) -> io::Result<()> {
+        let Some(mut hash) = self.hash.take() else { return Ok(()) };
+        let (sender, receiver) = oneshot();
+        let (file, left) = (Arc::clone(&self.file), self.to - at);
+        let handed = self.io.hand_off(Work::Files, move |_| {
+            sender.send(read_piece(&file, at, left).map(|piece| {
+                hash.update(&piece);
+                (piece, hash)
+            }));
+        });
+        self.next = Some(receiver);
+        handed.map_err(io::Error::from)
+    }
+
+    async fn piece(&mut self) -> io::Result<Option<Segment>> {
+        if self.at == self.to {
+            return Ok(None);
+        }
+        if self.next.is_none() {
+            self.read_ahead(self.at)?;
+        }
+        let lost = || io::Error::other("the thread that read the file has ended");
+        let receiver = self.next.as_mut().ok_or_else(lost)?;
+        let read = receiver.await.ok_or_else(lost)?;
+        self.next = None;
+        let (piece, hash) = read?;
+        self.hash = Some(hash);
+        self.at += piece.len() as u64;
+        if self.at < self.to {
+            self.read_ahead(self.at)?;
+        }
+        self.progress.at(self.at);
+        Ok(Some(Segment::Owned(piece)))
+    }
 }
 
 impl Source for FileSource<'_> {
     fn next(&mut self) -> Piece<'_> {
-        Box::pin(async move {
-            let left = self.to - self.at;
-            if left == 0 {
-                return Ok(None);
-            }
-            let (file, at) = (Arc::clone(&self.file), self.at);
-            let read = self.io.offload(Work::Files, move |_| read_piece(&file, at, left));
-            let piece = read.await.map_err(io::Error::from)??;
-            self.at += piece.len() as u64;
-            self.progress.at(self.at);
-            Ok(Some(Segment::Owned(piece)))
-        })
+        Box::pin(self.piece())
     }
 }

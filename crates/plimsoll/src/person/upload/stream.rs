@@ -14,16 +14,22 @@ use super::super::download::digest_of;
 use super::super::failure::Failure;
 use super::super::limits::{JSON_BYTES_MAX, READ_BYTES};
 use super::super::place::Place;
-use super::super::progress::Progress;
+use super::super::progress::FileProgress;
 use super::super::server::Server;
 
 /// Sends standard input; returns how many bytes that were.
-pub(crate) async fn put_stream(server: &mut Server, to: &Place, progress: &Progress) -> Result<u64, Failure> {
+pub(crate) async fn put_stream(
+    server: &mut Server,
+    to: &Place,
+    progress: &FileProgress<'_>,
+) -> Result<u64, Failure> {
     let read = Rc::new(RefCell::new((Sha256::new(), 0)));
     let mut source = StandardInput { io: server.io.clone(), read: Rc::clone(&read), progress };
     let target = to.target();
     let body = Body::Stream { length: None, source: &mut source };
-    let mut response = server.ask(Request::new("PUT", &target).body(body)).await?;
+    // The server hashes what comes, so that it need not read the file again for the digest.
+    let request = Request::new("PUT", &target).field("Want-Repr-Digest", "sha-256=1");
+    let mut response = server.ask(request.body(body)).await?;
     let etag = response.field("ETag").map(str::to_owned);
     response.bytes(JSON_BYTES_MAX).await?;
     drop(response);
@@ -44,7 +50,7 @@ struct StandardInput<'a> {
     io: Io,
     /// The digest of what was read, and how much that was.
     read: Rc<RefCell<(Sha256, u64)>>,
-    progress: &'a Progress,
+    progress: &'a FileProgress<'a>,
 }
 
 impl Source for StandardInput<'_> {

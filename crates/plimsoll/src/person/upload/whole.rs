@@ -3,15 +3,13 @@
 //! It cannot be gone on with: when the connection breaks, it begins anew. What must hold: the server gets
 //! the digest before the bytes, and so refuses what arrived otherwise.
 
-use std::sync::Arc;
-
 use plimsoll_client::http::{Body, Request};
 use sha2::{Digest as _, Sha256};
 
 use super::super::failure::Failure;
 use super::super::patience::Patience;
 use super::super::place::Place;
-use super::super::progress::Progress;
+use super::super::progress::FileProgress;
 use super::super::server::Server;
 use super::Opened;
 use super::reading::{read_piece, repr_digest};
@@ -22,7 +20,7 @@ pub(super) async fn put_at_once(
     server: &mut Server,
     opened: &Opened<'_>,
     to: &Place,
-    progress: &Progress,
+    progress: &FileProgress<'_>,
 ) -> Result<u64, Failure> {
     let bytes = opened.version.bytes;
     let mut contents = Vec::new();
@@ -35,7 +33,7 @@ pub(super) async fn put_at_once(
     let digest = repr_digest(Sha256::new_with_prefix(&contents));
     let (target, mut patience, mut sent) = (to.target(), Patience::default(), 0);
     loop {
-        let request = Request::new("PUT", &target).field("Repr-Digest", digest.as_str());
+        let request = put(opened, &target, &digest);
         sent += bytes;
         match server.tell(request.body(Body::Bytes(contents.clone()))).await {
             Ok(()) => break,
@@ -46,23 +44,30 @@ pub(super) async fn put_at_once(
     Ok(sent)
 }
 
+/// A request without its body.
+fn put<'a>(opened: &Opened<'_>, target: &'a str, digest: &str) -> Request<'a> {
+    let request = Request::new("PUT", target).field("Repr-Digest", digest);
+    match opened.version.mtime() {
+        Some(mtime) => request.field("X-OC-Mtime", mtime),
+        None => request,
+    }
+}
+
 /// Sends a large file.
 pub(super) async fn put_streamed(
     server: &mut Server,
     opened: &Opened<'_>,
     to: &Place,
-    progress: &Progress,
+    progress: &FileProgress<'_>,
 ) -> Result<u64, Failure> {
     let bytes = opened.version.bytes;
     let digest = repr_digest(opened.digest(&server.io, Sha256::new(), 0, bytes).await?);
     opened.check_unchanged()?;
     let (target, mut patience, mut sent) = (to.target(), Patience::default(), 0);
     loop {
-        let file = Arc::clone(&opened.file);
-        let mut source = FileSource { io: server.io.clone(), file, at: 0, to: bytes, progress };
+        let mut source = FileSource::new(&server.io, &opened.file, (0, bytes), Sha256::new(), progress);
         let body = Body::Stream { length: Some(bytes), source: &mut source };
-        let request = Request::new("PUT", &target).field("Repr-Digest", digest.as_str()).body(body);
-        let told = server.tell(request).await;
+        let told = server.tell(put(opened, &target, &digest).body(body)).await;
         sent += source.at;
         match told {
             Ok(()) => return Ok(sent),

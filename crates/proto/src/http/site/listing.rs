@@ -14,6 +14,7 @@ mod tests;
 use std::time::Duration;
 
 use plimsoll_io::{Entry, FileKind, Stat};
+use plimsoll_wire::http::mtime::write_mtime;
 use plimsoll_wire::http::target::encode_path;
 use serde::Serialize;
 
@@ -79,6 +80,8 @@ pub(super) struct RowJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     modified: String,
+    /// The same to the nanosecond, in seconds since 1970.
+    mtime: String,
     etag: &'a str,
     href: String,
 }
@@ -90,6 +93,7 @@ impl<'a> RowJson<'a> {
             kind: if row.is_folder() { "folder" } else { "file" },
             size: (!row.is_folder()).then_some(row.size),
             modified: rfc3339(row.modified),
+            mtime: write_mtime(row.modified),
             etag: &row.etag,
             href: row.href(),
         }

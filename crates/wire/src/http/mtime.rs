@@ -1,0 +1,57 @@
+//! X-OC-Mtime: the time of modification that an uploaded file gets, as rclone, ownCloud and Nextcloud clients
+//! send it; here with a fraction, if there is one.
+//!
+//! Not here: dates of HTTP, which have whole seconds. What must hold: whatever is written is read as the same
+//! time, to the nanosecond.
+
+use core::time::Duration;
+
+use crate::decimal::decimal;
+
+/// The last second of the year 9999.
+const SECONDS_MAX: u64 = 253_402_300_799;
+
+/// Reads a time since 1970: seconds, perhaps with a point and at most nine digits. None if it is none, or
+/// later than the year 9999.
+#[must_use]
+pub fn parse_mtime(value: &[u8]) -> Option<Duration> {
+    let point = value.iter().position(|byte| *byte == b'.');
+    let (seconds, fraction) = value.split_at(point.unwrap_or(value.len()));
+    let seconds = decimal(seconds).filter(|seconds| *seconds <= SECONDS_MAX)?;
+    let nanoseconds = match fraction.strip_prefix(b".") {
+        None => 0,
+        Some(digits) if digits.len() <= 9 => {
+            let scale = 10u64.pow(9 - u32::try_from(digits.len()).ok()?);
+            u32::try_from(decimal(digits)? * scale).ok()?
+        }
+        Some(_) => return None,
+    };
+    Some(Duration::new(seconds, nanoseconds))
+}
+
+/// Writes a time since 1970: seconds, a point and nine digits.
+#[must_use]
+pub fn write_mtime(time: Duration) -> String {
+    format!("{}.{:09}", time.as_secs(), time.subsec_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_read_as_it_was_written() {
+        for time in [Duration::ZERO, Duration::new(1, 5), Duration::new(1_763_900_000, 123_456_789)] {
+            assert_eq!(parse_mtime(write_mtime(time).as_bytes()), Some(time));
+        }
+        assert_eq!(parse_mtime(b"1763900000"), Some(Duration::from_secs(1_763_900_000)));
+        assert_eq!(parse_mtime(b"1.5"), Some(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for bad in ["", ".", "1.", ".5", "-1", "1e9", "1.0000000001", "253402300800", "now", "1,5", " 1"] {
+            assert_eq!(parse_mtime(bad.as_bytes()), None, "{bad:?}");
+        }
+    }
+}
