@@ -16,11 +16,8 @@ fn handler(io: Io) -> Rc<dyn Handler> {
 
 /// Sends back what comes, as long as there is room.
 async fn echo_until_room_is_wanted(io: Io, mut stream: Stream) {
-    loop {
-        match select(stream.rx.recv(Want::Head), io.room_wanted()).await {
-            Either::Left(Ok(Some(lease))) => stream.tx.push(Segment::Lease(lease)),
-            _ => break,
-        }
+    while let Either::Left(Ok(Some(lease))) = select(stream.rx.recv(Want::Head), io.room_wanted()).await {
+        stream.tx.push(Segment::Lease(lease));
     }
     // Whoever leaves still ends as any other.
     io.leave();

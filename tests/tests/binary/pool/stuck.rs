@@ -35,7 +35,7 @@ fn is_served_behind(stuck: impl Fn(&mut Visitor)) {
 }
 
 #[test]
-fn those_who_say_nothing_hold_the_workers_for_the_time_of_a_head() {
+fn those_who_say_nothing_hold_no_workers() {
     is_served_behind(|_| {});
 }
 

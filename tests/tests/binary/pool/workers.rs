@@ -18,7 +18,7 @@ fn there_are_as_many_workers_as_were_asked_for_whatever_comes() {
     assert_small(server.visit().get("/small.txt").unwrap());
     let before = threads();
     assert_eq!(workers(), WORKERS);
-    // Each waits for the next one's end: none has ended its side.
+    // None ends its side: there are more connections than workers.
     let mut visitors: Vec<Visitor> = (0..VISITORS).map(|_| server.visit()).collect();
     visitors.iter_mut().for_each(|visitor| visitor.send(SMALL).unwrap());
     for visitor in &mut visitors {
