@@ -1,0 +1,58 @@
+//! What a store does for one account through several fronts, and for a front that is gone.
+
+use std::time::Duration;
+
+use plimsoll_io::sim::Faults;
+use plimsoll_io::{Either, Existing, JobOwner, join, select};
+use plimsoll_store::apart::Elsewhere;
+use plimsoll_store::{Algorithm, Condition, Depth, End, Error, Files, Home, Quota};
+
+use crate::{Front, path, run_with};
+
+/// Each slice of long work takes a while.
+fn slow() -> Faults {
+    Faults { offload_delay_max: Duration::from_secs(20), ..Faults::none() }
+}
+
+fn elsewhere(home: &Home) -> Elsewhere {
+    let Files::Apart(home) = home.files() else { panic!("it is elsewhere") };
+    home
+}
+
+/// A digest of `a` for an account.
+async fn digest(front: &Front, account: i64) -> Result<(), Error> {
+    let io = front.io.for_owner(JobOwner::account(account));
+    elsewhere(&front.home).digest(&io, &path("a"), Algorithm::Sha256).await.map(drop)
+}
+
+#[test]
+fn the_digests_of_an_account_are_counted_over_all_fronts() {
+    run_with(5, slow, async |[left, right], _, _| {
+        left.put("a", b"hello", Condition::none()).await.unwrap();
+        let pair = |front| join(digest(front, 7), digest(front, 7));
+        let all = join(join(pair(&left), pair(&right)), join(pair(&left), digest(&left, 8)));
+        let (((one, two), (three, four)), ((five, six), other)) = all.await;
+        let refused = [one, two, three, four, five, six].into_iter().filter_map(Result::err);
+        let refused: Vec<Error> = refused.collect();
+        assert!(matches!(refused.as_slice(), [Error::Busy] | [Error::Busy, Error::Busy]), "{refused:?}");
+        assert!(other.is_ok(), "another account has slots of its own");
+        assert!(digest(&right, 7).await.is_ok(), "their slots are free again");
+    });
+}
+
+#[test]
+fn a_copy_ends_with_the_front_that_asked_for_it() {
+    run_with(5, slow, async |[left, right], _, _| {
+        left.put("a", b"hello", Condition::none()).await.unwrap();
+        left.home.usage(&left.io).await.unwrap();
+        let end = |name| End { home: left.home.clone(), path: path(name), quota: Quota::default() };
+        let copy = end("a").copy(&left.io, end("copy"), Existing::Kept, Depth::Infinity);
+        let pause = left.io.sleep(Duration::from_millis(100));
+        assert!(matches!(select(pause, Box::pin(copy)).await, Either::Left(())));
+        left.io.sleep(Duration::from_secs(100)).await;
+        assert!(matches!(right.get("copy").await, Err(Error::NotFound)));
+        let copy = end("a").copy(&left.io, end("copy"), Existing::Kept, Depth::Infinity);
+        assert!(copy.await.unwrap().created);
+        assert_eq!(right.get("copy").await.unwrap(), b"hello");
+    });
+}
