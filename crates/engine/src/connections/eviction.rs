@@ -7,10 +7,12 @@
 //! 3. clients that have not authenticated, and that have taken nothing of a response for a while;
 //! 4. other transfers of clients that have not authenticated, from addresses with more connections than the
 //!    mean, those with the most first;
-//! 5. idle connections of clients that have authenticated.
+//! 5. idle connections of clients that have authenticated;
+//! 6. what clients that have authenticated do, from addresses with more connections than the mean, those with
+//!    the most first.
 //!
-//! Never: what an authenticated client is doing, and another transfer that makes progress. Invariant: a
-//! protocol is not pushed below its reserve by another.
+//! Never: any other transfer that makes progress. Invariant: a protocol is not pushed below its reserve by
+//! another.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,12 +28,11 @@ use crate::limits::STALLED_TIME;
 /// How soon a connection is evicted, lowest first: its class, and since when, in milliseconds.
 type Rank = (u8, u64);
 
-/// How many connections the address of one has, and an address has on the average.
+/// How many connections the address of one has, and whether these are more than the mean of all addresses.
 #[derive(Clone, Copy, Default)]
 struct AddressLoad {
-    connections: usize,
-    /// At least 1, rounded up: a client with one connection is never above it.
-    mean: usize,
+    connections: u64,
+    is_above_mean: bool,
 }
 
 const AUTHENTICATED_IDLE: u8 = 5;
@@ -47,10 +48,11 @@ fn rank(entry: &Entry, address: AddressLoad, now: Instant) -> Option<Rank> {
         (false, Phase::Waiting) if !report.has_completed => Some((1, entry.opened)),
         (false, Phase::Waiting | Phase::Idle | Phase::Ending) => Some((2, report.since)),
         (false, Phase::Working) if u128::from(report.since) < stalled_before => Some((3, report.since)),
-        (false, Phase::Working) if address.connections > address.mean => {
-            Some((4, u64::MAX - address.connections as u64))
-        }
+        (false, Phase::Working) if address.is_above_mean => Some((4, u64::MAX - address.connections)),
         (true, Phase::Idle | Phase::Ending) => Some((AUTHENTICATED_IDLE, report.since)),
+        (true, Phase::Waiting | Phase::Working) if address.is_above_mean => {
+            Some((6, u64::MAX - address.connections))
+        }
         (false, Phase::Working) | (true, Phase::Waiting | Phase::Working) => None,
     }
 }
@@ -86,9 +88,11 @@ impl Registry {
         self.evict(count, None, |_| true, now)
     }
 
-    fn load_of(&self, entry: &Entry, mean: usize) -> AddressLoad {
+    fn load_of(&self, entry: &Entry) -> AddressLoad {
         let connections = entry.address.and_then(|address| self.by_address.get(&address)).copied();
-        AddressLoad { connections: connections.unwrap_or_default(), mean }
+        let connections = connections.unwrap_or_default();
+        let is_above_mean = connections.saturating_mul(self.addresses()) > self.open();
+        AddressLoad { connections: connections as u64, is_above_mean }
     }
 
     /// Marks `count` connections of the lowest rank: for new ones of `service`, or else for a worker.
@@ -105,10 +109,9 @@ impl Registry {
             report.phase != Some(Phase::Ending) && !report.is_parked
         };
         let holds = |entry: &Entry| service.is_some() || holds_worker(entry);
-        let mean = self.open().div_ceil(self.addresses().max(1));
         let ranked = self.entries.iter().enumerate().filter_map(|(index, entry)| {
             let entry = entry.as_ref().filter(|entry| holds(entry))?;
-            let rank = rank(entry, self.load_of(entry, mean), now);
+            let rank = rank(entry, self.load_of(entry), now);
             Some(Reverse((rank.filter(|rank| may(*rank))?, index)))
         });
         let mut ranked: BinaryHeap<_> = ranked.collect();

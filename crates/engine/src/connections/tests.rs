@@ -43,7 +43,7 @@ impl Ended {
 /// `count` connections, each of an address of its own, in the given phase.
 fn opened(connections: &Arc<Connections>, service: usize, count: usize, phase: Phase) -> Vec<Admitted> {
     let open = |number| {
-        let admitted = connections.admit(&client(number), service).unwrap();
+        let admitted = connections.admit(&client(number + 1_000 * service), service).unwrap();
         admitted.entry().slot().enter(phase, since_start());
         admitted
     };
@@ -124,12 +124,21 @@ fn silent_clients_are_evicted_oldest_first_before_idle_ones_and_transfers_never(
 fn transfers_of_the_address_with_the_most_are_evicted_if_there_is_nothing_else() {
     let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(32) });
     let honest = opened(&connections, HTTP, 15, Phase::Working);
-    let crowd: Vec<_> = (0..16).map(|_| connections.admit(&peer("192.0.9.1"), HTTP).unwrap()).collect();
+    let mut crowd: Vec<_> = (0..16).map(|_| connections.admit(&peer("192.0.9.1"), HTTP).unwrap()).collect();
     crowd.iter().for_each(|one| one.entry().slot().enter(Phase::Working, since_start()));
-    crowd[0].entry().slot().authenticate();
-    let newcomers: Vec<_> = (40..44).map(|number| connections.admit(&client(number), HTTP)).collect();
-    assert!(connections.evicted() >= 4 && !crowd[0].is_evicted());
+    let accounts = crowd.split_off(14);
+    accounts.iter().for_each(|one| one.entry().slot().authenticate());
+    let mut newcomers: Vec<_> = (40..44).map(|number| connections.admit(&client(number), HTTP)).collect();
+    assert!(connections.evicted() >= 4);
+    assert!(accounts.iter().all(|one| !one.is_evicted()), "a client that has authenticated goes last");
+    crowd.iter().filter(|one| !one.is_evicted()).for_each(|one| one.entry().slot().authenticate());
+    let before = connections.evicted();
+    drop(crowd.extract_if(.., |one| one.is_evicted()).collect::<Vec<_>>());
+    newcomers.iter().flatten().for_each(|new| new.entry().slot().enter(Phase::Working, since_start()));
+    newcomers.extend((44..50).map(|number| connections.admit(&client(number), HTTP)));
+    assert!(connections.evicted() > before, "its address has more than the mean");
     assert!(honest.iter().all(|one| !one.is_evicted()));
+    drop(accounts);
     drop((crowd, newcomers));
 }
 

@@ -18,7 +18,7 @@ impl Way {
         let opening = async {
             match self {
                 Way::Unset => Err(io::ErrorKind::NotConnected.into()),
-                Way::Passive(listener) => accept(io, listener, peer).await,
+                Way::Passive(listener, _) => accept(io, listener, peer).await,
                 Way::Active(at) => io.connect(&Address::Ip(at)).await,
             }
         };

@@ -4,6 +4,7 @@
 //! has its limit; at the order to stop, what was begun is finished.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use plimsoll_io::{Elapsed, Instant, Peer, Phase};
 use plimsoll_operations::{Caller, Operations, Protocol, Visitor};
@@ -13,7 +14,7 @@ use super::answer::Answer;
 use super::control::{Control, Heard, Silence};
 use super::limits::{COMMANDS_PER_TURN_MAX, UNSENT_BYTES_MAX};
 use super::serve::Shared;
-use super::state::{State, Who};
+use super::state::{State, Way, Who};
 use super::verbs;
 
 /// A session, as the verbs see it.
@@ -77,7 +78,7 @@ impl<'a> Conversation<'a> {
             }
             let patience = self.patience();
             self.report_wait();
-            let answer = match self.control.command(&self.shared.io, self.shared.limits(), patience).await {
+            let answer = match self.command(patience).await {
                 // In memory of its own, which goes when the command is obeyed: an idle session is then
                 // small.
                 Ok(Heard::Line(line)) => Box::pin(self.obey(line)).await,
@@ -116,7 +117,29 @@ impl<'a> Conversation<'a> {
     }
 
     /// How long a command is waited for.
-    fn patience(&mut self) -> std::time::Duration {
+    /// Waits for a command. A data port for which no transfer has been asked in the connect time is closed, so
+    /// that sessions which transfer nothing do not hold the ports.
+    async fn command(&mut self, patience: Duration) -> Result<Heard, Silence> {
+        let (io, limits) = (&self.shared.io, self.shared.limits());
+        let now = io.now();
+        let Way::Passive(_, until) = self.state.way else {
+            return self.control.command(io, limits, patience).await;
+        };
+        let port_time = until - now;
+        if port_time >= patience {
+            return self.control.command(io, limits, patience).await;
+        }
+        if !port_time.is_zero() {
+            match self.control.command(io, limits, port_time).await {
+                Err(Silence::Idle) => {}
+                heard => return heard,
+            }
+        }
+        self.state.way = Way::Unset;
+        self.control.command(io, limits, patience.saturating_sub(port_time)).await
+    }
+
+    fn patience(&mut self) -> Duration {
         let (now, limits) = (self.shared.io.now(), self.shared.limits());
         self.nobody_since = match self.state.who {
             Who::Nobody | Who::Named(_) => self.nobody_since.or(Some(now)),

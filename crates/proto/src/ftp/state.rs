@@ -5,7 +5,7 @@
 
 use core::net::SocketAddr;
 
-use plimsoll_io::Listener;
+use plimsoll_io::{Instant, Listener};
 use plimsoll_operations::{Caller, Place};
 use plimsoll_wire::ftp::facts::Facts;
 use plimsoll_wire::ftp::hash::Algorithm;
@@ -54,8 +54,8 @@ pub(super) enum Who {
 pub(super) enum Way {
     /// Nobody has said.
     Unset,
-    /// The client connects to us.
-    Passive(Listener),
+    /// The client connects to us; the transfer must be asked for by this time.
+    Passive(Listener, Instant),
     /// We connect to the client.
     Active(SocketAddr),
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plimsoll_io::Cells;
 use plimsoll_wire::http::status::Status;
 
-use super::limits::MADE_BYTES_MAX;
+use super::limits::{MADE_BYTES_MAX, MADE_SMALL_BYTES};
 
 /// Which cell counts what; those below count answers by the first digit of their status.
 const CLASSES: usize = 6;
@@ -82,12 +82,13 @@ impl Counters {
         self.add(DROPPED_LOG_LINES, lines);
     }
 
-    /// Counts a made body of `bytes`; none if that is more than a process of a server keeps in memory.
+    /// Counts a made body of `bytes`; none if that is more than a process of a server keeps in memory. Small
+    /// bodies, metrics and problems among them, are never refused for large ones.
     pub(crate) fn made(&self, bytes: u64) -> Option<Made<'_>> {
         let made = Made { counters: self, bytes };
         // Most answers have none, and all loops share this count.
         let before = if bytes == 0 { 0 } else { self.made_bytes.fetch_add(bytes, Ordering::Relaxed) };
-        (before + bytes <= MADE_BYTES_MAX).then_some(made)
+        (bytes <= MADE_SMALL_BYTES || before + bytes <= MADE_BYTES_MAX).then_some(made)
     }
 
     pub(super) fn answered(&self, status: Status, body_bytes: u64) {
@@ -107,9 +108,10 @@ mod tests {
     fn made_bodies_are_bounded_and_counted_only_while_they_live() {
         let counters = Counters::default();
         let most = counters.made(MADE_BYTES_MAX).expect("as much as may be");
-        assert!(counters.made(1).is_none());
+        assert!(counters.made(MADE_SMALL_BYTES + 1).is_none());
+        assert!(counters.made(MADE_SMALL_BYTES).is_some());
         drop(most);
-        assert!(counters.made(1).is_some());
+        assert!(counters.made(MADE_SMALL_BYTES + 1).is_some());
         assert_eq!(counters.made_bytes.load(Ordering::Relaxed), 0);
     }
 }

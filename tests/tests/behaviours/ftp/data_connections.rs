@@ -191,7 +191,27 @@ mod late {
         client.stor("a", "x").await;
     }
 
-    behaviours!(scenario and apart; a_data_connection_that_does_not_come_is_not_waited_for);
+    async fn a_data_port_without_a_transfer_is_closed_in_time(scene: Scene) {
+        let (_person, mut client) = alice(&scene).await;
+        client.stor("a", "x").await;
+        let at = client.epsv().await.unwrap();
+        scene.io.sleep(CONNECT_TIME + Duration::from_millis(500)).await;
+        assert!(Data::to(&scene.io, at).await.is_err(), "the port is free for others");
+        client.say("RETR a").await.expect(425);
+        assert_eq!(client.retr("a").await, b"x");
+        // Commands in between do not keep it.
+        let at = client.epsv().await.unwrap();
+        for _ in 0..13 {
+            scene.io.sleep(CONNECT_TIME / 8).await;
+            client.say("NOOP").await.expect(200);
+        }
+        assert!(Data::to(&scene.io, at).await.is_err());
+    }
+
+    behaviours!(scenario and apart;
+        a_data_connection_that_does_not_come_is_not_waited_for,
+        a_data_port_without_a_transfer_is_closed_in_time,
+    );
 }
 
 /// The session goes on whatever became of its data connection.

@@ -47,6 +47,7 @@ pub(super) fn listen(c: &mut Conversation<'_>) -> Result<u16, Answer> {
         return Err(crate::ftp::connecting::NO_ADDRESS);
     };
     let port = listening.port();
-    c.state.way = Way::Passive(listener);
+    let until = c.shared.io.now() + c.shared.limits().connect_time;
+    c.state.way = Way::Passive(listener, until);
     Ok(port)
 }

@@ -38,7 +38,7 @@ fn status(c: &Conversation<'_>) -> Vec<Vec<u8>> {
     let kind = if c.state.is_image { "TYPE I" } else { "TYPE A N" };
     let way = match c.state.way {
         Way::Unset => "No data connection is prepared",
-        Way::Passive(_) => "Waiting for a data connection",
+        Way::Passive(..) => "Waiting for a data connection",
         Way::Active(_) => "Ready to open a data connection",
     };
     let rest = match c.state.rest {
