@@ -122,10 +122,10 @@ fn json_has_all_of_a_file_and_no_size_of_a_folder() {
     assert_eq!(
         json(view(""), entries),
         json!({"path": "/", "entries": [
-            {"name": "sub", "kind": "folder", "modified": "1994-11-06T08:49:37Z", "etag": "\"4096\"",
-             "href": "sub/"},
+            {"name": "sub", "kind": "folder", "modified": "1994-11-06T08:49:37Z",
+             "mtime": "784111777.000000000", "etag": "\"4096\"", "href": "sub/"},
             {"name": "a b", "kind": "file", "size": 1_234_567, "modified": "2026-11-20T13:40:05Z",
-             "etag": "\"1234567\"", "href": "a%20b"},
+             "mtime": "1795182005.000000000", "etag": "\"1234567\"", "href": "a%20b"},
         ]})
     );
 }
