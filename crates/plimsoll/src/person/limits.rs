@@ -42,5 +42,8 @@ pub(super) const SYNCED_EARLY_BYTES: u64 = 128 * 1024 * 1024;
 pub(super) const BARS_AFTER_TIME: Duration = Duration::from_millis(300);
 /// Small files that come from the server and wait for their names, to be synced together.
 pub(crate) const NAMED_TOGETHER_MAX: usize = 4096;
-/// Small files that are transferred at the same time, each on a connection of its own.
-pub(super) const CONNECTIONS: usize = 8;
+/// Small files that are sent at the same time, each on a connection of its own: the server waits for its disk
+/// for each, and for many at the same time.
+pub(crate) const SENDING_CONNECTIONS: usize = 32;
+/// Small files that are received at the same time: as many digests as the server computes for one account.
+pub(crate) const RECEIVING_CONNECTIONS: usize = 4;

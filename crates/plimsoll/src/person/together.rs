@@ -10,7 +10,6 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-use super::limits::CONNECTIONS;
 use super::server::Server;
 
 /// The numbers of the jobs that are still to be done.
@@ -33,16 +32,16 @@ impl Queues {
     }
 }
 
-/// Has `transfer` do every job, each on one of the connections.
+/// Has `transfer` do every job, each on one of at most so many connections.
 ///
 /// # Errors
 /// The first error of a transfer; the jobs that have not begun are left out then.
 pub(crate) async fn transfer_all(
     server: &mut Server,
-    queues: &Queues,
+    (queues, connections): (&Queues, usize),
     transfer: &impl AsyncFn(&mut Server, usize) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let connections = CONNECTIONS.min(queues.small.borrow().len());
+    let connections = connections.min(queues.small.borrow().len());
     let mut servers: Vec<Server> = (1..connections).map(|_| server.another()).collect();
     let first_error = RefCell::new(None);
     let work = async |server: &mut Server, takes_large: bool| {

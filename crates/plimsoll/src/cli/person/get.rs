@@ -23,7 +23,7 @@ use super::put::{Failed, INTERRUPTED, TWICE};
 use crate::cli::WrongUsage;
 use crate::open_files;
 use crate::person::download::{Got, Part, fetch_part, get_stream, place_all};
-use crate::person::limits::{NAMED_TOGETHER_MAX, WHOLE_BYTES_MAX};
+use crate::person::limits::{NAMED_TOGETHER_MAX, RECEIVING_CONNECTIONS, WHOLE_BYTES_MAX};
 use crate::person::listing::{About, Kind, nothing};
 use crate::person::shown::{print_json, text};
 use crate::person::together::{Queues, transfer_all};
@@ -283,7 +283,7 @@ async fn receive(
         let fetched = received.borrow_mut().note((number, fetched), named_together, &progress, jobs)?;
         name(server, &received, fetched, &progress, jobs).await
     };
-    let ended = transfer_all(server, &queues, &transfer).await;
+    let ended = transfer_all(server, (&queues, RECEIVING_CONNECTIONS), &transfer).await;
     let fetched = std::mem::take(&mut received.borrow_mut().fetched);
     let named = name(server, &received, fetched, &progress, jobs).await;
     received.into_inner().end(jobs, &progress, done);

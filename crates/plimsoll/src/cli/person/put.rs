@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::at::At;
 use super::mkdir::{make_all, make_one};
 use crate::cli::WrongUsage;
-use crate::person::limits::WHOLE_BYTES_MAX;
+use crate::person::limits::{SENDING_CONNECTIONS, WHOLE_BYTES_MAX};
 use crate::person::listing::Kind;
 use crate::person::local::{Step, modified, name_of, walk};
 use crate::person::shown::{print_json, text};
@@ -291,7 +291,7 @@ async fn send(
             Err(failure) => tried.failed(&progress, file, failure.for_a_file_at(to)),
         }
     };
-    let ended = transfer_all(server, &queues, &transfer).await;
+    let ended = transfer_all(server, (&queues, SENDING_CONNECTIONS), &transfer).await;
     let (_, mut sent) = results.into_inner();
     sent.sort_by_key(|(number, _)| *number);
     // A stream has the name that it gets.

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use plimsoll_client::http::{Request, Response};
-use plimsoll_io::{Either, select};
+use plimsoll_io::{Either, Work, select};
 use plimsoll_wire::http::date::parse_date;
 use plimsoll_wire::http::status::Status;
 use sha2::{Digest as _, Sha256};
@@ -65,8 +65,16 @@ pub(crate) async fn fetch_part(
     modified: Option<Duration>,
     progress: &FileProgress<'_>,
 ) -> Result<(Got, Part), Failure> {
-    let mut part = Part::open(&[server.identity().as_bytes(), from.target().as_bytes()], target)?;
-    let (before, etag) = match part.take_up()? {
+    // Elsewhere: with many small files, the disk is waited for while others are received.
+    let (identity, path, target) = (server.identity(), from.target(), target.to_owned());
+    let opening = server.io.offload(Work::Files, move |_| {
+        let mut part = Part::open(&[identity.as_bytes(), path.as_bytes()], &target)?;
+        Ok((part.take_up()?, part))
+    });
+    let opened: Result<_, Failure> =
+        opening.await.map_err(|error| Failure::here("cannot be written", &error.into()))?;
+    let (earlier, part) = opened?;
+    let (before, etag) = match earlier {
         Some((hash, bytes, etag)) => ((hash, bytes), Some(etag)),
         None => ((Sha256::new(), 0), None),
     };
