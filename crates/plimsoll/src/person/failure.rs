@@ -44,10 +44,11 @@ struct Problem {
 }
 
 /// What the interface says in terms of HTTP, and what is typed for it.
-const IN_COMMANDS: [(&str, &str); 6] = [
+const IN_COMMANDS: [(&str, &str); 7] = [
     ("MKCOL its path.", "plimsoll mkdir -p FOLDER"),
     ("or MKCOL a folder", "or make a folder: plimsoll mkdir FOLDER"),
     ("GET /uploads.", "plimsoll uploads"),
+    ("GET /uploads)", "plimsoll uploads)"),
     ("GET /api/shares", "plimsoll shares"),
     ("POST /api/accounts", "plimsoll signup NAME"),
     ("POST /api/sessions", "plimsoll login NAME"),

@@ -117,8 +117,8 @@ impl<'a> Conversation<'a> {
     }
 
     /// How long a command is waited for.
-    /// Waits for a command. A data port for which no transfer has been asked in the connect time is closed, so
-    /// that sessions which transfer nothing do not hold the ports.
+    /// Waits for a command. A data port for which no transfer is asked within the connect time is closed:
+    /// sessions that transfer nothing must not hold the ports.
     async fn command(&mut self, patience: Duration) -> Result<Heard, Silence> {
         let (io, limits) = (&self.shared.io, self.shared.limits());
         let now = io.now();

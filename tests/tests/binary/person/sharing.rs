@@ -35,7 +35,10 @@ fn a_folder_that_is_shared_to_write_takes_files_of_any_size() {
     alice.types(&["mkdir", "inbox"]).well();
     let told = alice.types(&["share", "inbox", "bob"]).well().text();
     assert_eq!(told, "bob may read /inbox: plimsoll get alice:inbox\n");
-    alice.types(&["unshare", "inbox", "bob"]).well();
+    alice.types(&["share", "/", "bob"]).well();
+    let ended = alice.types(&["unshare", "inbox", "bob"]);
+    assert!(ended.stderr.contains("bob still reaches it by the share of /"), "{}", ended.stderr);
+    alice.types(&["unshare", "/", "bob"]).well();
     let share = alice.json(&["share", "inbox", "bob", "--write"]);
     assert!(alice.types(&["shares"]).well().text().contains("no end"));
     bob.writes("tree/small", "small");

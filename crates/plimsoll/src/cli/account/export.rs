@@ -43,7 +43,10 @@ impl Export {
         let Some(file) = self.file.filter(|file| file.as_os_str() != "-") else {
             return print(lines);
         };
-        write(&file, &lines).with_context(|| format!("cannot write {}", file.display()))?;
+        write(&file, &lines).with_context(|| match file.exists() {
+            true => format!("{} is there already; name another file, or remove it", file.display()),
+            false => format!("cannot write {}", file.display()),
+        })?;
         if self.json {
             return print_json(&json!({"accounts": accounts.len(), "file": file}));
         }

@@ -3,6 +3,7 @@
 //! It deletes no file. What must hold: a path and a name end every share of that path with that account.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use anyhow::bail;
 use clap::Args;
@@ -12,7 +13,7 @@ use serde_json::json;
 use super::at::At;
 use super::shares::{Told, all};
 use crate::cli::WrongUsage;
-use crate::person::shown::print_json;
+use crate::person::shown::{print_json, text};
 use crate::person::{Place, Server};
 
 /// Take a share back; it ends at once
@@ -62,8 +63,8 @@ impl Unshare {
 /// Ends every share of a path with an account; returns their ids.
 async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Result<Vec<String>> {
     let shares = all(server, "/api/shares").await?.told()?;
-    let is_meant = |share: &Told| share.with == with && is_at(share, place);
-    let meant: Vec<Told> = shares.into_iter().filter(is_meant).collect();
+    let (meant, others): (Vec<Told>, Vec<Told>) =
+        shares.into_iter().filter(|share| share.with == with).partition(|share| is_at(share, place));
     if meant.is_empty() {
         bail!("{place} is not shared with {with}. See what is shared: plimsoll shares");
     }
@@ -71,6 +72,11 @@ async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Resu
     for share in meant {
         end(server, &share.id).await?;
         ended.push(share.id);
+    }
+    for share in others.iter().filter(|share| is_above(share, place)) {
+        let (with, above) = (text(with.as_bytes()), text(share.path.as_bytes()));
+        // If standard error is closed, nobody reads it.
+        let _ = writeln!(std::io::stderr(), "{with} still reaches it by the share of {above}");
     }
     Ok(ended)
 }
@@ -80,6 +86,16 @@ fn is_at(share: &Told, place: &Place) -> bool {
     let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
     let own = place.target().split_off("/files".len());
     path.is_some_and(|(_, path)| path.trim_end_matches('/') == own.trim_start_matches('/'))
+}
+
+/// Whether a share is of a folder that a place is in.
+fn is_above(share: &Told, place: &Place) -> bool {
+    let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
+    let own = place.target().split_off("/files".len());
+    let own = own.trim_matches('/');
+    path.map(|(_, path)| path.trim_end_matches('/')).is_some_and(|folder| {
+        folder.is_empty() || own.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    })
 }
 
 async fn end(server: &mut Server, id: &str) -> anyhow::Result<()> {
