@@ -116,7 +116,6 @@ impl<'a> Conversation<'a> {
         verbs::obey(self, command.verb, command.argument).await.unwrap_or_else(|refused| refused)
     }
 
-    /// How long a command is waited for.
     /// Waits for a command. A data port for which no transfer is asked within the connect time is closed:
     /// sessions that transfer nothing must not hold the ports.
     async fn command(&mut self, patience: Duration) -> Result<Heard, Silence> {
@@ -139,6 +138,7 @@ impl<'a> Conversation<'a> {
         self.control.command(io, limits, patience.saturating_sub(port_time)).await
     }
 
+    /// How long a command is waited for.
     fn patience(&mut self) -> Duration {
         let (now, limits) = (self.shared.io.now(), self.shared.limits());
         self.nobody_since = match self.state.who {
