@@ -13,13 +13,13 @@ use crate::offload::NotDone;
 /// The bounds of a queue of jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkBounds {
-    /// Jobs that wait, of all owners. Beyond, an owner of whom none waits may add one.
+    /// Jobs that wait, of all owners. Beyond this, an owner without a waiting job may still add one.
     pub jobs_max: usize,
     /// Of these, jobs of one owner.
     pub jobs_per_owner_max: usize,
     /// Workers that do the jobs of one owner at a time.
     pub workers_per_owner: usize,
-    /// Jobs of one owner that are beyond their first slice: what these have in memory grows.
+    /// Jobs of one owner that are beyond their first slice. Each of these holds memory between its slices.
     pub resumed_per_owner_max: usize,
     /// The same of all owners together.
     pub resumed_max: usize,

@@ -223,7 +223,8 @@ impl Operations {
         Ok(Arriving { is_part, ..Arriving::new(transfer, begun)? })
     }
 
-    /// Puts complete parts of the caller's together to a file, in this order, and throws them away.
+    /// Puts complete parts of the caller's together to a file, in this order, and throws them away. The file
+    /// must have the digests `whole`, and gets the time of modification `modified`, since 1970.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::upload_of_parts`] and [`Upload::commit`], and why the right has ended.
@@ -233,6 +234,7 @@ impl Operations {
         path: Path,
         condition: Condition,
         parts: Vec<KeptUpload>,
+        (whole, modified): (Vec<(Algorithm, Vec<u8>)>, Option<Duration>),
     ) -> Result<Committed, Error> {
         let place = Place::own(path);
         let mut transfer = self.begin_at(caller, Operation::Upload, &place);
@@ -250,7 +252,10 @@ impl Operations {
             Ok(begun) => begun,
             Err(error) => return transfer.end(Err(error)),
         };
-        let committed = Arriving { upload, transfer, is_part: false }.commit().await?;
+        let mut arriving = Arriving { upload, transfer, is_part: false };
+        modified.into_iter().for_each(|modified| arriving.set_modified(modified));
+        let committed = arriving.commit_permitted(whole).await;
+        let committed = arriving.transfer.end(committed)?;
         for id in ids {
             if let Err(error) = home.discard(caller.io(), id).await {
                 // It expires by itself.
@@ -279,6 +284,11 @@ impl Arriving {
     /// The offset that it began at: how many bytes it had before the first that came this time.
     pub fn begun_at(&self) -> u64 {
         self.upload.begun_at()
+    }
+
+    /// Whether it is a part of a file, which has no digest of the whole.
+    pub fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// As [`Transfer::in_ascii`].

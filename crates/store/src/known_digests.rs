@@ -11,7 +11,7 @@ use std::time::Duration;
 use plimsoll_io::Stat;
 use sha2::{Digest as _, Sha256};
 
-use crate::limits::{KNOWN_DIGESTS_MAX, RUNNING_DIGESTS_MAX};
+use crate::limits::{KNOWN_DIGEST_BYTES_MIN, KNOWN_DIGESTS_MAX, RUNNING_DIGESTS_MAX};
 use crate::write::UploadId;
 
 /// What tells one state of a file from another.
@@ -39,8 +39,12 @@ impl KnownDigests {
     }
 
     /// Remembers the digest of the file that `stat` describes; `stat` is no newer than the bytes that the
-    /// digest was computed of. Evicts the oldest entry of a full cache.
+    /// digest was computed of. Evicts the oldest entry of a full cache. Ignores small files, which are hashed
+    /// at once: one could be written twice within a tick of the file system's clock.
     pub fn note(&self, stat: &Stat, digest: [u8; 32]) {
+        if stat.size < KNOWN_DIGEST_BYTES_MIN {
+            return;
+        }
         let (state, mut known) = (state_of(stat), self.lock());
         if known.digests.insert(state, digest).is_none() {
             known.order.push_back(state);
@@ -103,7 +107,8 @@ mod tests {
 
     fn stat(inode: u64, changed: u64) -> Stat {
         let time = Duration::from_nanos(changed);
-        Stat { kind: FileKind::File, size: 5, device: 1, inode, modified: time, changed: time }
+        let size = KNOWN_DIGEST_BYTES_MIN;
+        Stat { kind: FileKind::File, size, device: 1, inode, modified: time, changed: time }
     }
 
     #[test]
@@ -113,6 +118,9 @@ mod tests {
         assert_eq!(known.get(&stat(1, 10)), Some([7; 32]));
         assert_eq!(known.get(&stat(1, 11)), None);
         assert_eq!(known.get(&stat(2, 10)), None);
+        let small = Stat { size: KNOWN_DIGEST_BYTES_MIN - 1, ..stat(3, 10) };
+        known.note(&small, [7; 32]);
+        assert_eq!(known.get(&small), None);
     }
 
     #[test]

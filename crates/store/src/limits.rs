@@ -106,6 +106,8 @@ pub const DIGESTS_MAX: usize = 64;
 pub const DIGESTS_PER_ACCOUNT_MAX: usize = 4;
 /// Bytes of the last frame of an upload, which has digests at most.
 pub const ENDING_BYTES_MAX: usize = 4 * 1024;
+/// Bytes of a file from which on its digest is remembered.
+pub const KNOWN_DIGEST_BYTES_MIN: u64 = 1024 * 1024;
 /// Files whose digest is remembered.
 pub const KNOWN_DIGESTS_MAX: usize = 4096;
 /// Resumable uploads whose digest so far is remembered between two parts.

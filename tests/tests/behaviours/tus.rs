@@ -115,6 +115,9 @@ async fn a_file_is_made_of_partial_uploads(scene: Scene) {
     alice.ask("POST", "/uploads", &join(&parts[1], &parts[1]), "").await.problem(400);
     let mut bob = Person::new(&scene, "bob").await;
     bob.ask("POST", "/uploads", &join(&parts[1], &parts[0]), "").await.problem(404);
+    let other = format!("{}Repr-Digest: sha-256=:{}:\r\n", join(&parts[1], &parts[0]), "A".repeat(43) + "=");
+    alice.ask("POST", "/uploads", &other, "").await.problem(422);
+    alice.get("/files/a.txt").await.problem(404);
     let joined = alice.ask("POST", "/uploads", &join(&parts[1], &parts[0]), "").await;
     assert_eq!((joined.status, joined.field("Location")), (201, Some("/files/a.txt")), "{}", joined.text());
     let got = alice.get("/files/a.txt").await;

@@ -3,8 +3,8 @@
 //! A connection between two requests needs no worker: it is parked in the idle set, which the accepting
 //! thread watches, and queues again, as a new connection does, when its client sends something. It is not a
 //! pool of threads for blocking work (`offload`). What must hold: there are as many workers as were asked
-//! for, from the beginning to the end; nobody who was accepted is left without an answer or a word: who
-//! finds no worker waits, and is told where waiting is not wanted.
+//! for, from the beginning to the end; every accepted connection is served or refused: without a free worker
+//! it queues, unless the queue is off or full.
 
 use std::future::poll_fn;
 use std::io;

@@ -48,7 +48,7 @@ impl<T> Queue<T> {
         Queue { state: Mutex::new(state), places }
     }
 
-    /// Puts a connection at the end, also where there is no room: whoever has one asks for room before.
+    /// Puts a connection at the end. Does not check the bound: the callers do.
     pub(super) fn push(&self, connection: T) {
         let mut state = self.state();
         state.waiting.push_back((Instant::now(), connection));

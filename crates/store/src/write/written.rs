@@ -151,6 +151,8 @@ impl Written {
         let record = Arc::new(Mutex::new(record));
         let stay = Stay::Recorded(Kept { record, synced, is_named: true, checked, by_path });
         let held = Held::new(claim.home.held_together(), checked);
+        // In any case, so that a digest of other bytes is never found by a later part.
+        let running = home.running_digests().take(id, synced);
         let written = Written {
             claim,
             file: Some(file),
@@ -159,7 +161,7 @@ impl Written {
             digests,
             digests_from: synced,
             modified: None,
-            running: None,
+            running,
             stay,
             trouble: Trouble::None,
             held,
@@ -171,10 +173,9 @@ impl Written {
     /// whole can be checked without reading the file again. Does nothing if the bytes so far were received by
     /// another process, or long ago: then the file is read.
     pub(super) fn start_running_digest(&mut self) {
-        self.running = match self.at {
-            0 => Some(RunningDigest { sha256: Sha256::new(), at: 0 }),
-            at => self.claim.home.running_digests().take(self.claim.id, at),
-        };
+        if self.at == 0 {
+            self.running = Some(RunningDigest { sha256: Sha256::new(), at: 0 });
+        }
         if self.running.is_some() {
             self.held.receive_into_memory();
         }

@@ -59,6 +59,9 @@ pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Resul
         }
         Err(error) => return Err(error.into()),
     };
+    if arriving.is_part() && !whole.is_empty() {
+        return Err(Refusal::bad("A part has no digest of the whole. Send it with Upload-Concat: final."));
+    }
     if let Some(modified) = modified {
         arriving.set_modified(modified);
     }

@@ -14,7 +14,8 @@ use plimsoll_wire::http::tus::{BadTus, Concat, parse_concat, parse_length, parse
 
 use super::append::{Part, append, check_type};
 use super::{expiring, spoken};
-use crate::files::tagged;
+use crate::body::{dated, modified};
+use crate::files::{of_representation, tagged};
 use crate::limits::UPLOAD_BYTES_MAX;
 use crate::refusal::Refusal;
 use crate::{Ask, conditions, credentials};
@@ -66,11 +67,12 @@ async fn join(ask: Ask<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Result<Answer
         return Err(Refusal::bad("Upload-Concat names an upload twice. Name each part once."));
     }
     let condition = conditions::of(ask.request, false);
-    let committed = operations.join_parts(caller, path.clone(), condition, parts).await;
+    let (whole, modified) = (of_representation(ask.request)?, modified(ask.request)?);
+    let committed = operations.join_parts(caller, path.clone(), condition, parts, (whole, modified)).await;
     let committed = committed.map_err(|error| conditions::explain(ask.request, false, error))?;
     let mut location = b"/files/".to_vec();
     encode_path(path.as_bytes(), &mut location);
-    Ok(tagged(Answer::new(Status::CREATED).field("Location", location), &committed))
+    Ok(dated(tagged(Answer::new(Status::CREATED).field("Location", location), &committed), modified))
 }
 
 fn located(kept: &KeptUpload) -> Answer {
