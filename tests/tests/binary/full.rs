@@ -91,7 +91,12 @@ fn a_full_server_closes_idle_connections_for_new_ones(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path());
     let max = load(&server, "connections_max");
-    let idle = fill(&server, max, |from| served_from(from, &server, 1).remove(0));
+    let idle = fill(&server, max, |from| {
+        let idle = served_from(from, &server, 1).remove(0);
+        // The server tells the age of connections to the millisecond.
+        std::thread::sleep(Duration::from_millis(3));
+        idle
+    });
     for from in 4..20 {
         assert_served(&mut visit_from(from, &server));
     }
