@@ -41,8 +41,10 @@ pub struct Visitor {
     pub protocol: Protocol,
 }
 
-/// A visitor whose account is known.
+/// A visitor whose account is known. [`Caller::new`] alone makes one, so that blocking work always has its
+/// owner.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Caller {
     /// Who they are at the other end.
     pub visitor: Visitor,

@@ -34,7 +34,7 @@ impl Shown {
     /// The caller, if a request presents these credentials and comes from the same client.
     fn caller(&self, request: &Request<'_>, fingerprint: &Fingerprint) -> Option<Rc<Caller>> {
         let is_same = self.fingerprint == *fingerprint && self.peer == *request.peer;
-        is_same.then(|| Rc::new(Caller { visitor: visitor(request), identity: self.identity.clone() }))
+        is_same.then(|| Rc::new(Caller::new(visitor(request), self.identity.clone())))
     }
 }
 

@@ -42,6 +42,9 @@ async fn one_accounts_listings_delay_no_other_account(scene: Scene) {
     let mut waiting = Vec::new();
     for _ in 0..HOSTILE_CLIENTS {
         let mut client = scene.connect().await;
+        // The account is known by the credentials, and then by the connection that presented them.
+        push(&mut client, &alice, "GET", "/files/nothing", "");
+        client.answer().await.problem(404);
         push(&mut client, &alice, "GET", "/files/?format=json", "");
         waiting.push(client);
     }
@@ -50,7 +53,7 @@ async fn one_accounts_listings_delay_no_other_account(scene: Scene) {
     let answer = bob.get("/files/?format=json").await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert!(scene.io.now() - begun <= 2 * SLICE_TIME_MAX, "after {:?}", scene.io.now() - begun);
-    // What does not wait is refused, and is nobody's but hers.
+    // Listings of hers that do not fit into the queue are refused.
     let refused = waiting.pop().unwrap().answer().await;
     assert!(!refused.problem(503).is_empty() && refused.field("Retry-After").is_some());
     // Listings whose clients are gone make room for others of hers.

@@ -49,7 +49,7 @@ pub(super) async fn get(
     let Reading { path, shown, mut transfer, .. } = reading;
     if shown != Shown::All {
         // There are no files here, only ways to what is shared.
-        let stat = home.stat(request.io, &path).await;
+        let stat = home.stat(who.1.io(), &path).await;
         return match stat.map(|stat| stat.kind) {
             Ok(FileKind::Folder) => Ok(redirect(transfer, asked)),
             Ok(_) => Ok(transfer.end(Err(Error::NOT_FOUND))?),
