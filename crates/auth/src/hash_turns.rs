@@ -130,14 +130,14 @@ impl State {
     /// rest to other accounts.
     fn next(&mut self) -> Option<Waiter> {
         let (per_name, by_name) = ((self.at_once / 2).max(1), &self.hashing_by_name);
-        let is_ready = |_: &Network, waiter: &Waiter| {
+        let is_ready = |waiter: &Waiter| {
             let hashing = waiter.name.as_ref().and_then(|name| by_name.get(name));
             hashing.is_none_or(|count| *count < per_name) || !waiter.turn.is_wanted()
         };
         let lanes = [&mut self.strangers, &mut self.known];
         let order = if self.known_was_last { [0, 1] } else { [1, 0] };
         for at in order {
-            if let Some((_, waiter)) = lanes[at].pop(is_ready) {
+            if let Some((_, waiter)) = lanes[at].pop(|_| Some(is_ready)) {
                 self.known_was_last = at == 1;
                 return Some(waiter);
             }

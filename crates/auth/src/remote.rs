@@ -166,7 +166,7 @@ impl Line {
 
     fn poll_next(&self, cx: &Context<'_>) -> Poll<Asked> {
         let mut waiting = self.waiting();
-        while let Some((_, asked)) = waiting.questions.pop(|_, _| true) {
+        while let Some((_, asked)) = waiting.questions.pop(|_| Some(|_: &Asked| true)) {
             if asked.answer.is_wanted() {
                 return Poll::Ready(asked);
             }

@@ -54,9 +54,10 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         displaced
     }
 
-    /// Removes the first entry that is ready, of the key whose turn is next.
-    pub fn pop(&mut self, is_ready: impl Fn(&K, &T) -> bool) -> Option<(K, T)> {
-        let (turn, ready) = self.next_ready(is_ready)?;
+    /// Removes the first entry that is ready, of the key whose turn is next. `readiness` returns what decides
+    /// which entries of a key are ready; none for a key without a turn, whose entries are not looked at.
+    pub fn pop<P: Fn(&T) -> bool>(&mut self, readiness: impl Fn(&K) -> Option<P>) -> Option<(K, T)> {
+        let (turn, ready) = self.next_ready(readiness)?;
         let key = self.turns.remove(turn)?;
         let entry = self.entries.get_mut(&key)?.remove(ready)?;
         self.len -= 1;
@@ -66,14 +67,14 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
     }
 
     /// Whether [`FairQueue::pop`] would return an entry.
-    pub fn has_ready(&self, is_ready: impl Fn(&K, &T) -> bool) -> bool {
-        self.next_ready(is_ready).is_some()
+    pub fn has_ready<P: Fn(&T) -> bool>(&self, readiness: impl Fn(&K) -> Option<P>) -> bool {
+        self.next_ready(readiness).is_some()
     }
 
     /// Which turn is next of which an entry is ready, and which entry of it.
-    fn next_ready(&self, is_ready: impl Fn(&K, &T) -> bool) -> Option<(usize, usize)> {
+    fn next_ready<P: Fn(&T) -> bool>(&self, readiness: impl Fn(&K) -> Option<P>) -> Option<(usize, usize)> {
         self.turns.iter().enumerate().find_map(|(turn, key)| {
-            let ready = self.entries.get(key)?.iter().position(|entry| is_ready(key, entry))?;
+            let ready = self.entries.get(key)?.iter().position(readiness(key)?)?;
             Some((turn, ready))
         })
     }
@@ -83,6 +84,15 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
             self.entries.remove(key);
             self.turns.retain(|other| other != key);
         }
+    }
+
+    /// Keeps only entries of a key that `is_wanted`.
+    pub fn retain_of(&mut self, key: &K, is_wanted: impl FnMut(&T) -> bool) {
+        let Some(entries) = self.entries.get_mut(key) else { return };
+        let before = entries.len();
+        entries.retain(is_wanted);
+        self.len -= before - entries.len();
+        self.forget_if_empty(key);
     }
 
     /// Keeps only entries that `is_wanted`.
@@ -128,7 +138,7 @@ mod tests {
     }
 
     fn pop(queue: &mut FairQueue<u8, u32>, is_ready: impl Fn(u32) -> bool) -> Option<u32> {
-        queue.pop(|_, entry| is_ready(*entry)).map(|(_, entry)| entry)
+        queue.pop(|_| Some(|entry: &u32| is_ready(*entry))).map(|(_, entry)| entry)
     }
 
     fn drained(queue: &mut FairQueue<u8, u32>) -> Vec<u32> {
@@ -156,7 +166,8 @@ mod tests {
         let (mut queue, _) = filled(9, &[(1, 10), (1, 11), (2, 20)]);
         assert_eq!(pop(&mut queue, |entry| entry != 10), Some(11));
         assert_eq!(pop(&mut queue, |entry| entry != 10), Some(20));
-        assert!(!queue.has_ready(|_, entry| *entry != 10));
+        assert!(!queue.has_ready(|_| Some(|entry: &u32| *entry != 10)));
+        assert!(!queue.has_ready(|_| None::<fn(&u32) -> bool>), "no key has a turn");
         assert_eq!(pop(&mut queue, |entry| entry != 10), None);
         assert_eq!(pop(&mut queue, |_| true), Some(10));
     }
@@ -164,6 +175,8 @@ mod tests {
     #[test]
     fn abandoned_entries_leave_the_queue() {
         let (mut queue, _) = filled(3, &[(1, 10), (2, 20), (3, 30)]);
+        queue.retain_of(&1, |_| false);
+        assert_eq!((queue.len, queue.len_of(&1)), (2, 0));
         queue.retain(|_, entry| *entry == 20);
         assert!(!queue.is_full());
         assert_eq!(queue.iter().copied().collect::<Vec<_>>(), [20]);

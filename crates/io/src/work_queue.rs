@@ -42,7 +42,7 @@ struct Waiting {
 }
 
 /// What an owner has.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Share {
     workers: usize,
     resumed: usize,
@@ -79,7 +79,11 @@ impl WorkQueue {
     pub fn add(&mut self, job: Job) -> Result<(), NotDone> {
         let owner = job.owner();
         if !self.has_room(owner) {
-            self.drop_abandoned();
+            // Of the owner alone, unless all of the queue is full: a refusal must cost little.
+            self.waiting.retain_of(&owner, is_kept);
+            if self.waiting.is_full() {
+                self.waiting.retain(|_, waiting| is_kept(waiting));
+            }
             if !self.has_room(owner) {
                 return Err(NotDone::Busy);
             }
@@ -94,17 +98,12 @@ impl WorkQueue {
         is_within_share && (own == 0 || !self.waiting.is_full())
     }
 
-    /// Drops jobs whose callers are gone; not those that may have much in memory, which a worker drops.
-    fn drop_abandoned(&mut self) {
-        self.waiting.retain(|_, waiting| waiting.stage == Stage::Resumed || !waiting.job.is_abandoned());
-    }
-
     /// Takes the next job for a worker. Jobs whose callers are gone are dropped on the way.
     pub fn take(&mut self) -> Option<Taken> {
         let WorkQueue { bounds, waiting, shares, resumed, taken } = self;
         loop {
             let (owner, Waiting { job, stage }) =
-                waiting.pop(|owner, waiting| is_ready(bounds, shares, *resumed, *owner, waiting))?;
+                waiting.pop(|owner| readiness(bounds, shares, *resumed, *owner))?;
             if stage != Stage::Resumed && job.is_abandoned() {
                 continue;
             }
@@ -124,7 +123,7 @@ impl WorkQueue {
     #[must_use]
     pub fn has_ready(&self) -> bool {
         let WorkQueue { bounds, waiting, shares, resumed, .. } = self;
-        waiting.has_ready(|owner, waiting| is_ready(bounds, shares, *resumed, *owner, waiting))
+        waiting.has_ready(|owner| readiness(bounds, shares, *resumed, *owner))
     }
 
     /// Notes that a slice of a taken job is done: one with more slices waits for its next turn, after all
@@ -155,21 +154,23 @@ impl WorkQueue {
     }
 }
 
-fn is_ready(
+/// Whether a job stays in the queue although there is no room: its caller waits; or it may have much in
+/// memory, and is dropped by a worker, without the lock.
+fn is_kept(waiting: &Waiting) -> bool {
+    waiting.stage == Stage::Resumed || !waiting.job.is_abandoned()
+}
+
+/// Which of an owner's jobs a worker may take; none if the owner has as many workers as it may.
+fn readiness(
     bounds: &WorkBounds,
     shares: &BTreeMap<JobOwner, Share>,
     resumed: usize,
     owner: JobOwner,
-    waiting: &Waiting,
-) -> bool {
-    let share = shares.get(&owner);
-    let workers = share.map_or(0, |share| share.workers);
+) -> Option<impl Fn(&Waiting) -> bool + use<>> {
+    let Share { workers, resumed: own } = shares.get(&owner).copied().unwrap_or_default();
     let has_worker = owner == JobOwner::NONE || workers < bounds.workers_per_owner;
-    let may_resume = || {
-        let own = share.map_or(0, |share| share.resumed);
-        own < bounds.resumed_per_owner_max && resumed < bounds.resumed_max
-    };
-    has_worker && (waiting.stage != Stage::Begun || may_resume())
+    let may_resume = own < bounds.resumed_per_owner_max && resumed < bounds.resumed_max;
+    has_worker.then_some(move |waiting: &Waiting| waiting.stage != Stage::Begun || may_resume)
 }
 
 /// Changes an owner's share, of which nothing is kept if it is nothing.
