@@ -35,9 +35,16 @@ struct AddressLoad {
     is_above_mean: bool,
 }
 
+impl AddressLoad {
+    /// The rank of a class of which only addresses above the mean are evicted, those with the most first.
+    fn rank(self, class: u8) -> Option<Rank> {
+        self.is_above_mean.then(|| (class, u64::MAX - self.connections))
+    }
+}
+
 const AUTHENTICATED_IDLE: u8 = 5;
 
-fn rank(entry: &Entry, address: AddressLoad, now: Instant) -> Option<Rank> {
+fn rank(entry: &Entry, address: impl FnOnce() -> AddressLoad, now: Instant) -> Option<Rank> {
     if entry.is_evicted() {
         return None;
     }
@@ -48,12 +55,9 @@ fn rank(entry: &Entry, address: AddressLoad, now: Instant) -> Option<Rank> {
         (false, Phase::Waiting) if !report.has_completed => Some((1, entry.opened)),
         (false, Phase::Waiting | Phase::Idle | Phase::Ending) => Some((2, report.since)),
         (false, Phase::Working) if u128::from(report.since) < stalled_before => Some((3, report.since)),
-        (false, Phase::Working) if address.is_above_mean => Some((4, u64::MAX - address.connections)),
+        (false, Phase::Working) => address().rank(4),
         (true, Phase::Idle | Phase::Ending) => Some((AUTHENTICATED_IDLE, report.since)),
-        (true, Phase::Waiting | Phase::Working) if address.is_above_mean => {
-            Some((6, u64::MAX - address.connections))
-        }
-        (false, Phase::Working) | (true, Phase::Waiting | Phase::Working) => None,
+        (true, Phase::Waiting | Phase::Working) => address().rank(6),
     }
 }
 
@@ -111,7 +115,7 @@ impl Registry {
         let holds = |entry: &Entry| service.is_some() || holds_worker(entry);
         let ranked = self.entries.iter().enumerate().filter_map(|(index, entry)| {
             let entry = entry.as_ref().filter(|entry| holds(entry))?;
-            let rank = rank(entry, self.load_of(entry), now);
+            let rank = rank(entry, || self.load_of(entry), now);
             Some(Reverse((rank.filter(|rank| may(*rank))?, index)))
         });
         let mut ranked: BinaryHeap<_> = ranked.collect();

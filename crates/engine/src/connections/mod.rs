@@ -179,7 +179,7 @@ impl Connections {
     /// has its share. Where slots run short, closes connections that are worth less than a new one.
     pub(crate) fn admit(self: &Arc<Self>, peer: &Peer, service: usize) -> Option<Admitted> {
         let address = match peer {
-            Peer::Ip(ip, _) if !self.is_proxy(peer) => Some(network_of(*ip)),
+            Peer::Ip(ip, _) if self.policy.has_shares() && !self.is_proxy(peer) => Some(network_of(*ip)),
             // Only programs of this machine that the socket's mode admits come by it, mostly as a proxy.
             Peer::Ip(..) | Peer::Unix => None,
         };

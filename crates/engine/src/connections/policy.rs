@@ -66,6 +66,11 @@ impl From<usize> for SlotPolicy {
 }
 
 impl SlotPolicy {
+    /// Whether addresses have shares: a few fronts or proxies bring all clients, else.
+    pub(super) fn has_shares(&self) -> bool {
+        self.per_address != PerAddress::Unlimited
+    }
+
     /// How many slots one address may have; `is_short` while slots run short.
     pub(super) fn share_of_address(&self, is_short: bool) -> usize {
         let half = (self.max / 2).max(1);

@@ -143,6 +143,18 @@ fn transfers_of_the_address_with_the_most_are_evicted_if_there_is_nothing_else()
 }
 
 #[test]
+fn where_addresses_have_no_shares_no_transfer_is_evicted_for_its_address() {
+    let policy = SlotPolicy { per_address: PerAddress::Unlimited, ..SlotPolicy::from(32) };
+    let connections = Connections::new(policy);
+    let front: Vec<_> = (0..31).map(|_| connections.admit(&peer("192.0.9.1"), HTTP).unwrap()).collect();
+    front.iter().for_each(|one| one.entry().slot().authenticate());
+    front.iter().for_each(|one| one.entry().slot().enter(Phase::Working, since_start()));
+    let others: Vec<_> = (0..4).map(|number| connections.admit(&client(number), HTTP)).collect();
+    assert!(front.iter().all(|one| !one.is_evicted()));
+    drop(others);
+}
+
+#[test]
 fn an_evicted_connection_is_told_to_end() {
     let connections = Connections::new(SlotPolicy { has_accounts: false, ..SlotPolicy::from(8) });
     let ended = Arc::<Ended>::default();
