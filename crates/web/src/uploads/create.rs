@@ -51,9 +51,13 @@ pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
 /// Makes a file of its parts.
 async fn join(ask: Ask<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Result<Answer, Refusal> {
     let (path, operations) = (path(ask.request)?, &ask.web.operations);
+    let ids: Option<Vec<UploadId>> = ids.iter().map(|id| UploadId::parse(id)).collect();
+    let ids = ids.ok_or(Error::NOT_FOUND)?;
+    if ids.iter().enumerate().any(|(at, id)| ids[..at].contains(id)) {
+        return Err(Refusal::bad("Upload-Concat names an upload twice. Name each part once."));
+    }
     let mut parts = Vec::with_capacity(ids.len());
     for id in ids {
-        let id = UploadId::parse(id).ok_or(Error::NOT_FOUND)?;
         let part = operations.kept_upload(caller, id).await?;
         if !part.is_part() || !part.is_complete() {
             return Err(Refusal::new(
@@ -63,9 +67,7 @@ async fn join(ask: Ask<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Result<Answer
         }
         parts.push(part);
     }
-    if ids.iter().enumerate().any(|(at, id)| ids[..at].contains(id)) {
-        return Err(Refusal::bad("Upload-Concat names an upload twice. Name each part once."));
-    }
+    check_length(parts.iter().filter_map(|part| part.bytes).sum())?;
     let condition = conditions::of(ask.request, false);
     let (whole, modified) = (of_representation(ask.request)?, modified(ask.request)?);
     let committed = operations.join_parts(caller, path.clone(), condition, parts, (whole, modified)).await;
@@ -84,13 +86,17 @@ fn length(request: &Request<'_>) -> Result<u64, Refusal> {
         return Err(Refusal::bad("Say how long the file is: Upload-Length. It cannot be told later."));
     };
     let length = parse_length(value)?;
-    if length > UPLOAD_BYTES_MAX {
-        return Err(Refusal::new(
-            Status::CONTENT_TOO_LARGE,
-            "The file is longer than this server takes. Send less.",
-        ));
-    }
+    check_length(length)?;
     Ok(length)
+}
+
+/// Refuses a file that is longer than the server takes.
+fn check_length(bytes: u64) -> Result<(), Refusal> {
+    if bytes <= UPLOAD_BYTES_MAX {
+        return Ok(());
+    }
+    let detail = "The file is longer than this server takes. Send less.";
+    Err(Refusal::new(Status::CONTENT_TOO_LARGE, detail))
 }
 
 /// The path that the file is to have: `path`, or the `filename` that most clients send.

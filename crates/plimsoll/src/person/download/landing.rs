@@ -33,6 +33,8 @@ pub(super) struct Landing {
     batch: Vec<Detached>,
     batch_bytes: usize,
     is_stream: bool,
+    /// Whether a write has failed: what came behind it must not be written in its place.
+    has_failed: bool,
 }
 
 impl Landing {
@@ -48,6 +50,7 @@ impl Landing {
             batch: Vec::new(),
             batch_bytes: 0,
             is_stream,
+            has_failed: false,
         }
     }
 
@@ -74,9 +77,15 @@ impl Landing {
         }
     }
 
-    /// Waits until everything is written.
+    /// Waits until everything is written. After a failed write, the rest is dropped; the failure was returned
+    /// when it happened.
     pub(super) async fn settle(&mut self) -> Result<(), Failure> {
         self.wait().await?;
+        if self.has_failed {
+            self.batch.clear();
+            self.batch_bytes = 0;
+            return Ok(());
+        }
         if self.batch_bytes >= BATCH_BYTES_MIN {
             self.write()?;
             return self.wait().await;
@@ -94,7 +103,7 @@ impl Landing {
     /// Empties what it is written to, for a file that has this tag.
     pub(super) fn begin(&mut self, etag: Option<&str>) -> Result<(), Failure> {
         let written = self.written.as_mut().ok_or_else(lost)?;
-        (written.bytes, self.hash) = (0, Some(Sha256::new()));
+        (written.bytes, self.hash, self.has_failed) = (0, Some(Sha256::new()), false);
         written.sink.begin(etag)
     }
 
@@ -161,6 +170,7 @@ impl Landing {
             self.writing = None;
             let (written, done) = ended.ok_or_else(lost)?;
             self.written = Some(written);
+            self.has_failed |= done.is_err();
             done?;
         }
         if let Some(hashing) = &mut self.hashing {
