@@ -200,6 +200,30 @@ fn who_may_not_is_told_by_kind_and_the_exit_code_is_1() {
     assert!(done.stderr.contains("5 requests"), "{}", done.stderr);
 }
 
+/// The first command of docs/load.md, against the folder that `make run` serves.
+#[test]
+fn the_first_command_of_the_document_measures_what_make_run_serves() {
+    let _turn = among_others();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let text = std::fs::read_to_string(docs.join("load.md")).unwrap();
+    let typed = text.lines().find_map(|line| line.strip_prefix("$ plimsoll load http://127.0.0.1:8080"));
+    let path = typed.unwrap().split(' ').next().unwrap();
+    let server = Server::start(Kind::Epoll, &docs, &[]);
+    let told = figures(&load(&[&server.url(path), "-u", "4", "-n", "20", "--json"]).well());
+    assert_eq!((&told["requests"], &told["errors"]), (&20.into(), &serde_json::json!({})), "{told}");
+}
+
+#[test]
+fn too_many_log_ins_for_a_server_by_default_are_explained() {
+    let _turn = among_others();
+    let data = tempfile::tempdir().unwrap();
+    let mut serve = command();
+    serve.args(["serve", "--http", "127.0.0.1:0", "--signup", "open", "--access-log", "off", "--data"]);
+    let server = Server::spawn(std::mem::replace(serve.arg(data.path()), command()));
+    let done = load(&[server.url("/").as_str(), "--mix", "ten", "-u", "8", "-n", "900"]);
+    assert!(done.text().contains("no_attempt_limits = true under [lab]"), "{} {}", done.text(), done.stderr);
+}
+
 #[test]
 fn a_file_that_is_not_there_is_told_before_the_start() {
     let _turn = among_others();

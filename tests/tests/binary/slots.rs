@@ -41,8 +41,8 @@ enum Manner {
     SlowReader,
 }
 
-/// The last of them is for addresses that need several connections each to fill the slots: what one slow
-/// reader per address does, honest ones on poor networks do.
+/// The last one is for a few addresses with several connections each: one slow reader from each of many
+/// addresses cannot be told from honest clients on slow networks.
 const MANNERS: [Manner; 7] = [
     Manner::SilentHttp,
     Manner::SlowHead,
@@ -331,8 +331,8 @@ mod attacked {
     #[test]
     fn under_pool() {
         let _turn = alone();
-        // A silent client has a worker for a second: to be served takes that long.
-        an_honest_client_is_served_beside_hostile_ones(Kind::Pool, "16", 1, &[30]);
+        // A slow client may hold a worker for a second, so that the threads are as many as in a default pool.
+        an_honest_client_is_served_beside_hostile_ones(Kind::Pool, "32", ROUNDS, &[3, 30, 300]);
     }
 
     #[test]

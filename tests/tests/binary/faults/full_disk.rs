@@ -5,9 +5,10 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use plimsoll_tests::binary::member::{PASSWORD, log_in};
-use plimsoll_tests::binary::{Kind, Member, Server, skipped, until};
+use plimsoll_tests::binary::{Kind, Member, Server, reached_within, skipped, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -18,6 +19,10 @@ use super::left::until_nothing_is_pending;
 
 const DISK: &std::ffi::CStr = c"size=4m,mode=0700";
 const OLD_BYTES: usize = 500_000;
+/// More than half of what the disk has.
+const OVER_HALF_BYTES: usize = 2_200_000;
+/// A removed file's space is free within this.
+const FREED_TIME: Duration = Duration::from_secs(5);
 /// More than the disk has.
 const TOO_MUCH_BYTES: usize = 6 << 20;
 
@@ -140,6 +145,24 @@ fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
     assert_eq!(alice.again(&server).get("/api/whoami").status, 401, "there is room again");
 }
 
+/// A file that was served is kept open for the next request; removed, it must not keep its space for long.
+fn a_removed_file_that_was_served_frees_its_space_soon(kind: Kind) {
+    let folder = tempfile::tempdir().unwrap();
+    let small = match Small::at(folder.path()) {
+        Ok(small) => small,
+        Err(reason) => return skipped("faults::full_disk", &reason),
+    };
+    let server = Server::on_data(kind, &small.0.join("data"), &["--transfer-log", "off"]);
+    let mut alice = Member::new(&server, "alice");
+    let large = noise(7, OVER_HALF_BYTES);
+    for name in ["/files/one", "/files/two"] {
+        let is_stored = || alice.again(&server).put(name, &large).status == 201;
+        assert!(reached_within(FREED_TIME, is_stored), "{name} has no room after {FREED_TIME:?}");
+        assert!(alice.get(name).body == large);
+        assert_eq!(alice.ask("DELETE", name, "", b"").status, 204);
+    }
+}
+
 mod forks {
     #[test]
     fn a_log_out_on_a_full_disk_ends_the_session_for_good() {
@@ -150,5 +173,6 @@ mod forks {
 
 on_each_engine!(alone:
     a_full_disk_takes_nothing_and_loses_nothing,
+    a_removed_file_that_was_served_frees_its_space_soon,
     a_log_out_on_a_full_disk_ends_the_session_for_good,
 );

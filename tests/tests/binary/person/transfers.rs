@@ -17,7 +17,7 @@ use super::{PASSWORD, Person, Place};
 
 /// A file that takes much longer to hash than any step here may take, and takes no room on the disk.
 const SPARSE_BYTES: u64 = 64 << 30;
-/// What the first bytes are waited for at most, also on a slow machine.
+/// The longest wait for the first bytes, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest file that is sent in one request.
 const SMALL: usize = 1 << 20;
@@ -109,11 +109,11 @@ fn files_keep_their_times_and_the_same_are_not_sent_again(kind: Kind) {
         let path = alice.path(&format!("back/tree/{name}"));
         assert_eq!(modified(&path), time + Duration::from_nanos(later), "{name}");
     }
-    // What came back is the same, too; a file alone comes with the time of HTTP, in whole seconds.
+    // Files that were downloaded count as unchanged, too. A single file has the time of HTTP: whole seconds.
     assert_eq!(sent(&alice.json(&["put", "-r", "back/tree", "tree"])), [0, 0]);
     alice.types(&["get", "tree/small", "alone"]).well();
     assert_eq!(modified(&alice.path("alone")), SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000));
-    // A client that is not ours says the time in the same way.
+    // Other clients send the time by the same field.
     let mut curl = Command::new("curl");
     curl.args(["-sS", "-i", "-u", &format!("alice:{PASSWORD}"), "-H", "X-OC-Mtime: 1000000001.5", "-T"]);
     let done = tool::run(curl.arg(alice.path("alone")).arg(place.server.url("/files/by-curl"))).well();
@@ -126,7 +126,7 @@ on_each_engine!(
     files_keep_their_times_and_the_same_are_not_sent_again,
 );
 
-/// What a terminal shows in the end of what was drawn on its last lines.
+/// The text that remains on the last line of a terminal.
 fn last_line(shown: &str) -> &str {
     shown.trim_end().rsplit(['\n', '\r']).next().unwrap_or_default()
 }

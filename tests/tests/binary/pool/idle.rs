@@ -1,6 +1,6 @@
 //! Connections between two requests: they hold no worker while others need it, and lose no request.
 //!
-//! What shows it: the time without a request is longer than a test has patience.
+//! The tests use an idle time that is longer than their patience.
 
 use plimsoll_tests::Tree;
 use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, Visitor, among_others};
