@@ -1,8 +1,7 @@
 //! Threads for work that may block, behind bounded queues.
 //!
-//! Whose turn it is, `plimsoll_io::WorkQueue` says: owners take turns, and long jobs are done in slices. What
-//! must hold: the queue never grows past its bounds, and a job that panics takes neither its thread nor the
-//! pool with it.
+//! `plimsoll_io::WorkQueue` chooses the next job: owners take turns, and long jobs are done in slices.
+//! Invariants: the queue never grows past its bounds; a job that panics ends neither its thread nor the pool.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -194,7 +193,7 @@ impl Shared {
         let mut queue = self.queue();
         loop {
             if let Some(taken) = queue.jobs.take() {
-                // The job that was finished before may have let two others go on.
+                // The end of the previous job may have made two others ready.
                 if queue.idle > 0 && queue.jobs.has_ready() {
                     self.more.notify_one();
                 }
@@ -211,7 +210,7 @@ impl Shared {
     }
 }
 
-/// Runs a job, or a slice of it, in place; a panic is told to whoever waits, by the job's own end.
+/// Runs a job or a slice of it. A panic drops the job, which the waiting task sees as its end.
 fn run<T>(work: impl FnOnce() -> T) -> Option<T> {
     let ran = catch_unwind(AssertUnwindSafe(work));
     ran.inspect_err(|_| tracing::error!("a file operation panicked")).ok()

@@ -1,8 +1,7 @@
 //! SHA-256 digests of stored files that were computed already: by an upload, or for an earlier request.
 //!
-//! A cache in memory, shared by all homes of a store. It reads no file. What must hold: it is bounded; a
-//! digest is found only for a file of the same identity, size and times as the one that it was computed of,
-//! which is what an ETag promises too.
+//! A cache in memory, shared by all homes of a store. It reads no file. Invariants: it is bounded; a digest
+//! is found only for a file with the identity, size and times of the hashed one, as an ETag promises.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +13,10 @@ use sha2::{Digest as _, Sha256};
 use crate::limits::{KNOWN_DIGEST_BYTES_MIN, KNOWN_DIGESTS_MAX, RUNNING_DIGESTS_MAX};
 use crate::write::UploadId;
 
-/// What tells one state of a file from another.
+/// Identifies one state of a file: device, inode, size, times of modification and of change.
 type FileState = (u64, u64, u64, Duration, Duration);
 
-/// The digests that are known. Clones are the same cache.
+/// Digests by file state. Clones share the cache.
 #[derive(Clone, Default)]
 pub struct KnownDigests(Arc<Mutex<Known>>);
 

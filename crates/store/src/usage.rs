@@ -80,7 +80,7 @@ pub(crate) fn count(fs: &dyn Fs, folder: &File) -> Result<Usage> {
 
 /// A count of what is in a folder, some of its folders at a time.
 pub(crate) struct Counting {
-    /// What is counted so far.
+    /// The count so far.
     pub(crate) usage: Usage,
     /// Levels of folders that were found.
     pub(crate) levels: usize,
@@ -93,7 +93,7 @@ impl Counting {
         Counting { usage: Usage::default(), levels: 0, ahead: vec![(folder, Vec::new(), 0)] }
     }
 
-    /// Counts on, until it has come across `entries` or to the end.
+    /// Counts about `entries` more, or up to the end.
     pub(crate) fn advance(&mut self, fs: &dyn Fs, entries: usize) -> Result<ControlFlow<()>> {
         let mut seen = 0;
         while seen < entries {

@@ -54,7 +54,7 @@ impl StoreTier {
                 if !is_aborted_with_front {
                     return Ok(in_json(request.body.telling(STORE_TELLS_EVERY, answer).await));
                 }
-                // A front that is gone has no use for it; what takes long must not delay others.
+                // Long work for a front that is gone is aborted: it would only delay others.
                 let answer = request.body.unless_gone(Some(STORE_TELLS_EVERY), answer).await;
                 Ok(in_json(answer.unwrap_or_else(|| told::<()>(Err(Error::Away)))))
             }

@@ -1,8 +1,8 @@
 //! The slots of a server: how many connections are open, and which of them may stay when slots run short.
 //!
 //! It is not a limit of attempts or of rates. Invariants: a connection has a slot from its accept until its
-//! task is gone, whichever way it goes; no address and no protocol can take all slots; an authenticated
-//! connection can lose its slot only while it is idle; one whose client keeps taking a response keeps it.
+//! task is gone, whichever way it goes; no address and no protocol can take all slots; a transfer
+//! that makes progress keeps its slot, unless its address has more connections than the mean.
 
 mod eviction;
 mod policy;

@@ -82,8 +82,7 @@ fn accept_until_the_end(door: &Rc<Door>, listeners: Vec<(Bound, Setup)>, grace: 
     drop(entered);
 }
 
-/// The accepting thread: who comes is put into the queue, or told that there is no room. So are connections
-/// that were idle.
+/// The accepting thread. Queues or refuses new connections, and parked ones that can be read.
 struct Door {
     driver: Rc<Driver>,
     queue: Arc<Queue<Entry>>,
@@ -91,7 +90,7 @@ struct Door {
     handlers: Vec<Rc<dyn Handler>>,
     connections: Arc<Connections>,
     when_full: WhenFull,
-    /// Held by each refusal under way.
+    /// Held by each refusal in progress.
     refusing: Rc<()>,
     /// Held by each connection that was idle and is being ended.
     ending: Rc<()>,

@@ -1,7 +1,7 @@
 //! The workers of the engine `pool`: threads that serve one connection after another.
 //!
-//! They do not accept. What must hold: a worker begins with the next connection when the last one is parked,
-//! or when nothing is left of it but to wait for its end; what waits for its end is bounded; a panic ends one
+//! They do not accept. Invariants: a worker takes its next connection when the present one is parked, or
+//! only waits for its client to close; the number of such connections is bounded; a panic ends one
 //! connection.
 
 use std::cell::{Cell, RefCell};

@@ -1,8 +1,8 @@
 //! Several transfers at the same time: large files one after the other on one connection, small ones on
 //! several.
 //!
-//! It does not know what is transferred. What must hold: whatever stops one transfer for all stops every
-//! connection before its next file.
+//! It knows nothing of the transfers themselves. Invariant: after an error that concerns all transfers, no
+//! connection starts another file.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

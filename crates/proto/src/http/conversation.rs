@@ -373,8 +373,8 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     }
 }
 
-/// Ends a connection on which the peer may still be sending: it is read until it ends, so that it is not
-/// reset before it has read the answer. Whoever takes too long is cut off; there is nobody to tell.
+/// Ends a connection whose peer may still be sending. Reads until the peer ends its side: closing earlier
+/// would reset the connection, and the peer could lose the response. A peer that takes too long is cut off.
 async fn linger<S>(shared: &Shared<S>, mut stream: Stream, deadline: &Deadline) {
     shared.io.leave();
     stream.slot().enter(Phase::Ending, shared.io.now());

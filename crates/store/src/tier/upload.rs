@@ -80,7 +80,7 @@ impl Upload {
     }
 
     /// Computes the SHA-256 of the whole as it is written: for a client that will have it checked at the end.
-    /// Before any bytes come. A store elsewhere reads the file instead.
+    /// Before any bytes come. A remote store reads the file instead.
     pub fn start_running_digest(&self) {
         if let Way::Here(upload) = &self.0 {
             upload.start_running_digest();

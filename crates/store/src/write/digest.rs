@@ -108,8 +108,8 @@ impl Digests {
     }
 }
 
-/// Checks digests of a whole file: against its SHA-256 `running`, computed as it was written, if that is all
-/// that it takes; else by reading the file. Returns the SHA-256 if it is known then.
+/// Checks the digests of a whole file. Uses `running`, the SHA-256 computed during the upload, if `whole` has
+/// no other digest; else reads the file. Returns the SHA-256 if it is known then.
 pub(super) fn check_whole(
     fs: &dyn Fs,
     file: &File,

@@ -39,8 +39,8 @@ pub struct KeptUpload {
     pub to: Path,
     /// How many bytes it will have, if that was said.
     pub bytes: Option<u64>,
-    /// How many of them have come and are synced; fewer than all as long as it is not in its place, but for a
-    /// part.
+    /// How many bytes are received and synced: fewer than `bytes` until the commit, except of a partial
+    /// upload.
     pub offset: u64,
     /// When it was begun.
     pub created: SystemTime,
@@ -49,12 +49,12 @@ pub struct KeptUpload {
 }
 
 impl KeptUpload {
-    /// Whether it is a part of a file, which is put together of several and has no path.
+    /// Whether it is a partial upload, which is joined with others to a file and has no path.
     pub fn is_part(&self) -> bool {
         self.to.is_root()
     }
 
-    /// Whether all of it has come.
+    /// Whether all of its bytes are received.
     pub fn is_complete(&self) -> bool {
         self.bytes == Some(self.offset)
     }

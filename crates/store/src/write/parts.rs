@@ -1,7 +1,8 @@
-//! A file of several parts: complete kept uploads without a path, which are copied one after the other.
+//! Joins partial uploads: complete resumable uploads without a path, copied one after the other into a file.
 //!
-//! It is tus' extension concatenation: a client sends the parts over several connections at once. What must
-//! hold: the file appears by the same commit as any upload's; until then the parts stay.
+//! It serves tus' extension concatenation, by which a client sends the parts over several connections at
+//! once.
+//! Invariants: the file appears by the commit of any upload; until then the parts stay.
 
 use plimsoll_io::{File, Fs, Io, Work};
 

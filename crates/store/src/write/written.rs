@@ -169,9 +169,9 @@ impl Written {
         Ok((written, about))
     }
 
-    /// Computes the SHA-256 of everything as it is written, before any bytes come, so that a digest of the
-    /// whole can be checked without reading the file again. Does nothing if the bytes so far were received by
-    /// another process, or long ago: then the file is read.
+    /// Starts to hash all bytes as they are written, so that a digest of the whole is checked without reading
+    /// the file. Call it before any bytes. Does nothing for a resumed upload whose earlier bytes were not
+    /// hashed: the file is read then.
     pub(super) fn start_running_digest(&mut self) {
         if self.at == 0 {
             self.running = Some(RunningDigest { sha256: Sha256::new(), at: 0 });

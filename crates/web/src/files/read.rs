@@ -140,7 +140,7 @@ pub(super) fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Tran
     answer
 }
 
-/// What is listed of a folder of which `shown` is shown.
+/// Selects the entries of a listing: those of `shown`, and of the page that the query asks for.
 ///
 /// # Errors
 /// The query asks for a page that there is not.
@@ -157,7 +157,7 @@ pub(super) fn selection(
     Ok(Selection { only, page })
 }
 
-/// The client is gone: nobody reads this.
+/// The response to a client that has disconnected.
 pub(super) fn gone() -> Refusal {
     Refusal::later(Status::SERVICE_UNAVAILABLE, "The client has ended the connection.", None)
 }

@@ -1,8 +1,8 @@
-//! POST: an upload is created (tus, extension creation), perhaps with its first bytes (creation-with-upload);
-//! or it is made of parts that have come over several connections (concatenation).
+//! POST creates an upload (tus, extension creation), with its first bytes if the request has a body
+//! (creation-with-upload), or makes a file of partial uploads (concatenation).
 //!
-//! What must hold: its length and its path are known before anything is stored; an upload of no bytes is
-//! complete at once, since no PATCH follows for it; a part has no path.
+//! Invariants: the length and the path are known before anything is stored; an empty upload is complete at
+//! once, because no PATCH follows; a partial upload has no path.
 
 use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::{Answer, Request};

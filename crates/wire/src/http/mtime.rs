@@ -1,8 +1,8 @@
 //! X-OC-Mtime: the time of modification that an uploaded file gets, as rclone, ownCloud and Nextcloud clients
 //! send it; here with a fraction, if there is one.
 //!
-//! Not here: dates of HTTP, which have whole seconds. What must hold: whatever is written is read as the same
-//! time, to the nanosecond.
+//! Not here: dates of HTTP, which have whole seconds. Invariant: a written time reads as the same time, to
+//! the nanosecond.
 
 use core::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Bytes of a download on their way into a file: written by one thread and hashed by another while more come.
 //!
-//! It sends no request. What must hold: bytes are written in the order in which they came; the digest is of
-//! the bytes that were written; what waits in memory is bounded.
+//! It sends no request. Invariants: bytes are written in the order of their arrival, and none after a
+//! failed write; the digest is that of the written bytes; the batch in memory is bounded.
 
 use std::sync::Arc;
 use std::time::SystemTime;

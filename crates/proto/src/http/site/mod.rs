@@ -37,7 +37,7 @@ use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
 use super::request::Request;
 
-/// What is told of a folder that is too large to be listed as a whole.
+/// The refusal of a listing as a whole, of a folder that is too large for it.
 pub const TOO_MANY_ENTRIES: &str = "The folder has too many entries to be listed at once. List it in pages: \
                                     ?format=json&limit=1000, then as next_href says.";
 

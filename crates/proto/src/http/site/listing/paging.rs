@@ -1,6 +1,6 @@
 //! Pages of a folder's listing, as a query asks for them and as an answer leads to the next.
 //!
-//! What must hold: the `next_href` of a page leads to exactly the entries after it, whatever their names.
+//! What must hold: the `next_href` of a page leads to exactly the entries after it, for names of any bytes.
 
 use std::fmt;
 
