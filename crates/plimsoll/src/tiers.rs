@@ -237,9 +237,11 @@ fn lock_data_folder(data: &Path, lock: FlockOperation) -> anyhow::Result<DataLoc
     let path = data.join("lock");
     let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
     let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-    for locked in [&folder, &file] {
+    for (locked, is_folder) in [(&folder, true), (&file, false)] {
         match flock(locked, lock) {
             Ok(()) => {}
+            // Some file systems lock only what is open for writing, which a folder never is.
+            Err(Errno::BADF) if is_folder => {}
             Err(Errno::WOULDBLOCK) => anyhow::bail!(
                 "another plimsoll has the data folder {told}; end it, or choose another folder with --data"
             ),
