@@ -2,7 +2,7 @@
 //!
 //! By default glibc takes the first freed block of a size as a hint to keep all later ones, and has eight
 //! heaps for each core. After a burst of log-ins, each of which hashes in 19 MiB, and of uploads, a server
-//! kept 177 MiB. With these settings it keeps 32, as little as with mimalloc or jemalloc
+//! kept 177 MiB. With these settings it keeps 35, about as much as with mimalloc or jemalloc
 //! (docs/performance.md), so neither is linked.
 
 /// Sets the bounds of the heap for this process, unless its environment has settings of its own.

@@ -10,10 +10,11 @@ use std::time::Duration;
 pub const TIMER_SLACK_NANOSECONDS: NonZeroU64 = NonZeroU64::new(5_000).unwrap();
 /// Events taken from the kernel in one wait.
 pub const EVENTS_MAX: usize = 512;
-/// Bytes of a block of memory from which on it is mapped for itself, and unmapped when it is freed.
-pub const HEAP_BLOCK_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of a block of memory from which on it is mapped for itself, and unmapped when it is freed. The
+/// pieces of a transfer are smaller: each would cost a page fault for every 4 KiB.
+pub const HEAP_BLOCK_BYTES_MAX: usize = 1024 * 1024;
 /// Free bytes at the end of a heap that stay with the process.
-pub const HEAP_SPARE_BYTES_MAX: usize = 1024 * 1024;
+pub const HEAP_SPARE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Connections that a listener hands out in one turn.
 pub const ACCEPTS_PER_TURN_MAX: u32 = 16;
 /// Connections that are taken out of the kernel's queue after the order to stop.
