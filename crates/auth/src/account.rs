@@ -1,38 +1,39 @@
-//! What is known of an account, and what it may do.
+//! Accounts: their properties, quota and permissions.
 //!
-//! Its password's hash is not here: only the keeper and an export see that. What must hold: an account's
-//! number is never given to another one, also after the account was removed, or its directory was lost.
+//! The password hash is not part of it: only the account service and exports have that. Invariants: an
+//! account's number is never given to another account. This holds even after the account was removed or
+//! the directory was lost.
 
 use std::time::SystemTime;
 
 use plimsoll_io::Io;
 use serde::{Deserialize, Serialize};
 
-/// An account as every part of the server knows it. A program of somebody else's that answers fronts may
-/// leave out what has a default.
+/// An account, as all parts of the server use it. A third-party auth server may leave out the fields that
+/// have a default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Its number, which outlives a change of anything else.
+    /// Number, which stays the same when any other property changes.
     pub id: i64,
-    /// Its name, in the one form of [`crate::names`].
+    /// Name, in the canonical form of [`crate::names`].
     pub name: String,
-    /// What it may store.
+    /// Storage limits.
     #[serde(default)]
     pub quota: Quota,
-    /// What it may do.
+    /// Permissions.
     #[serde(default)]
     pub permissions: Permissions,
-    /// Whether it may log in, and whether its shares hold.
+    /// Whether it may log in, and whether its shares are valid.
     #[serde(default = "enabled")]
     pub enabled: bool,
-    /// When it was made, in whole milliseconds.
+    /// Creation time, in whole milliseconds.
     #[serde(default = "long_ago")]
     pub created: SystemTime,
 }
 
-/// The least number that is drawn. Older versions counted from 1, and never came this far.
+/// The smallest number that is drawn. Older versions counted from 1 and never reached it.
 const ID_MIN: u64 = 1 << 32;
-/// The first number beyond those that are drawn: smaller ones are exact in JSON and in Lua.
+/// The upper bound of drawn numbers, exclusive: smaller ones are exact in JSON and in Lua.
 const ID_END: u64 = 1 << 53;
 
 /// Draws the number of a new account.
@@ -46,28 +47,28 @@ pub(crate) fn draw_id(io: &Io) -> i64 {
     i64::try_from(id).unwrap_or(i64::MAX)
 }
 
-/// What an account may store; `None` is as much as there is room for.
+/// Storage limits of an account; `None` is limited by the disk only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
-    /// Bytes of all its files together.
+    /// Total bytes of all its files.
     pub bytes: Option<u64>,
-    /// Count of its files.
+    /// Number of its files.
     pub files: Option<u64>,
 }
 
-/// What an account may do with its own files, where a new one may do everything; and whether it may read what
-/// the server does, which a new one may not.
+/// What an account may do with its own files, and whether it may read the server's metrics. New accounts
+/// have all permissions except the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permissions {
     /// Download and list.
     pub read: bool,
-    /// Upload, make folders, move and copy.
+    /// Upload, create folders, move and copy.
     pub write: bool,
     /// Delete and overwrite.
     pub delete: bool,
     /// Give shares to others.
     pub share: bool,
-    /// Read metrics and status of the server. Older programs do not know of it.
+    /// Read metrics and status of the server. Older versions lack this field.
     #[serde(default)]
     pub operate: bool,
 }
@@ -78,31 +79,31 @@ impl Default for Permissions {
     }
 }
 
-/// What an operator changes of an account. A password is another question.
+/// A change that an operator makes to an account. Passwords have a request of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// What it may store.
+    /// New storage limits.
     Quota(Quota),
-    /// What it may do.
+    /// New permissions.
     Permissions(Permissions),
-    /// Whether it may log in. An account that is disabled loses its sessions.
+    /// Whether it may log in. Disabling an account ends its sessions.
     Enabled(bool),
 }
 
-/// One account as data for a file: one line of JSON each. Sessions and shares are not part of it.
+/// An account for export: one line of JSON. Sessions and shares are not part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exported {
     /// Its name.
     pub name: String,
-    /// Its number, by which its home knows it. Exports of older versions have none.
+    /// Its number, which its home refers to. Exports of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<i64>,
     /// The hash of its password, in PHC form (`$argon2id$…`).
     pub password: String,
-    /// What it may store.
+    /// Storage limits.
     #[serde(default)]
     pub quota: Quota,
-    /// What it may do.
+    /// Permissions.
     #[serde(default)]
     pub permissions: Permissions,
     /// Whether it may log in.

@@ -1,7 +1,7 @@
-//! The questions that fronts and operators ask the auth tier, and its answers, as data.
+//! The requests that fronts and operators send to the auth tier, and the responses, as data.
 //!
-//! They say nothing of how they travel: a call now, a message when the tier runs apart. What must hold: a
-//! question has all that its answer depends on, except for the directory, the settings and the time.
+//! They do not depend on the transport: a function call, or a message to a remote tier. Invariant: a
+//! request contains all that its response depends on, except the directory, the settings and the time.
 
 use std::time::SystemTime;
 
@@ -14,145 +14,147 @@ use crate::secret::Secret;
 use crate::sessions::{LogIn, SessionId};
 use crate::shares::{Grant, NewShare, Share};
 
-/// What is asked. Names are as a person typed them.
+/// A request. Names are as the user typed them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// Make an account for whoever asks. Answer: [`Answer::Account`].
+    /// Creates an account for the caller. Response: [`Answer::Account`].
     SignUp {
         /// The account's name.
         name: String,
         /// Its password.
         password: Secret,
-        /// Who asks.
+        /// The client's address.
         from: Source,
     },
-    /// Begin a session. Answer: [`Answer::LogIn`].
+    /// Opens a session. Response: [`Answer::LogIn`].
     LogIn {
         /// The account's name.
         name: String,
         /// Its password.
         password: Secret,
-        /// Who asks.
+        /// The client's address.
         from: Source,
         /// Whether the front knows that this very password was right before.
         is_known: bool,
     },
-    /// Whose session is this? Answer: [`Answer::Session`].
+    /// Looks up a session. Response: [`Answer::Session`].
     Session(SessionId),
-    /// Whose password is this? Answer: [`Answer::Password`].
+    /// Checks a name and a password. Response: [`Answer::Password`].
     Password {
         /// The account's name.
         name: String,
         /// Its password.
         password: Secret,
-        /// Who asks.
+        /// The client's address.
         from: Source,
         /// Whether the front knows that this very password was right before.
         is_known: bool,
     },
-    /// Does what a password showed still hold? Answer: [`Answer::Account`], as it is now.
+    /// Checks that an identity verified by password is still valid. Response: [`Answer::Account`], in its
+    /// present state.
     Renew {
         /// The account's number.
         account: i64,
-        /// The version of the password that was shown.
+        /// The version of the password that was presented.
         version: i64,
     },
-    /// End a session. Answer: [`Answer::Done`].
+    /// Ends a session. Response: [`Answer::Done`].
     LogOut(SessionId),
-    /// Set a password, by its owner. Answer: [`Answer::Done`].
+    /// Sets a password, for the account itself. Response: [`Answer::Done`].
     ChangePassword {
         /// The account's number.
         account: i64,
-        /// The session that goes on; all others end.
+        /// The session that stays; all others end.
         but: Option<SessionId>,
-        /// The password until now.
+        /// The old password.
         old: Secret,
-        /// The password from now on.
+        /// The new password.
         new: Secret,
-        /// Who asks.
+        /// The client's address.
         from: Source,
     },
-    /// Give a share. Answer: [`Answer::Share`].
+    /// Creates a share. Response: [`Answer::Share`].
     Share {
         /// The account that gives it.
         owner: i64,
-        /// What it gives.
+        /// The share.
         new: NewShare,
     },
-    /// End a share. Answer: [`Answer::Done`].
+    /// Ends a share. Response: [`Answer::Done`].
     Unshare {
         /// The account that gave it.
         owner: i64,
-        /// The share's name.
+        /// The share's id.
         id: String,
     },
-    /// What does this account share? Answer: [`Answer::Shares`].
+    /// Lists the shares that this account gives. Response: [`Answer::Shares`].
     SharesBy(i64),
-    /// What is shared with this account? Answer: [`Answer::Shares`].
+    /// Lists the shares that this account receives. Response: [`Answer::Shares`].
     SharedWith(i64),
-    /// What of this home may this account reach at or around a path? Answer: [`Answer::Grant`].
+    /// Finds the shares of a home that this account may use at or below a path. Response:
+    /// [`Answer::Grant`].
     Granted {
-        /// Who asks.
+        /// The account that wants access.
         account: i64,
         /// The name of the home's account.
         owner: String,
         /// The path.
         path: Vec<u8>,
     },
-    /// End the shares of a path and of all below it. Answer: [`Answer::Done`].
+    /// Ends the shares of a path and of all paths below it. Response: [`Answer::Done`].
     EndShares {
-        /// Whose home it is.
+        /// The account whose home it is.
         owner: i64,
         /// The path.
         path: Vec<u8>,
     },
-    /// Does the directory answer, and can it be written? Answer: [`Answer::Done`].
+    /// Checks that the directory answers and can be written. Response: [`Answer::Done`].
     Check {},
-    /// What an operator asks. Whoever answers fronts must not take these from them.
+    /// A request of an operator. An RPC server must reject these when they arrive from fronts.
     Operator(Order),
 }
 
-/// What an operator asks of the directory.
+/// A request of an operator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// All accounts by name. Answer: [`Answer::Accounts`].
+    /// Lists all accounts by name. Response: [`Answer::Accounts`].
     Accounts,
-    /// One account. Answer: [`Answer::Account`].
+    /// Looks up one account. Response: [`Answer::Account`].
     Account(String),
-    /// Make an account. Answer: [`Answer::Account`].
+    /// Creates an account. Response: [`Answer::Account`].
     Add {
         /// The account's name.
         name: String,
         /// Its password.
         password: Secret,
-        /// What it may store.
+        /// Storage limits.
         quota: Quota,
-        /// What it may do.
+        /// Permissions.
         permissions: Permissions,
     },
-    /// Set a password and end all sessions. Answer: [`Answer::Done`].
+    /// Sets a password and ends all sessions. Response: [`Answer::Done`].
     SetPassword {
         /// The account's name.
         name: String,
-        /// The password from now on.
+        /// The new password.
         password: Secret,
     },
-    /// Change an account. Answer: [`Answer::Account`].
+    /// Changes an account. Response: [`Answer::Account`].
     Change(String, Change),
-    /// Remove an account with its sessions and shares. Answer: [`Answer::Account`], as it was.
+    /// Removes an account with its sessions and shares. Response: [`Answer::Account`], in its last state.
     Remove(String),
-    /// All accounts as data. Answer: [`Answer::Exported`].
+    /// Exports all accounts. Response: [`Answer::Exported`].
     Export,
-    /// Make an account from data. Answer: [`Answer::Account`].
+    /// Creates an account from an export. Response: [`Answer::Account`].
     Import(Exported),
 }
 
-/// Makes [`Answer`], and for each variant the way to what is in it.
+/// Defines [`Answer`], and for each variant a conversion to its content.
 macro_rules! answers {
     ($($(#[$doc:meta])* $name:ident($inner:ty),)*) => {
-        /// What is answered.
+        /// A response.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Answer {
@@ -170,7 +172,7 @@ macro_rules! answers {
 }
 
 answers! {
-    /// It is done; there is nothing more to say.
+    /// Success, without further data.
     Done(()),
     /// An account.
     Account(Account),
@@ -178,27 +180,27 @@ answers! {
     Accounts(Vec<Account>),
     /// Accounts by name, with the hashes of their passwords.
     Exported(Vec<Exported>),
-    /// Whose password it is, and how often it was set.
+    /// The account of a name and password, and the version of the password.
     Password((Account, i64)),
-    /// A session that was begun, and how often the password was set that began it.
+    /// A new session, and the version of the password that opened it.
     LogIn((LogIn, i64)),
-    /// Whose session it is, and when it ends.
+    /// The account of a session, and when the session ends.
     Session((Account, SystemTime)),
-    /// A share that was given.
+    /// A share that was created.
     Share(Share),
     /// Shares by owner, path and account.
     Shares(Vec<Share>),
-    /// What may be reached; never nothing.
+    /// The shares that give access; never empty.
     Grant(Grant),
 }
 
-/// What is told to who asked from elsewhere.
+/// A response as it is sent to a remote front: the answer or an error.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Told<T> {
     /// The answer.
     Answer(T),
-    /// Why there is none.
+    /// The error.
     Error(Error),
 }
 

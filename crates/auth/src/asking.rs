@@ -1,7 +1,7 @@
-//! A protocol whose process asks for accounts by itself.
+//! A connection handler that also runs the RPC client task, in a process of its own.
 //!
-//! It serves as the protocol does. What must hold: questions are carried for as long as the connection is
-//! served.
+//! It serves as the wrapped handler does. Invariant: requests are carried for as long as the connection
+//! is served.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ struct Asking {
     auth: Auth,
 }
 
-/// Has what `setup` makes carry the questions that `auth` is asked, where nobody else does: `auth` is
-/// [`Auth::beside`] the process that this one belongs to.
+/// Wraps the handlers of `setup` so that they also carry the requests made to `auth`. For a process that
+/// serves one connection, where `auth` is [`Auth::beside`] and no other task carries them.
 pub fn asking(setup: Setup, auth: Auth) -> Setup {
     Arc::new(move |io| {
         let (inner, auth) = (setup(io.clone()), auth.clone());
@@ -35,7 +35,7 @@ impl Handler for Asking {
     }
 
     fn background(&self) -> LocalFuture {
-        // The program is asked by its socket: there is no name to be looked up.
+        // The main process is reached by its socket: no host name is resolved.
         match self.auth.courier(&self.io, None) {
             Some(courier) => {
                 let inner = self.inner.background();

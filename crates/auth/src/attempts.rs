@@ -1,12 +1,12 @@
-//! Wrong passwords and sign-ups, counted by name and by address: first slowed, then refused for a while.
+//! Wrong passwords and sign-ups, counted by name and by address: first delayed, then refused for a while.
 //!
-//! It is not asked about what is remembered or about tokens: a session is never locked out by others.
-//! Networks where the account logged in before are refused for their own failures only. For other networks
-//! there are two budgets for each name: one for all of them, and, when that is used up, one for networks that
-//! have not failed at the name for a day. A few networks that guess all the time can use up the first only.
+//! It is not consulted for tokens: other clients' failures never lock a session out. Networks where the
+//! account logged in before are refused for their own failures only. For other networks there are two
+//! budgets for each name. One is for all of them. When it is used up, the other is for networks that have
+//! not failed at the name for a day. A few networks that guess all the time can use up the first only.
 //!
-//! What must hold: the tables have a bounded size; an attempt whose end nobody waited for has failed;
-//! attempts side by side do not get past the count, once one has failed.
+//! Invariants: the tables have a bounded size. An attempt that is dropped before its result is known
+//! counts as failed. Once one attempt has failed, concurrent attempts cannot exceed the budget.
 
 use core::net::IpAddr;
 use std::sync::OnceLock;
@@ -22,17 +22,17 @@ use crate::settings::{Attempts, Budget};
 use crate::table::{Key, Table};
 use crate::time::{self, Millis, millis};
 
-/// Where a question comes from, as data.
+/// The origin of a request, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// An address.
     Ip(IpAddr),
-    /// A process of this machine.
+    /// A process on this machine.
     Unix,
 }
 
-/// The bytes that stand for a network ([`Source::place`]).
+/// The bytes that identify a network ([`Source::place`]).
 pub(crate) type Network = Vec<u8>;
 
 impl From<&Peer> for Source {
@@ -52,7 +52,8 @@ impl Source {
         }
     }
 
-    /// The bytes that count as one place: whoever has an IPv6 address has all of its /64.
+    /// Returns the bytes that identify the network. An IPv6 address counts as its /64, which one client
+    /// usually has whole.
     pub(crate) fn place(self) -> Network {
         match self {
             Source::Ip(IpAddr::V4(ip)) => ip.octets().to_vec(),
@@ -62,14 +63,15 @@ impl Source {
     }
 }
 
-/// What speaks for whoever shows a password. What others do to a name counts only against strangers.
+/// The evidence for a client that presents a password. Others' failures at a name count only against
+/// strangers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nothing.
+    /// None.
     Stranger,
-    /// The account logged in from the same network before, or the request shows a session of it.
+    /// The account logged in from the same network before, or the request has one of its sessions.
     Familiar,
-    /// This very password was right before, from the same place.
+    /// This very password was right before, from the same network.
     Known,
 }
 
@@ -84,21 +86,23 @@ impl Standing {
     }
 }
 
-/// How much of a budget is used: one time for all of it. It is zero when the clock has come there.
+/// The used part of a budget, as the one time at which all of it is forgiven. Nothing is used after that
+/// time.
 #[derive(Clone, Copy, Default)]
 struct Used {
     forgiven_at: Millis,
-    /// Attempts that are being weighed at this moment.
+    /// Attempts in progress.
     under_way: u32,
 }
 
 impl Used {
-    /// Failures that are not forgiven, rounded up.
+    /// Returns the failures that are not yet forgiven, rounded up.
     fn failures(self, now: Millis, budget: Budget) -> u64 {
         self.left(now, budget).div_ceil(one(budget))
     }
 
-    /// Time until all is forgiven. A clock that was set back forgives, too: it must lock nobody out.
+    /// Returns the time until all is forgiven. It is bounded, because the clock may be set back: that
+    /// must lock no account out.
     fn left(self, now: Millis, budget: Budget) -> Millis {
         self.forgiven_at.saturating_sub(now).min(one(budget) * u64::from(budget.count.max(1)) * 2)
     }
@@ -108,7 +112,8 @@ impl Used {
         self.failures(now, budget)
     }
 
-    /// Lets an attempt in, or says how long none is. Attempts beside it count as failed as soon as one has.
+    /// Admits an attempt, or returns how long none is admitted. Concurrent attempts count as failed once
+    /// one has failed.
     fn enter(&mut self, now: Millis, budget: Budget) -> Option<Duration> {
         let left = self.left(now, budget);
         let beside = if left == 0 { 0 } else { u64::from(self.under_way) };
@@ -124,12 +129,12 @@ impl Used {
     }
 }
 
-/// What one attempt costs, in the time after which it is forgiven.
+/// The cost of one attempt: the time after which it is forgiven.
 fn one(budget: Budget) -> Millis {
     millis(budget.forgiven_after).max(1)
 }
 
-/// The count of failures, for all threads.
+/// The failure counts, shared by all threads.
 pub(crate) struct Counts {
     key: OnceLock<[u8; 32]>,
     table: Table<Used>,
@@ -137,7 +142,7 @@ pub(crate) struct Counts {
     tried: Table<Millis>,
 }
 
-/// What is counted, and the bytes that tell two of its kind apart.
+/// The kinds of counters, with the data that distinguishes counters of a kind.
 pub(crate) enum Counted<'a> {
     Name(&'a str),
     Address(Source),
@@ -148,16 +153,16 @@ pub(crate) enum Counted<'a> {
     SignUps(Source),
 }
 
-/// An attempt that is being weighed. Dropped without a verdict, it has failed.
+/// An attempt in progress. If it is dropped without a result, it counts as failed.
 pub(crate) struct Attempt<'a> {
     counts: &'a Counts,
     limits: Attempts,
     now: Millis,
-    /// Budgets with a place for this attempt; empty once the verdict is known.
+    /// Budgets with a slot for this attempt; empty once the result is known.
     charged: Vec<(Key, Budget)>,
     /// A budget that a failure counts for, but that does not refuse the attempt.
     noted: Option<(Key, Budget)>,
-    /// The name and the network, which is not a fresh one after a failure.
+    /// The name and the network, which does not count as fresh after a failure.
     tried: Option<Key>,
     /// Whether the budget of all networks was used up.
     is_slowest: bool,
@@ -168,7 +173,7 @@ impl Counts {
         Counts { key: OnceLock::new(), table: Table::new(), tried: Table::new() }
     }
 
-    /// Refuses a password that [`Counts::begin`] would refuse now; counts nothing.
+    /// Refuses a password that [`Counts::begin`] would refuse now. Counts nothing.
     pub(crate) fn check(
         &self,
         io: &Io,
@@ -178,7 +183,7 @@ impl Counts {
         self.begin(io, limits, attempt).map(Attempt::not_failed)
     }
 
-    /// Lets a password be weighed, or says when to come back.
+    /// Admits a password check, or returns when to retry.
     pub(crate) fn begin(
         &self,
         io: &Io,
@@ -226,13 +231,13 @@ impl Counts {
         Ok(())
     }
 
-    /// Whether a network has not failed at a name for [`NETWORK_TRIED_TIME`].
+    /// Returns whether a network has not failed at a name for [`NETWORK_TRIED_TIME`].
     fn is_fresh(&self, from_here: &Key, now: Millis) -> bool {
         let tried = self.tried.get(from_here, |at| *at);
         tried.is_none_or(|at| now.saturating_sub(at) >= millis(NETWORK_TRIED_TIME))
     }
 
-    /// Counts a sign-up, or says when to come back.
+    /// Counts a sign-up, or returns when to retry.
     pub(crate) fn sign_up(&self, io: &Io, limits: Attempts, from: Source) -> Result<(), Error> {
         if limits.exempt_local && from.is_local() {
             return Ok(());
@@ -250,7 +255,7 @@ impl Counts {
         self.fail(io, self.key(io, &Counted::Address(from)), limits.per_address);
     }
 
-    /// Whether an address has as many failures as it may.
+    /// Returns whether an address has used up its budget.
     pub(crate) fn is_spent(&self, io: &Io, limits: Attempts, from: Source) -> bool {
         self.wait_of(io, &self.key(io, &Counted::Address(from)), limits.per_address).is_some()
     }
@@ -264,7 +269,7 @@ impl Counts {
         self.table.change(key, change, |used| used.forgiven_at.saturating_add(u64::from(used.under_way)))
     }
 
-    /// How long until a budget has room again; `None` if it has.
+    /// Returns how long until a budget admits another attempt; `None` if it does now.
     pub(crate) fn wait_of(&self, io: &Io, key: &Key, budget: Budget) -> Option<Duration> {
         let now = time::now(io);
         let left = self.table.get(key, |used| used.left(now, budget)).unwrap_or(0);
@@ -295,7 +300,7 @@ impl Counts {
 }
 
 impl Attempt<'_> {
-    /// Takes a place in a budget.
+    /// Takes a slot in a budget.
     fn charge(&mut self, (key, budget): (Key, Budget)) -> Result<(), Error> {
         if let Some(retry_after) = self.counts.change(key, |used| used.enter(self.now, budget)) {
             return Err(Error::TooManyAttempts { retry_after });
@@ -304,8 +309,8 @@ impl Attempt<'_> {
         Ok(())
     }
 
-    /// The password was right, or nobody had the time to weigh it. What failed before is forgiven by time
-    /// alone: an owner who comes and goes gives a guesser no more guesses.
+    /// Ends an attempt with the right password, or one that was not checked for lack of time. Earlier
+    /// failures are forgiven by time alone: the owner's log-ins give an attacker no more guesses.
     pub(crate) fn not_failed(mut self) {
         (self.noted, self.tried) = (None, None);
         for (key, _) in std::mem::take(&mut self.charged) {
@@ -313,7 +318,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// The password was wrong; says how long the answer must wait.
+    /// Ends an attempt with a wrong password. Returns how long to delay the response.
     pub(crate) fn failed(mut self) -> Duration {
         let failures = self.fail();
         if self.is_slowest {
@@ -324,7 +329,7 @@ impl Attempt<'_> {
         slow.min(self.limits.slow_max)
     }
 
-    /// The failures of whatever has most.
+    /// Counts the failure in all budgets. Returns the largest number of failures in any of them.
     fn fail(&mut self) -> u64 {
         if let Some(tried) = self.tried.take() {
             self.counts.tried.put(tried, self.now, |at| *at);

@@ -1,8 +1,9 @@
-//! The handle on the auth tier that protocols and operations hold: it asks, and it remembers.
+//! The handle on the auth tier that protocols and operations hold: sends requests and caches verified
+//! identities.
 //!
-//! It decides nothing itself: the keeper answers. What must hold: every method may be dropped at any await
-//! and nothing is half done; what has changed is never believed for one request more in this process, and
-//! for `TRUST_TIME` at most after another process changed it.
+//! It decides nothing itself: the account service does. Invariants: every method may be dropped at any
+//! await and leaves nothing half done. A cached identity that was changed in this process is not used for
+//! another request. One that another process changed is used for at most `TRUST_TIME`.
 
 mod beside;
 mod operator;
@@ -37,7 +38,7 @@ use crate::time::{self, Millis, millis};
 
 pub use validity::GrantBasis;
 
-/// One per process; clones are the same one.
+/// A handle on the auth tier. A process has one; clones share its state.
 #[derive(Clone)]
 pub struct Auth {
     shared: Arc<Shared>,
@@ -46,60 +47,61 @@ pub struct Auth {
 struct Shared {
     tier: Tier,
     remembered: Remembered,
-    /// Wrong passwords by address. Here because what is remembered is asked before the keeper is: nobody may
-    /// guess at that for as long as he likes.
+    /// Wrong passwords by address. Counted here because the cache is consulted before the account
+    /// service: without this limit, passwords could be guessed against the cache for ever.
     misses: Counts,
-    /// Passwords that are being checked.
+    /// Password checks in progress.
     flights: Flights,
-    /// When a look for changes made elsewhere was last asked for ahead of its time.
+    /// When a refresh was last requested early, that is, before it was overdue.
     set_out: AtomicU64,
 }
 
-/// Where questions are answered.
+/// Where requests are answered: in this process, or by a remote auth server.
 enum Tier {
     Here(Keeper),
     Apart(Arc<Remote>),
 }
 
-/// Something that was shown, and what was known of it before the keeper was asked.
+/// The cache entry for presented credentials, read before the request to the account service.
 struct Shown {
     key: Key,
     recall: Recall,
     asked: Moment,
 }
 
-/// Before the keeper is asked.
+/// The change counter and the time, read before a request to the account service.
 #[derive(Clone, Copy)]
 struct Moment {
     stamp: Stamp,
     now: Millis,
 }
 
-/// Whether to look for changes made elsewhere before what is remembered is believed.
+/// Whether to poll for other processes' changes before a cached identity is trusted.
 enum Look {
-    /// Somebody did a short while ago.
+    /// Not now: the last poll is recent.
     No,
-    /// It is time, and until it is done, what is remembered holds.
+    /// Poll in the background; cached identities stay valid meanwhile.
     Ahead,
-    /// Nothing is believed before.
+    /// Poll first: no cached identity is trusted before.
     Now,
 }
 
 impl Auth {
-    /// Answers in this process, from `directory`.
+    /// Answers requests in this process, from `directory`.
     pub fn here(directory: Box<dyn Directory>, settings: Settings) -> Auth {
         Auth::of(Tier::Here(Keeper::new(directory, settings)))
     }
 
-    /// Has an auth server elsewhere answer. Of the settings, those that a front heeds: how long what was
-    /// verified is remembered, whether anybody may sign up here, and the limits on guessing. Somebody has to
-    /// poll [`Auth::courier`].
+    /// Sends requests to a remote auth server. Of the settings, a front uses the cache lifetime, whether
+    /// sign-up is open here, and the limits on guessing. The caller must poll the future of
+    /// [`Auth::courier`].
     pub fn apart(place: Place, settings: Settings) -> Auth {
         Auth::of(Tier::Apart(Arc::new(Remote::new(place, settings, false))))
     }
 
-    /// Has the process answer that this one belongs to ([`Auth::answer_beside`]): it is asked each time, and
-    /// remembers for all. The rest as with [`Auth::apart`].
+    /// Sends requests to the main process of this server ([`Auth::answer_beside`]), for a process that
+    /// serves one connection. The main process answers each request and caches for all. Otherwise like
+    /// [`Auth::apart`].
     pub fn beside(place: Place, settings: Settings) -> Auth {
         Auth::of(Tier::Apart(Arc::new(Remote::new(place, settings, true))))
     }
@@ -109,8 +111,8 @@ impl Auth {
         Auth { shared: Arc::new(Shared { tier, remembered, misses, flights: Flights::default(), set_out }) }
     }
 
-    /// What carries questions to an auth server elsewhere, and what has changed back; it never ends. A
-    /// process has one, on whichever thread. None where questions are answered in this process.
+    /// The RPC client task: carries requests to a remote auth server and receives its changes. It never
+    /// ends. A process has one, on any thread. Returns `None` if requests are answered in this process.
     pub fn courier(&self, io: &Io, resolve: Option<Resolve>) -> Option<LocalFuture> {
         match &self.shared.tier {
             Tier::Here(_) => None,
@@ -118,7 +120,7 @@ impl Auth {
         }
     }
 
-    /// Replaces the settings. What is remembered, and sessions that have begun, stay.
+    /// Replaces the settings. Cached identities and open sessions stay.
     pub fn set(&self, settings: Settings) {
         match &self.shared.tier {
             Tier::Here(keeper) => keeper.set(settings),
@@ -126,8 +128,8 @@ impl Auth {
         }
     }
 
-    /// Checks that questions are answered now, and that the directory can be written: here, or at the
-    /// authentication server.
+    /// Checks that requests can be answered now and that the directory can be written, in this process or
+    /// at the auth server.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`], [`Error::Full`].
@@ -139,13 +141,13 @@ impl Auth {
             _ => {}
         }
         match self.answer(io, Question::Check {}).await {
-            // A program that answers in the place of an authentication server need not know the question.
+            // Another implementation of the auth server need not support this request.
             Ok(_) | Err(Error::NotAllowed) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// How many passwords were hashed in this process since the start.
+    /// Returns how many passwords this process has hashed since it started.
     pub fn hashes(&self) -> u64 {
         match &self.shared.tier {
             Tier::Here(keeper) => keeper.hashes(),
@@ -153,11 +155,11 @@ impl Auth {
         }
     }
 
-    /// Makes an account for whoever asks.
+    /// Creates an account for the caller.
     ///
     /// # Errors
     /// [`Error::SignUpClosed`], [`Error::BadName`], [`Error::BadPassword`], [`Error::NameTaken`],
-    /// [`Error::TooManyAttempts`]; and from this and every other method, [`Error::Busy`] and
+    /// [`Error::TooManyAttempts`]. This and every other method also return [`Error::Busy`] and
     /// [`Error::Unavailable`].
     pub async fn sign_up(
         &self,
@@ -166,7 +168,8 @@ impl Auth {
         password: &Secret,
         from: &Peer,
     ) -> Result<Account, Error> {
-        // The server that answers may be open to who is beside it; this front decides for who comes to it.
+        // The auth server may allow sign-up through other fronts. This front's own setting decides for
+        // its clients.
         if self.settings().sign_up == SignUp::Closed {
             return Err(Error::SignUpClosed);
         }
@@ -174,7 +177,7 @@ impl Auth {
         self.ask(io, Question::SignUp { name, password, from }).await
     }
 
-    /// Begins a session.
+    /// Opens a session.
     ///
     /// # Errors
     /// [`Error::WrongCredentials`], [`Error::TooManyAttempts`].
@@ -184,7 +187,7 @@ impl Auth {
         Ok(begun)
     }
 
-    /// As [`Auth::log_in`], with how often the password was set.
+    /// Like [`Auth::log_in`]. Also returns the version of the password.
     async fn begin(
         &self,
         io: &Io,
@@ -200,7 +203,8 @@ impl Auth {
         Ok((begun, version))
     }
 
-    /// Who shows this token: a bearer's or a cookie's.
+    /// Returns the identity of the client that presents this token, from an Authorization field or a
+    /// cookie.
     ///
     /// # Errors
     /// [`Error::NoSession`].
@@ -218,8 +222,9 @@ impl Auth {
         Ok(self.remember(&shown, identity))
     }
 
-    /// Who showed a token or a password before, as they are now, if it still opens the account. To be asked
-    /// at each request of a connection that shows them once; what it answers is to be asked of next.
+    /// Returns the account of an identity that was verified earlier, in its present state, if its
+    /// credential is still valid. Called at each request of a connection that authenticates once. The
+    /// next call takes the result of this one.
     ///
     /// # Errors
     /// [`Error::NoSession`]: the session or the account has ended, the account is disabled, or it has
@@ -228,12 +233,12 @@ impl Auth {
         if self.holds(io, who) {
             return Ok(who.clone());
         }
-        // Apart, because it is rare, and room for it would be moved about with each request.
+        // Boxed: rarely taken, and inlining it would enlarge a future that is moved with each request.
         Box::pin(self.renew_by_asking(io, who)).await
     }
 
-    /// Whether who showed a token or a password before is known to be as they were, so that
-    /// [`Auth::renew`] has nobody to ask.
+    /// Returns whether a verified identity is known to be unchanged, so that [`Auth::renew`] needs no
+    /// request.
     pub fn holds(&self, io: &Io, who: &Identity) -> bool {
         let (is_seen, is_trusted) = (self.is_seen(io), self.is_trusted(io));
         let (changes, life) = (self.changes(), self.settings().remembered_time);
@@ -242,7 +247,7 @@ impl Auth {
 
     async fn renew_by_asking(&self, io: &Io, who: &Identity) -> Result<Identity, Error> {
         let asked = self.moment(io).await?;
-        // It may be that only what another process changed was to be looked for.
+        // The refresh alone may have been overdue.
         if self.holds(io, who) {
             return Ok(who.clone());
         }
@@ -255,13 +260,13 @@ impl Auth {
         }
     }
 
-    /// What a connection that shows the same `bytes` with each request has them known by: then
-    /// [`Auth::renew`] says whether who showed them before still is who they were.
+    /// Returns a fingerprint of credentials, for a connection that receives the same `bytes` with each
+    /// request. If it is equal to the last one, [`Auth::renew`] suffices to check the identity.
     pub fn fingerprint(&self, io: &Io, bytes: &[u8]) -> Fingerprint {
         self.shared.remembered.fingerprint(io, bytes)
     }
 
-    /// Who shows this name and password, without a session: HTTP's Basic, FTP.
+    /// Returns the identity for a name and password, without a session: for HTTP Basic and FTP.
     ///
     /// # Errors
     /// [`Error::WrongCredentials`], [`Error::TooManyAttempts`].
@@ -288,17 +293,18 @@ impl Auth {
         if !matches!(shown.recall, Recall::Holds(_)) {
             flight = self.shared.flights.begin_or_wait(shown.key).await;
             if flight.is_none() {
-                // Another request has just had this password checked: if it was right, it is remembered.
+                // Another request has just checked this password: if it was right, it is cached.
                 shown = self.shown(io, &name, &password, from).await?;
             }
         }
         let is_known = match &shown.recall {
             Recall::Holds(identity) => return Ok(identity.clone()),
-            // Elsewhere, it is not hashed again, so that nobody who was right waits behind guesses: if the
-            // account still has the password of this version, it is this one.
+            // A remote server does not hash it again, so that clients with the right password do not
+            // queue behind guesses. If the account still has this version of the password, the password
+            // is right.
             Recall::Held(identity) if self.is_apart() => match self.renew(io, identity).await {
                 Ok(renewed) => return Ok(self.remember(&shown, renewed)),
-                // It has another, which may be the same again.
+                // The account has another version, which may be the same password again.
                 Err(Error::NoSession) => false,
                 Err(error) => return Err(error),
             },
@@ -308,21 +314,21 @@ impl Auth {
         let found = self.ask(io, Question::Password { name, password, from, is_known }).await;
         let (account, version): (Account, i64) = self.noting_misses(io, from, found)?;
         let identity = self.remember(&shown, shown.asked.password(account, version));
-        // Not before it is remembered.
+        // Only after the result is cached.
         drop(flight);
         Ok(identity)
     }
 
-    /// Ends the session that the identity was shown by.
+    /// Ends the session that the identity was verified by.
     ///
     /// # Errors
-    /// [`Error::NoSession`] if a password showed it, or if the session has ended already.
+    /// [`Error::NoSession`] if a password verified it, or if the session has ended already.
     pub async fn log_out(&self, io: &Io, who: &Identity) -> Result<(), Error> {
         self.ask(io, Question::LogOut(who.session().ok_or(Error::NoSession)?)).await
     }
 
-    /// Sets the password, and ends all other sessions and whatever the old one showed, also this identity if
-    /// it did.
+    /// Sets the password. Ends all other sessions and all identities that the old password verified,
+    /// including this one if it was.
     ///
     /// # Errors
     /// [`Error::WrongCredentials`] for the old one, [`Error::BadPassword`] for the new one,
@@ -340,7 +346,8 @@ impl Auth {
         self.ask(io, Question::ChangePassword { account, but, old, new, from }).await
     }
 
-    /// Gives a share. One for the same path and account takes its permission and end, and keeps its id.
+    /// Creates a share. A share of the same path with the same account gets the new permission and
+    /// expiry, and keeps its id.
     ///
     /// # Errors
     /// [`Error::NotAllowed`], [`Error::NotFound`] if there is no such account, [`Error::BadShare`].
@@ -348,15 +355,15 @@ impl Auth {
         self.ask(io, Question::Share { owner: owner.account.id, new }).await
     }
 
-    /// Ends a share; it is gone at the next request.
+    /// Ends a share. It is no longer valid at the next request.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if this account gives none of this id.
+    /// [`Error::NotFound`] if this account has no share of this id.
     pub async fn unshare(&self, io: &Io, owner: &Identity, id: &str) -> Result<(), Error> {
         self.ask(io, Question::Unshare { owner: owner.account.id, id: id.to_owned() }).await
     }
 
-    /// What this account shares with others.
+    /// Lists the shares that this account gives.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
@@ -364,7 +371,7 @@ impl Auth {
         self.ask(io, Question::SharesBy(owner.account.id)).await
     }
 
-    /// What others share with this account.
+    /// Lists the shares that this account receives.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
@@ -372,16 +379,16 @@ impl Auth {
         self.ask(io, Question::SharedWith(who.account.id)).await
     }
 
-    /// What of the home of `owner` this account may reach: the shares that cover `path`, or else the names
-    /// that lead to those below it.
+    /// Returns the part of `owner`'s home that this account may reach. These are the shares that cover
+    /// `path`. If there are none, they are shares below `path`, one for each name in it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there are none, also if there is no such owner.
+    /// [`Error::NotFound`] if there are none, or no such owner.
     pub async fn granted(&self, io: &Io, who: &Identity, owner: &str, path: &[u8]) -> Result<Grant, Error> {
         Ok(self.granted_with_basis(io, who, owner, path).await?.0)
     }
 
-    /// Ends the shares of `path` and of all below it, because what they name is going away.
+    /// Ends the shares of `path` and of all paths below it, because its files are being removed.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
@@ -392,7 +399,7 @@ impl Auth {
 
 impl Auth {
     async fn ask<T: TryFrom<Answer>>(&self, io: &Io, question: Question) -> Result<T, Error> {
-        // Apart, because most of what is shown is remembered: then there is nothing to be asked.
+        // Boxed: most identities are cached, and then no request is sent.
         let answer = Box::pin(self.answer(io, question)).await?;
         T::try_from(answer).map_err(|_| {
             tracing::error!("the auth tier answered something else than it was asked");
@@ -400,7 +407,8 @@ impl Auth {
         })
     }
 
-    /// The answer to a question, from wherever it is answered. The answer to a wrong password is delayed.
+    /// Sends a request to the account service or the remote server. Delays the response to a wrong
+    /// password.
     pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         match self.answer_at_once(io, question).await {
             Err(Error::WrongCredentialsAfter { wait }) => {
@@ -411,7 +419,7 @@ impl Auth {
         }
     }
 
-    /// The same without the delay, which is the caller's to keep.
+    /// The same without the delay, which is left to the caller.
     pub(crate) async fn answer_at_once(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         match &self.shared.tier {
             Tier::Here(keeper) => keeper.answer(io, question).await,
@@ -419,7 +427,7 @@ impl Auth {
         }
     }
 
-    /// The changes that were noted in this process, in order.
+    /// Returns the change feed: the changes noted in this process, in order.
     pub(crate) fn journal(&self) -> &Journal {
         self.changes().journal()
     }
@@ -442,9 +450,9 @@ impl Auth {
         matches!(self.shared.tier, Tier::Apart(_))
     }
 
-    /// Whether what is remembered can be believed: not if an auth server elsewhere would tell what has
-    /// changed and was not heard of for too long. To be asked before what is remembered is looked at,
-    /// because it is what was heard first that makes it so.
+    /// Returns whether cached identities can be trusted. Behind a remote auth server, they cannot if its
+    /// change feed has not been received for too long. Call this before reading the cache: the received
+    /// changes are applied before the time of trust is extended.
     fn is_trusted(&self, io: &Io) -> bool {
         match &self.shared.tier {
             Tier::Here(_) => true,
@@ -452,7 +460,8 @@ impl Auth {
         }
     }
 
-    /// What is remembered of a name with a password; nothing, for an address that has guessed too often.
+    /// Looks up a name with a password in the cache. Finds nothing for an address with too many wrong
+    /// guesses.
     async fn shown(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Result<Shown, Error> {
         let mut shown =
             self.recall(io, self.shared.remembered.password_key(io, name, password, from)).await?;
@@ -471,18 +480,19 @@ impl Auth {
         answer
     }
 
-    /// The limits on guessing that hold for this address.
+    /// Returns the limits on guessing that apply to this address.
     fn guarded(&self, from: Source) -> Option<Attempts> {
         self.settings().attempts.filter(|limits| !(limits.exempt_local && from.is_local()))
     }
 
-    /// Now, with changes that were made elsewhere looked for.
+    /// Returns the present change counter and time, after polling for other processes' changes if that is
+    /// due.
     async fn moment(&self, io: &Io) -> Result<Moment, Error> {
         self.look_around(io).await?;
         Ok(Moment { stamp: self.changes().stamp(), now: time::now(io) })
     }
 
-    /// Looks for changes that another process made to the directory, if it is time.
+    /// Polls for changes that other processes made to the directory, if that is due.
     pub(crate) async fn look_around(&self, io: &Io) -> Result<(), Error> {
         match &self.shared.tier {
             Tier::Here(keeper) if !self.is_seen(io) => Box::pin(keeper.look(io)).await,
@@ -490,9 +500,10 @@ impl Auth {
         }
     }
 
-    /// Whether what another process changed is seen, as far as it must be by now; has it looked for early.
+    /// Returns whether other processes' changes have been polled for recently enough. Starts an early
+    /// poll in the background.
     fn is_seen(&self, io: &Io) -> bool {
-        // An auth server elsewhere looks by itself.
+        // A remote auth server polls by itself.
         let Tier::Here(keeper) = &self.shared.tier else { return true };
         match self.look(keeper, time::now(io)) {
             Look::No => {}
@@ -502,7 +513,7 @@ impl Auth {
         true
     }
 
-    /// What is remembered under `key`, and nobody has changed since.
+    /// Looks up `key` in the cache, without entries that have changed since.
     async fn recall(&self, io: &Io, key: Key) -> Result<Shown, Error> {
         let (asked, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
         let life = self.settings().remembered_time;
@@ -513,13 +524,15 @@ impl Auth {
         Ok(Shown { key, recall, asked })
     }
 
-    /// Remembers what the keeper said of what was shown. If that changed meanwhile, it is not believed.
+    /// Caches the account service's answer. If the account changed meanwhile, the entry is out of date at
+    /// once.
     fn remember(&self, shown: &Shown, identity: Identity) -> Identity {
         self.shared.remembered.remember(shown.key, identity.clone());
         identity
     }
 
-    /// Whether to look now. Of those who ask at a time, one has the look made early, so that nobody waits.
+    /// Decides whether to poll now. Of concurrent requests, one starts the poll early, so that none
+    /// waits.
     fn look(&self, keeper: &Keeper, now: Millis) -> Look {
         let age = |then: Millis| {
             if then > now + millis(CLOCK_SKEW_MAX) { Millis::MAX } else { now.saturating_sub(then) }
@@ -538,12 +551,12 @@ impl Auth {
 }
 
 impl Moment {
-    /// Who shows a password, by an answer to what was asked then.
+    /// The identity for a password, from a response to a request sent at this moment.
     fn password(self, account: Account, version: i64) -> Identity {
         self.identity(account, Credential::Password(version), Millis::MAX)
     }
 
-    /// Who shows the token of a session that ends at `until`, by an answer to what was asked then.
+    /// The identity for a session that ends at `until`, from a response to a request sent at this moment.
     fn session(self, account: Account, session: SessionId, until: Millis) -> Identity {
         self.identity(account, Credential::Session(session), until)
     }

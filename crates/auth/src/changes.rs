@@ -1,7 +1,7 @@
-//! What has changed since: how something that is remembered is known to be out of date.
+//! The change counters: they show whether a cached entry is out of date.
 //!
-//! It is not the change itself. What must hold: whoever read the directory before a change was noted, at
-//! whatever time it writes down what it read, finds it out of date; to forget costs one store.
+//! It does not contain the changed values. Invariants: an entry that was read from the directory before a
+//! change was noted is out of date, whenever it is cached. Invalidation costs one store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,17 +11,17 @@ use crate::journal::Journal;
 use crate::limits::CHANGE_PLACES;
 use crate::sessions::SessionId;
 
-/// A moment in the order of changes. Take it before the directory is asked.
+/// A position in the order of changes. Take it before the directory is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp(u64);
 
-/// What a change is about. Two accounts, or two sessions, that share a place are forgotten together.
+/// The subject of a change. Topics of a kind that share a slot are invalidated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Topic {
     /// Anything may have changed.
     Everything,
-    /// The account of this number, and whatever opens it.
+    /// The account of this number, and all its credentials.
     Account(i64),
     /// A session.
     Session(SessionId),
@@ -65,23 +65,23 @@ impl Changes {
         }
     }
 
-    /// The moment as of now.
+    /// Returns the present position.
     pub(crate) fn stamp(&self) -> Stamp {
         Stamp(self.count.load(Ordering::SeqCst))
     }
 
-    /// What was noted, in order, for fronts elsewhere.
+    /// Returns the change feed for remote fronts.
     pub(crate) fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// Notes a change, after it was made and before anybody is told that it was.
+    /// Notes a change, after it was made and before it is confirmed to the caller.
     pub(crate) fn note(&self, topic: Topic) {
         self.latest(topic).fetch_max(self.next(), Ordering::SeqCst);
         self.journal.add(topic);
     }
 
-    /// Whether nothing about `topic` was noted since `stamp`.
+    /// Returns whether no change of `topic` was noted since `stamp`.
     pub(crate) fn is_current(&self, topic: Topic, stamp: Stamp) -> bool {
         let latest = self.latest(topic).load(Ordering::SeqCst);
         latest.max(self.everything.load(Ordering::SeqCst)) <= stamp.0

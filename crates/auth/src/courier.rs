@@ -1,8 +1,8 @@
-//! Carries a front's questions to an auth server elsewhere, and what has changed there back.
+//! The RPC client: carries a front's requests to a remote auth server, and its changes back.
 //!
-//! It decides nothing, and what the messages say is [`crate::ask`]'s and [`crate::desk`]'s. What must hold:
-//! a question is sent once; one that got no answer is `Unavailable`, never a yes; what can be asked of a
-//! server that is away is found out by asking, so that it is back as soon as it is back.
+//! It decides nothing, and [`crate::ask`] and [`crate::desk`] define the messages. Invariants: a request
+//! is sent once. One without a response is `Unavailable`, never a success. A request is tried even if the
+//! last one failed, so that a server is used as soon as it is back.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ use crate::limits::{
 use crate::remote::{Line, Place, Remote};
 use crate::sessions::SessionId;
 
-/// Where questions are sent.
+/// The path that requests are sent to.
 pub const QUESTIONS: &str = "/api/auth/questions";
-/// Where changes are asked for.
+/// The path that changes are requested from.
 pub const CHANGES: &str = "/api/auth/changes";
 
-/// Why nothing was answered: a text for the log.
+/// Why there is no response: a text for the log.
 #[derive(Debug, thiserror::Error)]
 enum Unanswered {
     #[error("{0}")]
@@ -43,18 +43,18 @@ enum Unanswered {
     Status(u16),
 }
 
-/// Hands on to the auth server at `place` what a front said at `to`, one of [`QUESTIONS`] and [`CHANGES`],
-/// and what is answered back.
+/// Forwards a front's message to the auth server at `place`, at path `to`: [`QUESTIONS`] or [`CHANGES`].
+/// Returns the response.
 ///
 /// # Errors
-/// [`Error::Unavailable`] if it is not answered.
+/// [`Error::Unavailable`] if there is no response.
 pub async fn hand_on<T: DeserializeOwned>(
     place: &Place,
     io: &Io,
     to: &str,
     said: &impl Serialize,
 ) -> Result<T, Error> {
-    // The front has a time of its own for each, of which this is the longest.
+    // The front has its own timeout for each kind of message; this is the longest of them.
     let mut post = Post::new(place, io, None, SLOW_ANSWER_TIME);
     let told: Result<Told<T>, Unanswered> = post.send(to, said).await;
     match told {
@@ -67,11 +67,11 @@ pub async fn hand_on<T: DeserializeOwned>(
     }
 }
 
-/// Carries questions and changes for as long as it is polled. A front has one.
+/// Carries requests and changes for as long as it is polled. A front has one such task.
 pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>) {
     let post = |patience| Post::new(&remote.place, &io, resolve.clone(), patience);
     let mut all: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
-    // Beside, there is one connection to ask for: it has one question at a time.
+    // A connection's own process sends one request at a time, so one connection of each kind is enough.
     let (quick, slow) = if remote.is_beside() { (1, 1) } else { (QUICK_CONNECTIONS, SLOW_CONNECTIONS) };
     for _ in 0..quick {
         all.push(Box::pin(carry_questions(post(QUICK_ANSWER_TIME), &remote, remote.quick())));
@@ -83,7 +83,7 @@ pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>)
         all.push(Box::pin(carry_changes(post(WATCH_ANSWER_TIME), &remote, &io)));
     }
     std::future::poll_fn(|cx| {
-        // None of them ends.
+        // None of them completes.
         for each in &mut all {
             let _ = each.as_mut().poll(cx);
         }
@@ -92,29 +92,29 @@ pub(crate) async fn carry(remote: Arc<Remote>, io: Io, resolve: Option<Resolve>)
     .await;
 }
 
-/// Asks the auth server at `place` something once, to see whether it answers.
+/// Sends one request to the auth server at `place`, to check that it answers.
 ///
 /// # Errors
-/// What is wrong, for an operator.
+/// A description of the problem, for an operator.
 pub async fn try_out(place: &Place, io: &Io, resolve: Option<Resolve>) -> Result<(), String> {
     let told: Result<Told<Answer>, _> =
         Post::new(place, io, resolve, QUICK_ANSWER_TIME).send(QUESTIONS, &of_nobody(io)).await;
     match told.map_err(|unanswered| unanswered.to_string())? {
-        // That there is no such session is known by whoever can look.
+        // The expected error: the server looked in its directory and found no such session.
         Told::Error(Error::NoSession) => Ok(()),
         Told::Error(error) => Err(error.to_string()),
         Told::Answer(_) => Err("it knows a session that nobody began".to_owned()),
     }
 }
 
-/// A question about a session that nobody began: who can look, knows that there is none.
+/// A request for a session that does not exist: a server that can read its directory reports that.
 pub(crate) fn of_nobody(io: &Io) -> Question {
     let mut number = [0; 32];
     io.entropy(&mut number);
     Question::Session(SessionId(number))
 }
 
-/// Carries one question after the other, on one connection unless each is to have its own.
+/// Carries one request after the other, on one connection unless `connect_each` is set.
 async fn carry_questions(mut post: Post, remote: &Remote, line: &Line) {
     loop {
         let asked = line.next().await;
@@ -122,7 +122,7 @@ async fn carry_questions(mut post: Post, remote: &Remote, line: &Line) {
         let answer = match told {
             Ok(told) => told.into(),
             Err(unanswered) => {
-                // That it is away is said once, by whoever asks for changes.
+                // The task that requests changes logs once that the server is away.
                 tracing::debug!("the auth server did not answer: {unanswered}");
                 Err(Error::Unavailable)
             }
@@ -134,7 +134,7 @@ async fn carry_questions(mut post: Post, remote: &Remote, line: &Line) {
     }
 }
 
-/// Asks for changes, one time after the other.
+/// Requests changes in a loop.
 async fn carry_changes(mut post: Post, remote: &Remote, io: &Io) {
     let mut drawn = [0; 16];
     io.entropy(&mut drawn);
@@ -158,7 +158,7 @@ async fn carry_changes(mut post: Post, remote: &Remote, io: &Io) {
     }
 }
 
-/// Logs what is wrong when it is something else than before, and when it is over.
+/// Logs an error when it differs from the last one, and when it is over.
 fn note(before: &mut Option<String>, now: Option<String>) {
     match &now {
         Some(trouble) if before.as_ref() != Some(trouble) => {
@@ -170,7 +170,7 @@ fn note(before: &mut Option<String>, now: Option<String>) {
     *before = now;
 }
 
-/// One connection to the auth server.
+/// A connection to the auth server.
 struct Post {
     client: Client,
     authorization: Zeroizing<String>,

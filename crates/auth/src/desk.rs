@@ -1,8 +1,9 @@
-//! Where fronts elsewhere are answered: their questions, and what has changed since they last asked.
+//! The RPC server for remote fronts: answers their requests, and reports the changes since they last
+//! asked.
 //!
-//! It is not a protocol: messages are data here. What must hold: a change is confirmed to whoever made it
-//! when each front has said that it knows of it, or does not trust any more what it remembers; a front that
-//! nobody hears of is waited for no longer than [`FRONT_WAIT_TIME`].
+//! It is not a protocol: messages are data here. Invariants: a change is confirmed to its caller once
+//! each front has acknowledged it or no longer trusts its cache. A silent front is waited for no longer
+//! than [`FRONT_WAIT_TIME`].
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -19,34 +20,34 @@ use crate::error::Error;
 use crate::hex;
 use crate::limits::{BUSY_RETRY_TIME, FRONT_NAME_BYTES_MAX, FRONT_WAIT_TIME, FRONTS_MAX, WATCH_TIME};
 
-/// What a front asks to hear of changes; in the same breath it says what it has heard of.
+/// A front's request for changes. It also acknowledges the changes received so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Watch {
-    /// The name that the front gave itself when it started: nobody else's.
+    /// The random name that the front gave itself when it started.
     pub front: String,
-    /// What it knows. Nothing at first.
+    /// The position that it has received. None at first.
     pub known: Option<Known>,
 }
 
-/// What a front knows of an auth server's changes.
+/// A front's position in an auth server's change feed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     /// The name that the auth server gave itself when it started.
     pub server: String,
-    /// The number of the latest change that it has heard of.
+    /// The number of the latest change that it has received.
     pub number: u64,
 }
 
-/// What has changed.
+/// A response with changes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct News {
-    /// What the front knows with this.
+    /// The front's position after this response.
     pub known: Known,
-    /// What is not to be believed any more.
+    /// The topics whose cached entries are out of date.
     pub changed: Vec<Topic>,
 }
 
-/// Where fronts elsewhere are answered. One for an auth server.
+/// The RPC server for remote fronts. An auth server has one.
 pub struct Desk {
     auth: Auth,
     name: String,
@@ -57,18 +58,19 @@ pub struct Desk {
 #[derive(Default)]
 struct Fronts {
     known: HashMap<String, Front>,
-    /// Who waits for fronts to hear of a change.
+    /// Tasks that wait until fronts have acknowledged a change.
     waiting: Vec<Waker>,
 }
 
 struct Front {
     number: u64,
-    /// When it is not waited for any more.
+    /// When it is no longer waited for.
     until: Instant,
 }
 
 impl Desk {
-    /// A desk that answers from `auth`, on whose directory no other desk of this process answers.
+    /// Creates an RPC server that answers from `auth`. No other one in this process may serve the same
+    /// directory.
     #[must_use]
     pub fn new(io: &Io, auth: Auth) -> Arc<Desk> {
         let mut drawn = [0; 16];
@@ -77,35 +79,36 @@ impl Desk {
         Arc::new(Desk { auth, name, started, fronts: Mutex::default() })
     }
 
-    /// Answers a front's question. What ends something is answered when no front believes it any more.
+    /// Answers a front's request. A request that ends a right is answered once no front trusts the old
+    /// state.
     ///
     /// # Errors
-    /// As the question's; [`Error::NotAllowed`] for what only an operator may ask.
+    /// Those of the request; [`Error::NotAllowed`] for operator requests.
     pub async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         if matches!(question, Question::Operator(_)) {
             return Err(Error::NotAllowed);
         }
         let ends = question.ends_something();
         let answer = self.auth.answer_at_once(io, question).await;
-        // Also who hears that it has ended already: perhaps by somebody who still waits for the fronts.
+        // Also if it has ended already: the request that ended it may still be waiting for the fronts.
         if ends && matches!(answer, Ok(_) | Err(Error::NoSession | Error::NotFound)) {
             self.heard_by_all(io, self.auth.journal().last()).await;
         }
         answer
     }
 
-    /// What has changed since the front last heard. It waits for a change, for [`WATCH_TIME`] at most.
+    /// Returns the changes since the front's position. Waits for one, for [`WATCH_TIME`] at most.
     ///
     /// # Errors
-    /// [`Error::Busy`] if there are too many fronts, [`Error::NotAllowed`] if the name is none,
-    /// [`Error::Unavailable`] if the directory cannot be looked at.
+    /// [`Error::Busy`] if there are too many fronts, [`Error::NotAllowed`] if the name is empty or too
+    /// long, [`Error::Unavailable`] if the directory cannot be read.
     pub async fn watch(&self, io: &Io, watch: Watch) -> Result<News, Error> {
         let number = watch.known.filter(|known| known.server == self.name).map(|known| known.number);
-        // The clock of a turn that begins now is later than when the front asked, from when it trusts: this
-        // turn's may be from before that, by however long its thread was held up.
+        // A front trusts its cache from when it sent this request. The clock is read once a turn, and
+        // this turn may have begun before that. The next one begins later.
         io.yield_now().await;
         self.note(watch.front, number, io.now())?;
-        // Who changes the directory beside this server is heard of by looking.
+        // Changes that other processes made to the directory are found by polling.
         self.auth.look_around(io).await?;
         if let Some(number) = number {
             let deadline = io.deadline();
@@ -116,7 +119,7 @@ impl Desk {
         Ok(News { known: Known { server: self.name.clone(), number }, changed })
     }
 
-    /// Notes what a front knows, and that it is there.
+    /// Notes a front's position, and that it is alive.
     fn note(&self, front: String, number: Option<u64>, now: Instant) -> Result<(), Error> {
         if front.is_empty() || front.len() > FRONT_NAME_BYTES_MAX {
             return Err(Error::NotAllowed);
@@ -133,15 +136,15 @@ impl Desk {
         Ok(())
     }
 
-    /// Waits until no front believes what was before the change of this number.
+    /// Waits until no front trusts the state before the change of this number.
     async fn heard_by_all(&self, io: &Io, number: u64) {
-        // Fronts of a server that was here before are not known: they are given their time.
+        // Fronts of this server's predecessor are not known, so all of them get the full time.
         let unknown = FRONT_WAIT_TIME.saturating_sub(io.now() - self.started);
         if !unknown.is_zero() {
             return io.sleep(FRONT_WAIT_TIME).await;
         }
         let deadline = io.deadline();
-        // Who is answered after the change is told of it: no front trusts for longer than from before it.
+        // A response after the change contains it, and earlier ones are trusted for less than this time.
         deadline.after(FRONT_WAIT_TIME);
         let _ = deadline.within(poll_fn(|cx| self.poll_heard(cx, number, io.now()))).await;
     }
@@ -163,7 +166,8 @@ impl Desk {
 }
 
 impl Question {
-    /// Whether it ends what a front may remember: then it is confirmed when no front does.
+    /// Returns whether it ends a right that a front may have cached. Then it is confirmed once no front
+    /// trusts that entry.
     fn ends_something(&self) -> bool {
         match self {
             Question::LogOut(_) | Question::ChangePassword { .. } | Question::Unshare { .. } => true,

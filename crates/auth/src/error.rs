@@ -1,8 +1,8 @@
-//! Why a question got no, in the words for whoever asked.
+//! Errors of the auth tier, with texts for the client.
 //!
-//! It is not what the log says: a directory that cannot be reached is logged where it happens, with its
-//! cause, and is `Unavailable` here. What must hold: no text tells whether an account exists, except to
-//! somebody who signs up with its name.
+//! They are not what the log says: a directory that cannot be reached is logged where it happens, with
+//! its cause, and is `Unavailable` here. Invariant: no text reveals to a stranger whether an account
+//! exists, except at a sign-up with its name.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,60 +11,60 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::BUSY_RETRY_TIME;
 
-/// Why there is no answer. Its text is a sentence for the peer: what was wrong, and what to do.
+/// Why a request failed. Its text is a sentence for the client, with the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Error {
     /// Another account has the name.
     #[error("This name is taken. Choose another one.")]
     NameTaken,
-    /// The name is none that an account can have.
+    /// The name is not valid for an account.
     #[error("{0}")]
     BadName(Cow<'static, str>),
-    /// The password is none that an account may have.
+    /// The password is too short or too long.
     #[error("{0}")]
     BadPassword(Cow<'static, str>),
-    /// The share cannot be given.
+    /// The share cannot be created.
     #[error("{0}")]
     BadShare(Cow<'static, str>),
-    /// What was to be imported is no account.
+    /// The data to be imported is not a valid account.
     #[error("{0}")]
     BadImport(Cow<'static, str>),
-    /// Unknown name, wrong password or disabled account: nobody is told which.
+    /// Unknown name, wrong password or disabled account; the client cannot tell which.
     #[error("The name or the password is wrong. Check both and try again.")]
     WrongCredentials,
-    /// As [`Error::WrongCredentials`]; the client gets the answer after `wait`. Between tiers only: the wait
-    /// must not occupy a front's connection to the authentication server.
+    /// Like [`Error::WrongCredentials`], to be sent to the client after `wait`. Between tiers only: the
+    /// wait must not occupy a front's connection to the authentication server.
     #[error("The name or the password is wrong. Check both and try again.")]
     WrongCredentialsAfter {
-        /// How long the answer is withheld.
+        /// How long the response is delayed.
         wait: Duration,
     },
-    /// The token is of no session, or of one that has ended.
+    /// The token belongs to no session, or to one that has ended.
     #[error("The session has ended or never was. Log in again.")]
     NoSession,
     /// The account may not do this.
     #[error("This account may not do that. Ask whoever runs the server for the permission.")]
     NotAllowed,
-    /// Accounts are made by the operator only.
+    /// Only the operator creates accounts.
     #[error("Nobody can sign up here. Ask whoever runs the server for an account.")]
     SignUpClosed,
-    /// It is not there, or whoever asks may not know that it is.
+    /// It does not exist, or the caller may not know that it does.
     #[error("There is no such thing. Check the name, and that it is shared with this account.")]
     NotFound,
     /// Too many failures for this name or from this address.
     #[error("Too many attempts. Try again in {} s.", seconds(*retry_after))]
     TooManyAttempts {
-        /// When the next attempt is let in.
+        /// When the next attempt is admitted.
         retry_after: Duration,
     },
-    /// Too much is waiting to be done.
+    /// A queue is full.
     #[error("The server is busy. Try again in {} s.", seconds(*retry_after))]
     Busy {
         /// When to try again.
         retry_after: Duration,
     },
-    /// There is no room for what was to be stored.
+    /// The disk is full.
     #[error("The disk that has the accounts is full. Nothing was changed; its operator can make room.")]
     Full,
     /// The directory does not answer; the log says why.
@@ -72,18 +72,18 @@ pub enum Error {
     Unavailable,
 }
 
-/// Whole seconds, rounded up: who comes back then is let in.
+/// Rounds up to whole seconds: a client that retries then is admitted.
 fn seconds(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
 impl Error {
-    /// A sentence for the peer: what was wrong, and what to do.
+    /// Returns a sentence for the client, with the problem and the remedy.
     pub fn detail(&self) -> String {
         self.to_string()
     }
 
-    /// How long to wait before asking again, where that would help.
+    /// Returns how long to wait before a retry, where one may help.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Error::TooManyAttempts { retry_after } | Error::Busy { retry_after } => Some(*retry_after),

@@ -1,8 +1,8 @@
-//! One check at a time of the same password: requests that show one that is being checked wait for the
+//! One check at a time of the same password: requests that present one that is being checked wait for the
 //! result.
 //!
-//! Without this, a client with forty connections and a Basic password has it hashed forty times. Invariant: a
-//! check that ends in whatever way wakes all that wait for it.
+//! Without this, a client with forty connections and a Basic password has it hashed forty times.
+//! Invariant: the end of a check, however it ends, wakes all requests that wait for it.
 
 use std::collections::HashMap;
 use std::future::poll_fn;

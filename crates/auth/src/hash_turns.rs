@@ -1,8 +1,9 @@
 //! Turns at the password hashing: requests wait here, not in the engine's first-come queue.
 //!
-//! Networks take turns, and networks of earlier log-ins wait in a lane of their own, which has every second
-//! turn. It counts no failures (`attempts.rs` does): a right password costs as much as a wrong one.
-//! Invariant: a turn lasts until its hash is computed, also if the client disconnects.
+//! Networks take turns. Clients with a known network, password or session have a queue of their own,
+//! which has every second turn. It counts no failures (`attempts.rs` does): a right password costs as
+//! much as a wrong one. Invariant: a turn lasts until its hash is computed, also if the client
+//! disconnects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +20,9 @@ pub(crate) struct Request {
     /// The account's name; none at a sign-up.
     pub(crate) name: Option<String>,
     pub(crate) network: Network,
-    /// Whether the account logged in from this network before.
+    /// Whether it is not a stranger's: see `attempts::Standing`.
     pub(crate) is_known: bool,
-    /// Turns that are given at a time.
+    /// The number of turns in use at a time.
     pub(crate) at_once: usize,
 }
 
@@ -41,11 +42,11 @@ struct State {
     hashing_by_name: BTreeMap<String, usize>,
     strangers: FairQueue<Network, Waiter>,
     known: FairQueue<Network, Waiter>,
-    /// Whether the lane of known networks had the last turn.
+    /// Whether the queue of known clients had the last turn.
     known_was_last: bool,
 }
 
-/// Leave to hash one password. Dropping it lets the next request hash.
+/// A permit to hash one password. Dropping it admits the next request.
 pub(crate) struct Turn {
     turns: Arc<HashTurns>,
     name: Option<String>,
@@ -96,14 +97,14 @@ impl HashTurns {
         let displaced = lane.push(network, Waiter { name, turn });
         let given = self.give(&mut state);
         drop(state);
-        // A displaced request learns from its dropped sender that it has no turn.
+        // A displaced request learns from its dropped sender that it gets no turn.
         drop(displaced);
         given.into_iter().for_each(|(waiter, turn)| waiter.send(turn));
         Ok(())
     }
 
-    /// Takes requests out of the queue as long as more may hash. The caller sends the turns after it has
-    /// released the lock: a turn whose client has gone is dropped, and that takes the lock.
+    /// Takes requests out of the queues while turns are free. The caller must release the lock before it
+    /// sends the turns: one whose client has disconnected is dropped at once, and that takes the lock.
     fn give(self: &Arc<Self>, state: &mut State) -> Vec<(Sender<Turn>, Turn)> {
         let mut given = Vec::new();
         while state.hashing < state.at_once
@@ -126,8 +127,8 @@ impl HashTurns {
 }
 
 impl State {
-    /// The next request. One account's name has half of the turns at most, so that guesses at it leave the
-    /// rest to other accounts.
+    /// Takes the next request. One account's name has half of the turns at most, so that guesses at it
+    /// leave the rest to other accounts.
     fn next(&mut self) -> Option<Waiter> {
         let (per_name, by_name) = ((self.at_once / 2).max(1), &self.hashing_by_name);
         let is_ready = |waiter: &Waiter| {

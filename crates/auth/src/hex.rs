@@ -1,17 +1,17 @@
 //! Bytes as lower-case hexadecimal digits, and back.
 //!
-//! It is not constant in time: what is secret is hashed before it is compared. What must hold: what was
-//! written is read back, and nothing else is read.
+//! It does not run in constant time: secrets are hashed before they are compared. Invariant: written text
+//! is read back, and no other text is accepted.
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Two digits for each byte.
+/// Encodes each byte as two digits.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
-/// The bytes that `text` writes out; `None` if it is anything but pairs of lower-case digits.
+/// Decodes `text`; `None` unless it consists of pairs of lower-case digits.
 pub(crate) fn bytes(text: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_chunks::<2>();
     let bytes = pairs.iter().map(|[high, low]| Some(value(*high)? << 4 | value(*low)?));

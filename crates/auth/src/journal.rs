@@ -1,7 +1,7 @@
-//! The latest changes in their order, for fronts elsewhere to be told of.
+//! The change feed: the latest changes in order, for remote fronts.
 //!
-//! It does not know the fronts. What must hold: who asks from a number on misses nothing that was noted
-//! after it, or is told that it may have missed anything; its size is bounded.
+//! It does not know the fronts. Invariants: a reader that asks from a number on gets every later change,
+//! or a notice to invalidate everything. The size is bounded.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use std::task::{Context, Poll, Waker};
 use crate::changes::Topic;
 use crate::limits::JOURNAL_CHANGES_MAX;
 
-/// Changes by number; the first that ever was is 1.
+/// Changes by number, beginning with 1.
 pub(crate) struct Journal(Mutex<Pages>);
 
 struct Pages {
-    /// The number of the latest.
+    /// The number of the latest change.
     last: u64,
     latest: VecDeque<Topic>,
     waiting: Vec<Waker>,
@@ -25,7 +25,7 @@ impl Journal {
         Journal(Mutex::new(Pages { last: 0, latest: VecDeque::new(), waiting: Vec::new() }))
     }
 
-    /// The number of the latest change.
+    /// Returns the number of the latest change.
     pub(crate) fn last(&self) -> u64 {
         self.pages().last
     }
@@ -42,8 +42,8 @@ impl Journal {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// What was noted after `number`, and the number of the latest of it. A number from nowhere has missed
-    /// everything.
+    /// Returns the number of the latest change, and the changes after `number`. If those are no longer
+    /// stored, or the number is unknown, it is one change of everything.
     pub(crate) fn since(&self, number: Option<u64>) -> (u64, Vec<Topic>) {
         let pages = self.pages();
         let missed = number.and_then(|number| pages.last.checked_sub(number));
@@ -55,7 +55,7 @@ impl Journal {
         (pages.last, topics)
     }
 
-    /// Ready when there is a change after `number`.
+    /// Completes when there is a change after `number`.
     pub(crate) fn poll_since(&self, cx: &Context<'_>, number: u64) -> Poll<()> {
         let mut pages = self.pages();
         if pages.last > number {

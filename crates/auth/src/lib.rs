@@ -1,17 +1,17 @@
 //! The auth tier: accounts, sessions, rights, and the limits on guessing.
 //!
-//! [`Auth`] is the handle that protocols hold. Behind it, what is asked is data ([`ask`]), the keeper
-//! answers, and a [`directory`] stores. It is not a protocol and not an engine: it knows no request, and
-//! what blocks goes through [`plimsoll_io::Io`].
+//! [`Auth`] is the handle that protocols hold. Requests to the tier are data ([`ask`]). The account
+//! service answers them from a [`directory`], which stores accounts. The crate is neither a protocol nor
+//! an engine: it knows no HTTP or FTP request, and its blocking calls go through [`plimsoll_io::Io`].
 //!
-//! What must hold:
+//! Invariants:
 //!
-//! 1. A password is stored only as an Argon2id hash, a token only as a hash; neither is ever printed.
-//! 2. Unknown name, wrong password and disabled account get one answer, in one time.
-//! 3. What ends (a session, a share, a permission) has ended at the next request in this process, and within
-//!    a second where another process ended it.
-//! 4. Every table that a stranger can fill has a bounded size.
-//! 5. Every method may be dropped at any await: what changes the directory is one piece of work.
+//! 1. A password is stored only as an Argon2id hash, a token only as a hash. Neither is ever printed.
+//! 2. An unknown name, a wrong password and a disabled account get the same error after the same time.
+//! 3. A session, share or permission that ends has ended at the next request in this process. It has
+//!    ended within a second if another process ended it.
+//! 4. Every table that an unauthenticated client can fill has a bounded size.
+//! 5. Every method may be dropped at any await: each change of the directory is a single job.
 #![forbid(unsafe_code)]
 
 mod account;

@@ -1,7 +1,7 @@
 //! Names of accounts: the one form that sign-up, log-in and shares agree on.
 //!
-//! It is not a lookup: a good name may be nobody's. What must hold: a name in this form is safe as the name
-//! of a folder, and two names that differ only in case are one.
+//! It is not a lookup: a valid name may belong to no account. Invariant: a name in this form is safe as
+//! the name of a folder, and two names that differ only in case are one.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::limits::NAME_BYTES_MAX;
 const RULE: &str = "A name has 1 to 64 of the letters a to z, digits and . _ - @ +, \
     and begins with a letter or digit. Choose one that does.";
 
-/// The form in which `given` is stored and compared: capital ASCII letters become small ones.
+/// Returns the form in which `given` is stored and compared: in lower-case ASCII.
 ///
 /// # Errors
 /// [`Error::BadName`], with the rule.

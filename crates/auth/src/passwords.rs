@@ -1,7 +1,7 @@
 //! Password hashes: Argon2id (RFC 9106) in PHC form.
 //!
-//! It runs where the engine lets hashing run, never on a connection's thread by itself. What must hold: an
-//! unknown name costs what a wrong password costs; a stored hash cannot ask for more than the limits.
+//! It runs only where the engine lets hashing run. Invariants: an unknown name costs as much as a wrong
+//! password. A stored hash cannot demand more than the limits.
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
@@ -12,19 +12,19 @@ use crate::limits::{ARGON2_LANES_MAX, ARGON2_MEMORY_KIB_MAX, ARGON2_PASSES_MAX};
 use crate::secret::Secret;
 use crate::settings::Argon2Settings;
 
-/// Bytes of chance in each hash (RFC 9106, section 3.1).
+/// Random bytes in each hash (RFC 9106, section 3.1).
 pub(crate) type Salt = [u8; 16];
 
-/// What came of weighing a password.
+/// The result of a password check.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Weighed {
     Wrong,
     Right,
-    /// Right, and hashed at another cost than is set now: here is the hash to be stored from now on.
+    /// Right, but hashed at another cost than is set now. Contains the new hash to be stored.
     Outdated(String),
 }
 
-/// A new hash of `password`.
+/// Hashes `password`.
 pub(crate) fn hash(settings: Argon2Settings, password: &Secret, salt: &Salt) -> Result<String, Trouble> {
     let hashed = hasher(settings)?.hash_password_with_salt(password.bytes(), salt);
     hashed
@@ -32,7 +32,8 @@ pub(crate) fn hash(settings: Argon2Settings, password: &Secret, salt: &Salt) -> 
         .map_err(|error| Trouble::Failed(format!("Argon2 made no hash: {error}")))
 }
 
-/// Weighs `password` against `stored`. Nobody's password (`None`) is as wrong, and takes as long.
+/// Checks `password` against `stored`. An unknown account (`None`) gives a wrong password after the same
+/// time.
 pub(crate) fn weigh(
     settings: Argon2Settings,
     stored: Option<&str>,
@@ -54,7 +55,7 @@ pub(crate) fn weigh(
     }
 }
 
-/// Whether `stored` is a hash that can be verified here, at a cost within the limits.
+/// Returns whether `stored` is a hash that can be verified here, at a cost within the limits.
 pub(crate) fn is_hash(stored: &str) -> bool {
     parse(stored).is_some()
 }
@@ -126,7 +127,8 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_hashed_at_the_cost_that_is_set() {
-        // A clock would say little on a busy machine; that a cost which cannot be paid fails says it all.
+        // A measurement of time would prove little on a busy machine. An impossible cost that fails
+        // proves that a hash was computed.
         let impossible = Argon2Settings { memory_kib: 0, ..TINY };
         assert!(weigh(impossible, None, &"open sesame".into(), &SALT).is_err());
     }

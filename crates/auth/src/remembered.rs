@@ -1,7 +1,8 @@
-//! Tokens and passwords that were verified a short while ago, so that the next request costs no question.
+//! The cache of verified tokens and passwords, so that the next request needs no lookup in the directory.
 //!
-//! It is not the truth, the directory is. What must hold: what has changed in this process is not believed
-//! for one request more; no password is kept, only its hash under a key that ends with the process.
+//! The directory is authoritative, not this cache. Invariants: an entry that was changed in this process
+//! is not used for another request. No password is stored, only its hash under a key that ends with the
+//! process.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -16,10 +17,10 @@ use crate::sessions::{Identity, SessionId};
 use crate::table::{Key, Table};
 use crate::time::{Millis, millis};
 
-/// When an identity was verified, and for how long it can hold.
+/// When an identity was verified, and until when it can be valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verified {
-    /// Taken before the directory was asked.
+    /// Taken before the directory was read.
     pub(crate) stamp: Stamp,
     /// When it was verified.
     pub(crate) since: Millis,
@@ -27,31 +28,31 @@ pub(crate) struct Verified {
     pub(crate) until: Millis,
 }
 
-/// What bytes that were shown are known by when they are shown again, to whoever may not keep them.
-/// To compare two takes the same time whatever they are.
+/// A keyed hash that identifies credentials when they are presented again, for callers that may not store
+/// them. Comparison runs in constant time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(blake3::Hash);
 
-/// What is known of something that is shown.
+/// The result of a cache lookup.
 pub(crate) enum Recall {
-    /// It holds.
+    /// Valid.
     Holds(Identity),
-    /// It did hold, and nothing that would end it was noted since; ask again.
+    /// Was valid, and no change that would end it was noted since; the directory must be read.
     Held(Identity),
-    /// Nothing.
+    /// Not found, or changed.
     Nothing,
 }
 
-/// What is known of an identity.
+/// The validity of a cached identity.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Holds,
-    /// It did hold, and nothing that would end it was noted since.
+    /// Was valid, and no change that would end it was noted since.
     Held,
     Nothing,
 }
 
-/// What was verified, for all threads.
+/// The cache, shared by all threads.
 pub(crate) struct Remembered {
     key: OnceLock<[u8; 32]>,
     table: Table<Identity>,
@@ -62,7 +63,7 @@ impl Remembered {
         Remembered { key: OnceLock::new(), table: Table::new() }
     }
 
-    /// What `bytes` are known by, in this process.
+    /// Returns the fingerprint of `bytes`, in this process.
     pub(crate) fn fingerprint(&self, io: &Io, bytes: &[u8]) -> Fingerprint {
         Fingerprint(blake3::keyed_hash(self.key(io), bytes))
     }
@@ -71,36 +72,37 @@ impl Remembered {
         self.key.get_or_init(|| draw_key(io))
     }
 
-    /// Where a session is found. Its number is a hash already, of what nobody chooses.
+    /// Returns the key of a session. Its number is already a hash, of a random token.
     pub(crate) fn session_key(session: SessionId) -> Key {
         session.0
     }
 
-    /// Where a name with a password is found. The place that it comes from is part of it: a guesser
-    /// elsewhere must not learn from quick answers what the owner has shown here.
+    /// Returns the key of a name with a password. The client's network is part of it: a guesser in
+    /// another network must not learn from quick responses which password the owner has used.
     pub(crate) fn password_key(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Key {
         let mut hasher = blake3::Hasher::new_keyed(self.key(io));
         let place = from.place();
         let length = u8::try_from(place.len()).unwrap_or(u8::MAX);
-        // A name has no zero byte, and the place says its length: nothing else gives the same bytes.
+        // A name has no zero byte, and the network has a length prefix: no other input gives the same
+        // bytes.
         hasher.update(name.as_bytes()).update(&[0, length]).update(&place).update(password.bytes());
         *hasher.finalize().as_bytes()
     }
 
-    /// What is known of `key`. `life` is how long something is believed.
+    /// Looks up `key`. `life` is how long an entry is trusted.
     pub(crate) fn recall(&self, key: &Key, changes: &Changes, now: Millis, life: Duration) -> Recall {
         let recalled = self.table.get(key, |identity| identity.recall(changes, now, life));
         recalled.unwrap_or(Recall::Nothing)
     }
 
-    /// Keeps what was verified. If it changed meanwhile, it will not be believed.
+    /// Caches a verified identity. If it changed meanwhile, the entry is out of date at once.
     pub(crate) fn remember(&self, key: Key, identity: Identity) {
         self.table.put(key, identity, |identity| identity.verified.since);
     }
 }
 
 impl Identity {
-    /// What is known of it now. `life` is how long it is believed.
+    /// Checks it against the changes and the time. `life` is how long it is trusted.
     pub(crate) fn recall(&self, changes: &Changes, now: Millis, life: Duration) -> Recall {
         match self.standing(changes, now, life) {
             Standing::Holds => Recall::Holds(self.clone()),
@@ -109,25 +111,26 @@ impl Identity {
         }
     }
 
-    /// As [`Identity::recall`].
+    /// Like [`Identity::recall`], without a copy.
     pub(crate) fn standing(&self, changes: &Changes, now: Millis, life: Duration) -> Standing {
         let Verified { since, until, .. } = self.verified;
         if !self.is_current(changes) {
             return Standing::Nothing;
         }
-        // A clock that was set back makes what is remembered come from the future: then it is asked again.
+        // If the clock was set back, the entry seems to come from the future: then it is read from the
+        // directory again.
         let is_young = since <= now + millis(CLOCK_SKEW_MAX) && now < since.saturating_add(millis(life));
         if is_young && now < until { Standing::Holds } else { Standing::Held }
     }
 
-    /// Whether nothing that would end it was noted since it was verified.
+    /// Returns whether no change that would end it was noted since it was verified.
     pub(crate) fn is_current(&self, changes: &Changes) -> bool {
         let topics = [Some(Topic::Account(self.account.id)), self.session().map(Topic::Session)];
         topics.into_iter().flatten().all(|topic| changes.is_current(topic, self.verified.stamp))
     }
 }
 
-/// A key that nobody else has, for as long as the process lives.
+/// Draws a random key, which lives as long as the process.
 pub(crate) fn draw_key(io: &Io) -> [u8; 32] {
     let mut key = [0; 32];
     io.entropy(&mut key);
@@ -158,7 +161,7 @@ mod tests {
             |now, life| matches!(shown.recall(&changes, now, Duration::from_millis(life)), Recall::Holds(_));
         assert!(holds(100_000, 50_000) && holds(149_999, 50_000) && !holds(150_000, 50_000));
         assert!(holds(299_999, 500_000) && !holds(300_000, 500_000));
-        // A clock that was set back by more than two threads' clocks differ.
+        // The clock was set back by more than two threads' clocks may differ.
         assert!(holds(99_000, 50_000) && !holds(98_999, 50_000));
     }
 

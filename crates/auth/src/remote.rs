@@ -1,9 +1,9 @@
-//! An auth server elsewhere, as a front sees it: questions that wait to be carried there, and how long what
-//! is remembered can be trusted.
+//! A remote auth server, as a front sees it: requests that wait for a connection, and how long cached
+//! identities can be trusted.
 //!
-//! It carries nothing ([`crate::courier`] does). What must hold: a question is answered, refused at once, or
-//! given up in a bounded time; nothing that is remembered is believed once a change may have gone unheard;
-//! who shows a token never waits behind who shows a password.
+//! It sends nothing ([`crate::courier`] does). Invariants: a request is answered, refused at once, or
+//! fails in a bounded time. No cached identity is trusted once a change may have been missed. Token
+//! checks never queue behind requests with passwords, which are slow.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,31 +25,31 @@ use crate::limits::{
 use crate::secret::Secret;
 use crate::settings::{InForce, Settings};
 
-/// An auth server elsewhere.
+/// A remote auth server.
 pub(crate) struct Remote {
     pub(crate) place: Place,
     settings: InForce,
     changes: Changes,
-    /// Whether it tells no changes, so that it is asked each time.
+    /// Whether it is the main process of this server: it reports no changes, so each check is a request.
     is_beside: bool,
-    /// Until when what is remembered is trusted, in nanoseconds of the engine's clock.
+    /// Until when cached identities are trusted, in nanoseconds of the engine's clock.
     trusted: AtomicU64,
     known: Mutex<Option<Known>>,
     quick: Line,
     slow: Line,
 }
 
-/// Where an auth server is, and what it wants to hear.
+/// The address of an auth server, and the secret for it.
 #[derive(Clone)]
 pub struct Place {
-    /// Its URL, as the HTTP client takes it.
+    /// Its URL, for the HTTP client.
     pub url: plimsoll_client::http::Url,
-    /// What it and its fronts alone know.
+    /// The secret that it shares with its fronts.
     pub secret: Secret,
 }
 
-/// Questions that wait for a connection. Networks take turns: guesses of some delay log-ins of others by one
-/// turn each. Questions without a password come from no network and keep their order.
+/// A queue of requests that wait for a connection. Networks take turns: guesses from some delay log-ins
+/// of others by one turn each. Requests without a password have no network and keep their order.
 pub(crate) struct Line(Mutex<Waiting>);
 
 struct Waiting {
@@ -57,7 +57,7 @@ struct Waiting {
     couriers: Vec<Waker>,
 }
 
-/// A question, and who waits for its answer.
+/// A request, and the channel for its response.
 pub(crate) struct Asked {
     pub(crate) question: Question,
     pub(crate) answer: Sender<Result<Answer, Error>>,
@@ -89,17 +89,17 @@ impl Remote {
         &self.changes
     }
 
-    /// Whether it tells no changes, so that nothing is believed which it was not asked.
+    /// Whether it reports no changes, so that cached identities are never trusted.
     pub(crate) fn is_beside(&self) -> bool {
         self.is_beside
     }
 
-    /// Whether what is remembered, and was not said to have changed, can be believed.
+    /// Whether cached identities that have not changed can be trusted.
     pub(crate) fn is_trusted(&self, now: Instant) -> bool {
         now.since_start() < Duration::from_nanos(self.trusted.load(Ordering::SeqCst))
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the response.
     pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         let (line, time) = match question.has_password() {
             true => (&self.slow, SLOW_ANSWER_TIME),
@@ -109,7 +109,7 @@ impl Remote {
         line.add(Asked { question, answer });
         let deadline = io.deadline();
         deadline.after(time);
-        // Whoever carries it finds that nobody waits any more.
+        // After a timeout the RPC client sees that the response is no longer wanted.
         let answered = deadline.within(wait).await.ok().flatten();
         answered.unwrap_or(Err(Error::Unavailable))
     }
@@ -122,14 +122,14 @@ impl Remote {
         &self.slow
     }
 
-    /// What was heard of so far.
+    /// Returns the position in the change feed.
     pub(crate) fn known(&self) -> Option<Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes in what has changed, as an answer to what was asked at `asked` has it.
+    /// Applies the changes in a response to the request that was sent at `asked`.
     pub(crate) fn hear(&self, news: News, asked: Instant) {
-        // First of all: what is believed from here on is believed by what has changed.
+        // This comes first: when the time of trust is extended, the changes must have been applied.
         news.changed.into_iter().for_each(|topic| self.changes.note(topic));
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(news.known);
         let until = (asked + FRONT_TRUST_TIME).since_start();
@@ -150,7 +150,7 @@ impl Line {
         }
         let network = asked.question.network();
         let displaced = waiting.questions.push(network, asked);
-        // All of them: one may have found something else to do meanwhile.
+        // All of them: a single woken task may be busy with another request by now.
         let couriers = std::mem::take(&mut waiting.couriers);
         drop(waiting);
         couriers.into_iter().for_each(Waker::wake);
@@ -159,7 +159,7 @@ impl Line {
         }
     }
 
-    /// The next question that somebody waits for.
+    /// Waits for the next request whose response is still wanted.
     pub(crate) async fn next(&self) -> Asked {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -183,7 +183,7 @@ impl Line {
 }
 
 impl Question {
-    /// Whether to answer it takes a password's hash.
+    /// Returns whether the request needs a password hash.
     fn has_password(&self) -> bool {
         matches!(
             self,
@@ -194,7 +194,7 @@ impl Question {
         )
     }
 
-    /// The network that a question with a password comes from; empty for all others.
+    /// Returns the network of a request with a password; empty for all others.
     fn network(&self) -> Network {
         match self {
             Question::SignUp { from, .. }

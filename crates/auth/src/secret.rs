@@ -1,7 +1,7 @@
-//! Bytes that nobody else may see: a password on its way to be hashed.
+//! Secret bytes: a password on its way to be hashed, or the secret of a tier.
 //!
-//! It is not stored anywhere. What must hold: its memory is overwritten when it is dropped, and nothing that
-//! prints it shows it.
+//! They are not stored. Invariant: the memory is overwritten on drop, and the `Debug` output does not
+//! contain them.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use zeroize::Zeroizing;
 
 use crate::hex;
 
-/// A password. Comparing two takes a time that depends on nothing but their lengths.
+/// A secret. The time of a comparison depends only on the lengths.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes the bytes over; the caller wipes any copy of its own.
+    /// Takes ownership of the bytes; the caller must wipe any copy.
     pub fn new(bytes: Vec<u8>) -> Secret {
         Secret(Zeroizing::new(bytes))
     }
 
-    /// The bytes themselves.
+    /// Returns the bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -53,7 +53,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// As hexadecimal digits: a password need not be text.
+/// Serialises as hexadecimal digits: a password need not be text.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Zeroizing::new(hex::text(self.bytes())).serialize(serializer)

@@ -1,7 +1,7 @@
-//! Sessions: what a log-in gives, and how a token is known again.
+//! Sessions: the result of a log-in, and how a token identifies one.
 //!
-//! It is not where they are stored. What must hold: only the hash of a token leaves the answer that gave it
-//! out; 128 bits of chance need no slow hash.
+//! They are not stored here. Invariant: a token is in the response to its log-in only. Otherwise the
+//! server uses its hash. 128 random bits need no slow hash.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::account::Account;
 use crate::hex;
 use crate::remembered::Verified;
 
-/// What every token begins with: a scanner for leaked secrets can look for it.
+/// The prefix of every token, for scanners that look for leaked secrets.
 const MARK: &str = "pls_";
 const TOKEN_BYTES: usize = 16;
 
@@ -23,12 +23,13 @@ const TOKEN_BYTES: usize = 16;
 pub struct SessionId(pub(crate) [u8; 32]);
 
 impl SessionId {
-    /// The session whose token has this hash.
+    /// Returns the session whose token has this hash.
     pub fn from_hash(hash: [u8; 32]) -> SessionId {
         SessionId(hash)
     }
 
-    /// The number of the session that `token` opens; `None` if it has not the form of a token.
+    /// Returns the number of the session that `token` opens; `None` if it does not have the form of a
+    /// token.
     pub(crate) fn of_token(token: &[u8]) -> Option<SessionId> {
         let drawn = hex::bytes(token.strip_prefix(MARK.as_bytes())?)?;
         let drawn: [u8; TOKEN_BYTES] = drawn.try_into().ok()?;
@@ -40,7 +41,7 @@ impl SessionId {
     }
 }
 
-/// As hexadecimal digits.
+/// Serialises as hexadecimal digits.
 impl Serialize for SessionId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         hex::text(&self.0).serialize(serializer)
@@ -61,21 +62,21 @@ impl fmt::Debug for SessionId {
     }
 }
 
-/// A new token's text and its session's number.
+/// Draws a new token. Returns its text and its session's number.
 pub(crate) fn draw_token(io: &Io) -> (String, SessionId) {
     let mut drawn = [0; TOKEN_BYTES];
     io.entropy(&mut drawn);
     (format!("{MARK}{}", hex::text(&drawn)), SessionId::of(&drawn))
 }
 
-/// What a log-in gives.
+/// The result of a log-in.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogIn {
-    /// The token: whoever has it is the account.
+    /// The token, which gives access to the account.
     pub token: String,
-    /// When the session ends if nobody logs out.
+    /// When the session ends without a log-out.
     pub expires: SystemTime,
-    /// Whose session it is.
+    /// The session's account.
     pub account: Account,
 }
 
@@ -86,16 +87,16 @@ impl fmt::Debug for LogIn {
     }
 }
 
-/// Who asks, as was shown by a token or a password.
+/// The account of a client, as verified by a token or a password.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The account, as it was when this was shown.
+    /// The account, in its state when it was verified.
     pub account: Arc<Account>,
     pub(crate) credential: Credential,
     pub(crate) verified: Verified,
 }
 
-/// What showed an identity. No secret can be got from it.
+/// The kind of credential that verified an identity. No secret can be derived from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Credential {
     /// A session's token.
@@ -105,7 +106,7 @@ pub(crate) enum Credential {
 }
 
 impl Identity {
-    /// The session, if a token showed it.
+    /// Returns the session, if a token verified the identity.
     pub fn session(&self) -> Option<SessionId> {
         match self.credential {
             Credential::Session(session) => Some(session),

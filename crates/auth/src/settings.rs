@@ -1,41 +1,41 @@
-//! What an operator sets of the auth tier.
+//! The operator's settings of the auth tier.
 //!
-//! It is not read from a file here; a reload hands over a new one. What must hold: the default is what a
-//! server on the open network should have.
+//! They are not read from a file here; a reload passes new ones. Invariant: the defaults are fit for a
+//! server on a public network.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::account::Quota;
 
-/// An operator's settings; a reload replaces them whole.
+/// An operator's settings; a reload replaces all of them.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The cost of a password's hash.
+    /// The cost of a password hash.
     pub argon2: Argon2Settings,
-    /// How long a session lasts from its log-in. Using it does not make it longer.
+    /// How long a session lasts from its log-in. Use does not extend it.
     pub session_time: Duration,
-    /// How long a token or a password that was verified is believed without asking the directory again.
-    /// What this server changes itself ends at once.
+    /// How long a verified token or password is cached before it is checked again. Changes made by this
+    /// server take effect at once.
     pub remembered_time: Duration,
-    /// Whether anybody may make an account.
+    /// Whether clients may create accounts.
     pub sign_up: SignUp,
-    /// What a new account may store.
+    /// The storage limits of a new account.
     pub quota: Quota,
-    /// How wrong passwords are held back, and that requests take turns at the hashing; `None` is
-    /// a laboratory's setting.
+    /// The limits on wrong passwords. `None`, for measurements only, also disables the turns at the
+    /// hashing.
     pub attempts: Option<Attempts>,
-    /// Passwords that are hashed at a time, of those that wait for their turn: some more than there are
-    /// cores, so that no core waits for the next.
+    /// Passwords that are hashed at a time, among requests that take turns: slightly more than there are
+    /// cores, so that no core is idle.
     pub hashes_at_once: usize,
-    /// Bytes that a new password must have.
+    /// The minimum length of a new password, in bytes.
     pub password_bytes_min: usize,
-    /// Whether each question is asked on a connection of its own, to an auth server elsewhere and to a
-    /// database: a laboratory's setting, for what keeping them is worth.
+    /// Whether each request to a remote auth server or a database gets a connection of its own. For
+    /// measurements of what keep-alive connections save.
     pub connect_each: bool,
 }
 
-/// The settings that hold at present, for all threads.
+/// The settings in effect, shared by all threads.
 pub(crate) struct InForce(RwLock<Arc<Settings>>);
 
 impl InForce {
@@ -85,35 +85,35 @@ impl Default for Argon2Settings {
     }
 }
 
-/// Who may make an account.
+/// The right to create accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignUp {
-    /// Anybody who reaches the server.
+    /// Any client.
     Open,
-    /// The operator.
+    /// Only the operator.
     Closed,
 }
 
-/// How wrong passwords are held back. An IPv6 address counts by its first 64 bits.
+/// The limits on wrong passwords. An IPv6 address counts by its first 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempts {
     /// Failures for one account's name from one address.
     pub per_name_from_address: Budget,
-    /// Failures for one account's name, from wherever.
+    /// Failures for one account's name, from all addresses.
     pub per_name: Budget,
     /// Once `per_name` is used up: failures for one account's name from networks that have not failed at it
     /// for [`NETWORK_TRIED_TIME`](crate::limits::NETWORK_TRIED_TIME).
     pub per_name_from_fresh: Budget,
-    /// Failures from one address, for whatever names.
+    /// Failures from one address, for all names.
     pub per_address: Budget,
-    /// Sign-ups from one address, good or not: a hundred at once and one more each second, so that a class
-    /// behind one address can sign up. What guards the machine is the bounded queue of the password hashing.
+    /// Sign-ups from one address, successful or not. A hundred at once and one more each second: a class
+    /// behind one address can sign up. The bounded queue of the password hashing protects the machine.
     pub sign_ups: Budget,
-    /// How long the answer to the first wrong password waits; each further one waits twice as long.
+    /// The delay of the response to the first wrong password. Each further one doubles it.
     pub slow_first: Duration,
-    /// The longest such wait.
+    /// The longest delay.
     pub slow_max: Duration,
-    /// Whether the machine itself (loopback, Unix sockets) has no budget per address.
+    /// Whether clients on this machine (loopback, Unix sockets) have no budget per address.
     pub exempt_local: bool,
 }
 
@@ -133,11 +133,11 @@ impl Default for Attempts {
     }
 }
 
-/// So many at once, and then one more each time that one is forgiven. None at all counts as one.
+/// A rate limit: `count` attempts at once, then one more per `forgiven_after`. A count of 0 means 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// How many may come at once.
+    /// How many attempts are admitted at once.
     pub count: u32,
-    /// The time after which one of them is forgiven.
+    /// The time after which one attempt is forgiven.
     pub forgiven_after: Duration,
 }

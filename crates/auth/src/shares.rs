@@ -1,7 +1,7 @@
 //! Shares: the right that one account gives another to a path.
 //!
-//! It is not the path's file: whether that exists is for whoever asks to know. What must hold: a path has
-//! one form, and a share of `a` covers `a/b` but not `ab`.
+//! It does not know whether the path exists; callers check that. Invariant: a path has one form, and a
+//! share of `a` covers `a/b` but not `ab`.
 
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -14,79 +14,79 @@ use crate::error::Error;
 use crate::hex;
 use crate::limits::PATH_BYTES_MAX;
 
-/// What a share lets do.
+/// The operations that a share permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Permission {
     /// List and download.
     Read,
-    /// And upload, overwrite, delete.
+    /// Also upload, overwrite and delete.
     Write,
 }
 
-/// A share that is to be given.
+/// A share to be created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewShare {
     /// A path of the owner's home, with `/` between its parts; empty is the whole home.
     pub path: Vec<u8>,
-    /// The name of the account that gets it.
+    /// The name of the grantee's account.
     pub with: String,
-    /// What it lets do.
+    /// The permitted operations.
     pub permission: Permission,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires: Option<SystemTime>,
 }
 
-/// A share that holds.
+/// A valid share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Its name for unsharing: random text.
+    /// Its id: random text.
     pub id: String,
     /// The name of the account that gave it.
     pub owner: String,
     /// The path in the owner's home: no `/` at either end; empty is the whole home.
     pub path: Vec<u8>,
-    /// The name of the account that has it.
+    /// The name of the grantee's account.
     pub with: String,
-    /// What it lets do.
+    /// The permitted operations.
     pub permission: Permission,
-    /// When it was first given, in whole milliseconds.
+    /// When it was first created, in whole milliseconds.
     pub created: SystemTime,
-    /// When it ends by itself, in whole milliseconds.
+    /// When it expires, in whole milliseconds.
     pub expires: Option<SystemTime>,
 }
 
 impl Share {
-    /// Whether it gives `path`, which is in a share's own form.
+    /// Returns whether it covers `path`, which must be in canonical form.
     pub fn covers(&self, path: &[u8]) -> bool {
         covers(&self.path, path)
     }
 }
 
-/// What of an owner's home somebody may reach at or around a path.
+/// The shares through which an account may reach another's home, at or below a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Whose home it is.
+    /// The home's account.
     pub owner: Account,
-    /// The shares that cover the path. If there are none, one for each name below it that leads to a share,
-    /// for the first [`NAMES_BELOW_MAX`](crate::limits::NAMES_BELOW_MAX) names; never nothing at all.
+    /// The shares that cover the path. If there are none, one for each name below it that leads to a
+    /// share, for the first [`NAMES_BELOW_MAX`](crate::limits::NAMES_BELOW_MAX) names. Never empty.
     pub shares: Vec<Share>,
 }
 
 impl Grant {
-    /// The most that is granted at `path` itself: `None` if shares only lie below it.
+    /// Returns the largest permission at `path` itself; `None` if the shares are all below it.
     pub fn permission_at(&self, path: &[u8]) -> Option<Permission> {
         let covering = self.shares.iter().filter(|share| share.covers(path));
         covering.map(|share| share.permission).max()
     }
 }
 
-/// Whether `path` is `folder` or below it. Both are in a share's form.
+/// Returns whether `path` is `folder` or below it. Both must be in canonical form.
 pub(crate) fn covers(folder: &[u8], path: &[u8]) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }
 
-/// The form in which paths are kept: no `/` at either end, and no part that is empty, `.` or `..`.
+/// Converts a path to canonical form: no `/` at either end, and no part that is empty, `.` or `..`.
 ///
 /// # Errors
 /// [`Error::BadShare`].
@@ -102,7 +102,7 @@ pub(crate) fn shared_path(path: &[u8]) -> Result<Vec<u8>, Error> {
     Err(Error::BadShare(Cow::Borrowed("This path cannot be shared. Give one without empty parts, . and ..")))
 }
 
-/// A new share's name.
+/// Draws the id of a new share.
 pub(crate) fn draw_id(io: &Io) -> String {
     let mut drawn = [0; 16];
     io.entropy(&mut drawn);

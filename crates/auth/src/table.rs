@@ -1,8 +1,9 @@
-//! A table of bounded size that all threads share: keys are hashes, and the least worth goes when it is
-//! full.
+//! A table of bounded size that all threads share. Keys are hashes; a full set evicts the entry of lowest
+//! priority.
 //!
-//! It is not a map: what was put in may be gone. What must hold: no key can be aimed at another's set,
-//! because whoever chooses what is hashed does not know the key of the hash; no lock is held over a wait.
+//! It is not a map: an entry may have been evicted. Invariants: a client cannot choose a key that falls
+//! into the set of another. Keys are hashes of random tokens, or hashes under a key unknown to clients.
+//! No lock is held over a wait.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::limits::{TABLE_SETS, TABLE_WAYS};
 
-/// A hash of what an entry is about.
+/// The hash that identifies an entry.
 pub(crate) type Key = [u8; 32];
 
 type Set<V> = Vec<(Key, V)>;
@@ -30,13 +31,13 @@ impl<V> Table<V> {
         self.sets[at].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `look` says of the entry, if there is one.
+    /// Returns the result of `look` for the entry, if there is one.
     pub(crate) fn get<T>(&self, key: &Key, look: impl FnOnce(&mut V) -> T) -> Option<T> {
         let mut set = self.set(key);
         set.iter_mut().find(|(other, _)| is_same(other, key)).map(|(_, value)| look(value))
     }
 
-    /// Puts an entry in place of its older self, or of the one that is least worth.
+    /// Replaces the entry of this key. In a full set, evicts the entry of lowest `worth` first.
     pub(crate) fn put(&self, key: Key, value: V, worth: impl Fn(&V) -> u64) {
         let mut set = self.set(&key);
         set.retain(|(other, _)| !is_same(other, &key));
@@ -45,7 +46,7 @@ impl<V> Table<V> {
 }
 
 impl<V: Default> Table<V> {
-    /// Changes an entry, which begins with its default.
+    /// Changes an entry, creating it with its default.
     pub(crate) fn change<T>(
         &self,
         key: Key,

@@ -1,9 +1,10 @@
 //! The secret that a server of a tier shares with its fronts, and how wrong ones are limited.
 //!
-//! A network that has shown the secret within a day always has its requests checked, so that nothing others
-//! do keeps a front from its tier. Any other network is refused after a few wrong secrets; and when wrong
-//! secrets of all networks together are too many, it waits before it is checked. Invariant: secrets are
-//! compared in constant time; a refused request learns nothing about its secret.
+//! Requests from a network that has presented the secret within a day are always checked: others'
+//! failures do not separate a front from its tier. Any other network is refused after a few wrong
+//! secrets. If wrong secrets of all networks together are too many, its requests are also delayed.
+//! Invariant: secrets are compared in constant time, and a refused request learns nothing about the
+//! secret.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,40 +23,41 @@ use crate::time::{self, Millis, millis};
 pub struct TierSecret {
     secret: Secret,
     counts: Counts,
-    /// When a network last showed the secret. Written once in half of [`SECRET_KNOWN_TIME`].
+    /// When a network last presented the secret. Written once in half of [`SECRET_KNOWN_TIME`].
     shown: Table<Millis>,
     slowed: AtomicUsize,
-    /// Whether each wrong secret waits for its answer.
+    /// Whether the response to each wrong secret is delayed.
     slows_all: bool,
 }
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretRefused {
-    /// It shows no secret, or a wrong one.
+    /// It has no secret, or a wrong one.
     Wrong,
-    /// It was not checked, because too many wrong ones were shown.
+    /// It was not checked, because too many wrong ones were presented.
     TooMany {
-        /// When to try again.
+        /// When to retry.
         retry_after: Duration,
     },
 }
 
 impl TierSecret {
-    /// Checks requests against `secret`.
+    /// Creates a check against `secret`.
     #[must_use]
     pub fn new(secret: Secret) -> TierSecret {
         let (counts, shown, slowed) = (Counts::new(), Table::new(), AtomicUsize::new(0));
         TierSecret { secret, counts, shown, slowed, slows_all: false }
     }
 
-    /// The same for a process that serves one connection, whose counts end with it: each wrong secret waits.
+    /// The same for a process that serves one connection: its counts end with it. Each wrong secret is
+    /// delayed.
     #[must_use]
     pub fn of_one_connection(secret: Secret) -> TierSecret {
         TierSecret { slows_all: true, ..TierSecret::new(secret) }
     }
 
-    /// Checks the secret that a request shows.
+    /// Checks the secret of a request.
     ///
     /// # Errors
     /// [`SecretRefused`].
@@ -78,7 +80,8 @@ impl TierSecret {
         Err(SecretRefused::Wrong)
     }
 
-    /// Refuses a network with too many wrong secrets, and slows all when there are too many in all.
+    /// Refuses a network with too many wrong secrets. Delays the request if there are too many of all
+    /// networks.
     async fn wait(&self, io: &Io, network: &Key) -> Result<(), SecretRefused> {
         let refused = |retry_after| Err(SecretRefused::TooMany { retry_after });
         if let Some(retry_after) = self.counts.wait_of(io, network, WRONG_SECRETS_PER_NETWORK) {
@@ -93,7 +96,7 @@ impl TierSecret {
             return refused(SECRET_SLOW_TIME);
         }
         io.sleep(SECRET_SLOW_TIME).await;
-        // Others of the network may have failed meanwhile.
+        // Other requests of the network may have failed meanwhile.
         match self.counts.wait_of(io, network, WRONG_SECRETS_PER_NETWORK) {
             Some(retry_after) => refused(retry_after),
             None => Ok(()),
@@ -114,7 +117,7 @@ impl TierSecret {
     }
 }
 
-/// A request that waits, counted until it is dropped.
+/// A delayed request, counted until it is dropped.
 struct Slowed<'a> {
     count: &'a AtomicUsize,
     others: usize,

@@ -1,10 +1,10 @@
-//! Answers the processes that belong to this one: each serves one connection, and remembers nothing for
-//! long.
+//! Answers the processes of this server that each serve one connection, and whose caches are never
+//! trusted.
 //!
-//! It is not the desk for fronts, which remember and have to hear of changes. What must hold: what is
-//! remembered and what is counted of attempts is this process', so that it is the same for all; so is whether
-//! sign-up is open, of which a process that began before a reload knows only what it was; what only an
-//! operator may ask is not answered.
+//! It is not the RPC server for fronts, which cache and have to learn of changes. Invariants: the cache
+//! and the counts of attempts are those of this process, so that all connections share them. Whether
+//! sign-up is open is decided here too: a connection's process that started before a reload has old
+//! settings. Operator requests are rejected.
 
 use plimsoll_io::Io;
 
@@ -19,8 +19,8 @@ impl Auth {
     /// Answers a process whose own handle is [`Auth::beside`] this one.
     ///
     /// # Errors
-    /// As the question's; [`Error::NotAllowed`] for what only an operator may ask; [`Error::SignUpClosed`] as
-    /// this handle is set, whoever answers it.
+    /// The errors of the request; [`Error::NotAllowed`] for operator requests. [`Error::SignUpClosed`] by
+    /// this handle's settings, also if a remote server answers.
     pub async fn answer_beside(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         match question {
             Question::Operator(_) => Err(Error::NotAllowed),
@@ -44,7 +44,7 @@ impl Auth {
 fn by_password(identity: &Identity) -> Result<Answer, Error> {
     match identity.credential {
         Credential::Password(version) => Ok(Answer::Password(((*identity.account).clone(), version))),
-        // A password shows no session.
+        // A password check never yields a session.
         Credential::Session(_) => Err(Error::Unavailable),
     }
 }

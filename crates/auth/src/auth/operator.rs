@@ -1,7 +1,7 @@
-//! The operator's side of the handle: accounts that are added, changed, removed and carried elsewhere.
+//! The operator's methods of the handle: accounts are added, changed, removed, exported and imported.
 //!
-//! It is for whoever has the data, not for those who log in. What must hold: each method is one question,
-//! which the keeper answers.
+//! They are for operators with access to the directory, not for clients. Invariant: each method sends one
+//! request to the account service.
 
 use plimsoll_io::Io;
 
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::secret::Secret;
 
 impl Auth {
-    /// All accounts by name.
+    /// Lists all accounts by name.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
@@ -20,7 +20,7 @@ impl Auth {
         self.order(io, Order::Accounts).await
     }
 
-    /// One account.
+    /// Looks up one account.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -28,7 +28,7 @@ impl Auth {
         self.order(io, Order::Account(name.to_owned())).await
     }
 
-    /// Makes an account.
+    /// Creates an account.
     ///
     /// # Errors
     /// [`Error::BadName`], [`Error::BadPassword`], [`Error::NameTaken`].
@@ -52,7 +52,7 @@ impl Auth {
         self.order(io, Order::SetPassword { name: name.to_owned(), password: password.clone() }).await
     }
 
-    /// Sets what an account may store.
+    /// Sets the storage limits of an account.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -60,7 +60,7 @@ impl Auth {
         self.order(io, Order::Change(name.to_owned(), Change::Quota(quota))).await
     }
 
-    /// Sets what an account may do.
+    /// Sets the permissions of an account.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -68,7 +68,7 @@ impl Auth {
         self.order(io, Order::Change(name.to_owned(), Change::Permissions(may))).await
     }
 
-    /// Lets an account log in, or no more; who may not loses the sessions.
+    /// Enables or disables an account. Disabling it ends its sessions.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -76,7 +76,8 @@ impl Auth {
         self.order(io, Order::Change(name.to_owned(), Change::Enabled(is_enabled))).await
     }
 
-    /// Removes an account with its sessions and shares, and tells what it was. Its files are the caller's.
+    /// Removes an account with its sessions and shares, and returns its last state. Its files are left to
+    /// the caller.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -84,7 +85,7 @@ impl Auth {
         self.order(io, Order::Remove(name.to_owned())).await
     }
 
-    /// All accounts as data, with the hashes of their passwords.
+    /// Exports all accounts, with the hashes of their passwords.
     ///
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
@@ -92,10 +93,10 @@ impl Auth {
         self.order(io, Order::Export).await
     }
 
-    /// Makes an account from data.
+    /// Creates an account from an export.
     ///
     /// # Errors
-    /// [`Error::BadName`], [`Error::NameTaken`], [`Error::BadImport`] if the password is no hash.
+    /// [`Error::BadName`], [`Error::NameTaken`], [`Error::BadImport`] if the password is not a hash.
     pub async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
         self.order(io, Order::Import(account)).await
     }

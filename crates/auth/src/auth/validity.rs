@@ -1,8 +1,7 @@
-//! Whether a right that was verified some time ago still holds: for transfers, which last longer than a
-//! request.
+//! Whether a right that was verified earlier is still valid: for transfers, which outlast a request.
 //!
-//! It asks no directory, but for changes that other processes made to it. What must hold: a change that this
-//! process has noted is seen by the next call, at the cost of a few atomic loads.
+//! It reads nothing from the directory except whether other processes have changed it. Invariant: the
+//! next call sees a change that this process has noted, at the cost of a few atomic loads.
 
 use plimsoll_io::Io;
 
@@ -15,7 +14,7 @@ use crate::sessions::Identity;
 use crate::shares::Grant;
 use crate::time::{self, Millis, millis};
 
-/// When a grant was read, and what ends it.
+/// When a grant was read, and the account whose changes end it.
 #[derive(Clone, Debug)]
 pub struct GrantBasis {
     owner: i64,
@@ -27,10 +26,11 @@ pub struct GrantBasis {
 }
 
 impl Auth {
-    /// As [`Auth::granted`], with what tells later whether the grant can have changed.
+    /// Like [`Auth::granted`]. Also returns the data by which later calls check whether the grant can
+    /// have changed.
     ///
     /// # Errors
-    /// As [`Auth::granted`].
+    /// Those of [`Auth::granted`].
     pub async fn granted_with_basis(
         &self,
         io: &Io,
@@ -47,17 +47,18 @@ impl Auth {
         Ok((grant, basis))
     }
 
-    /// Whether a grant is known to be as it was when it was read, so that there is no need to read it again.
-    /// Looks for changes by other processes when that is due, without waiting.
+    /// Returns whether a grant is known to be unchanged since it was read, so that it need not be read
+    /// again. Starts a poll for other processes' changes if that is due. Never waits.
     pub fn grant_holds(&self, io: &Io, basis: &GrantBasis) -> bool {
         let (is_seen, is_trusted, now) = (self.is_seen(io), self.is_trusted(io), time::now(io));
-        // A clock that was set back makes what was read come from the future: then it is read again.
+        // If the clock was set back, the grant seems to come from the future: then it is read again.
         let is_in_time = basis.since <= now + millis(CLOCK_SKEW_MAX) && now < basis.until;
         is_seen && is_trusted && is_in_time && self.is_grant_current(basis)
     }
 
-    /// Whether nothing was noted that could have ended these rights since they were last verified. Neither
-    /// looks at a clock nor at the directory: to be called from any thread, where nothing may be waited for.
+    /// Returns whether no change was noted that could have ended these rights since they were last
+    /// verified. Uses neither clock nor directory, so it can be called from any thread that must not
+    /// block.
     pub fn is_unchanged(&self, who: &Identity, grant: Option<&GrantBasis>) -> bool {
         who.is_current(self.changes()) && grant.is_none_or(|basis| self.is_grant_current(basis))
     }

@@ -1,7 +1,9 @@
-//! Which shares matter at a path: those that cover it, else the names that lead to those below it.
+//! The shares that matter at a path: those that cover it, else one for each name below it that leads to a
+//! share.
 //!
-//! It stores nothing: a directory says which share comes first at or after a path. What must hold: however
-//! many shares there are, a bounded number is looked for and found; none that covers the path is missed.
+//! It stores nothing: a directory finds the first share at or after a path. Invariants: the numbers of
+//! lookups and results are bounded, however many shares there are. No share that covers the path is
+//! missed.
 
 use std::iter;
 
@@ -9,8 +11,8 @@ use super::Trouble;
 use crate::limits::{NAMES_BELOW_MAX, SHARE_PARTS_MAX};
 use crate::shares::Share;
 
-/// The shares that cover `path`; if there are none, one for each name below it, in the order of bytes.
-/// `first` finds the first share at or after a path in that order.
+/// Returns the shares that cover `path`. If there are none, returns one for each name below it, in byte
+/// order. `first` finds the first share at or after a path in that order.
 pub(super) fn around(
     path: &[u8],
     mut first: impl FnMut(&[u8]) -> Result<Option<Share>, Trouble>,
@@ -22,14 +24,14 @@ pub(super) fn around(
     if covering.is_empty() { below(path, first) } else { Ok(covering) }
 }
 
-/// The whole home, and each folder on the way to `path`, and `path`: as deep as shares are given.
+/// The whole home, each folder above `path`, and `path` itself: to the greatest depth of a share.
 fn folders(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = (0..path.len()).filter(|at| path[*at] == b'/');
     let ends = iter::once(0).chain(slashes).chain((!path.is_empty()).then_some(path.len()));
     ends.map(|end| &path[..end]).take(SHARE_PARTS_MAX + 1)
 }
 
-/// One share for each of the first names below `path`. What else lies below a name is skipped, not read.
+/// One share for each of the first names below `path`. Further shares below a name are skipped, not read.
 fn below(
     path: &[u8],
     mut first: impl FnMut(&[u8]) -> Result<Option<Share>, Trouble>,
@@ -40,7 +42,7 @@ fn below(
         let Some(share) = first(&from)?.filter(|share| share.path.starts_with(&inside)) else { break };
         let slash = share.path[inside.len()..].iter().position(|byte| *byte == b'/');
         let name = &share.path[..slash.map_or(share.path.len(), |at| inside.len() + at)];
-        // `a-b` comes between `a` and `a/b`; after all of `a/` comes `a0`.
+        // `a-b` comes between `a` and `a/b`. After everything in `a/` comes `a0`.
         let after: &[u8] = if slash.is_some() { b"0" } else { b"\0" };
         from = [name, after].concat();
         if !found.iter().any(|other| other.path == name) {

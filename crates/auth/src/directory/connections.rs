@@ -1,7 +1,7 @@
-//! The connections to a directory that a process has, for as many who work with it at a time.
+//! A process's pool of connections to a directory.
 //!
-//! It knows no database. What must hold: nobody has a connection that somebody else works with; the one that
-//! was used last is used first, so that a process with little to do has few.
+//! It knows no database. Invariants: a connection is never used by two jobs at once. The most recently
+//! used one is taken first, so that an idle process opens few.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,24 +9,25 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::Directory;
 use crate::limits::DATABASE_CONNECTIONS_MAX;
 
-/// Connections that nobody works with.
+/// The pool of idle connections.
 pub(crate) struct Connections {
     free: Mutex<Vec<Box<dyn Directory>>>,
     freed: Condvar,
 }
 
 impl Connections {
-    /// Those of a directory, with as many others as there may be.
+    /// Creates a pool of `first` and as many others as the limit and the directory allow.
     pub(crate) fn of(first: Box<dyn Directory>) -> Connections {
         let others = (1..DATABASE_CONNECTIONS_MAX).map_while(|_| first.another()).collect::<Vec<_>>();
         let free = others.into_iter().chain([first]).collect();
         Connections { free: Mutex::new(free), freed: Condvar::new() }
     }
 
-    /// Works with one, as soon as one is free. This blocks.
+    /// Runs `work` with a connection, once one is free. This blocks.
     pub(crate) fn work<T>(&self, work: impl FnOnce(&mut dyn Directory) -> T) -> T {
         let mut directory = self.take();
-        // It goes back whatever happens: a database's connection that failed is not used again.
+        // It returns to the pool even after a panic: a failed database connection is replaced at its next
+        // use.
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut *directory)));
         self.free().push(directory);
         self.freed.notify_one();
@@ -66,7 +67,7 @@ mod tests {
                 scope.spawn(|| {
                     connections.work(|directory| begun.send(directory.accounts().unwrap().len()).unwrap());
                 });
-                // It cannot begin before this one has ended, however long that takes.
+                // It cannot begin before this job has ended, however long that takes.
                 assert!(hear.try_recv().is_err());
             });
         });

@@ -1,6 +1,6 @@
 //! A directory in memory: for the simulator and for tests.
 //!
-//! It is gone with its process. What must hold: it answers as the others do, and with the same bytes.
+//! It ends with its process. Invariant: it answers as the others do, and with the same bytes.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct MemoryDirectory {
 }
 
 impl MemoryDirectory {
-    /// One with nothing in it.
+    /// Creates an empty directory.
     pub fn new() -> MemoryDirectory {
         MemoryDirectory::default()
     }
@@ -36,7 +36,7 @@ impl MemoryDirectory {
         self.sessions.retain(|id, session| session.account != account || Some(*id) == but);
     }
 
-    /// The oldest sessions of an account beyond `max`.
+    /// Returns the oldest sessions of an account beyond `max`.
     fn beyond(&self, account: i64, max: usize) -> Vec<SessionId> {
         let of_account = self.sessions.values().filter(|session| session.account == account);
         let mut by_age: Vec<_> = of_account.map(|session| (session.created, session.id)).collect();

@@ -1,9 +1,9 @@
 //! The directory: accounts, sessions and shares, as they are stored.
 //!
-//! It decides nothing: who may do what is the keeper's. Its calls block, and run where the engine lets them.
-//! What must hold: a call that has answered is done for good, and one that failed has changed nothing
-//! (unless it was the answer of a database elsewhere that was lost); the same suite of tests passes over
-//! each of them.
+//! It decides nothing: the account service checks permissions. Its calls block, and run where the engine
+//! lets them. Invariants: a call that has succeeded is durable, and one that failed has changed nothing.
+//! The exception is a remote database whose response was lost. All implementations pass the same suite of
+//! tests.
 
 mod around;
 mod connections;
@@ -37,54 +37,54 @@ pub use postgres::{PostgresDirectory, PostgresFacts};
 pub use redis::{RedisDirectory, RedisFacts};
 pub use sqlite::SqliteDirectory;
 
-/// Why a directory cannot do as it was told: a text for the log, never for a peer.
+/// Why a directory call failed: a text for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub enum Trouble {
-    /// The disk that it is on is full, so that nothing was changed.
+    /// Its disk is full; nothing was changed.
     Full(String),
-    /// Anything else.
+    /// Any other error.
     Failed(String),
 }
 
-/// An account with what is known of its password.
+/// An account with its password hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The account.
     pub account: Account,
     /// The hash of its password, in PHC form.
     pub hash: String,
-    /// How often the password was set; the same password hashed anew is the same version.
+    /// The version of the password: how often it was set. Rehashing the same password keeps the version.
     pub version: i64,
 }
 
-/// An account that is to be made.
+/// An account to be created.
 #[derive(Clone, Debug)]
 pub struct NewAccount {
-    /// Its number, which no account has or ever had.
+    /// Its number, which no other account has or ever had.
     pub id: i64,
-    /// Its name, in its one form.
+    /// Its name, in canonical form.
     pub name: String,
     /// The hash of its password.
     pub hash: String,
-    /// What it may store.
+    /// Storage limits.
     pub quota: Quota,
-    /// What it may do.
+    /// Permissions.
     pub permissions: Permissions,
     /// Whether it may log in.
     pub enabled: bool,
-    /// When it is made.
+    /// Creation time.
     pub created: Millis,
 }
 
-/// A session that is to be kept.
+/// A session to be stored.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     /// Its number.
     pub id: SessionId,
-    /// Whose it is.
+    /// The session's account.
     pub account: i64,
-    /// The version of the password that was shown: an older one opens nothing.
+    /// The version of the password that was presented: no session is stored for an older one.
     pub version: i64,
     /// When it begins.
     pub created: Millis,
@@ -92,68 +92,72 @@ pub struct NewSession {
     pub expires: Millis,
 }
 
-/// A share that is to be kept. One for the same path and account is changed by it, and keeps its id.
+/// A share to be stored. An existing share of the same path and grantee is changed by it, and keeps its
+/// id.
 #[derive(Clone, Debug)]
 pub struct GivenShare {
-    /// Its name for unsharing.
+    /// Its id.
     pub id: String,
-    /// Whose home it is.
+    /// The account whose home it is.
     pub owner: i64,
-    /// Who gets it.
+    /// The grantee's account.
     pub with: i64,
-    /// The path, in its one form.
+    /// The path, in canonical form.
     pub path: Vec<u8>,
-    /// What it lets do.
+    /// The permitted operations.
     pub permission: Permission,
-    /// When it is given.
+    /// Creation time.
     pub created: Millis,
-    /// When it ends.
+    /// Expiry.
     pub expires: Option<Millis>,
 }
 
-/// Whose shares are looked for.
+/// The selection of shares to be listed.
 #[derive(Clone, Copy, Debug)]
 pub enum Given {
     /// All that an account gives.
     By(i64),
-    /// All that an account has, of owners that are enabled.
+    /// All that an account receives, from owners that are enabled.
     With(i64),
 }
 
-/// Where accounts, sessions and shares are kept.
+/// The store of accounts, sessions and shares.
 pub trait Directory: Send {
-    /// Whether somebody else has changed or ended anything that was there since this was asked last. What is
-    /// only new (an account, a session) need not be told.
+    /// Returns whether another process has changed or ended existing data since the last call. Additions
+    /// (an account, a session) need not be reported.
     fn changed_elsewhere(&mut self) -> Result<bool, Trouble>;
-    /// Another connection to the same database, for work beside this one's; it connects when there is work.
-    /// What either changes is no news to the other. None where one does for all.
+    /// Creates another handle on the same database, for concurrent work. It connects at its first use.
+    /// Neither reports the other's changes. Returns `None` if one handle serves all.
     fn another(&self) -> Option<Box<dyn Directory>> {
         None
     }
-    /// Ends the connection to a database, if there is one: the next call makes another.
+    /// Closes the connection to a database, if there is one: the next call opens another.
     fn disconnect(&mut self) {}
-    /// Checks that the directory can be written, by writing something that no other call reads.
+    /// Checks that the directory can be written, by writing data that no other call reads.
     ///
     /// # Errors
-    /// [`Trouble::Full`] if the disk is full; else what the store reports.
+    /// [`Trouble::Full`] if the disk is full; else the error of the store.
     fn check_writable(&mut self, now: Millis) -> Result<(), Trouble>;
-    /// Forgets sessions and shares that ended before `now`, and networks of log-ins longer ago than
+    /// Removes sessions and shares that ended before `now`, and networks of log-ins longer ago than
     /// [`NETWORK_AGE_MAX`](crate::limits::NETWORK_AGE_MAX).
     fn sweep(&mut self, now: Millis) -> Result<(), Trouble>;
 
-    /// Makes an account; `None` if the name is taken. A number that is taken is an error.
+    /// Creates an account; `None` if the name is taken. A number that is taken is an error.
     fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble>;
-    /// All accounts by name.
+    /// Lists all accounts by name.
     fn accounts(&mut self) -> Result<Vec<Record>, Trouble>;
-    /// The account of this name.
+    /// Looks up the account of this name.
     fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble>;
-    /// The account of this number.
+    /// Looks up the account of this number.
     fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble>;
-    /// Changes an account, and ends its sessions if it is disabled; `None` if there is none of this number.
+    /// Changes an account, and ends its sessions if it is disabled; `None` if there is none of this
+    /// number.
     fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble>;
-    /// Removes an account, its sessions, and the shares that it gave and had.
+    /// Removes an account, its sessions, and the shares that it gave and received. Returns false if there
+    /// is none.
     fn remove_account(&mut self, id: i64) -> Result<bool, Trouble>;
-    /// Sets a password in place of `version` and ends all sessions but `but`; false if it is another version.
+    /// Replaces the password of `version` and ends all sessions except `but`; false if the version is
+    /// another.
     fn set_password(
         &mut self,
         id: i64,
@@ -164,10 +168,11 @@ pub trait Directory: Send {
     /// Stores another hash of the same password, if that still is of `version`.
     fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble>;
 
-    /// Keeps a session if the account is enabled and its password is of that version (else `None`); tells
-    /// which of its oldest sessions ended so that it has at most `max`.
+    /// Stores a session if the account is enabled and its password is of that version, else returns
+    /// `None`. Ends the oldest sessions beyond `max` and returns them.
     fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble>;
-    /// The account of a session that has not ended, and when it will; none of a disabled account.
+    /// Looks up the account of a session that has not ended, and when it will; `None` if the account is
+    /// disabled.
     fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble>;
     /// Ends a session; false if there is none.
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble>;
@@ -184,13 +189,13 @@ pub trait Directory: Send {
         max: usize,
     ) -> Result<(), Trouble>;
 
-    /// Keeps a share; `None` if the owner has `max` others that have not ended, or one of the two accounts
-    /// is gone.
+    /// Stores a share. Returns `None` if the owner has `max` other valid ones, or if one of the two
+    /// accounts is gone.
     fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble>;
-    /// Shares that have not ended, by owner, path and account.
+    /// Lists the selected shares that have not ended, by owner, path and account.
     fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble>;
-    /// The shares that cover `path`, of those that one account gives to another and that have not ended. If
-    /// there are none, one for each name below `path`, for the first names in the order of bytes.
+    /// Returns the valid shares between two accounts that cover `path`. If there are none, returns one
+    /// for each name below `path`, for the first names in byte order.
     fn shares_around(
         &mut self,
         owner: i64,
@@ -198,8 +203,8 @@ pub trait Directory: Send {
         path: &[u8],
         now: Millis,
     ) -> Result<Vec<Share>, Trouble>;
-    /// Ends a share of this owner's; false if there is none.
+    /// Ends a share of this owner; false if there is none.
     fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble>;
-    /// Ends the shares of a path and of all below it. Returns whether there were any.
+    /// Ends the shares of a path and of all paths below it. Returns whether there were any.
     fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble>;
 }

@@ -1,18 +1,18 @@
-//! From a URL to a directory.
+//! Opens a directory by its URL.
 //!
-//! It knows the names of the stores, and nothing else of them. What must hold: a store that this program was
-//! built without is told apart from one that there is not.
+//! It knows only the names of the stores. Invariant: a store that this program was built without gives
+//! another error than an unknown one.
 
 use std::path::{Path, PathBuf};
 
 use super::{Directory, SqliteDirectory, Trouble};
 
-/// What is wrong with a URL, and what to write instead: a text for whoever wrote it.
+/// The problem with a URL, and the correct form: a text for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadUrl(pub String);
 
-/// A URL as it may be shown: without its password.
+/// Returns a URL without its password, to be displayed.
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     match rest.rsplit_once('@') {
@@ -26,7 +26,7 @@ pub fn without_password(url: &str) -> String {
 /// Why a directory was not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOpened {
-    /// The URL names none.
+    /// The URL is invalid.
     #[error(transparent)]
     Url(#[from] BadUrl),
     /// The store cannot be used.
@@ -34,16 +34,16 @@ pub enum NotOpened {
     Store(#[from] Trouble),
 }
 
-/// The file of the directory that `url` names, if that is one in a file.
+/// Returns the path of the file that `url` names, if it names a directory in a file.
 pub fn file_of(url: &str) -> Option<PathBuf> {
     let path = url.strip_prefix("sqlite:").filter(|path| !path.is_empty())?;
     Some(path.into())
 }
 
-/// Opens the directory that `url` names, and makes its tables where there are none. This blocks.
+/// Opens the directory that `url` names, and creates its tables if there are none. This blocks.
 ///
 /// # Errors
-/// What is wrong with the URL, or what the store says.
+/// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the store.
 pub fn open(url: &str) -> Result<Box<dyn Directory>, NotOpened> {
     if let Some(path) = file_of(url) {
         return Ok(Box::new(SqliteDirectory::open(Path::new(&path))?));
@@ -65,7 +65,7 @@ pub fn open(url: &str) -> Result<Box<dyn Directory>, NotOpened> {
     }
 }
 
-/// What a server is set to that keeps a directory.
+/// The configuration of a database server that stores a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Facts {
@@ -80,11 +80,11 @@ pub enum Facts {
     Redis(super::RedisFacts),
 }
 
-/// Asks the server that `url` names what it is set to; `None` if the directory is on none. This makes
-/// nothing, and blocks.
+/// Reads the configuration of the server that `url` names; `None` if the directory is not on a server.
+/// Creates nothing. This blocks.
 ///
 /// # Errors
-/// What is wrong with the URL, or what the server says.
+/// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
 pub fn facts(url: &str) -> Result<Option<Facts>, NotOpened> {
     match url.split_once("://").map(|(scheme, _)| scheme) {
         #[cfg(feature = "postgres")]
@@ -103,7 +103,7 @@ fn left_out(store: &str, feature: &str) -> NotOpened {
     NotOpened::Url(BadUrl(told))
 }
 
-/// What may hold a password is not told back.
+/// Quotes the URL without its password.
 fn unknown(url: &str) -> NotOpened {
     let shown = without_password(url);
     let told = format!(

@@ -1,11 +1,11 @@
-//! Numbers and rights as every store keeps them.
+//! Numbers and permissions as every store represents them.
 //!
-//! It asks nothing. What must hold: what a store gives back is what it was given, and one that only another
-//! program can have written does no harm.
+//! It reads nothing from a store. Invariants: a stored value is read back unchanged. A value that only
+//! another program can have written does no harm.
 
 use crate::account::Permissions;
 
-/// No store has larger numbers than this type; nobody has so many bytes, nor lives so long.
+/// Saturates at the largest number that stores have: no byte count or time comes near it.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,7 @@
-//! Answers about accounts and their sessions, to the accounts themselves.
+//! Requests of accounts about themselves and their sessions.
 //!
-//! It is not the operator's side. What must hold: a log-out and a change of password are noted in the same
-//! work that makes them; a session never begins from a password that was replaced meanwhile.
+//! It does not serve operators. Invariants: a log-out or a new password is noted as a change in the job
+//! that stores it. A session never begins from a password that was replaced meanwhile.
 
 use std::borrow::Cow;
 
@@ -36,8 +36,8 @@ impl Keeper {
         }
         let name = account_name(name.as_bytes())?;
         self.check_password(&password)?;
-        // Before it is counted: a client that was refused and comes back counts once. Not for the name: it
-        // has no account, or a stranger's.
+        // Before it is counted, so that a client that is refused and retries counts once. Without the
+        // name: it has no account yet, or another client's.
         let turn = self.turn(io, None, (from, Standing::Stranger)).await?;
         if let Some(limits) = settings.attempts {
             self.counts.sign_up(io, limits, from)?;
@@ -102,7 +102,8 @@ impl Keeper {
         Ok(Answer::Session((account, time::time(expires))))
     }
 
-    /// The account as it is now, if it may log in and its password is still of that version.
+    /// Returns the account in its present state, if it may log in and its password still has that
+    /// version.
     pub(super) async fn renew(&self, io: &Io, id: i64, version: i64) -> Result<Answer, Error> {
         let record = self.directory(io, move |directory, _| directory.account_of(id)).await?;
         let holds = record.filter(|record| record.account.enabled && record.version == version);
@@ -141,7 +142,7 @@ impl Keeper {
         }
     }
 
-    /// False if it was replaced meanwhile.
+    /// Returns false if the password was replaced meanwhile.
     pub(super) async fn replace_password(
         &self,
         io: &Io,

@@ -1,8 +1,8 @@
-//! The keeper: answers the tier's questions from a directory, under an operator's settings.
+//! The account service: answers the tier's requests from a directory, under an operator's settings.
 //!
-//! It does not remember who was verified (fronts do). What must hold: the directory is taken only inside
-//! work that the engine runs where it may block, never over an await; what a change concerns is noted in the
-//! same work, so that a question that nobody waits for any more is still answered whole.
+//! It does not cache identities ([`crate::auth`] does). Invariants: the directory is used only in jobs
+//! that the engine runs where they may block, never over an await. A change is noted in the job that
+//! makes it, so that it is noted even if the request is dropped.
 
 mod accounts;
 mod operator;
@@ -24,10 +24,10 @@ use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
 use crate::settings::{InForce, Settings};
 use crate::time::{self, Millis, millis};
 
-/// What is in trouble, for the log.
+/// The subject of an error, for the log.
 const DIRECTORY: &str = "the directory";
 
-/// What answers.
+/// The account service.
 pub(crate) struct Keeper {
     shelf: Arc<Shelf>,
     settings: InForce,
@@ -35,18 +35,18 @@ pub(crate) struct Keeper {
     turns: Arc<HashTurns>,
 }
 
-/// What the work in other threads needs.
+/// The state that jobs on other threads use.
 struct Shelf {
     directories: Connections,
     changes: Changes,
-    /// Held by who looks for changes made elsewhere, until they are noted: who looks next must not find that
-    /// there is nothing new because another knows already and has not said so.
+    /// Serialises polls. Without it, a second poll could read the new change counter before the first has
+    /// noted the changes, and trust out-of-date entries.
     looking: Mutex<()>,
-    /// When the last look for changes made elsewhere began.
+    /// When the last poll for other processes' changes began.
     looked: AtomicU64,
-    /// When what has ended was last forgotten.
+    /// When expired data was last removed.
     swept: AtomicU64,
-    /// Passwords that were hashed.
+    /// The number of passwords hashed.
     hashes: AtomicU64,
 }
 
@@ -80,7 +80,7 @@ impl Keeper {
         &self.shelf.changes
     }
 
-    /// When the last look for changes made elsewhere began.
+    /// Returns when the last poll for other processes' changes began.
     pub(crate) fn looked(&self) -> Millis {
         self.shelf.looked.load(Ordering::SeqCst)
     }
@@ -89,7 +89,7 @@ impl Keeper {
         self.shelf.hashes.load(Ordering::Relaxed)
     }
 
-    /// Answers a question.
+    /// Answers a request.
     pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
         match question {
             Question::SignUp { name, password, from } => self.sign_up(io, &name, password, from).await,
@@ -117,7 +117,7 @@ impl Keeper {
         }
     }
 
-    /// Looks whether another process has changed the directory, and waits for it.
+    /// Polls for changes that other processes made to the directory, and waits for the result.
     pub(crate) async fn look(&self, io: &Io) -> Result<(), Error> {
         let (now, shelf) = (time::now(io), Arc::clone(&self.shelf));
         settle(io.offload(Work::Directory, move |_| shelf.look(now)).await, DIRECTORY)
@@ -130,7 +130,7 @@ impl Keeper {
         self.directory(io, move |directory, _| directory.check_writable(now)).await.map(Answer::Done)
     }
 
-    /// Has the directory looked at without waiting for it. Where too much is waiting, the next one tries.
+    /// Polls in the background. If the queue is full, the next request tries again.
     pub(crate) fn look_ahead(&self, io: &Io) {
         let (now, shelf) = (time::now(io), Arc::clone(&self.shelf));
         let handed = io.hand_off(Work::Directory, move |_| {
@@ -141,7 +141,8 @@ impl Keeper {
         }
     }
 
-    /// Runs `work` on the directory, where it may block. It is done whole, also if nobody waits any more.
+    /// Runs `work` on the directory, where it may block. It runs to completion even if the request is
+    /// dropped.
     async fn directory<T: Send + 'static>(
         &self,
         io: &Io,
@@ -161,7 +162,7 @@ impl Keeper {
 }
 
 impl Shelf {
-    /// Looks for what another process has changed, and forgets what has ended now and then.
+    /// Polls for other processes' changes, and removes expired data once in [`SWEEP_TIME`].
     fn look(&self, now: Millis) -> Result<(), Trouble> {
         let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         self.directories.work(|directory| self.look_at(directory, now))
@@ -171,13 +172,14 @@ impl Shelf {
         if directory.changed_elsewhere()? {
             self.changes.note(Topic::Everything);
         }
-        // One that began later may have been quicker. If it is from far ahead, the clock was set back.
+        // A poll that began later may have completed first. A time far ahead means that the clock was set
+        // back.
         if !(now..=now + millis(CLOCK_SKEW_MAX)).contains(&self.looked.load(Ordering::SeqCst)) {
             self.looked.store(now, Ordering::SeqCst);
         }
         if now.abs_diff(self.swept.load(Ordering::SeqCst)) >= millis(SWEEP_TIME) {
             self.swept.store(now, Ordering::SeqCst);
-            // Nobody who asks need wait for it to go well; it is tried again in its time.
+            // A failure does not concern the request. The clean-up is repeated after its interval.
             if let Err(trouble) = directory.sweep(now) {
                 tracing::warn!("expired sessions and shares were not removed: {trouble}");
             }
@@ -186,7 +188,7 @@ impl Shelf {
     }
 }
 
-/// What became of offloaded work. Its trouble is for the log, and the peer hears that there is some.
+/// Converts the result of a job. Logs the details of an error, which the client does not get.
 fn settle<T>(done: Result<Result<T, Trouble>, NotDone>, of: &str) -> Result<T, Error> {
     match done {
         Ok(Ok(done)) => Ok(done),

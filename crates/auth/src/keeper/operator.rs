@@ -1,7 +1,7 @@
-//! Answers to whoever runs the server.
+//! Requests of operators.
 //!
-//! Nobody is asked for a password here: who reaches the directory is its operator. What must hold: a change
-//! is noted in the same work that makes it, so that a server in this process sees it at the next request.
+//! It does not ask for a password: access to the directory makes an operator. Invariant: a change is
+//! noted in the job that makes it, so that a server in this process sees it at the next request.
 
 use std::borrow::Cow;
 
@@ -54,7 +54,7 @@ impl Keeper {
         let hash = self.hash(io, password, None).await?;
         let Record { account, version, .. } = self.named(io, name).await?;
         let set = self.replace_password(io, (account.id, version), hash, None).await?;
-        // Only somebody who sets it at this very moment can have been quicker.
+        // False only if the password was set or the account removed since the line above.
         if set { Ok(Answer::Done(())) } else { Err(Error::NotFound) }
     }
 
@@ -91,7 +91,7 @@ impl Keeper {
         self.add_account(io, NewAccount { id, name, hash, quota, permissions, enabled, created }).await
     }
 
-    /// The number `wanted` if no account has it, else another one.
+    /// Returns the number `wanted` if no account has it, else another one.
     async fn free_id(&self, io: &Io, wanted: Option<i64>) -> Result<i64, Error> {
         let Some(id) = wanted else { return Ok(draw_id(io)) };
         let taken = self.directory(io, move |directory, _| directory.account_of(id)).await?;

@@ -1,7 +1,7 @@
-//! Answers about shares: who gives what to whom.
+//! Requests about shares.
 //!
-//! It does not know whether a path exists. What must hold: nobody learns of a path or a share that is not
-//! theirs; what there is not and what may not be known are both not found.
+//! It does not know whether a path exists. Invariants: an account learns nothing of other accounts' paths
+//! and shares. An unknown path and a forbidden one both give `NotFound`.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,7 @@ impl Keeper {
         let given = GivenShare { id, owner, with, path, permission, created, expires };
         let kept = self.directory(io, move |directory, changes| {
             let kept = directory.add_share(&given, SHARES_PER_ACCOUNT_MAX);
-            // It may replace a share that let do more.
+            // It may replace a share with more permissions.
             changes.note(Topic::Shares(owner));
             kept
         });
@@ -56,7 +56,7 @@ impl Keeper {
         Ok(Answer::Share(share))
     }
 
-    /// The account of a name; whether one exists is told to accounts only.
+    /// Looks up an account by name. Only logged-in accounts and operators learn whether one exists.
     pub(super) async fn named(&self, io: &Io, name: &str) -> Result<Record, Error> {
         let name = account_name(name.as_bytes()).map_err(|_| Error::NotFound)?;
         self.directory(io, move |directory, _| directory.account(&name)).await?.ok_or(Error::NotFound)
@@ -102,7 +102,7 @@ impl Keeper {
         let path = shared_path(path)?;
         let ended = self.directory(io, move |directory, changes| {
             let ended = directory.end_shares(owner, &path);
-            // Most deleted files were never shared: fronts need not hear of those.
+            // Most deleted files were never shared: fronts need no notice of those.
             if !matches!(ended, Ok(false)) {
                 changes.note(Topic::Shares(owner));
             }

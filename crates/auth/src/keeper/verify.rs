@@ -1,7 +1,7 @@
-//! Weighing passwords: the one way by which a name and a password become an account.
+//! Password checks: the only path from a name and a password to an account.
 //!
-//! It starts no session. What must hold: unknown name, wrong password and disabled account take the same way
-//! and the same time; nothing is hashed but through the engine's bounded queue.
+//! It starts no session. Invariants: unknown name, wrong password and disabled account take the same path
+//! and the same time. All hashing goes through the engine's bounded queue.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ use crate::settings::Argon2Settings;
 use crate::time::{self, Millis, millis};
 
 impl Keeper {
-    /// The account whose name and password these are.
+    /// Returns the account of this name, if the password is right.
     pub(super) async fn verify(
         &self,
         io: &Io,
@@ -39,7 +39,7 @@ impl Keeper {
         };
         let known = self.known_network(io, &name, from).await?;
         let standing = if known.is_some() { standing.in_known_network() } else { standing };
-        // Before the queue: a refused attempt must take no place in it.
+        // Before the queue: a refused attempt must take no slot in it.
         self.counts.check(io, limits, (&name, from, standing))?;
         let turn = self.turn(io, Some(&name), (from, standing)).await?;
         let attempt = self.counts.begin(io, limits, (&name, from, standing))?;
@@ -51,16 +51,16 @@ impl Keeper {
         let record = weighed?.ok_or(Error::WrongCredentials)?;
         let network = NetworkHash::of(&record, from);
         let recent = time::now(io).saturating_sub(millis(NETWORK_REFRESH_TIME));
-        // Another hash of the same password has other hashes of networks, too.
+        // Another hash of the same password gives other hashes of networks, too.
         if known.is_none_or(|(seen, hash)| hash != network || seen <= recent) {
             self.add_network(io, record.account.id, network).await;
         }
         Ok(record)
     }
 
-    /// When the account of this name last logged in from the network, and the network's hash, if it is known.
-    /// Asks the directory the same two questions if there is no such account, so that the time of the answer
-    /// tells nothing.
+    /// Returns when the account of this name last logged in from the network, and the network's hash, if
+    /// it is known. Makes the same two lookups if there is no such account, so that the response time
+    /// reveals nothing.
     async fn known_network(
         &self,
         io: &Io,
@@ -94,7 +94,7 @@ impl Keeper {
         }
     }
 
-    /// `None` if it is not so, for whatever reason.
+    /// Returns the account, or `None` if the name is unknown, the password wrong or the account disabled.
     async fn weigh(
         &self,
         io: &Io,
@@ -112,7 +112,7 @@ impl Keeper {
         let mut record = record.filter(|record| record.account.enabled);
         if let (Some(record), Weighed::Outdated(hash)) = (&mut record, &weighed) {
             let (id, version, new) = (record.account.id, record.version, hash.clone());
-            // The old hash is as good; at the next log-in it is tried again.
+            // On failure the old hash stays valid, and the next log-in tries again.
             let set = self.directory(io, move |directory, _| directory.set_hash(id, version, &new)).await;
             if set.is_ok() {
                 record.hash.clone_from(hash);
@@ -121,7 +121,7 @@ impl Keeper {
         Ok(record.filter(|_| weighed != Weighed::Wrong))
     }
 
-    /// A turn at the hashing, which none needs where attempts are not held back.
+    /// Waits for a turn at the hashing. Returns `None` if attempts are not limited.
     pub(super) async fn turn(
         &self,
         io: &Io,
@@ -141,7 +141,7 @@ impl Keeper {
         self.turns.wait(io, request).await.map(Some)
     }
 
-    /// The hash of a new password. An operator needs no turn.
+    /// Hashes a new password. An operator needs no turn.
     pub(super) async fn hash(&self, io: &Io, password: Secret, turn: Option<Turn>) -> Result<String, Error> {
         self.hashing(io, turn, move |settings, salt| passwords::hash(settings, &password, salt)).await
     }

@@ -1,4 +1,4 @@
-//! What only a directory in a file can show: its mode, its age, and other processes.
+//! Tests of directories in a file only: mode, upgrades, and other processes.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -93,7 +93,7 @@ fn many_that_open_a_new_file_at_once_all_can_and_no_name_is_given_twice() {
     }
 }
 
-/// The tables of the first version, as far as an upgrade has to find them.
+/// The tables of the first version, as far as an upgrade needs them.
 const FIRST_VERSION: &str = "
     CREATE TABLE accounts (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
         hash TEXT NOT NULL, version INTEGER NOT NULL, quota_bytes INTEGER, quota_files INTEGER,

@@ -1,4 +1,4 @@
-//! What every directory does, told once and run over each of them.
+//! The behaviour of every directory: each test runs over each kind.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -22,13 +22,13 @@ use plimsoll_auth::{Account, Directory, MemoryDirectory, Permissions, Quota, Ses
 /// A time of day, in milliseconds since 1970.
 const NOW: u64 = 1_800_000_000_123;
 
-/// The kinds of servers that a directory can be on.
+/// The kinds of database servers.
 const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
 
-/// A server of each kind that all tests share; each has databases of its own there.
+/// A server of each kind that all tests share. Each test has its own database there.
 static SERVERS: [Mutex<Option<Database>>; KINDS.len()] = [const { Mutex::new(None) }; KINDS.len()];
 
-/// Does something with the server of a kind.
+/// Runs `work` with the server of a kind.
 fn with_server<T>(kind: &str, work: impl FnOnce(&mut Database) -> T) -> T {
     let at = KINDS.iter().position(|known| *known == kind).unwrap();
     let mut server = SERVERS[at].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -49,7 +49,7 @@ fn each(test: impl Fn(&mut dyn Directory)) {
     }
 }
 
-/// The number of the latest account. Real ones are drawn at random; these are as large.
+/// The number of the latest account. The server draws them at random; these are as large.
 static LAST_ID: AtomicI64 = AtomicI64::new(1 << 52);
 
 fn new_account(name: &str) -> NewAccount {
@@ -72,7 +72,7 @@ fn session_id(number: u8) -> SessionId {
     SessionId::from_hash([number; 32])
 }
 
-/// A session that begins so many milliseconds after [`NOW`] and lasts a second.
+/// Creates a session that begins `after` milliseconds after [`NOW`] and lasts a second.
 fn session(number: u8, account: &Account, after: u64) -> NewSession {
     let created = NOW + after;
     NewSession { id: session_id(number), account: account.id, version: 1, created, expires: created + 1000 }

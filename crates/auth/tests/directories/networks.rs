@@ -51,7 +51,7 @@ fn networks_go_with_their_account_and_with_age() {
         let age = u64::try_from(NETWORK_AGE_MAX.as_millis()).unwrap();
         directory.sweep(NOW + age).unwrap();
         assert_eq!(seen(directory, bob, &[0, 1]), [None, Some(NOW + 1)]);
-        // Of an account that is gone, nothing is stored.
+        // No network is stored for an account that is gone.
         directory.add_network(alice, network(5), NOW, 9).unwrap();
         assert_eq!(seen(directory, alice, &[5]), [None]);
     });

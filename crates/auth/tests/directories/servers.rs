@@ -1,4 +1,4 @@
-//! What only a directory on a server can show: others who use it, its going away, its coming back.
+//! Tests of directories on a database server only: concurrent processes, failures and recovery.
 
 use std::process::Command;
 use std::sync::Barrier;
@@ -10,9 +10,9 @@ use plimsoll_auth::{Account, Change, Directory, NetworkHash, Permission, Permiss
 use crate::database::{Database, Fresh};
 use crate::{KINDS, NOW, add, fresh, new_account, session, session_id, with_server};
 
-/// Longer than any server takes to be found again, also on a slow machine.
+/// Longer than any server takes to be reachable again, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked for.
+/// The interval between attempts.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 type Boxed = Box<dyn Directory>;
@@ -28,7 +28,7 @@ fn each_server(test: impl Fn(&Fresh)) {
     }
 }
 
-/// Runs `test` on each kind of server at once: it waits more than it does.
+/// Runs `test` on each kind of server concurrently, because it mostly waits.
 fn beside_each_other(test: impl Fn(&str) + Sync) {
     std::thread::scope(|scope| {
         for kind in KINDS {
@@ -38,7 +38,8 @@ fn beside_each_other(test: impl Fn(&str) + Sync) {
     });
 }
 
-/// What a server answers that is back; it is not tried again before its time.
+/// Retries `ask` until the server is back, and returns the result. Attempts within the retry time fail at
+/// once.
 fn once_found<T>(mut ask: impl FnMut() -> Result<T, Trouble>) -> T {
     let start = Instant::now();
     loop {
@@ -50,7 +51,7 @@ fn once_found<T>(mut ask: impl FnMut() -> Result<T, Trouble>) -> T {
     }
 }
 
-/// Does `work` in eight threads at once, each with a connection of its own: what each says.
+/// Runs `work` in eight threads at once, each with its own connection. Returns the results.
 fn at_once<T: Send>(at: &Fresh, work: impl Fn(&mut dyn Directory, u8) -> T + Sync) -> Vec<T> {
     let start = Barrier::new(8);
     let one = |number| {
@@ -177,7 +178,7 @@ fn of_many_who_replace_a_password_at_once_one_does_and_no_session_of_the_old_one
     each_server(|at| {
         let alice = add(&mut *open(&at.url).unwrap(), "alice");
         let done = at_once(at, |directory, number| {
-            // Half of them log in with the old password meanwhile.
+            // Half of the threads log in with the old password meanwhile.
             if number % 2 == 0 {
                 directory.add_session(&session(number, &alice, 0), 9).unwrap();
                 false
@@ -249,7 +250,7 @@ fn a_server_that_was_killed_is_found_again_and_has_what_it_confirmed() {
         assert_eq!(directory.account("bob").unwrap(), None);
         assert!(directory.changed_elsewhere().unwrap(), "who knows what was done meanwhile");
         assert!(!directory.changed_elsewhere().unwrap());
-        // One that was killed and started while nobody asked is not even missed.
+        // A restart between two calls is not noticed as an error.
         server.kill();
         server.start_again();
         assert!(directory.account("alice").unwrap().is_some());
@@ -266,7 +267,7 @@ fn a_server_that_hangs_is_an_error_and_never_a_yes() {
         let alice = add(&mut *directory, "alice");
         directory.add_session(&session(1, &alice, 0), 9).unwrap().unwrap();
         server.stop();
-        // Each waits as long as it may at most: for the answer, for a connection, for nothing.
+        // The first call waits for the response. The next two fail at once. Opening waits for a greeting.
         directory.session(session_id(1), NOW).unwrap_err();
         directory.changed_elsewhere().unwrap_err();
         directory.end_session(session_id(1)).unwrap_err();
@@ -348,7 +349,7 @@ fn a_redis_that_lost_everything_is_not_taken_for_an_empty_one() {
         let told = directory.add_account(&new_account("alice")).unwrap_err().to_string();
         assert!(told.contains("may have lost what it had"), "{told}");
     }
-    // The operator who starts the server again has seen to it.
+    // Opening it again means that the operator has accepted the loss.
     let mut directory = open(&at.url).unwrap();
     assert_eq!(directory.account("alice").unwrap(), None);
     assert_eq!(directory.account_of(alice.id).unwrap(), None);
@@ -392,7 +393,7 @@ fn postgres_is_shown_a_password_in_each_way_that_it_may_ask_for() {
         let wrong = open(&at.url.replace("plimsoll:sesame", &format!("{user}:nonsense"))).err().unwrap();
         assert!(wrong.to_string().contains("password authentication failed"), "{wrong}");
         assert!(!wrong.to_string().contains("nonsense"), "{wrong}");
-        // It gets as far as the tables, which are another's, or makes them.
+        // It gets as far as the tables, which belong to another user, or creates them.
         let opened = open(&url).err().map_or(String::new(), |error| error.to_string());
         assert!(!opened.contains("password"), "{opened}");
     }

@@ -123,14 +123,14 @@ fn sharing_a_path_again_changes_the_share_and_keeps_its_id() {
 fn paths_of_the_greatest_length_are_told_apart_by_their_last_byte_and_stand_in_order() {
     each(|directory| {
         let [alice, bob, _] = three(directory);
-        // Nothing that could be packed into less.
+        // Random bytes, which no index can compress.
         let mut hash = blake3::Hasher::new().finalize_xof();
         let mut path = vec![0; PATH_BYTES_MAX];
         hash.fill(&mut path);
         path.iter_mut().filter(|byte| **byte == b'/').for_each(|byte| *byte = b'x');
         path[0] = b'm';
         let ending = |byte: u8| [&path[..PATH_BYTES_MAX - 1], &[byte]].concat();
-        // Neither in the order of their paths nor in that of their ids.
+        // Ordered neither by path nor by id.
         let long = [("5", 5), ("6", 1), ("1", 4), ("2", 3), ("4", 2), ("3", 6)];
         let long = long.map(|(id, byte)| (id, ending(byte)));
         let short = ["z", "a"].map(|path| (path, path.as_bytes().to_vec()));

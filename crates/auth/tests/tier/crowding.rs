@@ -9,15 +9,15 @@ use plimsoll_io::{Io, Peer};
 
 use crate::{PASSWORD, SECOND, all, begin, guarded, here, join_as, peer, run, secret};
 
-/// Forgiven slowly.
+/// One attempt, forgiven after a second.
 const BUDGET: Budget = Budget { count: 1, forgiven_after: SECOND };
 
-/// How many requests arrive at once, and how long before the next: the simulator's directory answers fewer
-/// than 64 at a time, each within 20 ms.
+/// The number of requests that arrive at once, and the time to the next ones. The simulator's directory
+/// answers fewer than 64 at a time, each within 20 ms.
 const ARRIVALS: usize = 50;
 const ARRIVAL_TIME: Duration = Duration::from_millis(20);
 
-/// The same as [`log_in`], for the request at this place among many.
+/// Like [`log_in`], for the request at this position among many.
 async fn log_in_at(at: usize, io: &Io, auth: &Auth, name: &str, from: &Peer) -> Result<(), Error> {
     io.sleep(ARRIVAL_TIME * u32::try_from(at / ARRIVALS).unwrap()).await;
     log_in(io, auth, name, from).await
@@ -43,7 +43,7 @@ fn one_account_that_logs_in_without_end_leaves_room_for_others() {
         let his = log_in_at(299, &io, &auth, "bob", &from);
         let (hers, his) = plimsoll_io::join(hers, his).await;
         assert_eq!(his, Ok(()));
-        // While they arrive, some are hashed, two at a time, and others take their places.
+        // While they arrive, some are hashed, two at a time, and others take their slots in the queue.
         let refused = busy(&hers);
         assert!((100..300 - HASHES_WAITING_PER_NAME_MAX).contains(&refused), "{refused}");
         assert_eq!(auth.hashes() - before, 300 - refused as u64 + 1);
@@ -131,7 +131,7 @@ fn a_connection_that_breaks_keeps_its_turn_until_the_hash_is_made() {
             io.yield_now().await;
         }
         drop(asks);
-        // Passwords in the hashing are hashed; requests that only waited are not.
+        // Hashes in progress are computed; requests that only waited are dropped.
         assert_eq!(log_in(&io, &auth, "alice", &from).await, Ok(()));
         io.sleep(SECOND).await;
         assert!((2..=4).contains(&(auth.hashes() - before)), "{}", auth.hashes() - before);

@@ -1,4 +1,4 @@
-//! Guessing: slowed, then refused for a while, without locking the owner out.
+//! Password guessing: slowed, then refused for a while, without locking the owner out.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use plimsoll_io::{Io, Peer};
 
 use crate::{MINUTE, PASSWORD, SECOND, all, begin, guarded, here, join_as, peer, run, secret, token};
 
-/// A wrong guess: what it was answered, and how long that took.
+/// Sends a wrong password. Returns the error and the response time.
 async fn guess(io: &Io, auth: &Auth, name: &str, from: &Peer) -> (Error, Duration) {
     let before = io.now();
     let refused = auth.log_in(io, name, &secret("wrong horse"), from).await.unwrap_err();
@@ -26,7 +26,7 @@ fn answers_to_wrong_passwords_wait_twice_as_long_each_time_and_then_there_are_no
             let (error, took) = guess(&io, &auth, "alice", &here()).await;
             let expected = (SECOND / 10 * (1 << failure)).min(3 * SECOND);
             assert_eq!(error, Error::WrongCredentials);
-            // What is over is the time that offloaded work takes.
+            // The excess is the time that offloaded work takes.
             assert!(took >= expected && took < expected + SECOND / 2, "{failure}: {took:?}");
         }
         let (error, took) = guess(&io, &auth, "alice", &here()).await;
@@ -95,7 +95,8 @@ fn guesses_from_elsewhere_lock_out_neither_session_nor_known_password() {
                 break;
             }
         }
-        // Elsewhere not even the right password is weighed: a guesser learns nothing from what is known here.
+        // From other networks not even the right password is checked: a guesser learns nothing from the
+        // cache.
         for from in ["203.0.113.1", "192.0.2.2"] {
             let stranger = auth.log_in(&io, "alice", &secret(PASSWORD), &peer(from)).await;
             assert!(is_refused(&stranger.unwrap_err()));
@@ -103,7 +104,7 @@ fn guesses_from_elsewhere_lock_out_neither_session_nor_known_password() {
         let who = auth.by_token(&io, session.as_bytes()).await.unwrap();
         assert!(auth.by_password(&io, b"alice", &secret(PASSWORD), &here()).await.is_ok());
         assert!(auth.log_in(&io, "alice", &secret(PASSWORD), &here()).await.is_ok());
-        // From a place that is new to the password: the session speaks for its owner.
+        // From a network that has not used the password: the session identifies the owner.
         let (old, new, cafe) = (secret(PASSWORD), secret("battery staple"), peer("203.0.113.7"));
         auth.change_password(&io, &who, &old, &new, &cafe).await.unwrap();
     });
@@ -218,7 +219,7 @@ fn who_signs_up_a_class_from_one_address_is_let_in_and_who_goes_on_is_limited() 
             }
             number += 1;
         };
-        // One more is let in each second, and they take a few.
+        // One more is admitted each second, and they take a few seconds.
         assert!((100..110).contains(&number), "{number}");
         assert!(is_refused(&refused) && refused.retry_after().unwrap() <= SECOND, "{refused}");
         assert!(is_refused(&sign_up(0, "203.0.113.1").await.unwrap_err()));

@@ -1,5 +1,5 @@
-//! Guesses at one account's password from many networks. Networks of earlier log-ins are let in all the same;
-//! fresh networks are, as long as the attacker has fewer of them than the budget has room for.
+//! Guesses at one account's password from many networks. Networks of earlier log-ins are admitted all the
+//! same. Fresh networks are admitted as long as the attacker has fewer of them than the budget allows.
 
 use plimsoll_auth::{Auth, Error, Settings, SqliteDirectory};
 use plimsoll_io::Io;
@@ -56,7 +56,7 @@ fn a_network_of_an_earlier_log_in_is_never_refused_for_guesses_of_others() {
         for from in ["192.0.2.1", "2001:db8::1", "2001:db8::ffff:1"] {
             assert_eq!(log_in(&io, &auth, PASSWORD, from).await, Ok(()), "{from}");
         }
-        // The network may be mistaken about the password, as often as any other.
+        // The network may send as many wrong passwords as any other.
         assert!(guess(&io, &auth, "192.0.2.1").await);
     });
 }
@@ -100,9 +100,9 @@ fn known_networks_outlive_the_server_and_end_with_the_password() {
         drop(auth);
         let auth = open();
         guess_until_refused(&io, &auth).await;
-        // The password was changed from there.
+        // The password was changed from this network.
         assert_eq!(log_in(&io, &auth, "battery staple", "192.0.2.50").await, Ok(()));
-        // This network is one of the old password's.
+        // This network is known under the old password only.
         let forgotten = log_in(&io, &auth, "battery staple", "192.0.2.1").await;
         assert!(matches!(forgotten, Err(Error::TooManyAttempts { .. })), "{forgotten:?}");
     });

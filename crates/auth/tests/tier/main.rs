@@ -1,4 +1,4 @@
-//! The auth tier from outside, over the simulator: its clock, its chance and its queues come from a seed.
+//! The auth tier from outside, over the simulator: its clock, randomness and queues come from a seed.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -29,7 +29,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "correct horse";
 
-/// Everybody may sign up, hashes cost next to nothing, and nothing is held back.
+/// Open sign-up, very cheap hashes, and no limits on attempts.
 fn settings() -> Settings {
     Settings {
         argon2: Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 },
@@ -40,7 +40,7 @@ fn settings() -> Settings {
     }
 }
 
-/// As [`settings`], with the usual limits on guessing.
+/// Like [`settings`], with the usual limits on guessing.
 fn guarded() -> Settings {
     Settings { attempts: Some(Attempts::default()), ..settings() }
 }
@@ -70,7 +70,7 @@ fn secret(password: &str) -> Secret {
     Secret::from(password)
 }
 
-/// The peer that tests come from unless they say otherwise.
+/// The default peer of the tests.
 fn here() -> Peer {
     peer("192.0.2.1")
 }
@@ -79,29 +79,29 @@ fn peer(ip: &str) -> Peer {
     Peer::Ip(ip.parse().unwrap(), 40_000)
 }
 
-/// Signs up with [`PASSWORD`] and shows it.
+/// Signs up with [`PASSWORD`], and verifies it.
 async fn join_as(io: &Io, auth: &Auth, name: &str) -> Identity {
     auth.sign_up(io, name, &secret(PASSWORD), &here()).await.unwrap();
     auth.by_password(io, name.as_bytes(), &secret(PASSWORD), &here()).await.unwrap()
 }
 
-/// A new session's token.
+/// Opens a session, and returns its token.
 async fn token(io: &Io, auth: &Auth, name: &str) -> String {
     auth.log_in(io, name, &secret(PASSWORD), &here()).await.unwrap().token
 }
 
-/// Polls `future` once, which must not be enough.
+/// Polls `future` once. Asserts that it is pending.
 fn begin(future: Pin<&mut impl Future>) {
     assert!(future.poll(&mut Context::from_waker(Waker::noop())).is_pending());
 }
 
-/// Polls `future` once and drops it, as a connection that breaks does.
+/// Polls `future` once and drops it, as a disconnect does.
 fn begin_and_drop(future: impl Future) {
     let polled = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
     assert!(polled.is_pending(), "it was to be dropped half way");
 }
 
-/// Waits for all at once; the answers are in the order of the questions.
+/// Waits for all futures concurrently. Returns their results in order.
 async fn all<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut waiting: Vec<Pin<Box<_>>> = futures.into_iter().map(Box::pin).collect();
     let mut answers: Vec<Option<T>> = waiting.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! The operator's side.
+//! Operators' requests.
 
 use plimsoll_auth::{Error, Exported, Permissions, Quota};
 
@@ -84,7 +84,7 @@ fn an_account_has_a_number_that_no_other_account_ever_had() {
         let second = add("alice").await;
         join_as(&io, &auth, "bob").await;
         let bob = auth.account(&io, "bob").await.unwrap();
-        // A directory that is lost begins again: none of its numbers may be small enough to come up twice.
+        // A new directory after a loss begins again: no number may be small enough to be drawn twice.
         for id in [first.id, second.id, bob.id] {
             assert!((1 << 32..1 << 53).contains(&id), "{id}");
         }

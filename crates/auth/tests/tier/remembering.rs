@@ -1,4 +1,4 @@
-//! What is remembered: that it costs nothing, and that it is never believed for too long.
+//! The cache of verified credentials: it saves lookups, and its entries are never trusted for too long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -96,8 +96,8 @@ fn what_changes_while_it_is_being_verified_is_not_remembered() {
             let token = token(&io, &auth, "alice").await;
             let who = auth.by_token(&io, token.as_bytes()).await.unwrap();
             io.sleep(6 * MINUTE).await;
-            // Somebody looks, so that the others need not. The token is no longer remembered: all of these
-            // ask the directory, one of them to end it.
+            // This request polls for changes, so that the others need not. The token is no longer cached:
+            // all of these read the directory, and one of them ends it.
             auth.by_token(&io, format!("pls_{}", "0".repeat(32)).as_bytes()).await.unwrap_err();
             let asks = all((0..10).map(|_| auth.by_token(&io, token.as_bytes())));
             plimsoll_io::join(asks, auth.log_out(&io, &who)).await.1.unwrap();
@@ -181,7 +181,7 @@ fn what_has_ended_is_removed_once_an_hour_and_nobody_suffers_if_it_is_not() {
     });
 }
 
-/// A directory that counts its questions, and can be broken.
+/// A directory that counts its calls, and can be set to fail.
 #[derive(Default)]
 pub(crate) struct Counting {
     inner: MemoryDirectory,

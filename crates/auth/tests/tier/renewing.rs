@@ -1,4 +1,5 @@
-//! What was shown once on a connection: that it costs nothing while it holds, and how it ends.
+//! Identities that a connection verifies once: they cost nothing while they are valid, and end when they
+//! must.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ fn open(path: &Path) -> SqliteDirectory {
     SqliteDirectory::open(path).unwrap()
 }
 
-/// Runs `test` over a directory of each kind.
+/// Runs `test` over a directory in memory and one in a file.
 fn each(test: impl AsyncFn(Io, Auth) + Copy + 'static) {
     run_over(MemoryDirectory::new(), test);
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +59,7 @@ fn it_costs_no_hash_and_no_question_until_the_account_changes_and_then_one() {
             who = auth.renew(&io, &who).await.unwrap();
         }
         assert_eq!(others.load(Ordering::SeqCst), before + 1);
-        // What is believed for five minutes is asked for again, and then believed again.
+        // After five minutes the identity is checked again, and the result is cached again.
         for _ in 0..90 {
             who = auth.renew(&io, &who).await.unwrap();
             io.sleep(10 * SECOND).await;

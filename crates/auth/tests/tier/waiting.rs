@@ -25,7 +25,7 @@ fn what_finds_the_queue_full_is_told_when_to_come_back_and_the_rest_is_done() {
 fn a_full_queue_is_nobodys_failure() {
     run(&guarded(), async |io, auth| {
         join_as(&io, &auth, "alice").await;
-        // Forget the password, so that it is a stranger's.
+        // The cache is disabled, so that the password counts as a stranger's.
         auth.set(Settings { remembered_time: std::time::Duration::ZERO, ..guarded() });
         let (password, peer) = (secret("battery staple"), here());
         auth.set_password(&io, "alice", &password).await.unwrap();

@@ -1,6 +1,6 @@
-//! Showing MySQL who we are, in the way that it asks for.
+//! Authentication at a MySQL server, with the plugin that it requests.
 //!
-//! What must hold: a password leaves as it is only through a Unix socket.
+//! Invariant: a password in clear is sent only through a Unix socket.
 
 use sha1::{Digest as _, Sha1};
 use sha2::Sha256;
@@ -13,20 +13,20 @@ use crate::secret::Secret;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING: &[u8] = b"caching_sha2_password";
-/// The system tells the server who we are, by the Unix socket.
+/// The kernel tells the server our user, through the Unix socket.
 const BY_SOCKET: [&[u8]; 2] = [b"unix_socket", b"auth_socket"];
 
-/// What we can: `LONG_PASSWORD`, `LONG_FLAG`, `CONNECT_WITH_DB`, `PROTOCOL_41`, `TRANSACTIONS`,
+/// Our capabilities: `LONG_PASSWORD`, `LONG_FLAG`, `CONNECT_WITH_DB`, `PROTOCOL_41`, `TRANSACTIONS`,
 /// `SECURE_CONNECTION`, `MULTI_STATEMENTS`, `MULTI_RESULTS`, `PLUGIN_AUTH`.
 const CAPABILITIES: u32 =
     0x0001 | 0x0004 | 0x0008 | 0x0200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000;
-/// All text is bytes.
+/// The collation `binary`: all text is bytes.
 const BINARY: u8 = 63;
 const PACKET_BYTES_MAX: u32 = 16 * 1024 * 1024 - 1;
 
-/// What the server says first.
+/// The server's first packet.
 pub(super) struct Greeting {
-    /// What a password is mixed with, so that what is sent is of no use later.
+    /// The challenge, hashed with the password so that the proof cannot be replayed.
     scramble: Vec<u8>,
     plugin: Vec<u8>,
 }
@@ -40,7 +40,8 @@ impl Greeting {
         reader.word();
         reader.skip(4)?;
         let mut scramble = reader.take(8)?.to_vec();
-        // A zero, what it can, its language and state, what else it can, lengths and what is kept for later.
+        // A zero, capabilities, collation, status, more capabilities, the length of the challenge,
+        // reserved bytes.
         reader.skip(1 + 2 + 1 + 2 + 2 + 1 + 10)?;
         scramble.extend_from_slice(reader.take(12)?);
         reader.skip(1)?;
@@ -48,7 +49,7 @@ impl Greeting {
     }
 }
 
-/// Says who we are, and answers what the server asks for, until it is content.
+/// Authenticates: answers the server's requests until it accepts.
 pub(super) fn show(packets: &mut Packets, way: &Way, greeting: &Greeting) -> Result<(), Trouble> {
     let first = proof(&greeting.plugin, way, &greeting.scramble).unwrap_or_default();
     packets.send(&introduction(way, &greeting.plugin, &first))?;
@@ -62,7 +63,7 @@ pub(super) fn show(packets: &mut Packets, way: &Way, greeting: &Greeting) -> Res
                 let scramble = reader.0.strip_suffix(&[0]).unwrap_or(reader.0);
                 packets.send(&proof(plugin, way, scramble)?)?;
             }
-            // It has the password at hand, and ours is right.
+            // The server has the password cached, and our proof is right.
             [1] if reader.0 == [3] => {}
             [1] if reader.0 == [4] => packets.send(&plain(way)?)?,
             _ => return Err(strange()),
@@ -86,7 +87,7 @@ fn introduction(way: &Way, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
     said
 }
 
-/// What shows that we know the password.
+/// Computes the proof that we know the password.
 fn proof(plugin: &[u8], way: &Way, scramble: &[u8]) -> Result<Vec<u8>, Trouble> {
     let password = way.password.as_ref().map_or(&[][..], Secret::bytes);
     match plugin {
@@ -110,7 +111,7 @@ fn mix(one: &[u8], other: &[u8]) -> Vec<u8> {
     one.iter().zip(other).map(|(one, other)| one ^ other).collect()
 }
 
-/// The password as it is, for a server that has only its hash.
+/// Returns the password in clear, for a server that has only its hash.
 fn plain(way: &Way) -> Result<Vec<u8>, Trouble> {
     let Place::Unix(_) = way.place else {
         return Err(broken(

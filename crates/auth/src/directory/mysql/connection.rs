@@ -1,7 +1,7 @@
-//! A connection to MySQL or MariaDB: who we are, and statements that are run as one.
+//! A connection to MySQL or MariaDB: authentication, and batches of statements.
 //!
-//! It speaks the text protocol and no TLS. What must hold: what somebody else chose stands in a statement as
-//! hexadecimal digits only; after any error the connection is not used again.
+//! It speaks the text protocol, without TLS. Invariants: text from outside is in a statement as
+//! hexadecimal digits only. After any error the connection is not used again.
 
 use super::authentication::{self, Greeting};
 use super::packets::{Packets, Reader, broken, strange};
@@ -10,25 +10,25 @@ use crate::directory::Trouble;
 use crate::directory::reach::socket::{Deadline, Socket};
 use crate::limits::{DATABASE_STATEMENT_TIME, MYSQL_COLUMNS_MAX, PATH_BYTES_MAX};
 
-/// A row of an answer.
+/// A row of a result.
 pub(super) struct Row(Vec<Option<Vec<u8>>>);
 
-/// What a statement answered.
+/// The result of a statement.
 #[derive(Default)]
 pub(super) struct Answered {
     pub(super) rows: Vec<Row>,
-    /// Rows that it changed.
+    /// Rows that were changed.
     pub(super) count: u64,
-    /// What it said with `LAST_INSERT_ID`; 0 is nothing.
+    /// The value of `LAST_INSERT_ID`; 0 if there is none.
     pub(super) number: u64,
 }
 
-/// The connection.
+/// A connection.
 pub(super) struct Connection {
     packets: Packets,
 }
 
-/// That another answer follows this one (`SERVER_MORE_RESULTS_EXISTS`).
+/// The status flag that another result follows (`SERVER_MORE_RESULTS_EXISTS`).
 const MORE: u16 = 0x0008;
 const COM_QUERY: u8 = 0x03;
 
@@ -51,7 +51,7 @@ impl Row {
 }
 
 impl Connection {
-    /// Connects, shows who we are, and has the server give up what takes too long.
+    /// Connects, authenticates, and sets the server's timeout for statements.
     pub(super) fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
         let socket =
             Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
@@ -59,15 +59,15 @@ impl Connection {
         let greeting = Greeting::read(&packets.receive()?)?;
         authentication::show(&mut packets, way, &greeting)?;
         let mut connection = Connection { packets };
-        // MariaDB reads what stands in such a comment, MySQL has no such bound.
+        // MariaDB executes the text in such a comment. MySQL has no such timeout.
         let time = DATABASE_STATEMENT_TIME.as_secs();
         connection.run(&[
             format!(
                 "SET SESSION innodb_lock_wait_timeout = {time} /*M!100101 , max_statement_time = {time} */"
             ),
             "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
-            // Of what is longer, it sorts by the first 1024 bytes unless it is told otherwise. Two of those
-            // bytes are the length.
+            // It sorts long values by their first 1024 bytes, unless this is larger. Two of those bytes
+            // are the length.
             format!("SET SESSION max_sort_length = {}", PATH_BYTES_MAX + 2),
             "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned(),
         ])?;
@@ -78,7 +78,7 @@ impl Connection {
         self.packets.socket()
     }
 
-    /// Runs the statements in one transaction: what each answered.
+    /// Runs the statements in one transaction. Returns the result of each.
     pub(super) fn transaction(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
         let mut all = vec!["START TRANSACTION".to_owned()];
         all.extend_from_slice(batch);
@@ -89,7 +89,7 @@ impl Connection {
         Ok(answers)
     }
 
-    /// Runs the statements one after the other, until one fails: what each answered.
+    /// Runs the statements one after the other, until one fails. Returns the result of each.
     pub(super) fn run(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
         let sql = batch.join("; ");
         self.packets.begin();
@@ -114,7 +114,7 @@ impl Connection {
         }
         let columns = usize::try_from(reader.number()?).ok().filter(|count| *count <= MYSQL_COLUMNS_MAX);
         let columns = columns.ok_or_else(strange)?;
-        // What the columns are is known to whoever asks; an end stands behind them.
+        // The column definitions are skipped, because callers know them. An end packet follows them.
         for _ in 0..=columns {
             self.packets.receive()?;
         }
@@ -131,7 +131,7 @@ impl Connection {
     }
 }
 
-/// The status behind the last row, if this is what stands there.
+/// Returns the status in an end packet; `None` for other packets.
 fn end(packet: &[u8]) -> Option<u16> {
     match packet {
         [0xfe, _, _, low, high] => Some(u16::from_le_bytes([*low, *high])),

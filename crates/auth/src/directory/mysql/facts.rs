@@ -1,6 +1,6 @@
-//! What a MySQL or MariaDB server is set to, as far as it matters to what we keep there.
+//! The configuration of a MySQL or MariaDB server, as far as it matters for a directory.
 //!
-//! It judges nothing, and makes no tables. What must hold: what cannot be found out is an error.
+//! It judges nothing, and creates no tables. Invariant: a value that cannot be read is an error.
 
 use super::connection::Connection;
 use super::packets::strange;
@@ -11,16 +11,16 @@ use crate::directory::reach::socket::Deadline;
 use crate::directory::values::unsigned;
 use crate::limits::DATABASE_CONNECT_TIME;
 
-/// What MySQL is set to.
+/// The configuration of a MySQL server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MysqlFacts {
-    /// `version`: such as 10.11.6-MariaDB.
+    /// `version`, for example 10.11.6-MariaDB.
     pub version: String,
     /// `innodb_flush_log_at_trx_commit`: 1 if a commit is synced before it is confirmed.
     pub flush: i64,
-    /// Connections that may be open at once for us: the lesser of what the server and the user allow.
+    /// Connections that we may open at once: the lesser of the server's limit and the user's.
     pub connections_max: u64,
-    /// Of these, how many others have open.
+    /// Connections that others have open.
     pub connections_taken: u64,
 }
 
@@ -28,10 +28,10 @@ const ASKED: &str = "SELECT VERSION(), @@GLOBAL.innodb_flush_log_at_trx_commit, 
     @@SESSION.max_user_connections";
 
 impl MysqlFacts {
-    /// Asks the server that `url` names. This blocks.
+    /// Reads the configuration of the server that `url` names. This blocks.
     ///
     /// # Errors
-    /// What is wrong with the URL, and what MySQL says.
+    /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
     pub fn of(url: &str) -> Result<MysqlFacts, NotOpened> {
         Ok(facts(&Way::parse(url)?)?)
     }
@@ -47,7 +47,7 @@ fn facts(way: &Way) -> Result<MysqlFacts, Trouble> {
     Ok(MysqlFacts {
         version: row.text(0)?.to_owned(),
         flush: row.int(1)?,
-        // No limit is 0.
+        // 0 means no limit.
         connections_max: if ours == 0 { all } else { all.min(ours) },
         connections_taken: unsigned(taken).saturating_sub(1),
     })

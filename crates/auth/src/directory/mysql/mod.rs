@@ -1,10 +1,10 @@
-//! A directory in a database of MySQL or MariaDB.
+//! A directory in a MySQL or MariaDB database.
 //!
-//! Other processes may use it, too. Each call is one exchange and one transaction. A transaction that
-//! concerns an account locks its row first, so that the statements after it see what others have done to it;
-//! one that the server undoes because two waited for each other is begun again. What must hold: what has
-//! answered is committed; a call that failed has changed nothing, unless it was the answer to the commit
-//! that was lost.
+//! Other processes may use it, too. Each change is one exchange and one transaction. A transaction that
+//! concerns an account locks its row first, so that later statements see the changes of others to it. A
+//! transaction that the server rolls back because of a deadlock is retried. Invariants: a call that has
+//! succeeded is committed. A call that failed has changed nothing, unless the response to the commit was
+//! lost.
 
 mod authentication;
 mod connection;
@@ -55,10 +55,10 @@ impl Line for Connection {
     }
 }
 
-/// Raises the count of changes if the statement before it changed a row, and says it.
+/// Increments the change counter if the last statement changed a row, and returns it as `LAST_INSERT_ID`.
 const RAISE: &str = "UPDATE plimsoll_state SET changes = LAST_INSERT_ID(changes + 1) WHERE ROW_COUNT() > 0";
 
-/// Locks accounts' rows, and has the statements behind it see what was done to them by then.
+/// Locks rows of accounts, so that later statements see the changes of others to them.
 fn lock(which: &str) -> String {
     format!("SELECT id FROM plimsoll_accounts WHERE {which} ORDER BY id FOR UPDATE")
 }
@@ -76,17 +76,18 @@ fn shares_where(now: Millis, what: &str) -> String {
     )
 }
 
-/// What an answer has, or the first of several, as a value.
+/// Reads the first row of a result, if there is one.
 fn first<T>(rows: &[Row], read: impl FnOnce(&Row) -> Result<T, Trouble>) -> Result<Option<T>, Trouble> {
     rows.first().map(read).transpose()
 }
 
 impl MysqlDirectory {
-    /// Opens the database that `url` names, and makes its tables where there are none:
+    /// Opens the database that `url` names, and creates its tables if there are none:
     /// `mysql://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://USER@/DATABASE?socket=/PATH`. This blocks.
     ///
     /// # Errors
-    /// What is wrong with the URL, what MySQL says, and if a newer plimsoll has made the tables.
+    /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
+    /// a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<MysqlDirectory, NotOpened> {
         let way = Way::parse(url)?;
         let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
@@ -97,13 +98,13 @@ impl MysqlDirectory {
         Ok(MysqlDirectory { reach: Reach::new(way, connection), seen: Arc::new(Seen::new(count)) })
     }
 
-    /// The rows of one statement that changes nothing.
+    /// Runs one statement that changes nothing, and returns its rows.
     fn rows(&mut self, sql: String) -> Result<Vec<Row>, Trouble> {
         let mut answers = self.reach.call(|connection| connection.run(&[sql]))?;
         Ok(answers.pop().unwrap_or_default().rows)
     }
 
-    /// Runs statements in one transaction, and notes each count of changes that they raised.
+    /// Runs statements in one transaction, and notes each value of the change counter that they set.
     fn change_by(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
         let mut tries = 0;
         let answers = loop {
@@ -121,8 +122,8 @@ impl MysqlDirectory {
         Ok(answers)
     }
 
-    /// The same where the last but one says how many it changed, and [`RAISE`] stands behind it: whether it
-    /// did.
+    /// The same for a batch whose last statement changes rows: appends [`RAISE`]. Returns whether rows
+    /// were changed.
     fn change_counted(&mut self, mut batch: Vec<String>) -> Result<bool, Trouble> {
         let at = batch.len().saturating_sub(1);
         batch.push(RAISE.to_owned());
@@ -210,7 +211,7 @@ impl Directory for MysqlDirectory {
                 "DELETE FROM plimsoll_sessions WHERE account = {id}
                 AND EXISTS (SELECT * FROM plimsoll_accounts WHERE id = {id} AND NOT enabled)"
             ),
-            // Also where it was so before: whoever asks for it wants it known.
+            // Also if nothing changes: a caller that sets a value relies on it from now on.
             format!(
                 "UPDATE plimsoll_state SET changes = LAST_INSERT_ID(changes + 1)
                 WHERE EXISTS (SELECT * FROM plimsoll_accounts WHERE id = {id})"

@@ -1,25 +1,25 @@
-//! MySQL's packets: three bytes of length, a number that counts them, and what is said.
+//! MySQL's packets: three bytes of length, a sequence number, and the payload.
 //!
-//! It knows no question. What must hold: a packet is received whole, and in its order; an error that the
-//! server sends is an error here.
+//! It knows no statement. Invariants: packets are received whole and in order. An error packet from the
+//! server is returned as an error.
 
 use crate::directory::Trouble;
 use crate::directory::reach::socket::Socket;
 use crate::limits::{DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX};
 
-/// The socket, and what was received by it.
+/// The socket, and the bytes received from it.
 pub(super) struct Packets {
     socket: Socket,
     received: Vec<u8>,
-    /// What of it was read.
+    /// How many of them were read.
     read: usize,
-    /// The number of the next packet of this exchange.
+    /// The sequence number of the next packet of this exchange.
     next: u8,
 }
 
-/// The code of a deadlock: the server has undone the transaction, and says to try again.
+/// The code of a deadlock: the server has rolled back the transaction, which may be retried.
 const DEADLOCK: u16 = 1213;
-/// What stands before an error that it may help to try again after.
+/// The prefix of errors after which a retry may help.
 const AGAIN: &str = "MySQL (try again): ";
 
 pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
@@ -30,7 +30,8 @@ pub(super) fn strange() -> Trouble {
     broken("it said something else than was asked")
 }
 
-/// Whether the server has undone the transaction for another's sake, and would do it now.
+/// Returns whether the server has rolled back the transaction because of a deadlock, so that it may be
+/// retried.
 pub(super) fn is_deadlock(trouble: &Trouble) -> bool {
     matches!(trouble, Trouble::Failed(text) if text.starts_with(AGAIN))
 }
@@ -44,7 +45,7 @@ impl Packets {
         &mut self.socket
     }
 
-    /// A new exchange begins.
+    /// Begins an exchange.
     pub(super) fn begin(&mut self) {
         self.next = 0;
     }
@@ -57,7 +58,7 @@ impl Packets {
         self.socket.send(&packet).map_err(broken)
     }
 
-    /// What the next packet says, if it is no error.
+    /// Receives the next packet. Returns its payload, or its error.
     pub(super) fn receive(&mut self) -> Result<Vec<u8>, Trouble> {
         let head = self.take(4)?;
         let length = usize::from(head[0]) | usize::from(head[1]) << 8 | usize::from(head[2]) << 16;
@@ -83,7 +84,7 @@ impl Packets {
     }
 }
 
-/// An error: its code, a state that says less, and its text.
+/// Converts an error packet: its code, an SQL state, which is dropped, and its text.
 fn refusal(said: &[u8]) -> Trouble {
     let mut reader = Reader(said);
     let code = reader.skip(1).and_then(|()| reader.u16()).unwrap_or_default();
@@ -96,7 +97,7 @@ fn refusal(said: &[u8]) -> Trouble {
     }
 }
 
-/// What is left to read of a packet.
+/// The unread part of a packet.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -115,7 +116,7 @@ impl<'a> Reader<'a> {
         Ok(u16::from_le_bytes([taken[0], taken[1]]))
     }
 
-    /// A number of one byte, or of as many as its first byte says.
+    /// Reads an integer of one byte, or of the length that its first byte gives.
     pub(super) fn number(&mut self) -> Result<u64, Trouble> {
         let length = match self.take(1)?[0] {
             small @ 0..=0xfa => return Ok(u64::from(small)),
@@ -129,7 +130,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// A value of a row; nothing has a byte of its own.
+    /// Reads a value of a row. NULL is a byte of its own.
     pub(super) fn cell(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
         if self.0.first() == Some(&0xfb) {
             return self.skip(1).map(|()| None);
@@ -138,7 +139,7 @@ impl<'a> Reader<'a> {
         self.take(length).map(|taken| Some(taken.to_vec()))
     }
 
-    /// Bytes that end with a zero, which may be missing at the end of a packet.
+    /// Reads bytes up to a zero, which may be missing at the end of a packet.
     pub(super) fn word(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == 0);
         let word = &self.0[..end.unwrap_or(self.0.len())];

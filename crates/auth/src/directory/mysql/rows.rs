@@ -1,7 +1,7 @@
-//! Rows as values, and values as they stand in a statement.
+//! Conversion of rows to values, and of values to text in statements.
 //!
-//! It asks nothing. What must hold: the columns stand in the order of the constants beside them; what
-//! somebody else chose stands in a statement as hexadecimal digits only.
+//! It runs no statement. Invariants: the columns have the order of the constants below. Text from outside
+//! is in a statement as hexadecimal digits only.
 
 use super::connection::Row;
 use super::packets::strange;
@@ -20,12 +20,12 @@ pub(super) const RECORD: &str =
 /// The columns that [`share`] reads.
 pub(super) const SHARE: &str = "s.id, o.name, s.path, h.name, s.writes, s.created, s.expires";
 
-/// Bytes in a statement.
+/// Formats bytes for a statement.
 pub(super) fn literal(bytes: impl AsRef<[u8]>) -> String {
     format!("x'{}'", hex::text(bytes.as_ref()))
 }
 
-/// A number in a statement, or nothing.
+/// Formats a number or NULL for a statement.
 pub(super) fn maybe(number: Option<u64>) -> String {
     number.map_or("NULL".to_owned(), |number| signed(number).to_string())
 }

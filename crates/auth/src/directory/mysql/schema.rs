@@ -1,9 +1,9 @@
-//! The tables in MySQL, as the steps that made them.
+//! The tables in MySQL, as a list of migrations.
 //!
-//! A step that was released is never changed; what is new is another one. MySQL commits after each statement
-//! that makes a table, so each can be taken twice. What must hold: `plimsoll_state.version` is the count of
-//! steps that a database has had; one that has had more than we know is left alone; of two servers that
-//! begin at once, one makes the tables.
+//! A released migration is never changed; changes are new migrations. MySQL commits after each statement
+//! that creates a table, so each can be repeated. Invariants: `plimsoll_state.version` is the number of
+//! migrations applied. A database that has had more than this program knows is not changed. Of two
+//! servers that start at once, one creates the tables.
 
 use super::connection::Connection;
 use super::packets::broken;
@@ -11,10 +11,10 @@ use crate::directory::Trouble;
 use crate::directory::reach::socket::Deadline;
 use crate::limits::DATABASE_MIGRATION_TIME;
 
-/// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions` are
-/// the bits of `values.rs`. Text is bytes, so that what is equal is the same, and stands in the order of its
-/// bytes. A path may be longer than an entry of an index: it is unique by its hash and in order by its first
-/// bytes. `plimsoll_networks` has keyed hashes of networks that accounts logged in from; `plimsoll_probe` is
+/// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions`
+/// are the bits of `values.rs`. Text is binary, so that it is compared and sorted by its bytes. A path
+/// may be longer than an index entry: its hash makes it unique, and its first bytes sort it.
+/// `plimsoll_networks` has keyed hashes of networks that accounts logged in from. `plimsoll_probe` is
 /// written only to check that the database can be written.
 const STEPS: [&[&str]; 2] = [
     &[
@@ -74,7 +74,7 @@ fn one(sql: &str) -> [String; 1] {
     [sql.to_owned()]
 }
 
-/// How many steps the database has had.
+/// Returns the number of migrations that the database has had.
 fn version(connection: &mut Connection) -> Result<usize, Trouble> {
     let known = connection.run(&one("SELECT COUNT(*) FROM information_schema.tables
         WHERE table_schema = DATABASE() AND table_name = 'plimsoll_state'"))?;
@@ -93,7 +93,7 @@ fn unknown(version: impl std::fmt::Display) -> Trouble {
     ))
 }
 
-/// Makes sure that the tables are those that we know.
+/// Checks that the tables have the version of this program.
 pub(super) fn check(connection: &mut Connection) -> Result<(), Trouble> {
     match version(connection)? {
         had if had == STEPS.len() => Ok(()),
@@ -104,12 +104,12 @@ pub(super) fn check(connection: &mut Connection) -> Result<(), Trouble> {
     }
 }
 
-/// Takes the steps that the database has not had.
+/// Applies the missing migrations.
 pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Trouble> {
     if version(connection)? < STEPS.len() {
         connection.socket().set_deadline(Deadline::after(DATABASE_MIGRATION_TIME));
         let time = DATABASE_MIGRATION_TIME.as_secs();
-        // MariaDB bounds each statement's time, and this one may wait for others.
+        // MariaDB limits the time of each statement, and this one may wait for other servers.
         connection.run(&[
             "SET @bound = 0 /*M!100101 + @@SESSION.max_statement_time */".to_owned(),
             format!("SET @unbound = 0 /*M!100101 , SESSION max_statement_time = {time} */"),
@@ -132,7 +132,7 @@ fn take_steps(connection: &mut Connection) -> Result<(), Trouble> {
             .to_owned(),
         "INSERT IGNORE INTO plimsoll_state VALUES (1, 0, 0)".to_owned(),
     ])?;
-    // Somebody else may have been quicker.
+    // Another server may have been faster.
     let had = version(connection)?;
     for step in STEPS.get(had..).unwrap_or_default() {
         connection.run(&step.iter().map(|sql| (*sql).to_owned()).collect::<Vec<_>>())?;

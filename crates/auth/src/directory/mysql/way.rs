@@ -1,6 +1,6 @@
-//! The way to a database of MySQL or MariaDB, as a URL says it.
+//! The address of a MySQL or MariaDB database, parsed from a URL.
 //!
-//! It connects to nothing. What must hold: what a URL asks for is done, or it is refused.
+//! It does not connect. Invariant: each part of a URL is obeyed, or the URL is rejected.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::secret::Secret;
 
 const PORT: u16 = 3306;
 
-/// Where, as whom, and in which database.
+/// Address, user and database.
 pub(super) struct Way {
     pub(super) place: Place,
     pub(super) user: String,
@@ -20,7 +20,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Of `mysql://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://USER@/DATABASE?socket=/PATH`.
+    /// Parses `mysql://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://USER@/DATABASE?socket=/PATH`.
     pub(super) fn parse(url: &str) -> Result<Way, BadUrl> {
         let url = Url::parse(url, &["socket"])?;
         let user = url.user.clone().ok_or_else(|| url.bad("say as whom: mysql://USER@HOST/DATABASE"))?;

@@ -1,6 +1,6 @@
-//! Showing PostgreSQL who we are, in the way that it asks for.
+//! Authentication at a PostgreSQL server, with the method that it requests.
 //!
-//! What must hold: a password leaves only as the server asks, and SCRAM is taken for done only when the
+//! Invariants: a password is sent only in the form that the server requests. SCRAM succeeds only when the
 //! server has proved that it knows the password, too.
 
 use bytes::BytesMut;
@@ -14,7 +14,7 @@ use super::connection::{Connection, broken, refusal};
 use super::way::Way;
 use crate::directory::Trouble;
 
-/// Answers what the server asks for, until it is content.
+/// Authenticates: answers the server's requests until it accepts.
 pub(super) fn show(connection: &mut Connection, way: &Way) -> Result<(), Trouble> {
     match connection.receive()? {
         Message::AuthenticationOk => return Ok(()),

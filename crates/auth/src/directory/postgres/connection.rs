@@ -1,8 +1,8 @@
-//! A connection to PostgreSQL: who we are, and statements that are run as one.
+//! A connection to PostgreSQL: authentication, and batches of statements.
 //!
-//! The messages are those of `postgres-protocol`; the socket is ours, because the driver that belongs to them
-//! cannot bound a wait for an answer. It speaks no TLS. What must hold: the statements of a batch are one
-//! transaction and one exchange; after any error the connection is not used again.
+//! The messages are those of `postgres-protocol`. The socket is our own, because the driver for them
+//! cannot bound a wait for a response. It does not speak TLS. Invariants: the statements of a batch are
+//! one transaction and one exchange. After any error the connection is not used again.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +22,7 @@ use crate::limits::{
     DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, DATABASE_STATEMENT_TIME, STATEMENTS_KEPT,
 };
 
-/// A value that a statement is given, of one of the types that the tables have.
+/// A parameter of a statement, of one of the types that the tables use.
 #[derive(Clone, Copy)]
 pub(super) enum Value<'a> {
     Int(Option<i64>),
@@ -31,28 +31,28 @@ pub(super) enum Value<'a> {
     Bytes(Option<&'a [u8]>),
 }
 
-/// A statement and what it is given.
+/// A statement and its parameters.
 pub(super) type Statement<'a> = (&'a str, &'a [Value<'a>]);
 
-/// A row of an answer.
+/// A row of a result.
 pub(super) struct Row {
     bytes: Bytes,
     cells: Vec<Option<Range<usize>>>,
 }
 
-/// What a statement answered.
+/// The result of a statement.
 #[derive(Default)]
 pub(super) struct Answered {
     pub(super) rows: Vec<Row>,
-    /// Rows that it read or changed.
+    /// Rows that were read or changed.
     pub(super) count: u64,
 }
 
-/// The connection.
+/// A connection.
 pub(super) struct Connection {
     pub(super) socket: Socket,
     received: BytesMut,
-    /// The names of the statements that the server keeps for us, by their text.
+    /// The names of the statements that the server has prepared, by their text.
     statements: HashMap<String, String>,
 }
 
@@ -65,7 +65,7 @@ fn strange(what: &str) -> Trouble {
 }
 
 impl Value<'_> {
-    /// The number by which PostgreSQL knows its type (`pg_type.oid`).
+    /// Returns the type's number in PostgreSQL (`pg_type.oid`).
     fn type_oid(self) -> u32 {
         match self {
             Value::Bool(_) => 16,
@@ -75,7 +75,7 @@ impl Value<'_> {
         }
     }
 
-    /// 1 for bytes as they are, 0 for text.
+    /// Returns 1 for binary format, 0 for text.
     fn format(self) -> i16 {
         i16::from(matches!(self, Value::Bytes(_)))
     }
@@ -123,14 +123,14 @@ impl Row {
         digits.ok_or_else(|| strange("no bytes"))
     }
 
-    /// The last cell, as a number.
+    /// Returns the last cell, as a number.
     pub(super) fn last_int(&self) -> Result<i64, Trouble> {
         self.int(self.cells.len().saturating_sub(1))
     }
 }
 
 impl Connection {
-    /// Connects, shows who we are, and has the server give up what takes too long.
+    /// Connects, authenticates, and sets the server's timeout for statements.
     pub(super) fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
         let socket =
             Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
@@ -158,7 +158,7 @@ impl Connection {
         self.socket.send(message).map_err(broken)
     }
 
-    /// The next message that is an answer. An error is one, too.
+    /// Receives the next message, except notices and parameter reports. An error is a message, too.
     pub(super) fn receive(&mut self) -> Result<Message, Trouble> {
         let mut block = [0; DATABASE_BLOCK_BYTES];
         loop {
@@ -176,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// Runs the statements in one transaction: what each answered.
+    /// Runs the statements in one transaction. Returns the result of each.
     pub(super) fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, Trouble> {
         let mut messages = BytesMut::new();
         for (sql, values) in batch {
@@ -187,7 +187,7 @@ impl Connection {
         self.answers(batch.len())
     }
 
-    /// Runs a text of statements that answer nothing, in one transaction.
+    /// Runs a text of statements without results, in one transaction.
     pub(super) fn script(&mut self, sql: &str) -> Result<(), Trouble> {
         let mut message = BytesMut::new();
         frontend::query(sql, &mut message).map_err(broken)?;
@@ -195,12 +195,13 @@ impl Connection {
         self.until_ready(|_| Ok(()))
     }
 
-    /// What runs a statement, and has the server keep it for the next time.
+    /// Appends the messages that run a statement. Has the server prepare it at the first time.
     fn ask(&mut self, sql: &str, values: &[Value<'_>], messages: &mut BytesMut) -> io::Result<()> {
         let name = match self.statements.get(sql) {
             Some(name) => name.clone(),
             None => {
-                // Statements are few and do not depend on what is asked: this is a bound, not a cache's size.
+                // The program has few statements, which do not depend on input: this limit is not meant
+                // to be reached.
                 let is_kept = self.statements.len() < STATEMENTS_KEPT;
                 let name = if is_kept { format!("s{}", self.statements.len()) } else { String::new() };
                 let types = values.iter().map(|value| value.type_oid());
@@ -238,7 +239,8 @@ impl Connection {
         if answers.len() == expected { Ok(answers) } else { Err(strange("too few answers")) }
     }
 
-    /// Hands on each message until the server waits for us. Its error is told when all is over.
+    /// Passes on each message until the server is ready for the next query. Then returns its error, if
+    /// there was one.
     fn until_ready(&mut self, mut each: impl FnMut(Message) -> io::Result<()>) -> Result<(), Trouble> {
         let mut failed = None;
         loop {
@@ -246,14 +248,15 @@ impl Connection {
                 Ok(Message::ErrorResponse(body)) => failed = Some(refusal(&body)),
                 Ok(Message::ReadyForQuery(_)) => return failed.map_or(Ok(()), Err),
                 Ok(message) => each(message).map_err(broken)?,
-                // Who says farewell is not ready any more.
+                // The server reported an error and closed the connection: the report tells more than the
+                // end of the stream.
                 Err(error) => return Err(failed.unwrap_or(error)),
             }
         }
     }
 }
 
-/// What the server says is wrong, with its code.
+/// Converts an error response: its text and its code.
 pub(super) fn refusal(body: &ErrorResponseBody) -> Trouble {
     let (mut code, mut text) = (String::new(), String::new());
     let mut fields = body.fields();

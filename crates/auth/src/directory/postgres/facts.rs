@@ -1,6 +1,6 @@
-//! What a PostgreSQL server is set to, as far as it matters to what we keep there.
+//! The configuration of a PostgreSQL server, as far as it matters for a directory.
 //!
-//! It judges nothing, and makes no tables. What must hold: what cannot be found out is an error.
+//! It judges nothing, and creates no tables. Invariant: a value that cannot be read is an error.
 
 use super::connection::Connection;
 use super::way::Way;
@@ -9,23 +9,23 @@ use crate::directory::open::NotOpened;
 use crate::directory::reach::socket::Deadline;
 use crate::limits::DATABASE_TIME;
 
-/// What PostgreSQL is set to.
+/// The configuration of a PostgreSQL server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresFacts {
-    /// `server_version`: such as 15.3.
+    /// `server_version`, for example 15.3.
     pub version: String,
     /// `fsync`: without it, a power cut can destroy the whole database.
     pub syncs: bool,
-    /// `synchronous_commit`: `off` loses what was confirmed last when the server falls.
+    /// `synchronous_commit`: with `off`, a crash of the server loses the last confirmed commits.
     pub synchronous_commit: String,
-    /// Connections that may be open at once for us: the least of what the server, the database and the
-    /// user allow.
+    /// Connections that we may open at once: the least of the limits of the server, the database and the
+    /// user.
     pub connections_max: u64,
-    /// Of these, how many others have open.
+    /// Connections that others have open.
     pub connections_taken: u64,
 }
 
-/// A limit below zero is none.
+/// A limit of -1 means none.
 const ASKED: &str = "
     SELECT current_setting('server_version'), current_setting('fsync')::boolean,
         current_setting('synchronous_commit'),
@@ -40,10 +40,10 @@ const ASKED: &str = "
 ";
 
 impl PostgresFacts {
-    /// Asks the server that `url` names. This blocks.
+    /// Reads the configuration of the server that `url` names. This blocks.
     ///
     /// # Errors
-    /// What is wrong with the URL, and what PostgreSQL says.
+    /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
     pub fn of(url: &str) -> Result<PostgresFacts, NotOpened> {
         let way = Way::parse(url)?;
         Ok(facts(&way)?)

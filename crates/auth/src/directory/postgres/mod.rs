@@ -1,10 +1,10 @@
-//! A directory in a database of PostgreSQL.
+//! A directory in a PostgreSQL database.
 //!
-//! Other processes may use it, too. Each call is one batch: one exchange, and one transaction. A batch that
-//! concerns an account locks its row first, so that the statements after it see what others have done to it;
-//! locks are taken in the order accounts, sessions, shares, state, so that no two wait for each other. What
-//! must hold: what has answered is committed; a call that failed has changed nothing, unless it was the
-//! answer to the commit that was lost.
+//! Other processes may use it, too. Each change is one batch: one exchange, and one transaction. A batch
+//! that concerns an account locks its row first, so that later statements see the changes of others to
+//! it. Locks are taken in the order accounts, sessions, shares, state, to prevent deadlocks. Invariants:
+//! a call that has succeeded is committed. A call that failed has changed nothing, unless the response to
+//! the commit was lost.
 
 mod authentication;
 mod connection;
@@ -67,11 +67,11 @@ fn bytes(value: &[u8]) -> Value<'_> {
     Bytes(Some(value))
 }
 
-/// Locks an account's row, and has the statements behind it see what was done to it by then.
+/// Locks the row of an account, so that later statements see the changes of others to it.
 const LOCK: &str = "SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
 
-/// A change that raises the count of changes if there was anything to change. A row for each thing changed
-/// comes back: what `RETURNING` says, and the count behind it.
+/// Adds to a statement that it increments the change counter if it changed a row. Returns a row for each
+/// row changed: its `RETURNING` columns, and the counter.
 fn counted(change: &str) -> String {
     format!(
         "WITH done AS ({change}), raised AS (
@@ -91,12 +91,12 @@ fn shares_where(what: &str) -> String {
     )
 }
 
-/// Shares that go, in an order in which whoever else takes some away takes them, too.
+/// Deletes shares in the order of their ids: concurrent deletions cannot deadlock.
 fn end_shares_where(what: &str) -> String {
     format!("DELETE FROM shares WHERE id IN (SELECT id FROM shares WHERE {what} ORDER BY id FOR UPDATE)")
 }
 
-/// What goes by itself: nobody waits for it, or for us.
+/// Deletes expired rows, except those that others have locked: neither side waits.
 fn forget_ended(table: &str) -> String {
     format!(
         "DELETE FROM {table} WHERE id IN (
@@ -105,7 +105,8 @@ fn forget_ended(table: &str) -> String {
     )
 }
 
-/// The first share of an owner (`$2`) and a holder (`$3`) at or after a path (`$4`): one step in the index.
+/// Finds the first share of an owner (`$2`) and a holder (`$3`) at or after a path (`$4`): one step in
+/// the index.
 fn first_share() -> String {
     let order = "substring(s.path from 1 for 1024)";
     shares_where(&format!(
@@ -115,11 +116,12 @@ fn first_share() -> String {
 }
 
 impl PostgresDirectory {
-    /// Opens the database that `url` names, and makes its tables where there are none:
+    /// Opens the database that `url` names, and creates its tables if there are none:
     /// `postgres://USER@HOST/DB` or `postgres://USER@/DB?host=/FOLDER`. This blocks.
     ///
     /// # Errors
-    /// What is wrong with the URL, what PostgreSQL says, and if a newer plimsoll has made the tables.
+    /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
+    /// a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<PostgresDirectory, NotOpened> {
         let way = Way::parse(url)?;
         let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
@@ -134,12 +136,12 @@ impl PostgresDirectory {
         self.reach.call(|connection| connection.run(batch))
     }
 
-    /// Runs a batch of which the last statement answers: its rows.
+    /// Runs a batch, and returns the result of its last statement.
     fn last(&mut self, batch: &[Statement<'_>]) -> Result<Answered, Trouble> {
         Ok(self.run(batch)?.pop().unwrap_or_default())
     }
 
-    /// Runs a batch of which the last statement is [`counted`]: the rows that it changed.
+    /// Runs a batch whose last statement is [`counted`]. Returns the rows that it changed.
     fn change_counted(&mut self, batch: &[Statement<'_>]) -> Result<Answered, Trouble> {
         let answered = self.last(batch)?;
         if let Some(row) = answered.rows.first() {

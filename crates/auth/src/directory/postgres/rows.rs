@@ -1,6 +1,6 @@
-//! Rows as values: what the columns of a query mean.
+//! Conversion of rows to values.
 //!
-//! It asks nothing. What must hold: the columns stand in the order of the constants beside them.
+//! It runs no statement. Invariant: the columns have the order of the constants below.
 
 use super::connection::Row;
 use crate::account::{Account, Quota};

@@ -1,9 +1,9 @@
-//! The tables in PostgreSQL, as the steps that made them.
+//! The tables in PostgreSQL, as a list of migrations.
 //!
-//! They are in a schema of their own, so that they are in nobody's way. A step that was released is never
-//! changed; what is new is another one. What must hold: `state.version` is the count of steps that a
-//! database has had; one that has had more than we know is left alone; of two servers that begin at once,
-//! one makes the tables.
+//! They are in a schema of their own, separate from other programs' tables. A released migration is never
+//! changed; changes are new migrations. Invariants: `state.version` is the number of migrations applied.
+//! A database that has had more than this program knows is not changed. Of two servers that start at
+//! once, one creates the tables.
 
 use super::connection::Connection;
 use crate::directory::Trouble;
@@ -11,9 +11,9 @@ use crate::directory::reach::socket::Deadline;
 use crate::limits::DATABASE_MIGRATION_TIME;
 
 /// Times are milliseconds since 1970. `accounts.version` counts the passwords an account has had.
-/// `permissions` are the bits of `values.rs`. A session's id is a hash, a path is bytes. An entry of an index
-/// has room for a third of a page: a path may be longer, so it is unique by its hash and in order by its
-/// first bytes. `networks` has keyed hashes of networks that accounts logged in from. `state.probed` is
+/// `permissions` are the bits of `values.rs`. A session's id is a hash, a path is bytes. An index entry
+/// is limited to a third of a page, and a path may be longer. So its hash makes it unique, and its first
+/// bytes sort it. `networks` has keyed hashes of networks that accounts logged in from. `state.probed` is
 /// written only to check that the database can be written.
 const STEPS: [&str; 2] = [
     "
@@ -65,10 +65,10 @@ const STEPS: [&str; 2] = [
 ",
 ];
 
-/// A number of our own, by which servers that make the tables wait for each other.
+/// The key of the advisory lock that serialises servers that create the tables.
 const LOCK: i64 = 0x0070_6c69_6d73_6f6c;
 
-/// How many steps the database has had.
+/// Returns the number of migrations that the database has had.
 fn version(connection: &mut Connection) -> Result<usize, Trouble> {
     let is_made = connection.run(&[("SELECT to_regclass('plimsoll.state') IS NOT NULL", &[])])?;
     let is_made = is_made[0].rows.first().map(|row| row.is_true(0)).transpose()?;
@@ -88,7 +88,7 @@ fn unknown(version: impl std::fmt::Display) -> Trouble {
     ))
 }
 
-/// Makes sure that the tables are those that we know.
+/// Checks that the tables have the version of this program.
 pub(super) fn check(connection: &mut Connection) -> Result<(), Trouble> {
     match version(connection)? {
         had if had == STEPS.len() => Ok(()),
@@ -99,12 +99,13 @@ pub(super) fn check(connection: &mut Connection) -> Result<(), Trouble> {
     }
 }
 
-/// Takes the steps that the database has not had.
+/// Applies the missing migrations.
 pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Trouble> {
     if version(connection)? < STEPS.len() {
         connection.socket.set_deadline(Deadline::after(DATABASE_MIGRATION_TIME));
         let time = DATABASE_MIGRATION_TIME.as_millis();
-        // The lock comes before the transaction, which then sees what was done by whoever had it.
+        // The lock is taken before the transaction begins, which then sees the work of its previous
+        // owner.
         connection.script(&format!("SET statement_timeout = {time}; SELECT pg_advisory_lock({LOCK})"))?;
         connection.script("BEGIN")?;
         let had = version(connection)?;

@@ -1,7 +1,7 @@
-//! The way to a database of PostgreSQL, as a URL says it.
+//! The address of a PostgreSQL database, parsed from a URL.
 //!
-//! It connects to nothing. What must hold: the URL means what it means to PostgreSQL's own programs, or is
-//! refused.
+//! It does not connect. Invariant: the URL means the same as to PostgreSQL's own programs, or is
+//! rejected.
 
 use crate::directory::open::BadUrl;
 use crate::directory::reach::socket::Place;
@@ -10,7 +10,7 @@ use crate::secret::Secret;
 
 const PORT: u16 = 5432;
 
-/// Where, as whom, and in which database.
+/// Address, user and database.
 pub(super) struct Way {
     pub(super) place: Place,
     pub(super) user: String,

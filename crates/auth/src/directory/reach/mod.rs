@@ -1,10 +1,11 @@
-//! How a database is reached: a connection that is kept, and made anew when it broke.
+//! A keep-alive connection to a database, which is replaced when it breaks.
 //!
-//! It speaks no database's language. What must hold: a call has answered or failed within
-//! [`DATABASE_TIME`], its connecting included; while a database is away, one call in
-//! [`DATABASE_RETRY_TIME`] finds that out by waiting, and the others are told at once, so that waits do not
-//! add up for who comes after others; a connection that failed in any way is never used again, so that no
-//! late answer is taken for another's, and no other is that was made before a database gave no answer.
+//! It speaks no database's protocol. Invariants: a call succeeds or fails within [`DATABASE_TIME`],
+//! connecting included. Name resolution is the exception: the C library has its own timeout. While a
+//! database is down, one call in [`DATABASE_RETRY_TIME`] waits to find that out. The others fail at once,
+//! so that waits do not add up. A connection that failed is never used again, so that a late response is
+//! never taken for another's. The same holds for all connections made before the database failed to
+//! respond in time.
 
 pub(super) mod seen;
 pub(super) mod socket;
@@ -17,70 +18,70 @@ use super::Trouble;
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME};
 use socket::{Deadline, Socket};
 
-/// A connection that speaks a database's language.
+/// A connection that speaks a database's protocol.
 pub(super) trait Line: Sized {
-    /// What it takes to make one.
+    /// The address and credentials for it.
     type Way;
 
-    /// Connects, and makes sure that it is the directory that we know.
+    /// Connects, and checks that the database has the expected directory.
     fn open(way: &Self::Way, by: Deadline) -> Result<Self, Trouble>;
 
-    /// Its socket.
+    /// Returns its socket.
     fn socket(&mut self) -> &mut Socket;
 }
 
-/// The way to a database, and a connection if there is one.
+/// A database, and a connection to it if there is one.
 pub(super) struct Reach<L: Line> {
     line: Option<Kept<L>>,
     common: Arc<Common<L::Way>>,
 }
 
-/// A connection, and how often the database had given no answer when it was made.
+/// A connection, and the count of timeouts when it was made.
 struct Kept<L> {
     line: L,
     silences: u64,
 }
 
-/// What all connections of a process to a database have in common.
+/// The state that all connections of a process to a database share.
 struct Common<W> {
     way: W,
     away: Mutex<Option<Away>>,
-    /// How often the database gave no answer in time. Whatever was connected before is not trusted to give
-    /// one.
+    /// How often the database failed to respond in time. Connections made before that are not used again.
     silences: AtomicU64,
-    /// Whether one was made since this was asked last.
+    /// Whether a connection was attempted since this was last read.
     is_new: AtomicBool,
 }
 
 impl<W> Common<W> {
-    /// Notes that a connection gave no answer which was made after `known` had given none; whether it is the
-    /// first of those. Before the database is told to be away: who is not told so finds no older connection.
+    /// Counts a timeout of a connection that was made at count `known`. Returns whether it is the first
+    /// of those. Must precede [`Reach::give_up`]: a call that finds no [`Away`] then finds no older
+    /// connection either.
     fn fell_silent(&self, known: u64) -> bool {
         self.silences.compare_exchange(known, known + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 }
 
-/// A database that could not be reached: until when nobody tries, and why.
+/// An unreachable database: until when no connection is tried, and the error.
 struct Away {
     until: Deadline,
     why: Trouble,
 }
 
 impl<L: Line> Reach<L> {
-    /// With a connection that was just made.
+    /// Wraps a new connection.
     pub(super) fn new(way: L::Way, line: L) -> Reach<L> {
         let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let common = Common { way, away: Mutex::new(None), silences, is_new };
         Reach { line: Some(Kept { line, silences: 0 }), common: Arc::new(common) }
     }
 
-    /// Another one to the same database, which connects when it is needed.
+    /// Creates another handle on the same database, which connects at its first use.
     pub(super) fn another(&self) -> Reach<L> {
         Reach { line: None, common: Arc::clone(&self.common) }
     }
 
-    /// Runs `work` with a connection. What it does is not done again if it fails: nobody knows whether it
-    /// was.
+    /// Runs `work` with a connection. It is not retried after an error, because the server may have
+    /// executed it.
     pub(super) fn call<T>(&mut self, work: impl FnOnce(&mut L) -> Result<T, Trouble>) -> Result<T, Trouble> {
         let by = Deadline::after(DATABASE_TIME);
         let mut known = self.common.silences.load(Ordering::SeqCst);
@@ -93,7 +94,7 @@ impl<L: Line> Reach<L> {
         });
         if let Err(why) = &done
             && by.is_over()
-            // One that was connected before another fell silent says nothing new of those made since.
+            // A timeout on an older connection proves nothing about connections made since.
             && self.common.fell_silent(known)
         {
             self.give_up(why);
@@ -101,18 +102,18 @@ impl<L: Line> Reach<L> {
         done
     }
 
-    /// Ends the connection; the next call makes another.
+    /// Closes the connection; the next call opens another.
     pub(super) fn disconnect(&mut self) {
         self.line = None;
     }
 
-    /// Whether any was connected since this was asked last: what answers may have lost or changed anything
-    /// meanwhile, also what it counts changes by.
+    /// Returns whether any connection was attempted since the last call. The database may have changed
+    /// meanwhile, or lost data, including its change counter.
     pub(super) fn was_lost(&self) -> bool {
         self.common.is_new.swap(false, Ordering::SeqCst)
     }
 
-    /// The connection that is kept, or a new one.
+    /// Returns the open connection, or a new one.
     fn line(&mut self, by: Deadline) -> Result<Kept<L>, Trouble> {
         let silences = self.common.silences.load(Ordering::SeqCst);
         if let Some(mut kept) = self.line.take()
@@ -123,7 +124,7 @@ impl<L: Line> Reach<L> {
         }
         self.may_try()?;
         let line = L::open(&self.common.way, by.within(DATABASE_CONNECT_TIME));
-        // Before anything is asked on it.
+        // Before the first request on it.
         self.common.is_new.store(true, Ordering::SeqCst);
         match &line {
             Ok(_) => *self.away() = None,
@@ -132,8 +133,8 @@ impl<L: Line> Reach<L> {
         line.map(|line| Kept { line, silences })
     }
 
-    /// Whether to connect. Of those who come when it is time to try again, the first tries, and the others
-    /// are told what was so before until it has.
+    /// Returns an error unless a connection may be tried. When it is time to retry, the first call tries.
+    /// The others get the old error until it has finished.
     fn may_try(&self) -> Result<(), Trouble> {
         match &mut *self.away() {
             Some(Away { until, why }) if !until.is_over() => Err(why.clone()),
@@ -163,7 +164,7 @@ mod tests {
     use super::socket::Place;
     use super::*;
 
-    /// A connection to somebody who says nothing.
+    /// A connection to a server that never responds.
     struct Silent(Socket);
 
     struct Way {
@@ -203,7 +204,7 @@ mod tests {
         let common = Arc::clone(&one.common);
         let made = || common.way.made.load(Ordering::SeqCst);
         let before = made();
-        // Told that it is away, or, if a while has passed, asked on a new one.
+        // It fails at once, or, if the retry time has passed, uses a new connection.
         let is_asked = other.call(|_| Ok(())).is_ok();
         assert_eq!(made() - before, usize::from(is_asked));
     }
@@ -227,7 +228,7 @@ mod tests {
         let [first, second] = [(); 2].map(|()| Reach::<Silent> { line: None, common: Arc::clone(&common) });
         let begun = std::time::Instant::now();
         assert_eq!(first.may_try(), Ok(()));
-        // Unless this thread stood still for longer than a try may take.
+        // Unless this thread was suspended for longer than an attempt may take.
         assert!(second.may_try() == Err(why) || begun.elapsed() >= DATABASE_CONNECT_TIME);
     }
 }

@@ -1,28 +1,28 @@
-//! The count of changes that a database keeps, as far as this process has seen it.
+//! The change counter of a database, as far as this process has read it.
 //!
-//! Each change that takes something from somebody raises the count in the same transaction. What must hold: a
-//! change of somebody else's is never taken for our own; the reverse costs a question for each thing
-//! remembered, and no more.
+//! Each change that takes a right away increments the counter in the same transaction. Invariants: a
+//! change of another process is never taken for our own. The reverse is harmless: it costs one lookup for
+//! each cached entry.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The latest count that we know of.
+/// The latest known value of the counter.
 pub(in crate::directory) struct Seen(AtomicI64);
 
 impl Seen {
-    /// From the count as it is now.
+    /// Begins with the present value of the counter.
     pub(in crate::directory) fn new(count: i64) -> Seen {
         Seen(AtomicI64::new(count))
     }
 
-    /// A change of our own raised the count to `count`. If anybody else's came before it, that is still to
-    /// be seen.
+    /// Notes that a change of our own set the counter to `count`. If another process has changed it in
+    /// between, [`Seen::is_news`] will still report that.
     pub(in crate::directory) fn raised_to(&self, count: i64) {
-        // A count that does not follow is found to be another one at the next look.
+        // If the old value is not `count - 1`, the next poll finds a difference.
         let _ = self.0.compare_exchange(count - 1, count, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Whether `count` is not what was known.
+    /// Sets the known value. Returns whether `count` differs from it.
     pub(in crate::directory) fn is_news(&self, count: i64) -> bool {
         self.0.swap(count, Ordering::SeqCst) != count
     }
@@ -37,7 +37,7 @@ mod tests {
         let seen = Seen::new(5);
         seen.raised_to(6);
         assert!(!seen.is_news(6));
-        // 7 is somebody else's.
+        // 7 is another process's change.
         seen.raised_to(8);
         assert!(seen.is_news(8) && !seen.is_news(8));
         assert!(seen.is_news(3), "what was restored from a copy is another one");

@@ -1,9 +1,9 @@
-//! A socket to a database, every wait of which ends: the one file of this crate that has a socket and a
+//! A socket to a database, with a deadline for every wait. No other file of this crate uses a socket or a
 //! clock.
 //!
-//! A directory's calls run where the engine lets them block, as SQLite's do; what SQLite asks of the system
-//! inside its own code, is here. It knows no database's language. What must hold: nothing here waits beyond
-//! the deadline, whoever has stopped at the other end.
+//! A directory's calls run where the engine lets them block. SQLite makes its system calls inside its own
+//! code; for the other databases they are here. It knows no database's protocol. Invariant: no wait for
+//! the peer outlasts the deadline.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 
-/// Where a database listens.
+/// The address of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::directory) enum Place {
-    /// At a port of a host.
+    /// Host and port.
     Tcp(String, u16),
-    /// At a Unix socket.
+    /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
@@ -32,17 +32,17 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// When a wait ends.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::directory) struct Deadline(Instant);
 
 impl Deadline {
-    /// So much later than now.
+    /// Returns the time `time` from now.
     pub(in crate::directory) fn after(time: Duration) -> Deadline {
         Deadline(Instant::now() + time)
     }
 
-    /// This one, or so much later than now if that is sooner.
+    /// Returns the earlier of this one and the time `time` from now.
     pub(in crate::directory) fn within(self, time: Duration) -> Deadline {
         Deadline(self.0.min(Instant::now() + time))
     }
@@ -51,7 +51,7 @@ impl Deadline {
         Instant::now() >= self.0
     }
 
-    /// What is left of it, which is more than nothing.
+    /// Returns the time left, which is more than zero.
     fn left(self) -> io::Result<Duration> {
         let left = self.0.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(late()) } else { Ok(left) }
@@ -62,12 +62,12 @@ fn late() -> io::Error {
     io::Error::new(ErrorKind::TimedOut, "it gave no answer in time")
 }
 
-/// What a socket says when the time that it was given is over.
+/// Converts the error of a socket whose timeout has expired.
 fn told(error: io::Error) -> io::Error {
     if error.kind() == ErrorKind::WouldBlock { late() } else { error }
 }
 
-/// An open socket, and by when what is being done with it must be over.
+/// An open socket, and the deadline of the present call.
 pub(in crate::directory) struct Socket {
     stream: Stream,
     by: Deadline,
@@ -79,7 +79,7 @@ enum Stream {
 }
 
 impl Socket {
-    /// Connects. The name of a host is looked up by the system, which has a time of its own for that.
+    /// Connects. The host name is resolved by the C library, with a timeout of its own.
     pub(in crate::directory) fn open(place: &Place, by: Deadline) -> io::Result<Socket> {
         let stream = match place {
             Place::Tcp(host, port) => Stream::Tcp(open_tcp(host, *port, by)?),
@@ -88,12 +88,13 @@ impl Socket {
         Ok(Socket { stream, by })
     }
 
-    /// From now on, by when it must be over.
+    /// Sets the deadline from now on.
     pub(in crate::directory) fn set_deadline(&mut self, by: Deadline) {
         self.by = by;
     }
 
-    /// Whether nothing has come since the last answer. What does come then is a farewell.
+    /// Returns whether no bytes are left to receive. Bytes after a response mean that the server closes
+    /// the connection.
     pub(in crate::directory) fn is_quiet(&self) -> bool {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let seen = rustix::net::recv(self.stream.as_fd(), &mut [0_u8; 1], flags);
@@ -112,7 +113,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Receives at least a byte into `block`: how many.
+    /// Receives at least one byte into `block`. Returns the count.
     pub(in crate::directory) fn receive(&mut self, block: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.receive(block, self.by.left()?) {
@@ -139,7 +140,7 @@ fn open_tcp(host: &str, port: u16, by: Deadline) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-/// Waits for nothing: a socket whose server takes no connections any more is refused once its queue is full.
+/// Never waits: if the server no longer accepts and its backlog is full, the connection is refused.
 fn open_unix(path: &std::path::Path) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

@@ -1,7 +1,7 @@
-//! The URL of a directory: which store, where, and who we are there.
+//! The URL of a directory: scheme, address and user.
 //!
-//! It opens nothing. What must hold: no text that is made of a URL has its password, whatever is wrong with
-//! it.
+//! It opens nothing. Invariant: no text derived from a URL contains its password, even if the URL is
+//! invalid.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use super::socket::Place;
 use crate::directory::open::{BadUrl, without_password};
 use crate::secret::Secret;
 
-/// `SCHEME://USER:PASSWORD@HOST:PORT/PATH?KEY=VALUE`, taken apart.
+/// The parts of `SCHEME://USER:PASSWORD@HOST:PORT/PATH?KEY=VALUE`.
 pub(in crate::directory) struct Url {
     shown: String,
     pub(in crate::directory) user: Option<String>,
     pub(in crate::directory) password: Option<Secret>,
     host: Option<String>,
     port: Option<u16>,
-    /// What stands after the slash behind the host, which is no part of it.
+    /// The text after the slash that follows the host.
     pub(in crate::directory) path: String,
     query: Vec<(String, String)>,
 }
@@ -28,7 +28,7 @@ impl fmt::Debug for Url {
 }
 
 impl Url {
-    /// Takes a URL apart of which only `keys` may be asked.
+    /// Parses a URL. Its query may have only `keys`.
     pub(in crate::directory) fn parse(url: &str, keys: &[&str]) -> Result<Url, BadUrl> {
         let shown = without_password(url);
         let bad = |what: &str| BadUrl(format!("{shown:?} is no directory of accounts: {what}"));
@@ -59,32 +59,32 @@ impl Url {
         })
     }
 
-    /// What it says for `key`.
+    /// Returns the value of `key` in the query.
     pub(in crate::directory) fn value(&self, key: &str) -> Option<&str> {
         self.query.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// The host and port, with what they are where it does not say.
+    /// Returns the host and port, by default `localhost` and `port`.
     pub(in crate::directory) fn place(&self, port: u16) -> Place {
         let host = self.host.clone().unwrap_or_else(|| "localhost".to_owned());
         Place::Tcp(host, self.port.unwrap_or(port))
     }
 
-    /// The Unix socket `name` in the folder that stands for the host, if one does. `port` is part of such a
-    /// name.
+    /// Returns the path of the Unix socket `name`, if the host or `host=` is a folder. `port` is the
+    /// default for the port in the name.
     #[cfg(feature = "postgres")]
     pub(in crate::directory) fn socket(&self, port: u16, name: impl Fn(u16) -> String) -> Option<Place> {
         let folder = self.value("host").or(self.host.as_deref()).filter(|host| host.starts_with('/'))?;
         Some(Place::Unix(std::path::PathBuf::from(folder).join(name(self.port.unwrap_or(port)))))
     }
 
-    /// That this URL will not do, and what would.
+    /// Creates the error that this URL is invalid.
     pub(in crate::directory) fn bad(&self, what: &str) -> BadUrl {
         BadUrl(format!("{:?} is no directory of accounts: {what}", self.shown))
     }
 }
 
-/// `HOST:PORT`, where an address of IPv6 stands in brackets; `None` if that is no port.
+/// Parses `HOST:PORT`, with an IPv6 address in brackets; `None` if the port is invalid.
 fn host_and_port(place: &str) -> Option<(Option<&str>, Option<u16>)> {
     let (host, rest) = match place.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
         Some((host, rest)) => (host, rest),
@@ -98,7 +98,7 @@ fn host_and_port(place: &str) -> Option<(Option<&str>, Option<u16>)> {
     Some((Some(host), port))
 }
 
-/// Text in which `%` and two digits stand for a byte; `None` if that is no text.
+/// Decodes percent-encoding; `None` if it is invalid or the result is not UTF-8.
 fn decoded(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

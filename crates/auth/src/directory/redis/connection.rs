@@ -1,7 +1,7 @@
-//! A connection to Redis: who we are, and one script that is asked all questions.
+//! A connection to Redis: authentication, and calls of one script.
 //!
-//! The protocol is RESP 2, of which a client needs one form to ask and five to be answered. It speaks no TLS.
-//! What must hold: after any error the connection is not used again.
+//! The protocol is RESP 2, of which a client needs one form of request and five forms of reply. It does
+//! not speak TLS. Invariant: after any error the connection is not used again.
 
 use super::way::Way;
 use crate::directory::Trouble;
@@ -10,10 +10,10 @@ use crate::limits::{
     DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, REDIS_DEPTH_MAX, REDIS_LINE_BYTES_MAX,
 };
 
-/// What Redis runs.
+/// The script that Redis runs.
 const SCRIPT: &str = include_str!("directory.lua");
 
-/// What it answers.
+/// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Nothing,
@@ -22,13 +22,13 @@ pub(super) enum Reply {
     Many(Vec<Reply>),
 }
 
-/// The connection.
+/// A connection.
 pub(super) struct Connection {
     pub(super) socket: Socket,
-    /// What was received; what stands before `read` was read.
+    /// Received bytes; those before `read` were read.
     received: Vec<u8>,
     read: usize,
-    /// By what it knows the script.
+    /// The SHA-1 by which Redis identifies the script. Empty until it is loaded.
     script: Vec<u8>,
 }
 
@@ -53,7 +53,7 @@ impl Reply {
         if let Reply::Int(number) = self { Ok(*number) } else { self.text()?.parse().map_err(|_| strange()) }
     }
 
-    /// `None` for a text that is empty.
+    /// Reads a number; `None` for an empty text.
     pub(super) fn maybe_int(&self) -> Result<Option<i64>, Trouble> {
         if self.bytes()?.is_empty() { Ok(None) } else { self.int().map(Some) }
     }
@@ -62,14 +62,14 @@ impl Reply {
         if let Reply::Many(replies) = self { Ok(replies) } else { Err(strange()) }
     }
 
-    /// The one of several at this place.
+    /// Returns the element of an array reply at this index.
     pub(super) fn at(&self, at: usize) -> Result<&Reply, Trouble> {
         self.many()?.get(at).ok_or_else(strange)
     }
 }
 
 impl Connection {
-    /// Connects, shows who we are, and chooses the database.
+    /// Connects, authenticates, and selects the database.
     pub(super) fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
         let socket =
             Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
@@ -86,7 +86,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Has the script answer a question.
+    /// Runs the script. Loads it first, once for each connection.
     pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, Trouble> {
         if self.script.is_empty() {
             let loaded = self.command(&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()])?;
@@ -98,7 +98,7 @@ impl Connection {
         self.command(&all)
     }
 
-    /// One command and its answer.
+    /// Sends one command and receives its reply.
     pub(super) fn command(&mut self, words: &[&[u8]]) -> Result<Reply, Trouble> {
         let mut message = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
@@ -136,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// What comes before the next end of a line.
+    /// Reads a line, without its end.
     fn line(&mut self) -> Result<Vec<u8>, Trouble> {
         let mut seen = 0;
         loop {
@@ -167,7 +167,7 @@ impl Connection {
     }
 
     fn receive(&mut self) -> Result<(), Trouble> {
-        // What was read goes, before more comes.
+        // Read bytes are removed before more are received.
         self.received.drain(..self.read);
         self.read = 0;
         let mut block = [0; DATABASE_BLOCK_BYTES];
@@ -177,7 +177,7 @@ impl Connection {
     }
 }
 
-/// What the script says, or Redis itself.
+/// Converts an error reply, of the script or of Redis itself.
 fn refusal(text: &str) -> Trouble {
     broken(text.strip_prefix("PLIMSOLL ").unwrap_or(text))
 }

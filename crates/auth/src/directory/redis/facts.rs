@@ -1,7 +1,7 @@
-//! What a Redis server is set to, as far as it matters to what we keep there.
+//! The configuration of a Redis server, as far as it matters for a directory.
 //!
-//! It judges nothing, and makes nothing. What must hold: what cannot be found out is an error, or said to be
-//! unknown.
+//! It judges nothing, and creates nothing. Invariant: a value that cannot be read is an error, or
+//! reported as unknown.
 
 use super::connection::{Connection, broken};
 use super::way::Way;
@@ -10,28 +10,29 @@ use crate::directory::open::NotOpened;
 use crate::directory::reach::socket::Deadline;
 use crate::limits::DATABASE_CONNECT_TIME;
 
-/// What Redis is set to. A setting is empty where we may not ask for it, as at some who offer Redis for rent.
+/// The configuration of a Redis server. A text is empty if the server does not reveal it: some hosted
+/// services forbid `CONFIG`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisFacts {
-    /// Such as 7.0.15.
+    /// For example 7.0.15.
     pub version: String,
     /// `appendonly`: `yes` if each change is written to a file.
     pub appendonly: String,
     /// `appendfsync`: when that file is synced: `always`, `everysec` or `no`.
     pub appendfsync: String,
-    /// `maxmemory-policy`: what goes when memory is full.
+    /// `maxmemory-policy`: which keys are evicted when memory is full.
     pub eviction: String,
     /// `maxclients`: connections that may be open at once.
     pub connections_max: u64,
-    /// Of these, how many others have open.
+    /// Connections that others have open.
     pub connections_taken: u64,
 }
 
 impl RedisFacts {
-    /// Asks the server that `url` names. This blocks.
+    /// Reads the configuration of the server that `url` names. This blocks.
     ///
     /// # Errors
-    /// What is wrong with the URL, and what Redis says.
+    /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
     pub fn of(url: &str) -> Result<RedisFacts, NotOpened> {
         Ok(facts(&Way::parse(url)?)?)
     }
@@ -55,7 +56,7 @@ fn facts(way: &Way) -> Result<RedisFacts, Trouble> {
         connections_max: number("maxclients")?,
         connections_taken: connected.saturating_sub(1),
     };
-    // It may be forbidden: the connection has said so, and is over.
+    // It may be forbidden. The connection, which is not used after an error, ends here anyway.
     if let Ok(reply) = connection.command(&[b"CONFIG", b"GET", b"appendfsync"])
         && let Ok(value) = reply.at(1)
     {

@@ -1,9 +1,9 @@
-//! A directory in a database of Redis.
+//! A directory in a Redis database.
 //!
-//! Other processes may use it, too. Each call is one run of a script (`directory.lua`), which Redis runs as
-//! one transaction. It is as lasting as Redis is set to be: docs/databases.md says what each setting can
-//! lose. What must hold: what a script changes, it changes whole; a Redis that has lost everything is not
-//! taken for an empty one while a server runs.
+//! Other processes may use it, too. Each step is one run of a script (`directory.lua`), which Redis runs
+//! as one transaction. Its durability is that of Redis: docs/databases.md says what each setting can
+//! lose. Invariants: a run of the script changes all or nothing. While a server runs, a Redis that has
+//! lost its data is not taken for an empty one.
 
 mod connection;
 mod facts;
@@ -42,7 +42,7 @@ impl Line for Connection {
 
     fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
         let mut connection = Connection::open(way, by)?;
-        // The script refuses what is not the directory that we know.
+        // The script reports an error if the database is not the expected directory.
         connection.ask(&[b"changes"])?;
         Ok(connection)
     }
@@ -60,7 +60,7 @@ fn time(millis: Millis) -> String {
     text(signed(millis))
 }
 
-/// Nothing is an empty text.
+/// Formats a number; `None` is an empty text.
 fn maybe(number: Option<u64>) -> String {
     number.map(|number| text(signed(number))).unwrap_or_default()
 }
@@ -70,11 +70,12 @@ fn flag(is_so: bool) -> &'static str {
 }
 
 impl RedisDirectory {
-    /// Opens the database that `url` names, and makes what it needs there:
+    /// Opens the database that `url` names, and creates the directory if there is none:
     /// `redis://USER:PASSWORD@HOST:PORT/NUMBER` or `redis+unix:///PATH?db=NUMBER`. This blocks.
     ///
     /// # Errors
-    /// What is wrong with the URL, what Redis says, and if a newer plimsoll has made the directory.
+    /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
+    /// a newer plimsoll has created the directory.
     pub fn open(url: &str) -> Result<RedisDirectory, NotOpened> {
         let way = Way::parse(url)?;
         let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
@@ -82,7 +83,7 @@ impl RedisDirectory {
         Ok(RedisDirectory { reach: Reach::new(way, connection), seen: Arc::new(Seen::new(count)) })
     }
 
-    /// Has the script answer a question about `words`; `None` if it says nothing.
+    /// Runs the script with a command and its arguments; `None` for an empty reply.
     fn ask<W: AsRef<[u8]>>(&mut self, question: &str, words: &[W]) -> Result<Option<Reply>, Trouble> {
         let words = [question.as_bytes()].into_iter().chain(words.iter().map(AsRef::as_ref));
         let words: Vec<&[u8]> = words.collect();
@@ -90,7 +91,7 @@ impl RedisDirectory {
         Ok(Some(reply).filter(|reply| *reply != Reply::Nothing))
     }
 
-    /// The same for a question whose answer begins with the count of changes.
+    /// The same for a command whose reply begins with the change counter.
     fn change_counted<W: AsRef<[u8]>>(
         &mut self,
         question: &str,

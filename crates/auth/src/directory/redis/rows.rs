@@ -1,6 +1,7 @@
-//! Answers of the script as values: what stands at which place.
+//! Conversion of the script's replies to values.
 //!
-//! It asks nothing. What must hold: the places are those of `record` and `share` in `directory.lua`.
+//! It runs no command. Invariant: the order of elements is that of `record` and `share` in
+//! `directory.lua`.
 
 use super::connection::{Reply, strange};
 use crate::account::{Account, Quota};
@@ -28,7 +29,7 @@ pub(super) fn record(reply: &Reply) -> Result<Record, Trouble> {
     Ok(Record { account: account(reply)?, hash, version: reply.at(8)?.int()? })
 }
 
-/// When a session ends, which stands behind its account.
+/// Returns when a session ends, from the element after its account.
 pub(super) fn expires_of_session(reply: &Reply) -> Result<Millis, Trouble> {
     reply.at(9)?.int().map(unsigned)
 }

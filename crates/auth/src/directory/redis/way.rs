@@ -1,6 +1,6 @@
-//! The way to a database of Redis, as a URL says it.
+//! The address of a Redis database, parsed from a URL.
 //!
-//! It connects to nothing. What must hold: what a URL asks for is done, or it is refused.
+//! It does not connect. Invariant: each part of a URL is obeyed, or the URL is rejected.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::secret::Secret;
 
 const PORT: u16 = 6379;
 
-/// Where, as whom, and in which database.
+/// Address, user and database.
 pub(super) struct Way {
     pub(super) place: Place,
     pub(super) user: Option<String>,
@@ -20,7 +20,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Of `redis://USER:PASSWORD@HOST:PORT/NUMBER` or `redis+unix://USER:PASSWORD@/PATH?db=NUMBER`.
+    /// Parses `redis://USER:PASSWORD@HOST:PORT/NUMBER` or `redis+unix://USER:PASSWORD@/PATH?db=NUMBER`.
     pub(super) fn parse(text: &str) -> Result<Way, BadUrl> {
         let url = Url::parse(text, &["db"])?;
         let is_unix = text.starts_with("redis+unix://");

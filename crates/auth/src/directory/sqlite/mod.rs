@@ -1,7 +1,8 @@
 //! A directory in a SQLite file: the default.
 //!
-//! Other processes may have it open, too. What must hold: what has answered is on the disk (WAL, synchronous
-//! in full); only its owner can read the file, if it was made here; a log-out needs no room on the disk.
+//! Other processes may have it open, too. Invariants: a change is on disk before its call returns (WAL,
+//! `synchronous = FULL`). A file created here is readable by its owner only. A log-out needs no free disk
+//! space.
 
 mod revoked;
 mod rows;
@@ -28,12 +29,12 @@ use crate::time::{Millis, millis};
 use revoked::{Revoked, probe};
 use rows::{RECORD, SHARE};
 
-/// One connection to the file.
+/// A connection to the file.
 pub struct SqliteDirectory {
     connection: Connection,
     path: PathBuf,
     revoked: Revoked,
-    /// What SQLite counts up when another connection has changed the file.
+    /// SQLite's counter of changes by other connections.
     data_version: i64,
 }
 
@@ -47,10 +48,10 @@ fn failed(error: rusqlite::Error) -> Trouble {
 }
 
 impl SqliteDirectory {
-    /// Opens the file at `path`, or makes it; its folder must be there. This blocks.
+    /// Opens the file at `path`, or creates it; its folder must exist. This blocks.
     ///
     /// # Errors
-    /// What the system or SQLite says, and if a newer plimsoll has made the file.
+    /// The error of the kernel or of SQLite, or that a newer plimsoll has created the file.
     pub fn open(path: &Path) -> Result<SqliteDirectory, Trouble> {
         let at = |trouble: Trouble| Trouble::Failed(format!("{}: {trouble}", path.display()));
         make_private(path).map_err(at)?;
@@ -70,8 +71,7 @@ impl SqliteDirectory {
         Ok(directory)
     }
 
-    /// Deletes the rows of sessions that were revoked while there was no room for that. It is tried again
-    /// later.
+    /// Deletes the rows of sessions that were revoked while the disk was full. Retried later if it fails.
     fn delete_revoked(&mut self) {
         let all = self.revoked.all();
         let gone = all.iter().map(|session| {
@@ -93,8 +93,8 @@ impl SqliteDirectory {
     }
 }
 
-/// Makes the file with a mode of its own, before SQLite would with the process's. Never opens one that is
-/// there: closing it would let go of the locks that this process has on it.
+/// Creates the file with its own mode, before SQLite would with that of the process. Never opens an
+/// existing file: closing it would release the locks that this process has on it.
 fn make_private(path: &Path) -> Result<(), Trouble> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
@@ -103,8 +103,9 @@ fn make_private(path: &Path) -> Result<(), Trouble> {
     }
 }
 
-/// Makes the tables, and turns the file to WAL. SQLite waits for another process that makes the tables, but
-/// not for one that turns the file at this moment: then we begin again, and wait for it with the tables.
+/// Creates the tables, and switches the file to WAL. SQLite waits for another process that creates the
+/// tables, but not for one that switches the file at this moment. Then both steps are repeated, and the
+/// first one waits.
 fn set_up(connection: &mut Connection) -> Result<(), Trouble> {
     for _ in 1..OPEN_TRIES_MAX {
         schema::bring_up_to_date(connection)?;
@@ -160,7 +161,8 @@ fn all_shares_where(what: &str) -> String {
     format!("{} ORDER BY o.name, s.path, h.name", share_where(what))
 }
 
-/// The first share of an owner (`?2`) and a holder (`?3`) at or after a path (`?4`): one step in the index.
+/// Finds the first share of an owner (`?2`) and a holder (`?3`) at or after a path (`?4`): one step in
+/// the index.
 fn first_share() -> String {
     format!("{} ORDER BY s.path LIMIT 1", share_where("s.owner = ?2 AND s.holder = ?3 AND s.path >= ?4"))
 }
@@ -174,7 +176,7 @@ impl Directory for SqliteDirectory {
     }
 
     fn check_writable(&mut self, _: Millis) -> Result<(), Trouble> {
-        // Without a commit: that would be a change which other processes have to look at.
+        // Without a commit: other processes would have to read it as a change.
         drop(self.begin()?);
         probe(&self.path).map_err(|error| {
             let text = format!("{}: {error}", self.path.display());
@@ -325,7 +327,7 @@ impl Directory for SqliteDirectory {
         }
         match run(&self.connection, "DELETE FROM sessions WHERE id = ?1", [id.0]) {
             Ok(deleted) => Ok(deleted > 0),
-            // Most likely the disk is full. The row is deleted when it has room again.
+            // Most likely the disk is full. The row is deleted when there is space again.
             Err(trouble) => match self.revoked.add(id) {
                 Ok(()) => {
                     tracing::warn!(%trouble, "a log-out is kept in reserved room until the disk has some");

@@ -1,11 +1,11 @@
-//! The files beside the database: revoked sessions whose rows could not be deleted yet, in a file of fixed
-//! size; and a probe of whether there is room.
+//! The files beside the database. One, of fixed size, lists revoked sessions whose rows could not be
+//! deleted yet. The other is a probe for free disk space.
 //!
-//! A log-out must not need room: on a full disk, SQLite can delete no row. The file is allocated when the
-//! database is opened and is written in place. It is a set of session numbers; a session in it has ended,
-//! even if its row is still there. Each slot has a number and its hash, so that half a write is an empty
-//! slot. Invariant: a number is removed only after the database has committed that the session's row is gone.
-//! A file system that writes every change to a new place (btrfs, ZFS) may still need room for it.
+//! A log-out must not need space: on a full disk, SQLite can delete no row. The file is allocated when
+//! the database is opened and is written in place. It is a set of session numbers; a session in it has
+//! ended, even if its row is still there. Each slot has a number and its hash, so that a torn write is an
+//! empty slot. Invariant: a number is removed only after the database has committed that the session's
+//! row is gone. A copy-on-write file system (btrfs, ZFS) may still need space for it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -25,7 +25,7 @@ const EMPTY: [u8; SLOT_BYTES] = [0; SLOT_BYTES];
 /// The revoked sessions of one database. Other processes may have the same file open.
 pub(super) struct Revoked {
     path: PathBuf,
-    /// None if there was no room to allocate it.
+    /// None if there was no space to allocate it.
     file: Option<File>,
     sessions: BTreeSet<SessionId>,
 }
@@ -44,13 +44,13 @@ fn lock(file: &File) -> io::Result<Locked<'_>> {
     Ok(Locked(file))
 }
 
-/// Writes as many bytes beside the database as a change may need, and gives them back.
+/// Writes as many bytes beside the database as a change may need, and frees them.
 pub(super) fn probe(database: &Path) -> io::Result<()> {
     let mut path = database.as_os_str().to_owned();
     path.push("-probe");
     let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(&*path, flags, Mode::RUSR | Mode::WUSR)?);
-    // It has no name while it is written: a server that is killed leaves nothing behind.
+    // Unlinked while it is written: a server that is killed leaves nothing behind.
     std::fs::remove_file(&path)?;
     file.write_all(&[1; DIRECTORY_PROBE_BYTES])
 }
@@ -87,7 +87,7 @@ impl Revoked {
         self.sessions.iter().copied().collect()
     }
 
-    /// Adds a session, durably.
+    /// Adds a session, and syncs the file.
     pub(super) fn add(&mut self, session: SessionId) -> io::Result<()> {
         let file = self.file.as_ref().ok_or(io::ErrorKind::StorageFull)?;
         let _locked = lock(file)?;
@@ -102,7 +102,8 @@ impl Revoked {
         Ok(())
     }
 
-    /// Removes sessions whose rows are gone. It is not synced: a number that comes back revokes nothing more.
+    /// Removes sessions whose rows are gone. Not synced: a number that reappears after a crash revokes
+    /// nothing more.
     pub(super) fn remove(&mut self, gone: &[SessionId]) {
         let removed = self.file.as_ref().map(|file| clear(file, gone));
         if matches!(removed, Some(Ok(()))) {
@@ -110,7 +111,7 @@ impl Revoked {
         }
     }
 
-    /// Reads what other processes have changed. Returns whether a session was added.
+    /// Reads changes by other processes. Returns whether a session was added.
     pub(super) fn refresh(&mut self) -> bool {
         let Some(Ok(slots)) = self.file.as_ref().map(slots) else { return false };
         let before = std::mem::replace(&mut self.sessions, slots.iter().filter_map(number).collect());
@@ -162,7 +163,7 @@ fn slot(session: SessionId) -> [u8; SLOT_BYTES] {
     slot
 }
 
-/// The session of a slot, unless it is empty or half written.
+/// Returns the session of a slot, unless it is empty or torn.
 fn number(stored: &[u8; SLOT_BYTES]) -> Option<SessionId> {
     let (number, _) = stored.split_first_chunk::<NUMBER_BYTES>()?;
     Some(SessionId(*number)).filter(|session| slot(*session) == *stored)

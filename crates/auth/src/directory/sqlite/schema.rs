@@ -1,7 +1,7 @@
-//! The tables, as the steps that made them.
+//! The tables in SQLite, as a list of migrations.
 //!
-//! A step that was released is never changed; what is new is another one. What must hold: a file's
-//! `user_version` is the count of steps it has had; one that has had more than we know is left alone.
+//! A released migration is never changed; changes are new migrations. Invariants: a file's `user_version`
+//! is the number of migrations applied. A file that has had more than this program knows is not changed.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -56,7 +56,7 @@ const STEPS: [&str; 2] = [
 ",
 ];
 
-/// Takes the steps that the file has not had. Two processes that open it at once take them one after the
+/// Applies the missing migrations. Two processes that open the file at once apply them one after the
 /// other.
 pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Trouble> {
     let step = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
