@@ -1,7 +1,8 @@
-//! Clients of the protocols, for the tiers, the proxy, the lab and the command line alike.
+//! Clients of the protocols, for the tiers, the proxy, the load generator and the command line.
 //!
-//! Not here: sockets, clocks and names (they come from `Io` and from the caller), and what a request is for.
-//! What must hold: every wait ends; what a server sends is checked as strictly as what a client sends.
+//! They do not open sockets, read clocks or resolve names (`Io` and the caller do), and do not interpret
+//! requests. Invariants: every wait ends. A server's bytes are checked as strictly as a server checks a
+//! client's.
 #![forbid(unsafe_code)]
 
 pub mod classic;

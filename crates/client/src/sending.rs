@@ -1,7 +1,6 @@
-//! Waiting for a server to take what is sent to it.
+//! Waiting for a server to take the bytes sent to it.
 //!
-//! Not here: what is sent. What must hold: a server that takes something is waited for, one that takes
-//! nothing is not.
+//! It does not send. Invariant: the wait lasts only as long as the server takes some bytes in each period.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use plimsoll_io::{Deadline, Elapsed, Tx};
 /// Waits until at most `below` bytes are unsent, for as long as some are taken in each `time`.
 ///
 /// # Errors
-/// [`Elapsed`] if nothing was taken in a `time`; within, what broke the connection.
+/// [`Elapsed`] if nothing was taken in a `time`; within, the error that broke the connection.
 pub(crate) async fn drain(
     tx: &mut Tx,
     below: u64,

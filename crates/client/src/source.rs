@@ -1,30 +1,30 @@
-//! Where what is sent comes from, a piece at a time.
+//! Sources of bodies and files to be sent, a piece at a time.
 //!
-//! Not here: sending it. What must hold: a source is asked for the next piece only when there is room for it.
+//! They do not send. Invariant: the next piece is requested from a source only when there is room for it.
 
 use std::io;
 use std::pin::Pin;
 
 use plimsoll_io::Segment;
 
-/// The next piece of a body or a file, in the making; None at its end.
+/// A future of the next piece of a body or a file; `None` at its end.
 pub type Piece<'a> = Pin<Box<dyn Future<Output = io::Result<Option<Segment>>> + 'a>>;
 
-/// Where a streamed body, or a file on its way, comes from.
+/// The source of a streamed body, or of a file to be uploaded.
 ///
-/// Files are read by the source itself, through `Io::offload`. A [`Segment::File`] may be given only where
-/// the connection takes files. A piece in the making is dropped when the server answers early.
+/// A source reads files itself, through `Io::offload`. It may return a [`Segment::File`] only where the
+/// connection takes files. A pending piece is dropped when the server answers early.
 pub trait Source {
-    /// Makes the next piece: any number of bytes, none at all if it must be. Not asked again after the end.
+    /// Returns the next piece: any number of bytes, possibly none. Not called again after the end.
     fn next(&mut self) -> Piece<'_>;
 }
 
-/// A source of one piece, which is at hand.
+/// A source of one piece that is in memory.
 #[derive(Debug)]
 pub struct Whole(Option<Segment>);
 
 impl Whole {
-    /// All of it is `segment`.
+    /// Creates a source of `segment` alone.
     #[must_use]
     pub fn new(segment: Segment) -> Whole {
         Whole(Some(segment))

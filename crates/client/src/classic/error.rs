@@ -1,54 +1,53 @@
-//! Why something that was asked was not done, and what to do then.
+//! Errors of a classic request, with advice.
 //!
-//! What must hold: each text says what was wrong and what to do next, and repeats no text that the server
-//! sent.
+//! Invariants: each text says what was wrong and what to do next. It repeats no text of the server.
 
 use std::fmt;
 use std::io;
 
 use plimsoll_wire::classic::Unwritable;
 
-/// Why it was not done, or nobody knows whether it was.
+/// The reason why a request failed, or why its result is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name, the password or the file cannot be sent.
     #[error("The request cannot be sent: {0}.")]
     Request(#[from] Unwritable),
-    /// No connection was made.
+    /// The connection could not be established.
     #[error(
         "Cannot connect to {to}: {source}. Check that the server is running and that this is its address."
     )]
     Connect {
-        /// Where it was to go.
+        /// The server's address.
         to: String,
-        /// What the system says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The connection broke.
     #[error("The connection broke {when}: {source}. Try again.")]
     Broken {
-        /// How far things had got.
+        /// The stage of the request.
         when: When,
-        /// What the system says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Nothing happened for too long.
+    /// A wait took too long.
     #[error("The server took too long {0}. Try again later, or look at its load.")]
     Late(When),
-    /// The server said no, and why.
+    /// The server refused, with this reason.
     #[error("The server refused. Check the name, the password and the file.")]
     Refused(Vec<u8>),
-    /// What came is no answer to what was asked.
+    /// The received bytes do not answer the request.
     #[error("What came is no answer. Check that the address is that of a server of classic.")]
     Malformed,
 }
 
-/// How far things had got.
+/// The stage of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// An answer had not come to its end.
+    /// The answer had not been received in full.
     Waiting,
-    /// A file had not come as a whole.
+    /// A file had not been received in full.
     Receiving,
 }
 

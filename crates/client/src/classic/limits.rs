@@ -1,16 +1,16 @@
-//! Every bound of the client of classic, by name, with its unit last.
+//! All bounds of the classic client, by name, with their unit last.
 //!
-//! Not here: the length of lines, which stands beside their parser. What must hold: whatever a server can
-//! make wait has a number here.
+//! The bound on lines is not here, but with their parser. Invariant: every wait for a server has a bound
+//! here.
 
 use std::time::Duration;
 
-/// How long a client waits.
+/// The client's timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// For a connection to be made.
+    /// For connecting.
     pub connect: Duration,
-    /// For each answer: a password's digest is meant to be slow.
+    /// For each answer: a password hash is slow by design.
     pub answer: Duration,
     /// For the next bytes of a file.
     pub between_bytes: Duration,

@@ -1,7 +1,7 @@
 //! A client of classic: one connection for each request.
 //!
-//! Not here: whose account it is. What must hold: a file is whole only if all the bytes came that were
-//! announced, and the connection then ended.
+//! It does not manage accounts. Invariant: a file is complete only if all announced bytes arrived, and the
+//! connection then ended.
 
 mod error;
 mod limits;

@@ -1,6 +1,6 @@
-//! The two requests, each on a connection of its own.
+//! The two requests of classic, each on its own connection.
 //!
-//! What must hold: the name of a file is sent when the password was found right, and not before.
+//! Invariant: the name of a file is sent only after the server has accepted the password.
 
 use std::io;
 
@@ -10,10 +10,11 @@ use plimsoll_wire::classic::{Answer, Credentials, Line, Request, Unwritable};
 use super::error::{Error, When};
 use super::limits::Times;
 
-/// Has an account made.
+/// Creates an account.
 ///
 /// # Errors
-/// [`Error::Refused`] if the name is taken or cannot be, or nobody may sign up; what broke the connection.
+/// [`Error::Refused`] if the name is taken or not allowed, or if sign-up is disabled; the error that broke
+/// the connection.
 pub async fn sign_up(io: &Io, to: &Address, who: Credentials, times: Times) -> Result<(), Error> {
     let mut asking = Asking::begin(io, to, &Request::New(who), times).await?;
     asking.done().await?;
@@ -21,10 +22,11 @@ pub async fn sign_up(io: &Io, to: &Address, who: Credentials, times: Times) -> R
     Ok(())
 }
 
-/// Begins to download a file.
+/// Starts to download a file.
 ///
 /// # Errors
-/// [`Error::Refused`] if the password is wrong or there is no such file; what broke the connection.
+/// [`Error::Refused`] if the password is wrong or there is no such file; the error that broke the
+/// connection.
 pub async fn get(
     io: &Io,
     to: &Address,
@@ -44,7 +46,7 @@ pub async fn get(
     }
 }
 
-/// A file that comes, as far as it was not received.
+/// A file that is being downloaded, as far as it has not been received.
 pub struct Download {
     asking: Asking,
     left: u64,
@@ -52,16 +54,16 @@ pub struct Download {
 }
 
 impl Download {
-    /// Bytes of the whole file.
+    /// Returns the length of the whole file, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The next bytes, or `None` when all have come. Dropping the future loses nothing.
+    /// Returns the next bytes, or `None` when all have arrived. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// It did not come to its end, or more came.
+    /// It did not come to its end, or more bytes arrived than announced.
     pub async fn recv(&mut self) -> Result<Option<Lease>, Error> {
         let lease = match self.asking.held.take().filter(|held| !held.is_empty()) {
             Some(held) => Some(held),
@@ -72,7 +74,7 @@ impl Download {
         Ok(lease)
     }
 
-    /// Throws the rest away, uncopied where the system can: how many bytes came in all.
+    /// Discards the rest, without copying where the kernel can; returns the number of bytes received in all.
     ///
     /// # Errors
     /// As [`Download::recv`].
@@ -91,7 +93,7 @@ impl Download {
         }
     }
 
-    /// Counts what came; nothing is the end.
+    /// Counts received bytes; zero is the end of the connection.
     fn count(&mut self, come: u64) -> Result<(), Error> {
         if come == 0 {
             self.asking.stream.tx.finish();
@@ -106,12 +108,12 @@ impl Download {
     }
 }
 
-/// A connection on which something was asked.
+/// A connection with a request in progress.
 struct Asking {
     stream: Stream,
     deadline: Deadline,
     times: Times,
-    /// What was received and not looked at.
+    /// Received bytes that have not been parsed.
     held: Option<Lease>,
 }
 
@@ -127,7 +129,7 @@ impl Asking {
         Ok(Asking { stream, deadline, times, held: None })
     }
 
-    /// Hears that it is done.
+    /// Waits for the confirmation.
     async fn done(&mut self) -> Result<(), Error> {
         match self.answer().await? {
             Answer::Done => Ok(()),
@@ -135,7 +137,7 @@ impl Asking {
         }
     }
 
-    /// The next answer that is no refusal.
+    /// Returns the next answer; a refusal is an error.
     async fn answer(&mut self) -> Result<Answer, Error> {
         let mut line = Line::default();
         loop {

@@ -1,8 +1,8 @@
-//! Connections to a server: a session's own, and one for each transfer.
+//! Connections to a server: the control connection, and one data connection for each transfer.
 //!
-//! It moves no files. What must hold: a data connection is made to the address that the session's own was
-//! made to, whatever the server says: else it could have us connect to anybody (the bounce attack, RFC
-//! 2577).
+//! It moves no files. Invariant: a data connection is made to the address of the control connection,
+//! whatever address the server names. Otherwise a server could direct the client to any host (the bounce
+//! attack, RFC 2577).
 
 use core::net::SocketAddr;
 use std::io;
@@ -14,22 +14,22 @@ use plimsoll_wire::ftp::command::Verb;
 use super::error::Error;
 use super::session::Session;
 
-/// The answers to EPSV that speak of the command, and not of how things stand: unknown, of a form that is
-/// not known, not implemented, or for a protocol that is not ("522", RFC 2428).
+/// The refusals of EPSV that concern the command itself: unknown, unknown parameters, not implemented, or a
+/// network protocol that is not supported ("522", RFC 2428).
 const NOT_EXTENDED: [u16; 5] = [500, 501, 502, 504, 522];
 
-/// Connects; `deadline` ends it.
+/// Connects; the caller's deadline bounds it.
 pub(super) async fn connect(io: &Io, to: &Address) -> Result<Stream, Error> {
     io.connect(to).await.map_err(|source| failed(to, source))
 }
 
-/// No connection could be made.
+/// Returns the error of a failed connect.
 pub(super) fn failed(to: &Address, source: io::Error) -> Error {
     Error::Connect { to: to.to_string(), source }
 }
 
 impl Session {
-    /// A connection for the next transfer.
+    /// Opens a data connection for the next transfer.
     pub(super) async fn data(&mut self) -> Result<Stream, Error> {
         let port = self.passive_port().await?;
         let Peer::Ip(ip, _) = *self.control.peer() else {
@@ -45,7 +45,7 @@ impl Session {
         }
     }
 
-    /// Has the server listen for the next transfer: at which port.
+    /// Has the server listen for the next transfer; returns the port.
     async fn passive_port(&mut self) -> Result<u16, Error> {
         if self.is_extended {
             match self.ask(Verb::Epsv, b"").await {

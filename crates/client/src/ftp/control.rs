@@ -1,8 +1,8 @@
-//! The control connection: a command out, its answers in.
+//! The control connection: sends commands and receives their answers.
 //!
-//! Not here: what a command is for. What must hold: one command is under way at a time, and no answer is
-//! taken for another's; dropping a wait loses nothing, and a session whose answers are not all heard goes no
-//! further.
+//! It does not interpret commands. Invariants: one command is in progress at a time, and no answer is taken
+//! for that of another command. Dropping a wait loses nothing. A session with an outstanding answer sends no
+//! further command.
 
 use std::future::pending;
 use std::io;
@@ -15,40 +15,40 @@ use plimsoll_wire::ftp::command::Verb;
 use super::error::{Asked, Error, When};
 use super::limits::LAST_WORDS_TIME_MAX;
 
-/// Telnet's escape, which is doubled to be a byte of a name (RFC 854).
+/// Telnet's escape byte (IAC), which is doubled to be a byte of a name (RFC 854).
 const IAC: u8 = 255;
 
 /// The control connection.
 pub(super) struct Control {
     stream: Stream,
     answers: Answers,
-    /// What was received and not looked at.
+    /// Received bytes that have not been parsed.
     held: Lease,
-    /// What was asked last.
+    /// The latest command.
     asked: Asked,
-    /// Whether its last answer is still due.
+    /// Whether its final answer is still due.
     is_due: bool,
 }
 
-/// What an answer says by its first digit (RFC 959, section 4.2.1); those that say no are errors.
+/// The meaning of an answer's first digit (RFC 959, section 4.2.1); refusals are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Says {
-    /// 1yz: it has begun, and another answer will follow.
+    /// 1yz: the command has started, and another answer will follow.
     Begun,
-    /// 2yz: it is done.
+    /// 2yz: the command is complete.
     Done,
-    /// 3yz: more is needed.
+    /// 3yz: a further command is needed.
     More,
 }
 
 impl Control {
-    /// The connection of a new session, whose greeting is due.
+    /// Creates the connection of a new session, whose greeting is due.
     pub(super) fn new(stream: Stream) -> Control {
         let held = Lease::owned(Vec::new());
         Control { stream, answers: Answers::default(), held, asked: Asked::Greeting, is_due: true }
     }
 
-    /// Who is at the other end.
+    /// Returns the server's address.
     pub(super) fn peer(&self) -> &Peer {
         self.stream.peer()
     }
@@ -60,7 +60,7 @@ impl Control {
             return Err(Error::OutOfStep);
         }
         (self.asked, self.is_due) = (Asked::Verb(verb), true);
-        // What came before we asked answers nothing, but it may say that the server ends (421).
+        // Bytes that arrived before the command answer nothing, but may announce that the server ends (421).
         if !self.held.is_empty() {
             let came = self.take().map(|answer| answer.and_then(|answer| self.judge(answer)));
             return Err(came.and_then(Result::err).unwrap_or_else(|| self.unasked()));
@@ -69,7 +69,7 @@ impl Control {
         Ok(())
     }
 
-    /// The next answer to what was asked. Dropping the future loses nothing.
+    /// Returns the next answer to the latest command. Dropping the future loses nothing.
     pub(super) async fn answer(&mut self) -> Result<(Says, Answer), Error> {
         loop {
             if let Some(answer) = self.take() {
@@ -98,7 +98,7 @@ impl Control {
         deadline.within(self.answer()).await.unwrap_or(Err(late))
     }
 
-    /// As [`Control::hear`], of an answer that says that all is done.
+    /// As [`Control::hear`], for an answer that must confirm completion.
     pub(super) async fn hear_done(&mut self, deadline: &Deadline, time: Duration) -> Result<Answer, Error> {
         match self.hear(deadline, time).await? {
             (Says::Done, answer) => Ok(answer),
@@ -106,8 +106,9 @@ impl Control {
         }
     }
 
-    /// Listens while something else goes on, and is ready only if that cannot go on: the server says no, or
-    /// what makes no sense yet. That all is done is one of these, unless `done` is there to hold it.
+    /// Listens during a transfer. Ready only if the transfer cannot continue: on a refusal, or an answer
+    /// that does not fit yet. A premature confirmation is such an answer, unless `done` is given to record
+    /// it.
     pub(super) async fn objection(&mut self, mut done: Option<&mut bool>) -> Error {
         if done.as_deref() == Some(&true) {
             return pending().await;
@@ -122,7 +123,7 @@ impl Control {
         }
     }
 
-    /// What came to an end by `error` may have an answer that says more.
+    /// Waits for a late refusal that explains the failure `error`; returns it, or else `error`.
     pub(super) async fn last_words(&mut self, deadline: &Deadline, error: Error) -> Error {
         match self.is_due {
             true => match self.hear(deadline, LAST_WORDS_TIME_MAX).await {
@@ -133,23 +134,23 @@ impl Control {
         }
     }
 
-    /// An answer came that does not fit what was asked.
+    /// Returns the error of an answer that does not fit the command.
     pub(super) fn unasked(&self) -> Error {
         Error::Unasked(self.asked)
     }
 
-    /// The next answer out of what was received.
+    /// Parses the next answer out of the received bytes.
     fn take(&mut self) -> Option<Result<Answer, Error>> {
         let (consumed, answer) = self.answers.take(&self.held);
         self.held.consume(consumed);
         if self.held.is_empty() {
-            // Its memory is the engine's.
+            // Returns the lease's memory to the engine.
             self.held = Lease::owned(Vec::new());
         }
         answer.map(|answer| answer.map_err(|source| Error::Malformed { asked: self.asked, source }))
     }
 
-    /// Sorts an answer. After 1yz another is due: "The user-process sending another command before the
+    /// Classifies an answer. After 1yz another is due: "The user-process sending another command before the
     /// completion reply would be in violation of protocol" (RFC 959, section 4.2.1).
     fn judge(&mut self, answer: Answer) -> Result<(Says, Answer), Error> {
         self.is_due = answer.code < 200;
@@ -165,7 +166,7 @@ impl Control {
     }
 }
 
-/// A session that is left between commands ends; one that is left within a command breaks.
+/// Ends a session cleanly between commands, and resets it within a command.
 impl Drop for Control {
     fn drop(&mut self) {
         if !self.is_due {
@@ -174,8 +175,8 @@ impl Drop for Control {
     }
 }
 
-/// A command line. A name with a line's end in it would be two commands; a NUL stands for a line's end in
-/// some servers.
+/// Writes a command line. A line end in a name would make it two commands; some servers take a NUL for a
+/// line end.
 fn line(verb: Verb, argument: &[u8]) -> Result<Vec<u8>, Error> {
     if argument.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
         return Err(Error::Request("a name or a password has the end of a line in it"));

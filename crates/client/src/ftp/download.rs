@@ -1,7 +1,7 @@
-//! What a server sends over a data connection, one lease at a time.
+//! Receives a file or a listing over a data connection, one lease at a time.
 //!
-//! Not here: how it was asked for. What must hold: it has ended only if the data connection ended cleanly and
-//! the server said that it is whole (226); whatever else happens is an error, and stays one.
+//! It does not request the transfer. Invariant: a download is complete only if the data connection ended
+//! cleanly and the server confirmed it (226). Anything else is an error, and stays one.
 
 use std::io;
 
@@ -10,14 +10,14 @@ use plimsoll_io::{Either, Elapsed, Lease, Rx, Stream, Want, select};
 use super::error::{Error, When};
 use super::session::Session;
 
-/// A file or a listing, as far as it was not received.
+/// A file or a listing, as far as it has not been received.
 ///
-/// Who drops it before its end can ask nothing more in this session.
+/// Dropping it before its end makes the session unusable.
 pub struct Download<'a> {
     session: &'a mut Session,
-    /// None once it has ended or broken off.
+    /// `None` once it has ended or failed.
     data: Option<Stream>,
-    /// The server has said that it is whole, which may be before the last bytes arrive.
+    /// Whether the server has confirmed it, which may be before the last bytes arrive.
     is_done: bool,
     is_broken: bool,
     bytes: u64,
@@ -28,8 +28,8 @@ impl<'a> Download<'a> {
         Download { session, data: Some(data), is_done, is_broken: false, bytes: 0 }
     }
 
-    /// The next bytes, or `None` when all has come and the server has confirmed it. Dropping the future loses
-    /// nothing.
+    /// Returns the next bytes, or `None` when all have arrived and the server has confirmed it. Dropping the
+    /// future loses nothing.
     ///
     /// # Errors
     /// It did not come to its end, and never will.
@@ -37,7 +37,7 @@ impl<'a> Download<'a> {
         self.take(async |rx| rx.recv(Want::Body).await, |lease| lease.len() as u64).await
     }
 
-    /// Throws the rest away, uncopied where the system can: how many bytes came in all.
+    /// Discards the rest, without copying where the kernel can; returns the number of bytes received in all.
     ///
     /// # Errors
     /// As [`Download::recv`].
@@ -47,20 +47,20 @@ impl<'a> Download<'a> {
         Ok(self.bytes)
     }
 
-    /// Bytes that have come so far.
+    /// Returns the number of bytes received so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes the next bytes by `receive`, and counts them by `length`.
+    /// Receives the next bytes by `receive`, and counts them by `length`.
     async fn take<T>(
         &mut self,
         receive: impl AsyncFnOnce(&mut Rx) -> io::Result<Option<T>>,
         length: fn(&T) -> u64,
     ) -> Result<Option<T>, Error> {
         if self.is_broken {
-            // It was told once what it was; asking again must not look like an end.
+            // The cause was reported once; a second call must not look like an end.
             return Err(broken(io::ErrorKind::InvalidData.into()));
         }
         let taken = self.next(receive).await;
@@ -81,7 +81,7 @@ impl<'a> Download<'a> {
             let receiving = select(receive(&mut data.rx), control.objection(Some(&mut self.is_done)));
             match deadline.within(receiving).await {
                 Ok(Either::Left(Ok(Some(taken)))) => return Ok(Some(taken)),
-                // Servers wait for our end before they say that all is done.
+                // Servers wait for the client's end before they confirm.
                 Ok(Either::Left(Ok(None))) => data.tx.finish(),
                 Ok(Either::Left(Err(error))) => {
                     return Err(control.last_words(deadline, broken(error)).await);

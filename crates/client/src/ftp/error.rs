@@ -1,7 +1,7 @@
-//! Why something that was asked was not done, and what to do then.
+//! Errors of an FTP operation, with advice.
 //!
-//! What must hold: each text says what was wrong and what to do next, and repeats no text that the server
-//! sent; only the number of its answer.
+//! Invariants: each text says what was wrong and what to do next. It repeats no text of the server, only the
+//! code of its answer.
 
 use std::fmt;
 use std::io;
@@ -9,63 +9,63 @@ use std::io;
 use plimsoll_wire::ftp::answers::BadAnswer;
 use plimsoll_wire::ftp::command::Verb;
 
-/// Why it was not done, or nobody knows whether it was.
+/// The reason why an operation failed, or why its result is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The command cannot be sent as it is: the program's mistake.
+    /// The command cannot be sent as it is: a bug in the program.
     #[error("The command cannot be sent: {0}.")]
     Request(&'static str),
-    /// No connection was made.
+    /// The connection could not be established.
     #[error(
         "Cannot connect to {to}: {source}. Check that the server is running and that this is its address."
     )]
     Connect {
-        /// Where it was to go: the server, or the place that it named for a transfer.
+        /// The address: the server's, or that of a data connection.
         to: String,
-        /// What the system says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A connection broke.
     #[error("The connection broke {when}: {source}. Try again.")]
     Broken {
-        /// How far things had got.
+        /// The stage of the operation.
         when: When,
-        /// What the system says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Nothing happened for too long.
+    /// A wait took too long.
     #[error("The server took too long {0}. Try again later, or look at its load.")]
     Late(When),
-    /// The server said no.
+    /// The server refused.
     #[error("The server refused {asked} ({code}). Check names and rights; 4xx may pass, 5xx stays.")]
     Refused {
-        /// What was asked.
+        /// The command.
         asked: Asked,
-        /// The number of its answer.
+        /// The code of its answer.
         code: u16,
-        /// The last line of its answer, as it came.
+        /// The last line of its answer, as received.
         text: Vec<u8>,
     },
-    /// What came is no answer.
+    /// The received bytes are no FTP answer.
     #[error("The answer to {asked} cannot be understood: {source}. Check that it is an FTP server.")]
     Malformed {
-        /// What was asked.
+        /// The command.
         asked: Asked,
-        /// What is wrong with it.
+        /// The syntax error.
         source: BadAnswer,
     },
-    /// An answer came that says neither yes nor no to what was asked.
+    /// The answer neither confirms nor refuses the command.
     #[error("The answer to {0} does not fit it. Check that the address is that of an FTP server.")]
     Unasked(Asked),
-    /// An earlier command was given up, and its answer may still come.
+    /// An earlier command was abandoned, and its answer may still come.
     #[error("The session was left in the middle of something. Connect again.")]
     OutOfStep,
-    /// What was to be sent could not be read.
+    /// The source of an upload failed.
     #[error("What was to be sent could not be read: {0}. Check it and send it again.")]
     Source(io::Error),
 }
 
-/// What an answer is to.
+/// The subject of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The connection itself.
@@ -83,14 +83,14 @@ impl fmt::Display for Asked {
     }
 }
 
-/// How far things had got.
+/// The stage of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// An answer had not come to its end.
+    /// The answer had not been received in full.
     Waiting(Asked),
-    /// A file had not been sent as a whole.
+    /// A file had not been sent in full.
     Sending,
-    /// A file or a listing had not come as a whole.
+    /// A file or a listing had not been received in full.
     Receiving,
 }
 

@@ -1,26 +1,26 @@
-//! Every bound of the FTP client, by name, with its unit last.
+//! All bounds of the FTP client, by name, with their unit last.
 //!
-//! Not here: the length of answers and their lines, which stand beside their parser. What must hold: whatever
-//! a server can make grow, or wait, has a number here or there.
+//! The bounds on answers and their lines are not here, but with their parser. Invariant: everything that a
+//! server can make grow, or wait, has a bound here or there.
 
 use std::time::Duration;
 
-/// How long a connection may take to be made.
+/// How long connecting may take.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long a server may think about a command: a commit waits for its disk, PASS for a digest that is meant
-/// to be slow.
+/// How long a server may take to answer a command: a commit waits for its disk, PASS for a password hash
+/// that is slow by design.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
-/// How long nothing may come, or be taken, in the middle of a file.
+/// How long no byte may arrive, or be taken, in the middle of a file.
 pub const BETWEEN_BYTES_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long an answer is waited for that says why a data connection broke.
+/// How long to wait for an answer that explains why a data connection broke.
 pub const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
-/// Bytes of a file that may wait to be sent before more are asked of its source.
+/// Bytes of a file that may wait to be sent before more are requested from its source.
 pub const SEND_AHEAD_BYTES_MAX: u64 = 256 * 1024;
 
-/// How long a client waits.
+/// The client's timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// For a connection to be made: the session's, and that of each transfer.
+    /// For connecting: the control connection, and each data connection.
     pub connect: Duration,
     /// For each answer, to its last byte.
     pub answer: Duration,

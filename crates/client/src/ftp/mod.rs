@@ -1,8 +1,8 @@
-//! FTP as a client speaks it: a session, and one transfer at a time.
+//! An FTP client: a session, and one transfer at a time.
 //!
-//! Not here: TLS, ASCII transfers, connections that the server makes, reading listings. What must hold: a
-//! transfer is whole only if its data connection ended and the server said so; data connections are made to
-//! the server that was connected to and to nobody else; every wait ends.
+//! It does not include TLS, ASCII transfers, active mode, or a parser of listings. Invariants: a transfer is
+//! complete only if its data connection ended and the server confirmed it. Data connections are made only to
+//! the server of the control connection. Every wait ends.
 
 mod connecting;
 mod control;

@@ -1,7 +1,7 @@
-//! A session: who one is, and what one asks.
+//! An FTP session: log-in, and the commands.
 //!
-//! Not here: moving bytes. What must hold: files go as they are, byte for byte (TYPE I); a password is sent
-//! only if it is asked for.
+//! It does not move bytes. Invariants: files are transferred byte for byte (TYPE I). A password is sent only
+//! if the server requests it.
 
 use std::io;
 
@@ -15,29 +15,29 @@ use super::download::Download;
 use super::error::{Asked, Error};
 use super::limits::Times;
 
-/// What more may be asked for when a name is given: the password.
+/// The answer to USER that requests a password.
 const PASSWORD_WANTED: u16 = 331;
 
 /// A session with a server.
 ///
-/// Paths are bytes, as the server has them; one that begins with a hyphen may be taken for options by LIST.
-/// When something was given up before its end (a future or a [`Download`] was dropped, or its time was over),
-/// the session is of no more use: [`Error::OutOfStep`].
+/// Paths are bytes, as on the server; LIST may take one that begins with a hyphen for options. A session is
+/// unusable ([`Error::OutOfStep`]) after an operation was abandoned: a future or a [`Download`] was dropped,
+/// or its time elapsed.
 pub struct Session {
     pub(super) io: Io,
     pub(super) times: Times,
     pub(super) control: Control,
-    /// For each wait: there is one at a time.
+    /// Shared by all waits: there is one at a time.
     pub(super) deadline: Deadline,
-    /// Whether the server knows EPSV, as far as is known.
+    /// Whether to try EPSV: true until the server refuses it.
     pub(super) is_extended: bool,
 }
 
 impl Session {
-    /// Connects, and hears the greeting.
+    /// Connects, and receives the greeting.
     ///
     /// # Errors
-    /// There is no connection, or no server of FTP that greets.
+    /// The connection failed, or the server does not greet as an FTP server.
     pub async fn connect(io: &Io, to: &Address, times: Times) -> Result<Session, Error> {
         let deadline = io.deadline();
         deadline.after(times.connect);
@@ -53,10 +53,11 @@ impl Session {
         Ok(Session { io: io.clone(), times, control, deadline, is_extended: true })
     }
 
-    /// Logs in, and asks for files as they are.
+    /// Logs in, and selects binary transfers.
     ///
     /// # Errors
-    /// [`Error::Refused`], also if the server wants more than a name and a password; what broke the session.
+    /// [`Error::Refused`], even if the server wants more than a name and a password; the error that broke
+    /// the session.
     pub async fn log_in(&mut self, name: &str, password: &str) -> Result<(), Error> {
         if let Some(wanted) = self.ask_more(Verb::User, name.as_bytes()).await? {
             if wanted.code != PASSWORD_WANTED {
@@ -69,17 +70,17 @@ impl Session {
         self.ask(Verb::Type, b"I").await.map(drop)
     }
 
-    /// Begins to download a file, from the byte `offset` on.
+    /// Starts to download a file, from the byte `offset` on.
     ///
     /// # Errors
-    /// [`Error::Refused`] if there is no such file, or it cannot be had; what broke the session.
+    /// [`Error::Refused`] if there is no such file, or it is not accessible; the error that broke the
+    /// session.
     pub async fn retrieve(&mut self, path: &[u8], offset: u64) -> Result<Download<'_>, Error> {
         let (data, is_done) = self.begin(Verb::Retr, path, offset).await?;
         Ok(Download::new(self, data, is_done))
     }
 
-    /// Begins to list a folder, in whatever form the server has for people; the present one if `path` is
-    /// empty.
+    /// Starts to list a folder, in the server's format for people; the current folder if `path` is empty.
     ///
     /// # Errors
     /// As [`Session::retrieve`].
@@ -88,7 +89,7 @@ impl Session {
         Ok(Download::new(self, data, is_done))
     }
 
-    /// The length of a file, in bytes.
+    /// Returns the length of a file, in bytes.
     ///
     /// # Errors
     /// As [`Session::retrieve`].
@@ -109,18 +110,18 @@ impl Session {
     /// Ends the session.
     ///
     /// # Errors
-    /// What broke it before the server had said goodbye.
+    /// The error that broke it before the server confirmed.
     pub async fn quit(mut self) -> Result<(), Error> {
         self.ask(Verb::Quit, b"").await.map(drop)
     }
 
-    /// A command that is done when it is answered.
+    /// Sends a command that one answer completes, and returns that answer.
     pub(super) async fn ask(&mut self, verb: Verb, argument: &[u8]) -> Result<Answer, Error> {
         self.control.say(verb, argument)?;
         self.control.hear_done(&self.deadline, self.times.answer).await
     }
 
-    /// A command that may need another after it: the answer that says so.
+    /// Sends a command that may need another after it; returns the answer if it requests one.
     async fn ask_more(&mut self, verb: Verb, argument: &[u8]) -> Result<Option<Answer>, Error> {
         self.control.say(verb, argument)?;
         match self.control.hear(&self.deadline, self.times.answer).await? {
@@ -130,7 +131,8 @@ impl Session {
         }
     }
 
-    /// Begins a transfer: its connection, and whether the server has said already that it is done with it.
+    /// Starts a transfer. Returns its data connection, and whether the server has already confirmed
+    /// completion.
     pub(super) async fn begin(
         &mut self,
         verb: Verb,
@@ -152,7 +154,8 @@ impl Session {
     }
 }
 
-/// The server wants what we do not have: an account beside the name (332).
+/// Returns the error for a server that wants more credentials than a name and a password, such as an account
+/// (332).
 fn refused(verb: Verb, answer: &Answer) -> Error {
     Error::Refused { asked: Asked::Verb(verb), code: answer.code, text: answer.text().to_vec() }
 }

@@ -1,7 +1,8 @@
-//! Sending a file over a data connection.
+//! Sends a file over a data connection.
 //!
-//! Not here: where its bytes come from ([`Source`]). What must hold: a file is sent only if the server said
-//! that it has all of it (226); what a source could not give to its end is broken off, and never looks whole.
+//! It does not read the file ([`Source`] does). Invariants: an upload succeeds only if the server confirmed
+//! the whole file (226). If the source fails, the data connection is reset, so that the file never looks
+//! complete.
 
 use std::io;
 
@@ -15,28 +16,28 @@ use crate::sending;
 use crate::source::Source;
 
 impl Session {
-    /// Uploads a file: how many bytes it had.
+    /// Uploads a file; returns the number of bytes sent.
     ///
     /// # Errors
-    /// [`Error::Refused`] if the server does not take it, or not all of it; [`Error::Source`]; what broke the
-    /// session. In some of these cases a server keeps a part, or nobody knows what it has.
+    /// [`Error::Refused`] if the server does not take it, or not all of it; [`Error::Source`]; the error
+    /// that broke the session. In some of these cases a server keeps a part, or the result is unknown.
     pub async fn store(&mut self, path: &[u8], source: &mut dyn Source) -> Result<u64, Error> {
         let (mut data, is_done) = self.begin(Verb::Stor, path, 0).await?;
         let Session { control, deadline, times, .. } = self;
         if is_done {
             return Err(control.unasked());
         }
-        // Who says no in the middle may read on for long: what they said ends the sending.
+        // A server that refuses midway may go on reading for long: its refusal ends the sending.
         let error = match select(send(&mut data.tx, source, deadline, times), control.objection(None)).await {
             Either::Left(Ok(bytes)) => return control.hear_done(deadline, times.answer).await.map(|_| bytes),
             Either::Left(Err(error)) => error,
             Either::Right(objection) => return Err(objection),
         };
-        // To drop it breaks it off: to end it would say that the file is whole.
+        // Dropping resets the connection: a clean end would claim that the file is complete.
         drop(data);
         match error {
             Error::Broken { .. } => Err(control.last_words(deadline, error).await),
-            // The server's answer is to our breaking off; with it, the session can go on.
+            // Receives the server's answer to the abort, so that the session stays usable.
             error => {
                 let _ = control.last_words(deadline, Error::OutOfStep).await;
                 Err(error)
@@ -45,7 +46,7 @@ impl Session {
     }
 }
 
-/// Sends what a source gives, and the end.
+/// Sends all pieces of a source, and the end.
 async fn send(
     tx: &mut Tx,
     source: &mut dyn Source,

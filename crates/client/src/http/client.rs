@@ -1,8 +1,8 @@
 //! A client of one server.
 //!
-//! Not here: more than one request at a time. What must hold: a connection is kept only if nothing is left
-//! over on it in either direction; a request is repeated once at most, and only if a kept connection turned
-//! out to be closed.
+//! It does not send more than one request at a time. Invariants: a connection is kept alive only if no bytes
+//! are left over in either direction. A request is repeated once at most, and only if a keep-alive
+//! connection turned out to be closed.
 
 use core::net::SocketAddr;
 use std::io;
@@ -21,32 +21,33 @@ use super::request::Request;
 use super::response::{Owner, Response};
 use super::url::{Place, Url};
 
-/// The addresses of a name, being looked up.
+/// A pending lookup of a name's addresses.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>>>>;
 
-/// Looks up a name and a port. There is no resolver here: a program passes the system's, run where it may
-/// block.
+/// Looks up a name and a port. This crate has no resolver: a program passes the operating system's, run
+/// where it may block.
 pub type Resolve = Rc<dyn Fn(&str, u16) -> Resolving>;
 
-/// A client of one server, with one connection that it keeps.
+/// A client of one server, with one keep-alive connection.
 pub struct Client {
     io: Io,
     base: Url,
     pub(super) times: Times,
     resolve: Option<Resolve>,
-    /// For what is waited for from the server.
+    /// For waits for the server's answer.
     pub(super) deadline: Deadline,
-    /// For what is sent at the same time.
+    /// For waits of the sending side, which runs at the same time.
     sending: Deadline,
     pub(super) kept: Option<Connection>,
-    /// Whether a request may be repeated on a fresh connection.
+    /// Whether a request may be repeated on a new connection.
     repeats: bool,
-    /// How long leave to send a streamed body is waited for, where none is sent without.
+    /// How long to wait for a 100 (Continue) that is required before a streamed body; `None` if it is not
+    /// required.
     leave_time: Option<Duration>,
     interims_max: u32,
 }
 
-/// A connection that a client has kept, for another client of the same server.
+/// A keep-alive connection, to be passed to another client of the same server.
 pub struct Kept(Option<Connection>);
 
 impl Drop for Kept {
@@ -56,7 +57,7 @@ impl Drop for Kept {
 }
 
 impl Client {
-    /// A client of the server at `base`. It connects when the first request is sent.
+    /// Creates a client of the server at `base`. It connects when the first request is sent.
     #[must_use]
     pub fn new(io: &Io, base: Url) -> Client {
         let (deadline, sending) = (io.deadline(), io.deadline());
@@ -74,81 +75,80 @@ impl Client {
         }
     }
 
-    /// Waits otherwise than by default.
+    /// Replaces the default timeouts.
     #[must_use]
     pub fn with_times(mut self, times: Times) -> Client {
         self.times = times;
         self
     }
 
-    /// Sends no request twice, also where a kept connection turned out to be closed and it would do no harm.
+    /// Disables repeats, even of an idempotent request when a keep-alive connection turned out to be closed.
     #[must_use]
     pub fn without_repeats(mut self) -> Client {
         self.repeats = false;
         self
     }
 
-    /// Sends no streamed body before the server has given leave for it, and waits as long as `time` for that,
-    /// anew after each interim answer: the first piece is asked for when the server has said that it takes
-    /// the body.
+    /// Requires a 100 (Continue) before a streamed body, and waits up to `time` for it, restarted by each
+    /// interim answer. The first piece is requested from the source when the server has agreed to take the
+    /// body.
     #[must_use]
     pub fn with_leave(mut self, time: Duration) -> Client {
         self.leave_time = Some(time);
         self
     }
 
-    /// Takes as many interim answers to one request, anew after each piece of a streamed body: a server may
-    /// say for so long that it is at it (102).
+    /// Accepts up to `most` interim answers to one request, counted anew after each piece of a streamed
+    /// body. A server may report for long that it is processing (102).
     #[must_use]
     pub fn with_interims(mut self, most: u32) -> Client {
         self.interims_max = most;
         self
     }
 
-    /// Begins with a connection that another client of the same server has kept.
+    /// Starts with the keep-alive connection of another client of the same server.
     #[must_use]
     pub fn with_kept(mut self, mut kept: Kept) -> Client {
         self.kept = kept.0.take();
         self
     }
 
-    /// The connection that it has kept, for another client.
+    /// Returns its keep-alive connection, for another client.
     #[must_use]
     pub fn into_kept(mut self) -> Option<Kept> {
         self.kept.take().map(|kept| Kept(Some(kept)))
     }
 
-    /// Ends the connection that it has kept; the next request makes another.
+    /// Ends its keep-alive connection; the next request opens another.
     pub fn close(&mut self) {
         drop(Kept(self.kept.take()));
     }
 
-    /// Looks names up by `resolve`; without, a server's URL has an IP address or `localhost`.
+    /// Resolves names by `resolve`. Without it, a server's URL must have an IP address or `localhost`.
     #[must_use]
     pub fn with_resolve(mut self, resolve: Resolve) -> Client {
         self.resolve = Some(resolve);
         self
     }
 
-    /// The server.
+    /// Returns the server's URL.
     #[must_use]
     pub fn base(&self) -> &Url {
         &self.base
     }
 
-    /// Sends a request and waits for the head of its answer. The answer's body is received by whoever
-    /// asked; if the answer is dropped before its end, so is the connection. Dropping this future gives the
-    /// request up.
+    /// Sends a request and waits for the head of its answer. The caller receives the answer's body; if the
+    /// answer is dropped before its end, so is the connection. Dropping this future abandons the request.
     ///
     /// # Errors
-    /// There is no answer, or what came is none.
+    /// There is no answer, or the received bytes are not one.
     pub async fn send(&mut self, request: Request<'_>) -> Result<Response<'_>, Error> {
         let (connection, head, keeps) = self.ask(request).await?;
         Ok(Response::new(Owner::Lent(self), connection, head, keeps))
     }
 
-    /// As [`Client::send`], where the answer takes the client along: [`Response::into_kept`] gives back what
-    /// it has kept.
+    /// As [`Client::send`], but moves the client into the answer: [`Response::into_kept`] returns its
+    /// keep-alive connection.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -157,7 +157,7 @@ impl Client {
         Ok(Response::new(Owner::Taken(Box::new(self)), connection, head, keeps))
     }
 
-    /// One request and the head of its answer; and whether the connection can go on.
+    /// Performs one request. Returns the head of its answer, and whether the connection can be kept alive.
     async fn ask(&mut self, request: Request<'_>) -> Result<(Connection, ResponseHead, bool), Error> {
         let mut outgoing = Outgoing::new(&self.base, request, self.leave_time)?;
         let (connection, head) = self.exchange(&mut outgoing).await?;
@@ -165,14 +165,16 @@ impl Client {
         Ok((connection, head, keeps))
     }
 
-    /// One request and the head of its answer, on the kept connection if there is one.
+    /// Performs one request, on the keep-alive connection if there is one, and returns the head of its
+    /// answer.
     async fn exchange(&mut self, outgoing: &mut Outgoing<'_>) -> Result<(Connection, ResponseHead), Error> {
         if let Some(mut kept) = self.kept.take()
             && kept.is_quiet()
         {
             match self.attempt(&mut kept, outgoing).await {
                 Ok(head) => return Ok((kept, head)),
-                // Most likely it was closed as we asked. If not, once more is the same as once.
+                // Most likely the server closed it at the same moment. If not, repeating has the same effect
+                // as once.
                 Err(Error::Broken { .. })
                     if self.repeats && kept.inbox.is_untouched() && outgoing.may_be_repeated() => {}
                 Err(error) => return Err(error),
@@ -183,9 +185,9 @@ impl Client {
         Ok((fresh, head))
     }
 
-    /// Sends a request and watches for its answer meanwhile: "A client sending a message body SHOULD
-    /// monitor the network connection for an error response while it is transmitting the request" (RFC
-    /// 9112, section 9.5), and whatever final answer comes ends the sending.
+    /// Sends a request and watches for its answer meanwhile: "A client sending a message body SHOULD monitor
+    /// the network connection for an error response while it is transmitting the request" (RFC 9112, section
+    /// 9.5). Any final answer ends the sending.
     async fn attempt(
         &self,
         connection: &mut Connection,
@@ -206,7 +208,7 @@ impl Client {
             Either::Left(answered) => return answered,
             Either::Right(sent) => sent,
         };
-        // A server that says no may close while we still send: what it said is worth more than that it did.
+        // A server that refuses may close before all is sent: its answer is more useful than the send error.
         let patience = match sent {
             Ok(()) => self.times.first_byte,
             Err(Error::Broken { .. }) => LAST_WORDS_TIME_MAX,
@@ -221,7 +223,7 @@ impl Client {
         }
     }
 
-    /// Connects to the first of the server's addresses that lets us.
+    /// Connects to the first of the server's addresses that accepts.
     async fn connect(&self) -> Result<Connection, Error> {
         let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for (at, address) in self.addresses().await?.iter().enumerate() {
@@ -231,7 +233,7 @@ impl Client {
                 Ok(Err(error)) => error,
                 Err(Elapsed) => io::ErrorKind::TimedOut.into(),
             };
-            // The first is the one that was meant most.
+            // Reports the error of the first address, which is the preferred one.
             if at == 0 {
                 failed = error;
             }

@@ -1,7 +1,8 @@
-//! A connection to a server: what goes out, and what came in and was not looked at.
+//! A connection to a server: its sending half, and received bytes that have not been parsed.
 //!
-//! Not here: requests, and the bodies of answers. What must hold: bytes are taken once and in order;
-//! dropping a wait loses none; a head that never ends stops growing at its limit and costs linear time.
+//! It does not encode requests, or decode the bodies of answers. Invariants: bytes are taken once and in
+//! order. Dropping a wait loses none. A head that never ends stops growing at its limit and costs linear
+//! time.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -24,35 +25,35 @@ pub(super) struct Connection {
     pub(super) tx: Tx,
 }
 
-/// What comes in.
+/// The receiving half.
 pub(super) struct Inbox {
     pub(super) rx: Rx,
-    /// Bytes that came and were not looked at.
+    /// Received bytes that have not been consumed.
     pub(super) held: Lease,
-    /// How much of them holds no end of a head.
+    /// How many of them were searched for the end of a head, without result.
     searched: usize,
-    /// From which length on they are worth being parsed, end or not.
+    /// The length from which parsing is tried even without the end of a head.
     worth: usize,
     /// Interim answers to the present request.
     interim: u32,
 }
 
-/// How the wait for an answer is shared with whoever sends.
+/// The parameters of the wait for an answer.
 pub(super) struct Await<'a> {
     pub(super) method: Method,
     pub(super) deadline: &'a Deadline,
     pub(super) first_byte: Duration,
-    /// Interim answers that are taken, for each piece of a body.
+    /// Bound on interim answers, for each piece of a body.
     pub(super) interims_max: u32,
     pub(super) said: &'a Said,
 }
 
-/// What a server has said before its answer.
+/// The server's signals before its final answer, for the sending side.
 #[derive(Default)]
 pub(super) struct Said {
     /// Whether a 100 (Continue) came.
     pub(super) leave: Cell<bool>,
-    /// How many interim answers came since it was last given a piece of a body.
+    /// How many interim answers came since the latest piece of a body was sent.
     pub(super) interims: Cell<u32>,
 }
 
@@ -63,31 +64,31 @@ impl Connection {
         Connection { inbox: Inbox { rx, held, searched: 0, worth: 0, interim: 0 }, tx }
     }
 
-    /// Whether a kept connection is still open, as far as is known here, and nothing came on it unasked.
+    /// Returns whether a keep-alive connection is still open, as far as this end knows, and no bytes arrived
+    /// on it.
     pub(super) fn is_quiet(&mut self) -> bool {
         let received = pin!(self.inbox.rx.recv(Want::Head));
         received.poll(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
-    /// Ends a connection on which all was said: dropping it alone would reset it.
+    /// Ends a connection after a complete exchange: dropping it alone would reset it.
     pub(super) fn close(mut self) {
         self.tx.finish();
     }
 }
 
 impl Inbox {
-    /// Makes ready for the answer to another request.
+    /// Resets the state for the answer to another request.
     pub(super) fn begin(&mut self) {
         (self.searched, self.worth, self.interim) = (0, 0, 0);
     }
 
-    /// Whether nothing of an answer to the present request has come.
+    /// Returns whether no byte of an answer to the present request has arrived.
     pub(super) fn is_untouched(&self) -> bool {
         self.held.is_empty() && self.interim == 0
     }
 
-    /// Waits for the head of the final answer, and passes over interim ones. Dropping the future loses
-    /// nothing.
+    /// Waits for the head of the final answer, and skips interim ones. Dropping the future loses nothing.
     pub(super) async fn final_head(&mut self, wait: &Await<'_>) -> Result<ResponseHead, Error> {
         loop {
             let head = self.head(wait.method).await?;
@@ -126,8 +127,9 @@ impl Inbox {
         }
     }
 
-    /// Parses when a head may be whole, or when there is twice as much as last time: what is no answer at
-    /// all is then seen soon, and what comes byte by byte is read in linear time.
+    /// Parses when a head may be complete, or when twice as many bytes have arrived as at the last attempt.
+    /// So bytes that are no answer are found out soon, and parsing a head that arrives byte by byte takes
+    /// linear time.
     fn parse(&mut self, method: Method) -> Result<Option<ResponseHead>, Error> {
         let ended = find_head_end(&self.held, self.searched).is_some();
         let come = self.held.len();

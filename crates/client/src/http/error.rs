@@ -1,17 +1,17 @@
-//! Why a request has no answer, and what to do then.
+//! Errors of a request without a complete answer, with advice.
 //!
-//! Not here: answers that say no; they are answers. What must hold: each text says what was wrong and what
-//! to do next, and repeats nothing that the server sent.
+//! Answers with an error status are not here: they are answers. Invariants: each text says what was wrong
+//! and what to do next. It repeats nothing that the server sent.
 
 use std::fmt;
 use std::io;
 
 use plimsoll_wire::http::response::BadResponse;
 
-/// Why there is no answer, or no whole one.
+/// The reason why there is no answer, or only a part of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request cannot be sent as it is: the program's mistake.
+    /// The request cannot be sent as it is: a bug in the program.
     #[error("The request cannot be sent: {0}.")]
     Request(&'static str),
     /// The name of the server has no address.
@@ -19,58 +19,58 @@ pub enum Error {
     Resolve {
         /// The name.
         host: String,
-        /// What the resolver says.
+        /// The resolver's error.
         source: io::Error,
     },
-    /// No connection was made.
+    /// The connection could not be established.
     #[error(
         "Cannot connect to {to}: {source}. Check that the server is running and that this is its address."
     )]
     Connect {
         /// The server, as the person wrote it.
         to: String,
-        /// What the system says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The connection broke.
     #[error("The connection broke {when}: {source}. Try again.")]
     Broken {
-        /// How far it had got.
+        /// The stage of the request.
         when: When,
-        /// What the system says.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Nothing happened for too long.
+    /// A wait took too long.
     #[error("The server took too long {0}. Try again later, or look at its load.")]
     Late(When),
-    /// What came is no answer.
+    /// The received bytes are no HTTP answer.
     #[error("The answer cannot be understood: {0}. Check that the address is that of an HTTP server.")]
     Malformed(#[from] BadResponse),
-    /// Interim answers came without end, or a protocol that nobody asked for.
+    /// Too many interim answers came, or a switch to a protocol that was not requested.
     #[error("The server did not answer what was asked. Check that the address is that of an HTTP server.")]
     Unasked,
-    /// The answer's body is not what it should be.
+    /// The answer's body is not of the expected form.
     #[error("The answer is not {0}. Check that the address is that of a plimsoll server.")]
     Unreadable(&'static str),
-    /// The answer's body is longer than the caller takes.
+    /// The answer's body is longer than the caller accepts.
     #[error("The answer is longer than {bytes_max} bytes, which is more than is taken. Ask for less.")]
     TooLong {
-        /// What the caller takes.
+        /// The caller's bound.
         bytes_max: usize,
     },
-    /// What was to be sent could not be read.
+    /// The source of the request's body failed.
     #[error("What was to be sent could not be read: {0}. Check it and send it again.")]
     Source(io::Error),
 }
 
-/// How far a request had got.
+/// The stage of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// The request was not sent as a whole.
+    /// The request was not sent in full.
     Sending,
-    /// The request was sent, its answer had not begun, or not to its head's end.
+    /// The request was sent; the head of its answer had not been received in full.
     Waiting,
-    /// The answer's body was not whole.
+    /// The answer's body had not been received in full.
     Receiving,
 }
 

@@ -1,7 +1,8 @@
-//! HTTP/1.1 as a client speaks it: one connection, kept, and one request on it at a time.
+//! An HTTP/1.1 client: one keep-alive connection, and one request on it at a time.
 //!
-//! Not here: redirections, cookies, TLS. What must hold: a body that was cut short is an error; a request is
-//! sent twice only where that is the same as once; a final answer that comes early ends the sending.
+//! It does not follow redirections, and has no cookies or TLS. Invariants: a body that was cut short is an
+//! error. A request is repeated only where that has the same effect as once. A final answer that comes early
+//! ends the sending.
 
 mod client;
 mod connection;

@@ -1,7 +1,7 @@
-//! A request on its way out: its bytes, and how much of it has gone.
+//! A request that is being sent: its bytes, and how much has been sent.
 //!
-//! Not here: what comes back. What must hold: a streamed body is as long as was said, or the connection
-//! does not go on; a source is asked for nothing while the server may still say no, or has.
+//! It does not receive. Invariants: a streamed body has its announced length, or the connection is not
+//! reused. No piece is requested from a source while the server may still refuse, or after it has.
 
 use std::future::poll_fn;
 use std::io;
@@ -25,7 +25,7 @@ use crate::source::Source;
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
-/// The fields that are the client's own to say.
+/// The fields that only the client itself sets.
 const OWN_FIELDS: [&str; 5] = ["Host", "Content-Length", "Transfer-Encoding", "Expect", "Connection"];
 
 /// A request, ready to be sent, once or again.
@@ -33,11 +33,11 @@ pub(super) struct Outgoing<'a> {
     pub(super) method: Method,
     head: Vec<u8>,
     payload: Payload<'a>,
-    /// Who asks knows that twice is the same as once.
+    /// Whether the caller declared the request idempotent.
     is_idempotent: bool,
-    /// The source was asked for something, and cannot give it again.
+    /// Whether a piece was requested from the source, which cannot provide it again.
     begun: bool,
-    /// Everything was handed over to be sent.
+    /// Whether everything was handed over to be sent.
     pushed: bool,
 }
 
@@ -52,7 +52,7 @@ enum Payload<'a> {
     },
 }
 
-/// What the sending side is told by the receiving one, and how long it waits.
+/// The server's signals for the sending side, and its timeouts.
 pub(super) struct Leave<'a> {
     pub(super) deadline: &'a Deadline,
     pub(super) between_bytes: Duration,
@@ -60,8 +60,8 @@ pub(super) struct Leave<'a> {
 }
 
 impl<'a> Outgoing<'a> {
-    /// Writes the head of a request to the server at `base`.
-    /// The server at `base` is to give leave for a streamed body within `leave_time`, if that is said.
+    /// Encodes the head of a request to the server at `base`. With a `leave_time`, a streamed body waits
+    /// that long for a required 100 (Continue).
     pub(super) fn new(
         base: &Url,
         request: Request<'a>,
@@ -78,7 +78,7 @@ impl<'a> Outgoing<'a> {
                 Payload::Stream { length, source, expects_continue, leave_time }
             }
         };
-        // The same lines as those of an answer follow the request line.
+        // The request line is followed by the same kind of lines as an answer has.
         let mut head =
             format!("{} {} HTTP/1.1\r\n", request.method, base.path_of(request.target)).into_bytes();
         let mut writer = AnswerHead::resume(&mut head).field("Host", &base.authority);
@@ -93,11 +93,12 @@ impl<'a> Outgoing<'a> {
         Ok(Outgoing { method, head, payload, is_idempotent, begun: false, pushed: false })
     }
 
-    /// Whether sending it again, after nobody knows what became of it, is the same as sending it once.
+    /// Returns whether the request may be repeated when its result is unknown.
     ///
     /// "A user agent MUST NOT automatically retry a request with a non-idempotent method unless it has some
     /// means to know that the request semantics are actually idempotent [...] or some means to detect that
-    /// the original request was never applied" (RFC 9110, section 9.2.2): a body that was not begun is one.
+    /// the original request was never applied" (RFC 9110, section 9.2.2). A streamed body that was not
+    /// started is such a means.
     pub(super) fn may_be_repeated(&self) -> bool {
         let idempotent = self.is_idempotent
             || !matches!(self.method, Method::Post | Method::Patch | Method::Connect | Method::Other);
@@ -107,12 +108,12 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Whether all of it is gone from here, so that the connection can carry another request.
+    /// Returns whether all of it has been sent, so that the connection can carry another request.
     pub(super) fn is_gone(&self, tx: &Tx) -> bool {
         self.pushed && tx.unsent() == 0
     }
 
-    /// Sends it. Dropping the future leaves a request that is not whole: the connection cannot go on.
+    /// Sends it. Dropping the future leaves an incomplete request: the connection cannot be reused.
     pub(super) async fn send(&mut self, tx: &mut Tx, leave: &Leave<'_>) -> Result<(), Error> {
         self.pushed = false;
         tx.push(Segment::Owned(self.head.clone()));
@@ -132,7 +133,7 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// Refuses what would not be one request on the wire.
+/// Rejects input that would not be exactly one request on the wire.
 fn check(request: &Request<'_>) -> Result<(), Error> {
     let token = |text: &str| {
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -150,7 +151,7 @@ fn check(request: &Request<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds what says where the body ends. "A user agent SHOULD send Content-Length in a request when the method
+/// Adds the framing of the body. "A user agent SHOULD send Content-Length in a request when the method
 /// defines a meaning for enclosed content and it is not sending Transfer-Encoding" (RFC 9110, section 8.6).
 fn framed<'b>(head: AnswerHead<'b>, method: Method, payload: &Payload<'_>) -> AnswerHead<'b> {
     match payload {
@@ -170,13 +171,13 @@ fn framed<'b>(head: AnswerHead<'b>, method: Method, payload: &Payload<'_>) -> An
 }
 
 impl Leave<'_> {
-    /// Waits for leave to send the body; where it can be done without, for a while: a server that knows no
-    /// expectations will not give it.
+    /// Waits for a 100 (Continue). Where it is not required, the wait ends after a while without error: a
+    /// server may not support expectations.
     async fn wait(&self, needed_within: Option<Duration>) -> Result<(), Error> {
         loop {
             let heard = self.said.interims.get();
             self.deadline.after(needed_within.unwrap_or(CONTINUE_TIME_MAX));
-            // The receiving side is polled in the same turn, before this one: nobody need wake us.
+            // The receiving side is polled in the same turn, before this one: no waker is needed.
             let given = poll_fn(|_| if self.said.leave.get() { Poll::Ready(()) } else { Poll::Pending });
             match self.deadline.within(given).await {
                 Err(Elapsed) if needed_within.is_some() && self.said.interims.get() > heard => {}
@@ -187,7 +188,7 @@ impl Leave<'_> {
     }
 }
 
-/// Sends what a source gives.
+/// Sends all pieces of a source.
 async fn stream(
     length: Option<u64>,
     source: &mut dyn Source,
@@ -222,7 +223,7 @@ fn changed(how: &'static str) -> Error {
     Error::Source(io::Error::new(io::ErrorKind::InvalidData, how))
 }
 
-/// A chunk of nothing would be the last.
+/// Pushes a piece as a chunk. An empty one is skipped: it would be the last chunk.
 fn push_chunk(piece: Segment, tx: &mut Tx) {
     if piece.is_empty() {
         return;
@@ -234,8 +235,8 @@ fn push_chunk(piece: Segment, tx: &mut Tx) {
     tx.push(Segment::Static(CHUNK_END));
 }
 
-/// Waits until at most `below` bytes are unsent, for as long as the server takes some, or says that it is at
-/// something.
+/// Waits until at most `below` bytes are unsent, for as long as the server takes some, or sends interim
+/// answers.
 async fn drain(tx: &mut Tx, below: u64, leave: &Leave<'_>) -> Result<(), Error> {
     loop {
         let heard = leave.said.interims.get();

@@ -1,6 +1,6 @@
-//! Requests, as callers make them.
+//! Requests, as callers create them.
 //!
-//! Not here: their bytes. What must hold: what frames a request, and names its host, is the client's to say.
+//! It does not encode them. Invariant: only the client itself sets the fields for framing and the host.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ use crate::source::Source;
 pub struct Request<'a> {
     /// The method, in capital letters.
     pub method: &'a str,
-    /// The target below the client's base, encoded already: a path that begins with `/`, and its query.
+    /// The target below the client's base, already encoded: a path that begins with `/`, and its query.
     pub target: &'a str,
-    /// Fields beside those that the client adds itself: Host, User-Agent (unless it is among these) and what
-    /// frames the body.
+    /// Fields in addition to those that the client adds: Host, User-Agent (unless it is among these) and the
+    /// framing of the body.
     pub fields: Vec<(&'a str, String)>,
     /// The body.
     pub body: Body<'a>,
-    /// Whether to ask twice is the same as to ask once, though its method does not say so.
+    /// Whether the request is idempotent, even if its method is not.
     pub is_idempotent: bool,
 }
 
@@ -26,13 +26,13 @@ pub struct Request<'a> {
 pub enum Body<'a> {
     /// None.
     Empty,
-    /// Bytes at hand.
+    /// Bytes in memory.
     Bytes(Vec<u8>),
-    /// Bytes from elsewhere.
+    /// Bytes from a source.
     Stream {
-        /// How many bytes will come; None if nobody knows, and then they are sent as chunks.
+        /// The number of bytes; `None` if unknown: they are then sent as chunks.
         length: Option<u64>,
-        /// Where they come from.
+        /// The source of the bytes.
         source: &'a mut dyn Source,
     },
 }
@@ -48,7 +48,7 @@ impl fmt::Debug for Body<'_> {
 }
 
 impl<'a> Request<'a> {
-    /// A request without fields and body.
+    /// Creates a request without fields and body.
     #[must_use]
     pub fn new(method: &'a str, target: &'a str) -> Request<'a> {
         Request { method, target, fields: Vec::new(), body: Body::Empty, is_idempotent: false }
@@ -61,8 +61,8 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Says whether to ask twice is the same as to ask once, whatever the method says: it is then asked again
-    /// where a kept connection turned out to be closed.
+    /// Sets whether the request is idempotent, whatever its method. If so, it is repeated when a keep-alive
+    /// connection turns out to be closed.
     #[must_use]
     pub fn idempotent_if(mut self, is_idempotent: bool) -> Request<'a> {
         self.is_idempotent = is_idempotent;

@@ -1,8 +1,7 @@
 //! The answer to a request: its head, and its body one lease at a time.
 //!
-//! Not here: the next answer. What must hold: a body is handed out exactly as it was framed, and one that
-//! was cut short is an error; the connection goes back to the client when the body has ended, and not
-//! otherwise.
+//! It does not receive the next answer. Invariants: a body is returned exactly as it was framed, and one
+//! that was cut short is an error. The connection returns to the client only when the body has ended.
 
 use std::io;
 
@@ -16,10 +15,10 @@ use super::client::{Client, Kept};
 use super::connection::Connection;
 use super::error::{Error, When};
 
-/// An answer, as far as it was not read.
+/// An answer, as far as it has not been read.
 pub struct Response<'a> {
     client: Owner<'a>,
-    /// None once the body has ended or broken off.
+    /// `None` once the body has ended or failed.
     connection: Option<Connection>,
     head: ResponseHead,
     block: Vec<u8>,
@@ -28,11 +27,11 @@ pub struct Response<'a> {
     keeps: bool,
 }
 
-/// Whose the client is that asked.
+/// The owner of the client that sent the request.
 pub(super) enum Owner<'a> {
-    /// Who asked has it back when the answer is dropped.
+    /// The caller, which has the client back when the answer is dropped.
     Lent(&'a mut Client),
-    /// The answer has it.
+    /// The answer.
     Taken(Box<Client>),
 }
 
@@ -54,7 +53,7 @@ enum Progress {
 }
 
 impl<'a> Response<'a> {
-    /// The answer whose head is the first that the connection holds.
+    /// Creates the answer whose head is at the front of the connection's received bytes.
     pub(super) fn new(
         client: Owner<'a>,
         mut connection: Connection,
@@ -75,24 +74,25 @@ impl<'a> Response<'a> {
         response
     }
 
-    /// The status.
+    /// Returns the status.
     #[must_use]
     pub fn status(&self) -> Status {
         self.head.status()
     }
 
-    /// The value of the first line of a field, in any case of its name; None also if it is no UTF-8.
+    /// Returns the value of the first line of a field, in any case of its name; `None` also if it is not
+    /// UTF-8.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.head.named(&self.block, name)?).ok()
     }
 
-    /// Every field, name and value, in the order sent.
+    /// Iterates over all fields, name and value, in the order sent.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.head.fields(&self.block)
     }
 
-    /// The length that the body was announced to have; None if it was not.
+    /// Returns the announced length of the body; `None` if it was not announced.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         match self.head.framing() {
@@ -102,7 +102,8 @@ impl<'a> Response<'a> {
         }
     }
 
-    /// The connection, for another client, if all of the answer was received and it can go on.
+    /// Returns the keep-alive connection, for another client, if the whole answer was received and permits
+    /// that.
     #[must_use]
     pub fn into_kept(self) -> Option<Kept> {
         match self.client {
@@ -111,7 +112,7 @@ impl<'a> Response<'a> {
         }
     }
 
-    /// The next bytes of the body, or `None` at its end. Dropping the future loses nothing.
+    /// Returns the next bytes of the body, or `None` at its end. Dropping the future loses nothing.
     ///
     /// # Errors
     /// The body cannot be read to its end, and never will be.
@@ -119,7 +120,7 @@ impl<'a> Response<'a> {
         self.next().await.map_err(|error| self.break_off(error))
     }
 
-    /// The rest of the body, of at most `bytes_max`.
+    /// Returns the rest of the body, of at most `bytes_max`.
     ///
     /// # Errors
     /// As [`Response::recv`]; [`Error::TooLong`].
@@ -134,15 +135,15 @@ impl<'a> Response<'a> {
         Ok(whole)
     }
 
-    /// The rest of the body as text.
+    /// Returns the rest of the body as text.
     ///
     /// # Errors
-    /// As [`Response::bytes`]; [`Error::Unreadable`] if it is no UTF-8.
+    /// As [`Response::bytes`]; [`Error::Unreadable`] if it is not UTF-8.
     pub async fn text(&mut self, bytes_max: usize) -> Result<String, Error> {
         String::from_utf8(self.bytes(bytes_max).await?).map_err(|_| Error::Unreadable("text"))
     }
 
-    /// The rest of the body as JSON.
+    /// Returns the rest of the body as JSON.
     ///
     /// # Errors
     /// As [`Response::bytes`]; [`Error::Unreadable`] if it is not the JSON that was expected.
@@ -151,7 +152,7 @@ impl<'a> Response<'a> {
         serde_json::from_slice(&bytes).map_err(|_| Error::Unreadable("the JSON that was expected"))
     }
 
-    /// As [`Response::recv`], for who pushes the bytes to `to` and does not look at them.
+    /// As [`Response::recv`], for a caller that pushes the bytes to `to` without reading them.
     ///
     /// # Errors
     /// As [`Response::recv`].
@@ -194,7 +195,7 @@ impl<'a> Response<'a> {
     async fn next(&mut self) -> Result<Option<Lease>, Error> {
         loop {
             let Some(connection) = &mut self.connection else {
-                // It was told once what it was; asking again must not look like an end.
+                // The cause was reported once; a second call must not look like an end.
                 return match self.progress {
                     Progress::Ended => Ok(None),
                     _ => Err(broken(io::ErrorKind::InvalidData.into())),
@@ -218,8 +219,8 @@ impl<'a> Response<'a> {
         }
     }
 
-    /// Gives the connection back, or ends it, once the body has ended. What came after the body was not asked
-    /// for: nobody knows which request would be answered by it.
+    /// Returns the connection to the client, or ends it, once the body has ended. Bytes after the body were
+    /// not requested, and could be taken for the answer to a later request.
     fn end_if_ended(&mut self) {
         if !matches!(self.progress, Progress::Ended) {
             return;
@@ -234,7 +235,7 @@ impl<'a> Response<'a> {
     }
 }
 
-/// Takes body bytes out of what is held; `None` if there were none among it.
+/// Takes body bytes out of the received ones; `None` if there are none.
 fn take_some(progress: &mut Progress, held: &mut Lease) -> Result<Option<Lease>, Error> {
     let mut lease = std::mem::replace(held, Lease::owned(Vec::new()));
     match progress {
@@ -260,14 +261,14 @@ fn take_some(progress: &mut Progress, held: &mut Lease) -> Result<Option<Lease>,
     Ok(Some(lease).filter(|lease| !lease.is_empty()))
 }
 
-/// Cuts `lease` after `bytes`; what followed, in memory of its own.
+/// Cuts `lease` after `bytes`; returns the rest in its own memory.
 fn split_off(lease: &mut Lease, bytes: usize) -> Lease {
     let rest = Lease::owned(lease.get(bytes..).unwrap_or_default().to_vec());
     lease.truncate(bytes);
     rest
 }
 
-/// What came of a body that has not ended.
+/// Maps the result of a receive in the middle of a body.
 fn came<T>(received: Result<io::Result<Option<T>>, Elapsed>) -> Result<T, Error> {
     match received {
         Ok(Ok(Some(received))) => Ok(received),

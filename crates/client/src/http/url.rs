@@ -1,7 +1,7 @@
-//! Where a server is, as a person writes it: `http://HOST:PORT/BASE` or `unix:PATH`.
+//! A server's URL as a person writes it: `http://HOST:PORT/BASE` or `unix:PATH`.
 //!
-//! Not here: looking a name up. What must hold: no part of it is passed over; a password in it is refused,
-//! since it would end up in logs.
+//! It does not resolve names. Invariants: no part of a URL is ignored. A password in it is refused, since it
+//! would end up in logs.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::fmt;
@@ -11,27 +11,27 @@ use std::str::FromStr;
 use plimsoll_io::Address;
 use plimsoll_wire::http::target::parse_target;
 
-/// The port of a URL that names none.
+/// The port of a URL without one.
 const HTTP_PORT: u16 = 80;
 
 /// A server's address, and the path below which its resources are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     pub(super) place: Place,
-    /// What the Host field says.
+    /// The value of the Host field.
     pub(super) authority: String,
-    /// What comes before every target; empty, or begins with a slash and does not end in one.
+    /// The prefix of every target; empty, or begins with a slash and does not end in one.
     pub(super) base: String,
 }
 
-/// Where to connect to.
+/// The address to connect to: known, or to be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     At(Vec<Address>),
     Named { host: String, port: u16 },
 }
 
-/// A URL that cannot be used, with what to write instead.
+/// A URL that cannot be used, with advice on what to write instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
     /// `https://`
@@ -46,7 +46,8 @@ pub enum BadUrl {
 }
 
 impl Url {
-    /// The path of a target below this server's base: for fields that name another resource (Destination).
+    /// Returns the path of a target below this server's base, for fields that name another resource
+    /// (Destination).
     #[must_use]
     pub fn path_of(&self, target: &str) -> String {
         format!("{}{target}", self.base)
@@ -90,7 +91,7 @@ fn http(text: &str) -> Result<Url, BadUrl> {
     })
 }
 
-/// Takes a host and its port apart: `[::1]:8080`, `127.0.0.1`, `files.example:80`.
+/// Splits a host and its port: `[::1]:8080`, `127.0.0.1`, `files.example:80`.
 fn place(authority: &str) -> Option<Place> {
     let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     let (host, port) = match authority.get(end..)?.rfind(':') {

@@ -17,7 +17,7 @@ const TIMES: Times =
     Times { connect: SECOND, answer: SECOND.saturating_mul(2), between_bytes: SECOND.saturating_mul(3) };
 const FILE: &[u8] = b"what is in the file\nand more";
 
-/// Runs a client against a server of one connection, until both are done: what the client made of it.
+/// Runs a client against a server of one connection, until both have ended; returns the client's result.
 fn run<T: 'static>(
     (seed, faults): (u64, Faults),
     server: impl AsyncFnOnce(Io, Stream) + 'static,
@@ -42,7 +42,7 @@ fn alice() -> Credentials {
     Credentials { name: b"al:ice".to_vec(), password: b"horse".to_vec().into() }
 }
 
-/// Hears a line, which comes alone.
+/// Expects a line, with no bytes after it.
 async fn hear(stream: &mut Stream, line: &[u8]) {
     let mut heard = Vec::new();
     while heard.len() < line.len() {
@@ -55,7 +55,7 @@ fn say(stream: &mut Stream, bytes: &[u8]) {
     stream.tx.push(Segment::Owned(bytes.to_vec()));
 }
 
-/// Sends a file to who asks for it, and ends once so many bytes were said.
+/// Serves a file to a client, and ends after so many bytes of the answers.
 async fn send_file(mut stream: Stream, bytes: usize) {
     let (first, rest) = (&b"ok\n"[..], [b"ok 28\n", FILE].concat());
     hear(&mut stream, b"get:al\\:ice:horse\n").await;
@@ -64,7 +64,7 @@ async fn send_file(mut stream: Stream, bytes: usize) {
         hear(&mut stream, b"a\n").await;
         say(&mut stream, &rest[..rest.len().min(bytes - first.len())]);
     }
-    // A client that was told too little has gone.
+    // After a truncated answer, the client has disconnected.
     let _ = stream.finish().await;
 }
 

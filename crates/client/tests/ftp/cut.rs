@@ -1,4 +1,4 @@
-//! Sessions that are cut: their bytes into pieces, or all of it, after each byte in turn.
+//! Sessions whose bytes arrive in pieces, or whose control connection is cut after each byte in turn.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,14 +11,14 @@ use crate::{Client, Control, Pieces, Server, fetch, run};
 
 const FILE: &[u8] = b"what is in the file";
 
-/// A server whose control connection ends once so many bytes were said on it.
+/// A server whose control connection ends after so many bytes of answers.
 struct Said {
     control: Control,
     left: usize,
 }
 
 impl Said {
-    /// Says as much of `answer` as may be said; whether that is all of it.
+    /// Sends as much of `answer` as the bound permits; returns whether that is all of it.
     fn say(&mut self, answer: &str) -> bool {
         let line = format!("{answer}\r\n");
         let may = line.len().min(self.left);
@@ -38,7 +38,7 @@ impl Said {
         self.answer("EPSV", &text).await.then_some(listener)
     }
 
-    /// A whole session, unless it is cut.
+    /// Serves a whole session, unless it is cut.
     async fn serve(&mut self) -> Option<()> {
         let going = |is_going: bool| is_going.then_some(());
         going(self.say("220-we\r\n 220 are\r\n220 ready"))?;

@@ -1,4 +1,4 @@
-//! Files and listings that come over a data connection.
+//! Downloads of files and listings.
 
 use plimsoll_client::ftp::{Asked, Error, When};
 use plimsoll_io::{Segment, Want};
@@ -39,7 +39,7 @@ fn the_two_connections_may_be_heard_in_any_order() {
         calm(),
         async |mut server| {
             let mut control = server.logged_in().await;
-            // All of the file before the answer that it comes.
+            // The whole file before the preliminary answer.
             let mut listener = control.passive().await;
             control.hear("RETR a").await;
             let mut data = listener.accept().await.unwrap();
@@ -56,7 +56,7 @@ fn the_two_connections_may_be_heard_in_any_order() {
             control.io.sleep(SECOND).await;
             data.tx.push(Segment::Static(b"late"));
             data.tx.finish();
-            // No answer that it comes at all.
+            // No preliminary answer at all.
             let mut listener = control.passive().await;
             control.answer("RETR a", "226 all of it").await;
             give(&mut listener, b"unsaid").await;
@@ -107,7 +107,7 @@ fn a_server_that_does_not_know_epsv_is_asked_by_pasv_and_never_by_epsv_again() {
                 control.answer("EPSV", &format!("{code} what?")).await;
                 for _ in 0..2 {
                     let (mut listener, port) = control.listen();
-                    // An address that is not its own: we go to no other.
+                    // A foreign address: the client connects to the server's own.
                     let text = format!("227 =10,9,9,9,{},{}", port >> 8, port & 255);
                     control.answer("PASV", &text).await;
                     control.answer("RETR a", "150 it comes").await;
@@ -167,7 +167,7 @@ fn what_is_refused_at_any_step_is_an_error_and_the_session_goes_on() {
             let listener = control.passive().await;
             control.answer("RETR a", "550 no such file").await;
             drop(listener);
-            // A port that nobody listens at.
+            // A port without a listener.
             let (listener, port) = control.listen();
             drop(listener);
             control.answer("EPSV", &format!("229 (|||{port}|)")).await;

@@ -21,7 +21,7 @@ use plimsoll_wire::ftp::command::Verb;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Runs a client against a server that does as it is told, until both are done.
+/// Runs a client against a scripted server, until both have ended.
 fn run(
     (seed, faults): (u64, Faults),
     server: impl AsyncFnOnce(Server) + 'static,
@@ -42,7 +42,7 @@ fn run(
     assert!(sim.panics().is_empty());
 }
 
-/// Where nothing is left to chance.
+/// Returns a seed and no faults: nothing is random.
 fn calm() -> (u64, Faults) {
     (0, Faults::none())
 }
@@ -58,7 +58,7 @@ impl Client {
         Session::connect(&self.io, &self.at, Times::default()).await
     }
 
-    /// A session of somebody who is logged in.
+    /// Returns a session that is logged in.
     async fn log_in(&self) -> Result<Session, Error> {
         let mut session = self.connect().await?;
         session.log_in("alice", "secret").await?;
@@ -66,7 +66,7 @@ impl Client {
     }
 }
 
-/// A server that a test writes by hand.
+/// A server that a test scripts.
 struct Server {
     listener: Listener,
     io: Io,
@@ -74,13 +74,13 @@ struct Server {
 }
 
 impl Server {
-    /// A control connection; nothing is said on it yet.
+    /// Accepts a control connection, without a greeting.
     async fn accept(&mut self) -> Control {
         let stream = self.listener.accept().await.unwrap();
         Control { stream, received: Vec::new(), io: self.io.clone(), ip: self.ip }
     }
 
-    /// The control connection of somebody who has logged in.
+    /// Accepts a control connection and a log-in.
     async fn logged_in(&mut self) -> Control {
         let mut control = self.accept().await;
         control.say("220 ready");
@@ -91,7 +91,7 @@ impl Server {
     }
 }
 
-/// A control connection, as the server has it.
+/// The server's end of a control connection.
 struct Control {
     stream: Stream,
     received: Vec<u8>,
@@ -100,7 +100,7 @@ struct Control {
 }
 
 impl Control {
-    /// The next command, whole.
+    /// Receives the next command, as a whole line.
     async fn line(&mut self) -> String {
         let at = loop {
             match self.received.windows(2).position(|end| end == b"\r\n") {
@@ -115,7 +115,7 @@ impl Control {
         String::from_utf8(line).unwrap()
     }
 
-    /// The next command is `line`.
+    /// Expects the command `line`.
     #[track_caller]
     fn hear(&mut self, line: &'static str) -> impl Future<Output = ()> {
         let at = std::panic::Location::caller();
@@ -126,13 +126,13 @@ impl Control {
         self.stream.tx.push(Segment::Owned(format!("{answer}\r\n").into_bytes()));
     }
 
-    /// Answers a command with a line.
+    /// Expects a command and answers it with a line.
     async fn answer(&mut self, line: &'static str, answer: &str) {
         self.hear(line).await;
         self.say(answer);
     }
 
-    /// Answers EPSV, and listens where that says.
+    /// Answers EPSV, and listens on the port of that answer.
     async fn passive(&mut self) -> Listener {
         let (listener, port) = self.listen();
         self.answer("EPSV", &format!("229 Entering Extended Passive Mode (|||{port}|)")).await;
@@ -145,14 +145,14 @@ impl Control {
         (listener, at.port())
     }
 
-    /// The client ends the connection cleanly and says nothing more.
+    /// Expects the client to end the connection cleanly, without further bytes.
     async fn ended(mut self) {
         assert_eq!(String::from_utf8_lossy(&self.received), "");
         let end = self.stream.rx.recv(Want::Head).await;
         assert!(matches!(end, Ok(None)), "not an end: {end:?}");
     }
 
-    /// QUIT, and the end after it.
+    /// Expects QUIT, and the end after it.
     async fn quit(mut self) {
         self.answer("QUIT", "221 goodbye").await;
         self.ended().await;
@@ -166,7 +166,7 @@ async fn give(listener: &mut Listener, bytes: &[u8]) {
     data.finish().await.unwrap();
 }
 
-/// All that comes over a data connection, until a clean end.
+/// Receives all bytes of a data connection, until a clean end.
 async fn take(listener: &mut Listener) -> io::Result<Vec<u8>> {
     let mut data = listener.accept().await?;
     let mut all = Vec::new();
@@ -177,7 +177,7 @@ async fn take(listener: &mut Listener) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
-/// What a download brings, if it is whole.
+/// Downloads a file and returns its bytes, if it is complete.
 async fn fetch(session: &mut Session, path: &str, offset: u64) -> Result<Vec<u8>, Error> {
     let mut download = session.retrieve(path.as_bytes(), offset).await?;
     let mut all = Vec::new();
@@ -188,7 +188,7 @@ async fn fetch(session: &mut Session, path: &str, offset: u64) -> Result<Vec<u8>
     Ok(all)
 }
 
-/// Pieces, and an error after them if there is one.
+/// A source of these pieces, followed by an error if there is one.
 struct Pieces(Vec<Vec<u8>>, Option<io::ErrorKind>);
 
 impl Pieces {
@@ -208,7 +208,7 @@ impl Source for Pieces {
     }
 }
 
-/// Whether `error` is the refusal `code` of `verb`.
+/// Returns whether `error` is the refusal `code` of `verb`.
 fn is_refused(error: &Error, verb: Verb, refusal: u16) -> bool {
     matches!(error, Error::Refused { asked: Asked::Verb(asked), code, .. }
         if (*asked, *code) == (verb, refusal))

@@ -70,7 +70,7 @@ fn a_password_is_sent_only_to_who_asks_for_it() {
     );
 }
 
-/// What becomes of a log-in whose commands are answered by `answers`.
+/// Logs in to a server that gives `answers` to the commands, and checks the error.
 fn log_in(answers: &'static [&'static str], expected: fn(&Error) -> bool) {
     run(
         calm(),

@@ -16,7 +16,7 @@ async fn log_in(client: &Client) -> Result<Session, Error> {
     Ok(session)
 }
 
-/// A client of a server that does as `server` says and then nothing for a minute.
+/// Checks the timeout of a client whose server runs `server` and is then silent for a minute.
 fn stuck<T: 'static>(
     server: impl AsyncFnOnce(&mut Server) -> T + 'static,
     client: impl AsyncFnOnce(&Client) -> Error + 'static,
@@ -73,7 +73,7 @@ fn an_answer_that_does_not_come_is_not_waited_for_for_ever() {
     stuck(no_begin, download, waiting(Verb::Retr), 2);
 }
 
-/// Begins a transfer.
+/// Starts a transfer.
 async fn begun(server: &mut Server) -> (Control, Stream) {
     let mut control = server.logged_in().await;
     let mut listener = control.passive().await;
@@ -112,11 +112,12 @@ fn a_confirmation_that_does_not_come_is_not_waited_for_for_ever() {
 
 #[test]
 fn a_server_that_takes_nothing_of_an_upload_is_not_waited_for_for_ever() {
-    // Some was taken in the first of two times; and what it may say of it is waited for in the end.
+    // Bytes were taken in the first of two periods; after them, the client waits for the server's
+    // explanation.
     stuck(begun, upload, When::Sending, 8);
 }
 
-/// Connects so often that the next who does is not even refused.
+/// Fills the backlog, so that a further connection is not even refused.
 async fn crowd(io: &Io, at: &Address) -> Vec<Stream> {
     let mut crowd = Vec::new();
     for _ in 0..BACKLOG_MAX {

@@ -1,4 +1,4 @@
-//! Files that are sent over a data connection.
+//! Uploads of files.
 
 use plimsoll_client::ftp::{Asked, Error, When};
 use plimsoll_client::{Piece, Source, Whole};

@@ -1,4 +1,4 @@
-//! Answers of every shape, however they arrive.
+//! Answers of every form, however they arrive.
 
 use plimsoll_client::http::limits::HEAD;
 use plimsoll_client::http::{Error, Request};
@@ -7,7 +7,7 @@ use plimsoll_wire::http::response::BadResponse;
 
 use crate::{MAX, answer_once, calm, get, run, told};
 
-/// An answer, whether it leaves the connection open, and what it says.
+/// An answer, whether it leaves the connection open, its status and its text.
 const ANSWERS: &[(&str, bool, u16, &str)] = &[
     ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", true, 200, "hello"),
     ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true, 200, ""),
@@ -31,7 +31,7 @@ const ANSWERS: &[(&str, bool, u16, &str)] = &[
     ),
 ];
 
-/// Two requests, on one connection if it is left open.
+/// Sends two requests, on one connection if it is left open.
 fn twice(world: (u64, Faults), (answer, stays, status, text): (&'static str, bool, u16, &'static str)) {
     let expected = (status, text.to_owned());
     run(
@@ -87,7 +87,7 @@ fn what_a_request_says_is_what_was_asked() {
             peer.end("HTTP/1.1 200 OK\r\nX-One: 1\r\nContent-Length: 9\r\n\r\n").await;
         },
         async |mut client, _| {
-            // A line end in a value does not get out.
+            // A line end in a value must not be sent.
             let request = get("/a%20b?c").field("Accept", "a\r\nb");
             let response = client.send(request).await.unwrap();
             assert_eq!((response.field("x-one"), response.field("X-Two")), (Some("1"), None));
@@ -117,7 +117,7 @@ fn an_answer_to_head_has_no_body() {
     );
 }
 
-/// What becomes of an answer, in words that a test can compare.
+/// Checks the client's result for an answer.
 fn outcome(answer: impl Into<Vec<u8>>, check: impl Fn(Result<(u16, String), Error>) + 'static) {
     let answer = answer.into();
     run(
@@ -197,7 +197,7 @@ fn a_body_is_no_longer_than_the_caller_takes() {
     run(
         calm(),
         async move |mut server| {
-            // After a body that was not read to its end, a connection does not go on.
+            // After a body that was not read to its end, a connection is not reused.
             for _ in 0..2 {
                 let mut peer = server.accept().await;
                 peer.head().await;

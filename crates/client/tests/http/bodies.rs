@@ -1,4 +1,4 @@
-//! Bodies on their way out.
+//! Bodies of requests.
 
 use std::io;
 
@@ -50,7 +50,7 @@ fn a_body_is_framed_by_what_is_known_of_it() {
     }
 }
 
-/// Sends a source that does not do as it said; nothing of it may look whole.
+/// Sends a source that breaks its promise; the request must not look complete.
 fn broken_source(length: Option<u64>, last: Option<io::ErrorKind>, kind: io::ErrorKind) {
     run(
         calm(),

@@ -1,4 +1,4 @@
-//! Answers that do not come to their end.
+//! Answers that are cut short.
 
 use plimsoll_client::http::{Error, When};
 use plimsoll_io::sim::{Faults, seeds};
@@ -68,7 +68,7 @@ fn resets_at_any_time_give_an_error_or_a_whole_answer() {
         run(
             (seed, Faults::resets(100)),
             async |mut server| {
-                // A connection may be reset before its request has come; then the client is gone.
+                // A connection may be reset before its request has arrived; then the client is gone.
                 let patience = server.io.deadline();
                 patience.after(SECOND * 300);
                 while let Ok(mut peer) = patience.within(server.accept()).await {

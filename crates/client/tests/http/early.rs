@@ -1,4 +1,4 @@
-//! Answers that come while the request is still being sent.
+//! Answers that arrive while the request is still being sent.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ fn a_refusal_before_the_body_keeps_the_source_untouched() {
             let head = peer.head().await;
             assert!(head.contains("\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n"), "{head}");
             peer.say(REFUSED);
-            // A body was announced that will not come: the next request has a connection of its own.
+            // The announced body will not come: the next request needs a new connection.
             peer.ended().await;
             let mut peer = server.accept().await;
             peer.head().await;
@@ -154,7 +154,7 @@ fn an_answer_in_the_middle_of_a_body_ends_the_sending() {
                 peer.head().await;
                 peer.say("HTTP/1.1 100 Continue\r\n\r\n");
                 peer.read_to("xxxxx").await;
-                // It reads no more: only what it says can end this.
+                // The server reads no more: only its answer can end the sending.
                 peer.say(REFUSED);
                 peer.stream.tx.drain(0).await.unwrap();
                 server.io.sleep(SECOND * 30).await;
@@ -171,7 +171,7 @@ fn an_answer_in_the_middle_of_a_body_ends_the_sending() {
 #[test]
 fn a_refusal_is_told_though_the_server_has_broken_off() {
     for seed in seeds(200) {
-        // What arrived before the reset can still be read, though often not at once.
+        // Bytes that arrived before the reset can still be read, though often not at once.
         let faults = Faults { hold_back: 500, reset_discards: 0, ..Faults::none() };
         run(
             (seed, faults),
@@ -180,7 +180,7 @@ fn a_refusal_is_told_though_the_server_has_broken_off() {
                 peer.read_to("xxxxx").await;
                 peer.say(REFUSED);
                 peer.stream.tx.drain(0).await.unwrap();
-                // Dropped on unread bytes: a reset.
+                // Dropped with unread bytes: a reset.
             },
             async |mut client, _| {
                 let body = Body::Bytes(vec![b'x'; 1 << 20]);

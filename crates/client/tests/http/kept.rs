@@ -1,4 +1,4 @@
-//! The connection that is kept: used again, and opened again where that does no harm.
+//! Keep-alive connections: reused, and reopened where that does no harm.
 
 use plimsoll_client::http::{Body, Client, Error, Request, When};
 
@@ -83,7 +83,8 @@ fn a_connection_that_the_server_has_closed_meanwhile_is_opened_again() {
     }
 }
 
-/// The server closes a kept connection on the second request, without a word; what becomes of that.
+/// The server closes a keep-alive connection after the second request, without an answer; checks the
+/// client's result.
 fn closed_on(request: fn(&mut Pieces) -> Request<'_>, repeated: bool) {
     run(
         calm(),
@@ -120,7 +121,8 @@ fn a_request_is_repeated_only_where_that_is_the_same_as_once() {
     closed_on(|_| Request::new("POST", "/"), false);
     closed_on(|_| Request::new("POST", "/").idempotent_if(true).body(Body::Bytes(b"look".to_vec())), true);
     closed_on(|_| Request::new("SHRUG", "/"), false);
-    // Begun, it cannot be given again; while leave is waited for, it was not.
+    // A source that was started cannot be repeated; while the client waits for 100 (Continue), it has not
+    // been started.
     closed_on(|pieces| streamed(pieces, Some(5)), false);
     closed_on(|pieces| streamed(pieces, None), true);
 }

@@ -24,7 +24,7 @@ use plimsoll_io::{Io, Listener, Segment, Stream, Want, join};
 const SECOND: Duration = Duration::from_secs(1);
 const MAX: usize = 1 << 20;
 
-/// Runs a client against a server that does as it is told, until both are done.
+/// Runs a client against a scripted server, until both have ended.
 fn run(
     (seed, faults): (u64, Faults),
     server: impl AsyncFnOnce(Server) + 'static,
@@ -42,12 +42,12 @@ fn run(
     assert!(sim.panics().is_empty());
 }
 
-/// Where nothing is left to chance.
+/// Returns a seed and no faults: nothing is random.
 fn calm() -> (u64, Faults) {
     (0, Faults::none())
 }
 
-/// A server that a test writes by hand.
+/// A server that a test scripts.
 struct Server {
     listener: Listener,
     io: Io,
@@ -66,7 +66,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Reads until what came ends in `end`, and returns all of that.
+    /// Reads until the received bytes end in `end`, and returns them.
     async fn read_to(&mut self, end: &str) -> String {
         let at = loop {
             let found = self.received.windows(end.len()).position(|part| part == end.as_bytes());
@@ -81,7 +81,7 @@ impl Peer {
         String::from_utf8(self.received.drain(..at).collect()).unwrap()
     }
 
-    /// The head of a request.
+    /// Reads the head of a request.
     async fn head(&mut self) -> String {
         self.read_to("\r\n\r\n").await
     }
@@ -90,13 +90,13 @@ impl Peer {
         self.stream.tx.push(Segment::Owned(bytes.as_ref().to_vec()));
     }
 
-    /// Says the last, and waits until the client has ended too, however it does.
+    /// Sends the last bytes, and waits until the client has ended, too, in any way.
     async fn end(mut self, bytes: impl AsRef<[u8]>) {
         self.say(bytes);
         let _ = self.stream.finish().await;
     }
 
-    /// The client ends the connection, and sends nothing before.
+    /// Expects the client to end the connection without further bytes.
     async fn ended(mut self) {
         assert_eq!(String::from_utf8_lossy(&self.received), "");
         if let Ok(Some(lease)) = self.stream.rx.recv(Want::Head).await {
@@ -116,7 +116,7 @@ fn get(target: &str) -> Request<'_> {
     Request::new("GET", target)
 }
 
-/// Status and text of an answer.
+/// Returns the status and text of an answer.
 async fn told(response: Result<Response<'_>, Error>) -> Result<(u16, String), Error> {
     let mut response = response?;
     let status = response.status().code();
@@ -127,7 +127,7 @@ async fn told(response: Result<Response<'_>, Error>) -> Result<(u16, String), Er
 struct Pieces {
     left: Vec<Vec<u8>>,
     taken: Rc<Cell<usize>>,
-    /// What comes after the pieces: an end, or an error.
+    /// The end after the pieces: clean, or an error.
     last: Option<io::ErrorKind>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a client connects to.
+//! The addresses that a client connects to.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,7 +12,7 @@ use crate::{Server, answer_once, get, told};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// A client for `url` on a host beside one that listens at `at`, if at all.
+/// Runs a client for `url` next to a host that listens at `at`, if that is given.
 fn to(url: &str, at: Option<&str>, client: impl AsyncFnOnce(Client, Io) + 'static) {
     let sim = Sim::new(0, Faults::none());
     let (near, far) = (sim.host("client"), sim.host("server"));

@@ -1,4 +1,4 @@
-//! The client and the real server, each by its own reading of the RFCs.
+//! The client against the real server: two independent implementations of the RFCs.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn against_echo(seed: u64, faults: Faults, client: impl AsyncFnOnce(Client) + 's
     assert!(sim.panics().is_empty(), "{:?}", sim.panics());
 }
 
-/// Three requests on one connection, if it stays.
+/// Sends three requests, on one connection if it stays open.
 async fn three(mut client: Client) {
     assert_eq!(told(client.send(get("/")).await).await.unwrap(), (200, String::new()));
     let request = Request::new("PUT", "/").body(Body::Bytes(b"hello".to_vec()));
@@ -77,7 +77,7 @@ fn what_one_sends_the_other_understands_wherever_it_is_cut() {
     }
 }
 
-/// Sends more than the server takes, and asks again.
+/// Sends more than the server takes, and then another request.
 async fn too_much(mut client: Client, length: Option<u64>) {
     let body = Body::Stream { length, source: &mut Endless };
     assert_eq!(told(client.send(Request::new("PUT", "/").body(body)).await).await.unwrap().0, 413);

@@ -8,7 +8,7 @@ use crate::{SECOND, Server, calm, get, run, told};
 const TIMES: Times =
     Times { connect: SECOND, first_byte: SECOND.saturating_mul(2), between_bytes: SECOND.saturating_mul(3) };
 
-/// A request with a body of `bytes`, to a server that does as `server` and then nothing for a minute.
+/// Sends a request with a body of `bytes` to a server that runs `server` and is then silent for a minute.
 fn stuck(
     bytes: usize,
     server: impl AsyncFnOnce(&mut Server) -> crate::Peer + 'static,
@@ -34,7 +34,7 @@ fn stuck(
 #[test]
 fn a_server_that_stops_is_not_waited_for_for_ever() {
     stuck(10, async |server| server.accept().await, When::Waiting, 2);
-    // Some was taken in the first of two times.
+    // Bytes were taken in the first of two periods.
     stuck(1 << 20, async |server| server.accept().await, When::Sending, 6);
     let in_the_head = async |server: &mut Server| {
         let mut peer = server.accept().await;
@@ -58,7 +58,7 @@ fn a_slow_server_is_waited_for() {
             let mut peer = server.accept().await;
             peer.head().await;
             for _ in 0..20 {
-                // "I am at it."
+                // The server reports that it is processing.
                 peer.say("HTTP/1.1 102 Processing\r\n\r\n");
                 server.io.sleep(SECOND).await;
             }
