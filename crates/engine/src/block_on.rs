@@ -1,7 +1,7 @@
-//! One future, or many, on the caller's own thread: a client, a command, a crowd of clients, a test.
+//! Runs one future, or many, on the caller's own thread: for clients, commands, load generators and tests.
 //!
-//! It serves nothing. What must hold: a future runs on the same driver, and by the same contract, as a
-//! server's connections do.
+//! It does not serve connections. Invariant: a future runs on the same driver, and under the same contract,
+//! as the connections of a server.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -15,10 +15,10 @@ use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::serve::Kind;
 
-/// Runs one future on this thread, under the engine `kind`, until it is ready: a client, a test.
+/// Runs one future on this thread, under the engine `kind`, until it is ready.
 ///
 /// # Errors
-/// What the system says when the engine is made; an error also if the future panics, which is logged.
+/// Fails if the engine cannot be created, or if the future panics; the panic is logged.
 pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
     kind: Kind,
     main: impl FnOnce(Io) -> F,
@@ -35,10 +35,10 @@ pub fn block_on<T: 'static, F: Future<Output = T> + 'static>(
 }
 
 /// Runs many futures on this thread, under the engine `kind`, until all have ended, or until `grace` after
-/// the order to stop, which all of them can see. Those that are left are dropped.
+/// the order to stop, which all of them can see. Drops the futures that are left.
 ///
 /// # Errors
-/// What the system says when the engine is made; an error also if one of them panics, which is logged.
+/// Fails if the engine cannot be created, or if a future panics; the panic is logged.
 pub fn run_all(
     kind: Kind,
     stop: &Stop,

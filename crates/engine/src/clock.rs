@@ -1,7 +1,7 @@
-//! The system's clocks, read once per turn.
+//! The kernel's clocks, read once per turn.
 //!
-//! It is not a source of timers. What must hold: within one turn, time stands still, so that a hundred
-//! connections that look at the clock cost one reading.
+//! It is not a source of timers. Invariant: time stands still within one turn, so a hundred connections that
+//! read the clock cost one system call.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -9,15 +9,15 @@ use std::time::SystemTime;
 
 use plimsoll_io::Instant;
 
-/// All threads count from here, so that one can tell how old is what another has kept.
+/// The origin of time for all threads, so that one thread can compare its time with another's.
 static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
 
-/// The time by the clock that all threads have: for who stamps something before there is a loop.
+/// Returns the time since the process started, for callers without an event loop.
 pub fn since_start() -> Instant {
     Instant::from_start(START.elapsed())
 }
 
-/// Clock and time of day as of this turn.
+/// Monotonic clock and time of day as of this turn.
 pub(crate) struct Clock {
     now: Cell<Instant>,
     wall: Cell<Option<SystemTime>>,

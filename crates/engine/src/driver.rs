@@ -1,7 +1,7 @@
-//! One thread's engine: executor, timers, sockets and files, and the loop that turns them.
+//! One thread's engine: executor, timers, sockets and files, and the event loop that polls them.
 //!
-//! It is not a dispatcher: it runs the tasks it is given. What must hold: after each task's turn, what it
-//! pushed is sent; a thread parks only when nothing is ready; an order to stop wakes every task once.
+//! It is not a dispatcher: it runs the tasks it is given. Invariants: after each poll of a task, the bytes
+//! it pushed are sent. A thread parks only when nothing is ready. An order to stop wakes every task once.
 
 use std::cell::{Cell, OnceCell};
 use std::io;
@@ -22,7 +22,7 @@ use crate::offload::Offload;
 use crate::scheduling::wake_on_time;
 use crate::sockets::{Sockets, Wait};
 
-/// What a connection has that others may wait for, where a thread serves one at a time.
+/// The worker of a connection, for engines in which one thread serves one connection at a time.
 pub(crate) trait Place {
     /// See [`Engine::poll_room_wanted`].
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()>;
@@ -30,7 +30,7 @@ pub(crate) trait Place {
     fn leave(&self);
 }
 
-/// One thread's engine.
+/// The engine of one thread.
 pub(crate) struct Driver {
     executor: Executor,
     timers: Timers,
@@ -68,20 +68,20 @@ impl Driver {
         }))
     }
 
-    /// Has its connections take turns in one place that others wait for.
+    /// Registers the worker that all connections of this driver share.
     pub(crate) fn have_one_place(&self, place: Rc<dyn Place>) {
-        // A second time changes nothing: a driver serves one worker.
+        // A second call changes nothing: a driver serves one worker.
         let _ = self.place.set(place);
     }
 
-    /// Makes this thread the driver's own; without it, every wake goes the long way round.
+    /// Makes this thread the driver's own. Without it, every wake takes the path for other threads.
     pub(crate) fn enter(&self) -> Entered {
         wake_on_time();
         self.clock.tick();
         self.executor.enter()
     }
 
-    /// What protocols get.
+    /// Returns the handle that protocols use.
     pub(crate) fn io(self: &Rc<Self>) -> Io {
         Io::new(Rc::<Driver>::clone(self))
     }
@@ -98,17 +98,17 @@ impl Driver {
         self.executor.is_live(task)
     }
 
-    /// Whether a task has not ended.
+    /// Returns whether any task is still running.
     pub(crate) fn any_live(&self) -> bool {
         self.executor.live() > 0
     }
 
-    /// How long ago this thread saw the order to stop.
+    /// Returns the time since this thread saw the order to stop.
     pub(crate) fn stopping_for(&self) -> Option<Duration> {
         self.stop_seen.get().map(|since| self.clock.now() - since)
     }
 
-    /// Turns until `done`, or until `grace` after the order to stop.
+    /// Runs the event loop until `done`, or until `grace` after the order to stop.
     pub(crate) fn run(&self, grace: Duration, done: impl Fn() -> bool) {
         let mut batch = Vec::new();
         loop {
@@ -194,14 +194,14 @@ impl Engine for Driver {
 
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone> {
         let submitted = self.offload.submit(work, job);
-        // It may have been done in place, and have taken long: who goes on must not go on at the time
-        // before.
+        // The job may have run in place and taken long: the task that continues must not see the earlier
+        // time.
         self.clock.tick();
         submitted
     }
 
     fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {
-        // No waker is kept: when the order comes, `look_around` wakes every task.
+        // No waker is stored: when the order comes, `look_around` wakes every task.
         if self.stop.is_ordered() { Poll::Ready(()) } else { Poll::Pending }
     }
 

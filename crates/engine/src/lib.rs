@@ -1,13 +1,13 @@
-//! Engines: what `await` means when a protocol is served for real.
+//! Engines: the event loops, threads and processes that run protocols on a real kernel.
 //!
-//! [`serve()`] takes listeners, each with the protocol behind it, and one [`Kind`] of engine; [`block_on()`]
-//! runs one future for a client, [`run_all()`] many. Inside there is one executor (the contract's), one
-//! socket that is told when to try (`ready`) with two ways to park, one that hands its work to the kernel
-//! (`ring`), and a small dispatcher for each kind ([`serve`](mod@serve)).
+//! [`serve()`] takes listeners, each with its protocol, and one [`Kind`] of engine. [`block_on()`] runs one
+//! future for a client; [`run_all()`] runs many. All kinds share one executor, that of the contract. Two
+//! kinds of socket exist: one is driven by readiness (`ready`, with epoll or poll), the other hands its
+//! operations to io_uring (`ring`). Each kind of engine has a small dispatcher ([`serve`](mod@serve)).
 //!
-//! It is not a runtime for others' code and knows no protocol. What must hold: every engine keeps the
-//! contract of `plimsoll_io` alike; `unsafe` may stand in this crate, each block with its reason, and only
-//! `ring`, the fork, the shared page and two calls that the system takes a pointer for have any.
+//! This is not a general runtime, and it knows no protocol. Invariants: every engine keeps the contract of
+//! `plimsoll_io` alike. `unsafe` is allowed in this crate only, each block with its reason. It occurs only
+//! in `ring`, the fork, the shared page, `mallopt`, and two system calls that take a pointer.
 
 mod block_on;
 mod clock;

@@ -1,7 +1,7 @@
-//! Ends the park of one thread from another, by an eventfd.
+//! Wakes a parked thread from another thread, by an eventfd.
 //!
-//! It is not a queue: what there is to do is found elsewhere. What must hold: a notice that comes between
-//! the last look and the park is not lost; a thread that is awake costs its notifier no system call.
+//! It is not a queue: it carries no work. Invariants: a notification between the last check and the park is
+//! not lost. Notifying a thread that is awake costs no system call.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use plimsoll_io::Notify;
 use rustix::event::{EventfdFlags, eventfd};
 
-/// One thread's bell.
+/// The eventfd and parked flag of one thread.
 pub(crate) struct Notifier {
     fd: OwnedFd,
     parked: AtomicBool,
@@ -23,7 +23,7 @@ impl Notifier {
         Ok(Arc::new(Notifier { fd, parked: AtomicBool::new(false) }))
     }
 
-    /// Called before the last look around that comes before a park.
+    /// Called before the last check for work that precedes a park.
     pub(crate) fn about_to_park(&self) {
         self.parked.store(true, Ordering::SeqCst);
         // Pairs with the fence in `notify`: either this thread sees what the notifier did before it, or the
@@ -36,11 +36,12 @@ impl Notifier {
         self.parked.store(false, Ordering::SeqCst);
     }
 
-    /// Takes the notices that have come, for a park that reports the bell as long as there are any. A notice
-    /// may be written after its park has ended, so it is taken whenever the bell is seen, and not by a flag.
+    /// Consumes pending notifications: a level-triggered park reports the eventfd as long as there are any.
+    /// A notification may be written after its park has ended, so the eventfd is read whenever it is
+    /// reported, not when a flag says so.
     pub(crate) fn take(&self) {
         let mut count = [0; 8];
-        // Nothing there is no error.
+        // An empty eventfd is no error.
         let _ = rustix::io::read(&self.fd, &mut count);
     }
 }
@@ -55,8 +56,8 @@ impl Notify for Notifier {
     fn notify(&self) {
         fence(Ordering::SeqCst);
         if self.parked.swap(false, Ordering::SeqCst) {
-            // The counter cannot overflow: one notice at most is written per park. An edge-triggered park
-            // needs nobody to take it.
+            // The counter cannot overflow: at most one notification is written per park. An edge-triggered
+            // park does not need to consume it.
             let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
         }
     }

@@ -1,7 +1,8 @@
 //! Threads for work that may block, behind bounded queues.
 //!
 //! `plimsoll_io::WorkQueue` chooses the next job: owners take turns, and long jobs are done in slices.
-//! Invariants: the queue never grows past its bounds; a job that panics ends neither its thread nor the pool.
+//! Invariants: the queue never grows past its bounds. A job that panics ends neither its thread nor the
+//! pool.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,13 +19,14 @@ use crate::limits::{
 };
 use crate::scheduling::begin_after_others;
 
-/// Where a thread's blocking work is done.
+/// The thread pools for a thread's blocking work.
 #[derive(Clone)]
 pub(crate) struct Offload {
-    /// For work of which each piece is short or waits for a disk; none where the thread serves one
-    /// connection, which would wait anyway.
+    /// For jobs that are short or wait for a disk. `None` where the thread serves one connection, which
+    /// would wait anyway.
     short: Option<Short>,
-    /// For work that takes memory, a core or long: a few at a time under every engine of one process.
+    /// For jobs that take much memory, a core or long: a few at a time under every engine except that of one
+    /// process.
     long: Option<Long>,
 }
 
@@ -43,7 +45,7 @@ struct Short {
 }
 
 impl Offload {
-    /// For a process that serves one connection, and has no other thread.
+    /// For a process that serves one connection and has no other thread.
     pub(crate) fn alone() -> Offload {
         Offload { short: None, long: None }
     }
@@ -61,7 +63,7 @@ impl Offload {
             jobs_per_owner_max: CHORE_JOBS_PER_OWNER_MAX,
             ..shared_by_owners(CHORE_THREADS, CHORE_JOBS_MAX)
         };
-        // The server's own work: log-ins take turns before they come here.
+        // The server itself owns these jobs: log-ins take turns before they are submitted.
         let passwords = shared_by_owners(hashing, hashing * PASSWORD_JOBS_PER_THREAD_MAX);
         let long = Long {
             listings: Pool::start("listings", LISTING_THREADS, listings)?,
@@ -99,7 +101,7 @@ impl Offload {
         }
     }
 
-    /// Whose threads do it; nobody's where the caller does it.
+    /// Returns the pool for this work; `None` where the caller does it in place.
     fn pool_of(&self, work: Work) -> Option<&Pool> {
         let (short, long) = (self.short.as_ref(), self.long.as_ref());
         Some(match work {
@@ -113,7 +115,7 @@ impl Offload {
     }
 }
 
-/// A pool of threads. It ends when it is dropped, after the jobs that it has taken in.
+/// A pool of threads. When dropped, it ends after its accepted jobs.
 struct Pool {
     shared: Arc<Shared>,
 }
@@ -181,14 +183,14 @@ impl Shared {
         let _frees = FreesLater::begin();
         while let Some(mut taken) = self.next() {
             let progress = run(|| taken.job.run_slice(&SystemFs)).unwrap_or(Progress::Finished);
-            // A job that is done is dropped without the lock: it may have much in memory.
+            // A finished job is dropped without the lock: it may own much memory.
             let finished = self.queue().jobs.finish_slice(taken, progress);
             drop(finished);
             free_now();
         }
     }
 
-    /// The next job; `None` when the pool is dropped and all of its jobs are done.
+    /// Returns the next job; `None` when the pool is dropped and all of its jobs have finished.
     fn next(&self) -> Option<Taken> {
         let mut queue = self.queue();
         loop {

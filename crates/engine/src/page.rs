@@ -1,7 +1,7 @@
-//! Memory that a process shares with those that come of it: numbers, and nothing else.
+//! Anonymous memory that a process shares with the processes forked from it: counters, and nothing else.
 //!
-//! It is not a channel: whoever waits for something waits elsewhere. What must hold: it is there before the
-//! first fork, and to the end of every process that has it.
+//! It is not a channel, and nothing waits on it. Invariant: it is mapped before the first fork, and stays
+//! mapped until every process that shares it has ended.
 
 use std::io;
 use std::ptr::null_mut;
@@ -11,10 +11,11 @@ use std::sync::atomic::AtomicU64;
 use plimsoll_io::Cells;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
-/// So many cells for each of `counts`, all on a page that processes share which are forked from now on.
+/// Returns as many cells as each of `counts` says, all in one mapping that is shared with processes forked
+/// later.
 ///
 /// # Errors
-/// What the system says when it has no memory.
+/// The error of mmap(2), such as a lack of memory.
 pub fn shared_cells<const N: usize>(counts: [usize; N]) -> io::Result<[Cells; N]> {
     let mut left = map(counts.iter().sum())?;
     Ok(counts.map(|count| {
@@ -26,12 +27,12 @@ pub fn shared_cells<const N: usize>(counts: [usize; N]) -> io::Result<[Cells; N]
 
 fn map(count: usize) -> io::Result<&'static [AtomicU64]> {
     let bytes = (count * size_of::<AtomicU64>()).max(1);
-    // SAFETY: no address is asked for, so that nothing which is there is replaced.
+    // SAFETY: no address is requested, so the mapping replaces no other.
     let at =
         unsafe { mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED) }?;
-    // SAFETY: the mapping has room for `count` of them, begins with a page and so is aligned, and is zero,
-    // which is an `AtomicU64`. Nobody unmaps it: it lives as long as the process. Processes that share it
-    // change it through the same type only, which is what atomics are for.
+    // SAFETY: the mapping has room for `count` of them. It starts at a page boundary and so is aligned. It
+    // is zero, which is a valid `AtomicU64`. It is never unmapped: it lives as long as the process. The
+    // processes that share it change it only through the same type, which is atomic.
     Ok(unsafe { from_raw_parts(at.cast::<AtomicU64>(), count) })
 }
 

@@ -1,7 +1,7 @@
-//! Sending a file's bytes as the system has them.
+//! Sending a file's bytes to a socket by sendfile(2), without a copy through user space.
 //!
-//! On a socket that does not block, it waits for nothing but a disk that has to be read. What must hold:
-//! nothing is held back after it.
+//! On a non-blocking socket, it blocks only for a disk that has to be read. Invariant: the socket is never
+//! left corked after it.
 
 use std::os::fd::BorrowedFd;
 
@@ -11,21 +11,21 @@ use rustix::net::sockopt::set_tcp_cork;
 
 use crate::limits::CORKED_FROM_BYTES;
 
-/// How one connection is sent files.
+/// The sendfile state of one connection.
 #[derive(Default)]
 pub(crate) struct FileSender {
-    /// The system took little of much, the last time: the peer is slow, and packets are not what it costs.
+    /// The last large call sent little: the peer is slow, and packets are not the bottleneck.
     took_little: bool,
 }
 
 impl FileSender {
-    /// Sends up to `count` bytes of `source` from `offset` on; how many, which may be fewer.
+    /// Sends up to `count` bytes of `source` from `offset` on, and returns how many were sent.
     ///
-    /// Each acknowledgement that comes meanwhile would have the system send what it has of a packet, since it
-    /// delays none (TCP_NODELAY): much is held back until a packet is full (TCP_CORK).
+    /// With TCP_NODELAY, each acknowledgement that arrives meanwhile makes the kernel send a partial packet.
+    /// So the socket is corked (TCP_CORK) for large calls.
     ///
     /// # Errors
-    /// As sendfile(2): [`Errno::AGAIN`] if there is no room.
+    /// As sendfile(2): [`Errno::AGAIN`] if the socket's buffer is full.
     pub(crate) fn send(
         &mut self,
         to: BorrowedFd<'_>,
@@ -35,11 +35,11 @@ impl FileSender {
     ) -> Result<u64, Errno> {
         let bytes = usize::try_from(count).unwrap_or(usize::MAX);
         let is_much = count >= CORKED_FROM_BYTES;
-        // A Unix socket has no packets.
+        // A Unix socket has no packets, and refuses the option.
         let is_corked = is_much && !self.took_little && set_tcp_cork(to, true).is_ok();
         let sent = sendfile(to, source, Some(&mut offset), bytes);
         if is_corked {
-            // What a broken connection says of it, the next call on it says, too.
+            // If the connection is broken, the next call on it reports that, too.
             let _ = set_tcp_cork(to, false);
         }
         let sent = sent? as u64;
@@ -62,7 +62,8 @@ mod tests {
 
     use super::*;
 
-    /// Sends all of a file of so many bytes while `from` is read to its end: whether it is the same.
+    /// Sends a file of so many bytes while `from` is read to its end, and returns whether the content is
+    /// equal.
     fn arrives(bytes: u64, to: impl AsFd, mut from: impl Read + Send + 'static) -> bool {
         let whole: Vec<u8> = (0..bytes).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let mut file = tempfile::tempfile().unwrap();

@@ -1,7 +1,7 @@
-//! The sockets of one thread, of whichever kind: what a driver needs of them, and no more.
+//! The sockets of one thread, driven by readiness or by a ring: the calls that a driver needs.
 //!
-//! It is not a third kind: each call goes to the reactor or to the ring. What must hold: a driver and a
-//! dispatcher do the same over both.
+//! It does not add a third kind: each call goes to the reactor or to the ring. Invariant: a driver and a
+//! dispatcher behave the same over both.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,9 +20,9 @@ use crate::ring::{self, Ring, RingListener};
 /// How a thread waits for its sockets.
 #[derive(Clone, Copy)]
 pub(crate) enum Wait {
-    /// Until a system call is worth trying.
+    /// By readiness: until a system call is worth trying.
     Ready(Park),
-    /// Until the kernel has done what it was handed.
+    /// By completion: until the kernel has finished the operations it was given.
     Ring,
 }
 
@@ -63,7 +63,8 @@ impl Sockets {
         }
     }
 
-    /// Waits until there is something to do, the bell rings or `timeout` is over, and tells who waits.
+    /// Waits until a socket is ready, the bell is notified or `timeout` elapses, and wakes the tasks
+    /// concerned.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         match self {
             Sockets::Ready(reactor) => reactor.park(timeout),
@@ -85,7 +86,7 @@ impl Sockets {
         }
     }
 
-    /// A dispatcher's listener, which other threads may have too.
+    /// Creates a dispatcher's listener on a socket that other threads may accept from, too.
     pub(crate) fn acceptor(&self, bound: Bound) -> Acceptor {
         match self {
             Sockets::Ready(reactor) => Acceptor::Ready(ReadyListener::new(reactor, bound)),
@@ -93,7 +94,7 @@ impl Sockets {
         }
     }
 
-    /// Makes a stream of an accepted socket. Its conversation reports to `slot`.
+    /// Creates a stream from an accepted socket. Its conversation reports to `slot`.
     pub(crate) fn accepted(&self, fd: OwnedFd, peer: Peer, slot: Rc<dyn Slot>) -> Stream {
         if peer == Peer::Unix {
             ready::widen(&fd);
@@ -104,8 +105,8 @@ impl Sockets {
         }
     }
 
-    /// Makes a stream of a socket that was accepted, now or before, and of which a conversation may be
-    /// parked; none where work is handed to the kernel.
+    /// Creates a stream from an accepted socket, new or resumed, whose conversation may be parked. Returns
+    /// `None` on a ring.
     pub(crate) fn parkable(&self, fd: OwnedFd, peer: Peer, slot: Rc<dyn Slot>) -> Option<(Stream, Parkable)> {
         let Sockets::Ready(reactor) = self else { return None };
         let (socket, spot) = (ready::Socket::accepted(reactor, fd, peer), Rc::default());
@@ -114,7 +115,7 @@ impl Sockets {
         Some((stream, Parkable { socket: weak, spot }))
     }
 
-    /// Waits for reports of idle sockets; none where work is handed to the kernel.
+    /// Returns a source of reports of idle sockets; `None` on a ring.
     pub(crate) fn reports(&self, poller: &Arc<IdlePoller>) -> Option<Rc<Reports>> {
         match self {
             Sockets::Ready(reactor) => Some(Reports::new(reactor, poller)),
@@ -122,7 +123,7 @@ impl Sockets {
         }
     }
 
-    /// This thread's end of a pipe whose end it waits for; none where work is handed to the kernel.
+    /// Watches a pipe for its end; `None` on a ring.
     pub(crate) fn hangup(&self, fd: OwnedFd) -> Option<Rc<Hangup>> {
         match self {
             Sockets::Ready(reactor) => Some(Hangup::new(reactor, fd)),
@@ -130,7 +131,7 @@ impl Sockets {
         }
     }
 
-    /// Waits until the kernel is done with what it was handed: the last thing that a driver does.
+    /// Waits until the kernel has finished all operations it was given: the last call of a driver.
     pub(crate) fn end(&self) {
         match self {
             Sockets::Ready(_) => {}
@@ -146,7 +147,7 @@ pub(crate) struct Parkable {
 }
 
 impl Parkable {
-    /// The socket and the conversation, if it was parked and not ended.
+    /// Returns the socket and its conversation, if the conversation was parked and did not end.
     pub(crate) fn parked(self) -> Option<(OwnedFd, Parked)> {
         let (parked, stream) = self.spot.take()?;
         let socket = self.socket.upgrade()?;
@@ -155,14 +156,14 @@ impl Parkable {
     }
 }
 
-/// What a dispatcher accepts with.
+/// A dispatcher's listener.
 pub(crate) enum Acceptor {
     Ready(ReadyListener),
     Ring(RingListener),
 }
 
 impl Acceptor {
-    /// The next connection as a descriptor.
+    /// Accepts the next connection, as a descriptor.
     pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(OwnedFd, Peer)>> {
         match self {
             Acceptor::Ready(listener) => listener.poll_accept_fd(cx),
@@ -170,7 +171,7 @@ impl Acceptor {
         }
     }
 
-    /// Ready when nothing is accepted any more but by [`Acceptor::accept_now`].
+    /// Ready once no connection is accepted any more except by [`Acceptor::accept_now`].
     pub(crate) fn poll_end(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Acceptor::Ready(_) => Poll::Ready(()),
@@ -178,7 +179,8 @@ impl Acceptor {
         }
     }
 
-    /// A connection that waits already, whatever others had in this turn: for the last look before closing.
+    /// Accepts a connection that is already queued, regardless of this turn's bound: for the last check
+    /// before closing.
     pub(crate) fn accept_now(&self) -> Option<(OwnedFd, Peer)> {
         match self {
             Acceptor::Ready(listener) => listener.accept_now(),

@@ -1,18 +1,18 @@
 //! Which connections are closed when slots run short.
 //!
-//! In this order, those that have waited longest first:
+//! The classes, in the order of eviction; within a class, those that have waited longest go first:
 //!
 //! 1. clients that have not completed a request, and that the server waits for;
-//! 2. clients that have, and that ask for nothing now, or send a request slowly;
-//! 3. clients that have not authenticated, and that have taken nothing of a response for a while;
+//! 2. clients that have, and that now are idle or send a request slowly;
+//! 3. clients that have not authenticated, and that have received nothing of a response for a while;
 //! 4. other transfers of clients that have not authenticated, from addresses with more connections than the
 //!    mean, those with the most first;
 //! 5. idle connections of clients that have authenticated;
-//! 6. what clients that have authenticated do, from addresses with more connections than the mean, those with
-//!    the most first.
+//! 6. requests and transfers of authenticated clients, from addresses with more connections than the mean,
+//!    those with the most first.
 //!
-//! Never: any other transfer that makes progress. Invariant: a protocol is not pushed below its reserve by
-//! another.
+//! Any other transfer that makes progress is never evicted. Invariant: a protocol is not pushed below its
+//! reserve by another.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,7 +28,7 @@ use crate::limits::STALLED_TIME;
 /// How soon a connection is evicted, lowest first: its class, and since when, in milliseconds.
 type Rank = (u8, u64);
 
-/// How many connections the address of one has, and whether these are more than the mean of all addresses.
+/// How many connections an address has, and whether these are more than the mean of all addresses.
 #[derive(Clone, Copy, Default)]
 struct AddressLoad {
     connections: u64,
@@ -36,7 +36,8 @@ struct AddressLoad {
 }
 
 impl AddressLoad {
-    /// The rank of a class of which only addresses above the mean are evicted, those with the most first.
+    /// Returns the rank in a class from which only addresses above the mean are evicted, those with the most
+    /// first.
     fn rank(self, class: u8) -> Option<Rank> {
         self.is_above_mean.then(|| (class, u64::MAX - self.connections))
     }
@@ -77,7 +78,7 @@ impl Registry {
         if over == 0 && over_unauthenticated == 0 {
             return Vec::new();
         }
-        // Some more, because each choice looks at all connections.
+        // Some more than needed, because each choice visits all connections.
         let wanted = over.max(over_unauthenticated) + policy.spare() / 2;
         let is_unauthenticated = |rank: Rank| rank.0 < AUTHENTICATED_IDLE;
         let mut evicted = self.evict(wanted, Some(service), is_unauthenticated, now);
@@ -87,7 +88,7 @@ impl Registry {
         evicted
     }
 
-    /// Marks connections to be closed that keep a worker waiting.
+    /// Marks connections that hold a worker to be closed.
     pub(super) fn evict_from_workers(&mut self, count: usize, now: Instant) -> Vec<Arc<Entry>> {
         self.evict(count, None, |_| true, now)
     }
@@ -99,7 +100,7 @@ impl Registry {
         AddressLoad { connections: connections as u64, is_above_mean }
     }
 
-    /// Marks `count` connections of the lowest rank: for new ones of `service`, or else for a worker.
+    /// Marks the `count` connections of lowest rank: for new connections of `service`, or else for a worker.
     fn evict(
         &mut self,
         count: usize,
@@ -107,7 +108,7 @@ impl Registry {
         may: impl Fn(Rank) -> bool,
         now: Instant,
     ) -> Vec<Arc<Entry>> {
-        // A connection that ends has given its worker back, and so has one that is parked.
+        // A connection that ends has released its worker, and so has one that is parked.
         let holds_worker = |entry: &Entry| {
             let report = entry.report();
             report.phase != Some(Phase::Ending) && !report.is_parked

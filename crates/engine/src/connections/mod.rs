@@ -1,8 +1,8 @@
-//! The slots of a server: how many connections are open, and which of them may stay when slots run short.
+//! Connection slots: how many connections are open, and which of them stay when slots run short.
 //!
-//! It is not a limit of attempts or of rates. Invariants: a connection has a slot from its accept until its
-//! task is gone, whichever way it goes; no address and no protocol can take all slots; a transfer
-//! that makes progress keeps its slot, unless its address has more connections than the mean.
+//! It does not limit attempts or rates. Invariants: a connection has a slot from its accept until its task
+//! ends, even by a panic. No address and no protocol can take all slots. A transfer that makes progress
+//! keeps its slot, unless its address has more connections than the mean.
 
 mod eviction;
 mod policy;
@@ -25,7 +25,7 @@ pub(crate) use slot::{Entry, serve_until_evicted};
 use crate::clock::since_start;
 use crate::limits::PROCESS_CELLS;
 
-/// Which cell counts what.
+/// The index of each counter's cell.
 #[derive(Clone, Copy)]
 enum Count {
     Open,
@@ -37,18 +37,19 @@ enum Count {
     CutOff,
 }
 
-/// Connections of a server: how many are open, have been, and may be.
+/// The connections of a server: how many are open, were accepted, and are allowed.
 #[derive(Debug)]
 pub struct Connections {
     cells: Cells,
     policy: SlotPolicy,
     /// Peers that may have any number of slots, because each brings many clients.
     proxies: RwLock<Networks>,
-    /// Of the process that accepts.
+    /// Used only by the process that accepts.
     registry: Mutex<Registry>,
     ended: Condvar,
     waiting: Mutex<()>,
-    /// Whether anybody waits for the last to end: to wake nobody costs a system call, too.
+    /// Whether a thread waits for the last connection to end: a notification without a waiter costs a system
+    /// call, too.
     is_awaited: AtomicBool,
 }
 
@@ -59,18 +60,18 @@ pub(crate) struct Admitted {
 }
 
 impl Connections {
-    /// How many cells they are counted in.
+    /// The number of cells that the counters take.
     pub const CELLS: usize = Count::CutOff as usize + 1;
-    /// How many cells they are counted in where each connection is a process: the processes report to the one
-    /// that accepts by a cell each.
+    /// The number of cells where each connection is a process: each process reports to the accepting process
+    /// by a cell of its own.
     pub const SHARED_CELLS: usize = Connections::CELLS + PROCESS_CELLS;
 
-    /// None yet; `policy` is how many there may be, or that and more.
+    /// Creates an empty set of slots; `policy` is their number, or a full policy.
     pub fn new(policy: impl Into<SlotPolicy>) -> Arc<Connections> {
         Connections::counted_in(Cells::own(Connections::CELLS), policy)
     }
 
-    /// The same, counted in `cells`, of which there are [`Connections::CELLS`], or
+    /// Creates the same with the counters in `cells`, of which there are [`Connections::CELLS`] or
     /// [`Connections::SHARED_CELLS`].
     pub fn counted_in(cells: Cells, policy: impl Into<SlotPolicy>) -> Arc<Connections> {
         // Processes that are forked later must count time from the same start.
@@ -102,22 +103,23 @@ impl Connections {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many are open.
+    /// Returns how many connections are open.
     pub fn open(&self) -> usize {
         usize::try_from(self.read(Count::Open)).unwrap_or(usize::MAX)
     }
 
-    /// How many of those have authenticated.
+    /// Returns how many of those have authenticated.
     fn authenticated(&self) -> usize {
         usize::try_from(self.read(Count::Authenticated)).unwrap_or(usize::MAX)
     }
 
-    /// How many were accepted since the start.
+    /// Returns how many connections were accepted since the start.
     pub fn accepted(&self) -> u64 {
         self.read(Count::Accepted)
     }
 
-    /// How many were dropped because serving them panicked: each is a defect of the server.
+    /// Returns how many connections were dropped because serving them panicked: each is a defect of the
+    /// server.
     pub fn panicked(&self) -> u64 {
         self.read(Count::Panicked)
     }
@@ -126,12 +128,13 @@ impl Connections {
         self.add(Count::Panicked, 1);
     }
 
-    /// How many may be open.
+    /// Returns how many connections may be open.
     pub fn max(&self) -> usize {
         self.policy.max
     }
 
-    /// How many were refused: their address had its share of the slots, or no worker came to them.
+    /// Returns how many connections were refused: their address had its share of the slots, or no worker
+    /// became free.
     pub fn refused(&self) -> u64 {
         self.read(Count::Refused)
     }
@@ -140,12 +143,12 @@ impl Connections {
         self.add(Count::Refused, 1);
     }
 
-    /// How many were closed because others needed their slots.
+    /// Returns how many connections were closed because others needed their slots.
     pub fn evicted(&self) -> u64 {
         self.read(Count::Evicted)
     }
 
-    /// How many were cut off because the grace was over.
+    /// Returns how many connections were cut off at the end of the grace period.
     pub fn cut_off(&self) -> u64 {
         self.read(Count::CutOff)
     }
@@ -154,8 +157,8 @@ impl Connections {
         self.add(Count::CutOff, connections as u64);
     }
 
-    /// Exempts trusted proxies from the bound per address, from their next connections on. It replaces those
-    /// that were exempted before.
+    /// Exempts trusted proxies from the bound per address, from their next connections on. Replaces the
+    /// earlier exemptions.
     pub fn exempt(&self, proxies: Networks) {
         *self.proxies.write().unwrap_or_else(PoisonError::into_inner) = proxies;
     }
@@ -169,18 +172,18 @@ impl Connections {
         self.registry().reserve_for(service, &self.policy);
     }
 
-    /// Whether a connection of the protocol `service` has to wait for a slot.
+    /// Returns whether a connection of the protocol `service` has to wait for a slot.
     pub(crate) fn is_full(&self, service: usize) -> bool {
-        // Without the lock where there is plenty, which is nearly always.
+        // Avoids the lock while few slots are taken, which is nearly always.
         self.open() >= self.policy.plenty() && self.registry().used_for(service) >= self.policy.max
     }
 
-    /// Gives a slot to a connection of `peer` over the protocol `service`, or nothing if the peer's address
-    /// has its share. Where slots run short, closes connections that are worth less than a new one.
+    /// Gives a slot to a connection of `peer` over the protocol `service`; `None` if the peer's address has
+    /// its share. Where slots run short, evicts connections of lower priority.
     pub(crate) fn admit(self: &Arc<Self>, peer: &Peer, service: usize) -> Option<Admitted> {
         let address = match peer {
             Peer::Ip(ip, _) if self.policy.has_shares() && !self.is_proxy(peer) => Some(network_of(*ip)),
-            // Only programs of this machine that the socket's mode admits come by it, mostly as a proxy.
+            // Only local programs that the socket's mode admits connect to it, mostly as a proxy.
             Peer::Ip(..) | Peer::Unix => None,
         };
         let opened = since_start();
@@ -200,13 +203,13 @@ impl Connections {
         Some(Admitted { entry, index })
     }
 
-    /// Closes connections that are worth less than a new one of the protocol `service`, if slots run short:
-    /// whether any is about to leave.
+    /// Evicts connections of lower priority than a new one of the protocol `service`, if slots run short.
+    /// Returns whether any is about to end.
     pub(crate) fn make_room(&self, service: usize) -> bool {
         self.evict_in(self.registry(), service)
     }
 
-    /// Closes `count` connections that keep a worker waiting, while others wait for a worker.
+    /// Closes `count` connections that hold a worker, while others wait for one.
     pub(crate) fn relieve_workers(&self, count: usize) {
         let mut registry = self.registry();
         let evicted = registry.evict_from_workers(count, since_start());
@@ -225,18 +228,19 @@ impl Connections {
         are_leaving
     }
 
-    /// Wakes connections that are to end. Not under the lock: a waker may run what takes it.
+    /// Wakes evicted connections. The lock is not held: a waker may run code that takes it.
     fn end(&self, evicted: &[Arc<Entry>]) {
         self.add(Count::Evicted, evicted.len() as u64);
         evicted.iter().for_each(|entry| entry.end());
     }
 
-    /// Waits until none is open, for `time` at most.
+    /// Waits until no connection is open, for `time` at most.
     pub(crate) fn wait_until_none(&self, time: Duration) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before the count is looked at: whoever ends the last one looks at this after it.
+        // Set before the count is read: the thread that ends the last connection reads this flag after
+        // decrementing.
         self.is_awaited.store(true, Ordering::SeqCst);
-        // How it ended does not matter: either all have gone, or the grace is over.
+        // The result does not matter: either all connections have ended, or the time is over.
         let is_any_open = |(): &mut ()| self.cell(Count::Open).load(Ordering::SeqCst) > 0;
         let _ = self.ended.wait_timeout_while(waiting, time, is_any_open);
     }
@@ -248,12 +252,12 @@ impl Admitted {
         &self.entry
     }
 
-    /// Has the connection end by `evictor` when others need its slot.
+    /// Registers the waker that ends the connection when others need its slot.
     pub(crate) fn evict_by(&self, evictor: Waker) {
         self.entry.evict_by(evictor);
     }
 
-    /// Whether it was to end because others needed its slot.
+    /// Returns whether the connection was evicted.
     pub(crate) fn is_evicted(&self) -> bool {
         self.entry.is_evicted()
     }
@@ -274,7 +278,8 @@ impl Drop for Admitted {
     }
 }
 
-/// The network that counts as one address: the first 64 bits of an IPv6 address. One host has the rest.
+/// Returns the network that counts as one address: for IPv6 the first 64 bits, because one host has the
+/// rest.
 fn network_of(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,

@@ -66,12 +66,12 @@ impl From<usize> for SlotPolicy {
 }
 
 impl SlotPolicy {
-    /// Whether addresses have shares: a few fronts or proxies bring all clients, else.
+    /// Returns whether each address has a share. Without shares, a few fronts or proxies bring all clients.
     pub(super) fn has_shares(&self) -> bool {
         self.per_address != PerAddress::Unlimited
     }
 
-    /// How many slots one address may have; `is_short` while slots run short.
+    /// Returns how many slots one address may have; `is_short` while slots run short.
     pub(super) fn share_of_address(&self, is_short: bool) -> usize {
         let half = (self.max / 2).max(1);
         let small = (self.max / ADDRESS_PART).max(ADDRESS_SHARE_MIN).min(half);
@@ -84,7 +84,7 @@ impl SlotPolicy {
         }
     }
 
-    /// With fewer connections than this, slots do not run short for anybody.
+    /// With fewer connections than this, no protocol runs short of slots.
     pub(super) fn plenty(&self) -> usize {
         self.max / 2
     }

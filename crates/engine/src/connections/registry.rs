@@ -1,6 +1,7 @@
 //! All open connections of the process that accepts them, by slot, address and protocol.
 //!
-//! It does not choose which of them to evict (`eviction` does). Invariant: each count is that of the entries.
+//! It does not choose which of them to evict (`eviction` does). Invariant: the counts always agree with the
+//! entries.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as InMap;
@@ -26,7 +27,7 @@ pub(super) struct ServiceSlots {
     /// Slots that other protocols leave to it.
     pub(super) reserved: usize,
     pub(super) open: usize,
-    /// Of those, the ones that were told to end.
+    /// Of those, the evicted ones that have not ended yet.
     pub(super) leaving: usize,
 }
 
@@ -41,7 +42,7 @@ impl Registry {
         self.services[service].reserved = policy.reserved_for_service();
     }
 
-    /// How many slots are open or left to other protocols than `service`.
+    /// Returns how many slots are open, or reserved for protocols other than `service`.
     pub(super) fn used_for(&self, service: usize) -> usize {
         let slots = self.services.iter().enumerate();
         slots.map(|(other, slots)| slots.open.max(if other == service { 0 } else { slots.reserved })).sum()
@@ -51,18 +52,18 @@ impl Registry {
         self.services.iter().map(|slots| slots.open).sum()
     }
 
-    /// How many have been told to end and have not yet.
+    /// Returns how many connections were evicted and have not ended yet.
     pub(super) fn leaving(&self) -> usize {
         self.services.iter().map(|slots| slots.leaving).sum()
     }
 
-    /// Whether an address has as many slots as one may have now.
+    /// Returns whether an address has as many slots as it may have now.
     pub(super) fn has_its_share(&self, address: IpAddr, policy: &SlotPolicy) -> bool {
         let is_short = self.open() - self.leaving() >= policy.short();
         self.by_address.get(&address).is_some_and(|count| *count >= policy.share_of_address(is_short))
     }
 
-    /// Adds a connection, made for the slot that it gets.
+    /// Adds a connection; `make` creates it for the slot it gets.
     pub(super) fn insert(&mut self, make: impl FnOnce(usize) -> Arc<Entry>) -> (Arc<Entry>, usize) {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.entries.push(None);
@@ -93,7 +94,7 @@ impl Registry {
         }
     }
 
-    /// How many addresses have connections, without those that are exempt.
+    /// Returns how many addresses have connections, exempt ones not counted.
     pub(super) fn addresses(&self) -> usize {
         self.by_address.len()
     }

@@ -1,7 +1,7 @@
-//! A connection's entry: what its conversation reports, and the way to end it.
+//! A connection's entry: its reported state, and the waker that ends it.
 //!
-//! It chooses nothing. Invariants: one thread or process at a time reports; an evicted connection is polled
-//! once more at most.
+//! It does not choose what to evict. Invariants: one thread or process at a time reports. An evicted
+//! connection is polled once more at most.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -26,20 +26,20 @@ const AUTHENTICATED: u64 = 1 << 4;
 /// The rest is a time, in milliseconds since the start.
 const SINCE_SHIFT: u32 = 8;
 
-/// What a connection has reported: phase, flags and time in one word.
+/// The reported state of a connection: phase, flags and time in one word.
 pub(super) enum State {
-    /// Of this process.
+    /// In memory of this process.
     Own(AtomicU64),
-    /// Of a process that serves the connection, on a page shared with it.
+    /// On a page shared with the process that serves the connection.
     Shared(&'static AtomicU64),
 }
 
-/// What was reported, unpacked.
+/// The reported state, unpacked.
 #[derive(Clone, Copy)]
 pub(super) struct Report {
-    /// None until a task serves the connection.
+    /// `None` until a task serves the connection.
     pub(super) phase: Option<Phase>,
-    /// Whether no task serves the connection, because its client has to send something first.
+    /// Whether no task serves the connection, because the client has to send something first.
     pub(super) is_parked: bool,
     /// Whether a request has completed.
     pub(super) has_completed: bool,
@@ -117,12 +117,12 @@ impl Entry {
         Entry { connections, state, service, address, opened: millis(opened), is_evicted, evictor }
     }
 
-    /// What the connection's conversation reports to.
+    /// Returns the handle by which the connection's conversation reports.
     pub(crate) fn slot(self: &Arc<Self>) -> Rc<dyn Slot> {
         Rc::new(Reporter(Arc::clone(self)))
     }
 
-    /// What was reported last.
+    /// Returns the latest reported state.
     pub(super) fn report(&self) -> Report {
         let word = self.state.cell().load(Ordering::Relaxed);
         Report {
@@ -139,7 +139,7 @@ impl Entry {
         // Only the connection's own thread stores here: a load and a store will do.
         let word = cell.load(Ordering::Relaxed);
         let since = match phase {
-            // Waiting is no progress: a client that sends a byte now and then does not get younger by it.
+            // Waiting is no progress: a client that sends an occasional byte keeps its earlier time.
             Phase::Waiting => word >> SINCE_SHIFT,
             Phase::Working | Phase::Idle | Phase::Ending => millis(now),
         };
@@ -160,7 +160,7 @@ impl Entry {
 
     fn mark(&self, phase: u64) {
         let cell = self.state.cell();
-        // As in `enter`: the thread that has the connection stores here, and no other.
+        // As in `enter`: only the thread that owns the connection stores here.
         cell.store(cell.load(Ordering::Relaxed) & !PHASE_BITS | phase, Ordering::Relaxed);
     }
 
@@ -168,7 +168,7 @@ impl Entry {
         self.report().is_authenticated
     }
 
-    /// Has the connection end by `evictor` when others need its slot.
+    /// Registers the waker that ends the connection when others need its slot.
     pub(crate) fn evict_by(&self, evictor: Waker) {
         *self.evictor.lock().unwrap_or_else(PoisonError::into_inner) = Some(evictor);
     }
@@ -215,7 +215,7 @@ impl Slot for Reporter {
     }
 }
 
-/// Serves `connection` until it ends, or others need its slot.
+/// Serves `connection` until it ends or is evicted.
 pub(crate) fn serve_until_evicted(entry: &Arc<Entry>, connection: LocalFuture) -> UntilEvicted {
     UntilEvicted { entry: Arc::clone(entry), connection, has_begun: false }
 }

@@ -1,5 +1,5 @@
-//! Which connections get a slot, and which lose theirs when slots run short. No socket is opened. What must
-//! hold: each rule of [`super::policy`] has a test here.
+//! Tests of admission and eviction when slots run short. They open no socket. Invariant: each rule of
+//! [`super::policy`] has a test here.
 
 use std::sync::atomic::AtomicUsize;
 use std::task::Wake;
@@ -19,12 +19,12 @@ fn at(seconds: u64) -> plimsoll_io::Instant {
     plimsoll_io::Instant::from_start(Duration::from_secs(seconds))
 }
 
-/// The `number`th of many addresses.
+/// Returns the `number`th of many addresses.
 fn client(number: usize) -> Peer {
     peer(&format!("192.0.{}.{}", number / 200, number % 200))
 }
 
-/// Counts how many connections were told to end.
+/// Counts the connections whose evictor was woken.
 #[derive(Default)]
 struct Ended(AtomicUsize);
 
@@ -40,7 +40,7 @@ impl Ended {
     }
 }
 
-/// `count` connections, each of an address of its own, in the given phase.
+/// Opens `count` connections, each from its own address, in the given phase.
 fn opened(connections: &Arc<Connections>, service: usize, count: usize, phase: Phase) -> Vec<Admitted> {
     let open = |number| {
         let admitted = connections.admit(&client(number + 1_000 * service), service).unwrap();
@@ -110,7 +110,7 @@ fn silent_clients_are_evicted_oldest_first_before_idle_ones_and_transfers_never(
     let mut newcomers = vec![connections.admit(&client(40), HTTP).unwrap()];
     assert_eq!(connections.evicted(), 1);
     assert_eq!(evicted(&silent).iter().position(|is_evicted| *is_evicted), Some(0));
-    // As many more as there are others to close, and no transfer.
+    // As many new connections as there are others to close, and no transfer is evicted.
     for (number, gone) in silent.into_iter().chain(idle).enumerate() {
         assert!(gone.is_evicted(), "connection {number} is next");
         drop(gone);
@@ -199,7 +199,7 @@ fn one_protocol_cannot_take_the_slots_of_another() {
     let http = opened(&connections, HTTP, 56, Phase::Working);
     assert!(connections.is_full(HTTP) && !connections.is_full(FTP));
     let ftp = opened(&connections, FTP, 6, Phase::Waiting);
-    // HTTP does not get those either, though they do nothing.
+    // HTTP does not get the slots of FTP either, though those are idle.
     connections.make_room(HTTP);
     assert!(ftp.iter().all(|one| !one.is_evicted()));
     let more = opened(&connections, FTP, 2, Phase::Waiting);

@@ -1,7 +1,7 @@
-//! The system's files as far as they are in memory.
+//! Non-blocking file access: the operating system's files as far as the kernel has them cached.
 //!
-//! It is not a cache: the kernel's are asked. What must hold: nothing here waits for a disk, and what may is
-//! `WouldBlock`.
+//! It is not a cache itself: it queries the kernel's. Invariant: no call waits for a disk; a call that might
+//! wait is `WouldBlock`.
 
 use std::io;
 use std::ops::Range;
@@ -15,12 +15,12 @@ use rustix::io::ReadWriteFlags;
 use super::reading::{BENEATH, READ, is_of_memory, open_beneath, read_at, stat};
 use crate::limits::READ_AHEAD_STEP_BYTES;
 
-/// Files of this system, as far as they are in memory: everything else is `WouldBlock`.
+/// Non-blocking file access: an operation on data that is not cached is `WouldBlock`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtHand;
 
-/// What was opened only if its way was in memory. Linux before 5.12 does not know how: then nothing is at
-/// hand.
+/// Maps the result of an open with RESOLVE_CACHED. Linux before 5.12 does not know that flag: then every
+/// open is `WouldBlock`.
 fn at_hand(opened: io::Result<File>) -> io::Result<File> {
     opened.map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => io::ErrorKind::WouldBlock.into(),
@@ -48,7 +48,7 @@ impl Fs for AtHand {
 
     fn read_at(&self, file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
         read_at(file, into, offset, ReadWriteFlags::NOWAIT).map_err(|error| match error.kind() {
-            // A file system that cannot say whether it would wait.
+            // The file system does not support non-blocking reads.
             io::ErrorKind::Unsupported => io::ErrorKind::WouldBlock.into(),
             _ => error,
         })
@@ -74,7 +74,8 @@ impl Fs for AtHand {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = at_hand(open_beneath(folder, name, flags, BENEATH | ResolveFlags::CACHED));
         stat(&opened.map_err(|error| match error.kind() {
-            // Why it is not there is told by who may wait: the name may be too long for this file system.
+            // Only a blocking lookup can tell why the name is missing: it may be too long for this file
+            // system.
             io::ErrorKind::NotFound => io::ErrorKind::WouldBlock.into(),
             _ => error,
         })?)
@@ -137,15 +138,15 @@ impl Fs for AtHand {
     }
 }
 
-/// Whether a range of a file is in memory: `WouldBlock` if not, `Unsupported` where the file system cannot
-/// say.
+/// Checks that a range of a file is in the page cache: `WouldBlock` if not, `Unsupported` where the file
+/// system cannot tell.
 pub(super) fn in_memory(file: &File, range: Range<u64>) -> io::Result<()> {
-    // A byte of each step, and the last: the system reads no less ahead than a step. (cachestat would be one
-    // call, but counts pages that are still on their way from the disk, and asks for the right to write.)
+    // Probes a byte of each step, and the last: the kernel reads at least a step ahead. (cachestat would be
+    // one call, but counts pages that are still being read from the disk, and needs write permission.)
     let steps = (range.start..range.end).step_by(READ_AHEAD_STEP_BYTES);
     for at in steps.chain(range.end.checked_sub(1)) {
         match read_at(file, &mut [0], at, ReadWriteFlags::NOWAIT) {
-            // All that it has is in memory.
+            // All of its data is in memory.
             Err(error) if error.kind() == io::ErrorKind::Unsupported && is_of_memory(file) => return Ok(()),
             read => read?,
         };

@@ -1,7 +1,7 @@
-//! Copies of files or parts of them: by the kernel where it can, by hand where it cannot.
+//! Copies of files or parts of them: by copy_file_range(2), or else through user space.
 //!
-//! It is not a sync: the copy is as safe as any other write. What must hold: no more is copied than the file
-//! had when the copy began, so that a file that grows cannot hold a thread for ever.
+//! It does not sync: the copy is as durable as any other write. Invariant: no more is copied than the file's
+//! size when the copy began, so that a growing file cannot occupy a thread for ever.
 
 use std::io;
 
@@ -24,7 +24,7 @@ pub(super) fn copy(from: &File, to: &File, offset: u64, bytes_max: u64) -> io::R
         match retry_on_intr(|| copy_file_range(source, Some(&mut at), target, Some(&mut into), most)) {
             Ok(0) => break,
             Ok(count) => done += count as u64,
-            // Two file systems, or one that cannot.
+            // Two file systems, or one that does not support it.
             Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 done = copy_by_hand(from, to, done, end)?;
                 break;
@@ -35,7 +35,7 @@ pub(super) fn copy(from: &File, to: &File, offset: u64, bytes_max: u64) -> io::R
     Ok(done.saturating_sub(offset))
 }
 
-/// Copies the bytes from `done` to `size`; returns where it came to.
+/// Copies the bytes from `done` to `size` through user space; returns the offset after the last copied byte.
 pub(super) fn copy_by_hand(from: &File, to: &File, mut done: u64, size: u64) -> io::Result<u64> {
     let mut chunk = vec![0; COPY_CHUNK_BYTES];
     while done < size {

@@ -1,7 +1,7 @@
-//! Files that are replaced, and freed when the work that replaced them is answered: to free a large one takes
-//! long, and whoever waits for the answer need not wait for that.
+//! Replaced files whose blocks are freed after the response of the work that replaced them. Freeing a large
+//! file takes long, and the client need not wait for it.
 //!
-//! What must hold: nothing is held open where that would be seen.
+//! Invariant: no file is kept open on a file system where that would be visible.
 
 use std::cell::RefCell;
 
@@ -11,11 +11,11 @@ use rustix::thread::sched_yield;
 use super::reading::{BENEATH, READ, TMPFS, open_beneath, system_of};
 
 thread_local! {
-    /// What is open until then; none on threads that answer nobody else.
+    /// The files that are kept open until then; `None` on threads that run no jobs.
     static LEFT: RefCell<Option<Vec<File>>> = const { RefCell::new(None) };
 }
 
-/// Of this thread, while it is there, what is to be freed later is freed by [`free_now`].
+/// While this exists, files that its thread replaces are freed by [`free_now`].
 pub(crate) struct FreesLater(());
 
 impl FreesLater {
@@ -31,8 +31,8 @@ impl Drop for FreesLater {
     }
 }
 
-/// Holds what has a name until [`free_now`], on file systems that replace what is open as if it were not:
-/// others give it another name first, and its own stands for nothing in between.
+/// Keeps the named file open until [`free_now`], on file systems where replacing an open file is atomic.
+/// Others (such as NFS) first rename the open file, and its name is missing in between.
 pub(super) fn later(folder: &File, name: &[u8]) {
     LEFT.with_borrow_mut(|left| {
         if let Some(left) = left
@@ -44,13 +44,13 @@ pub(super) fn later(folder: &File, name: &[u8]) {
     });
 }
 
-/// Frees what this thread has left to be freed.
+/// Frees the files that this thread has kept open.
 pub(crate) fn free_now() {
     LEFT.with_borrow_mut(|left| {
         if let Some(left) = left
             && !left.is_empty()
         {
-            // Who was answered may be waiting for this very core.
+            // The task that received the response may be waiting for this very core.
             sched_yield();
             left.clear();
         }

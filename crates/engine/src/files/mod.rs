@@ -1,7 +1,7 @@
-//! The system's files: the blocking view, and the view that never waits.
+//! The operating system's files: blocking access, and non-blocking access.
 //!
-//! It is not a cache and follows no path outside its root. What must hold: every operation is one that the
-//! contract describes, errors and all; the kernel's own differences end here.
+//! It is not a cache and follows no path outside its root. Invariant: every operation and its errors are as
+//! the contract describes; the kernel's own differences end here.
 
 mod at_hand;
 mod copying;
@@ -28,12 +28,12 @@ use rustix::thread::sched_yield;
 
 use crate::limits::LOOKUP_TRIES_MAX;
 
-/// Files of this system, waited for.
+/// Blocking file access.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemFs;
 
-/// Whether this kernel can do what nothing here goes without: open files beneath a folder, and wait for less
-/// than a millisecond.
+/// Checks that this kernel has the system calls that this crate cannot do without: opening files beneath a
+/// folder, and waiting with a timeout below a millisecond.
 ///
 /// # Errors
 /// A sentence for the operator.
@@ -72,7 +72,8 @@ impl Fs for SystemFs {
     fn open_beneath(&self, root: &File, name: &[u8]) -> io::Result<File> {
         let mut tries = 1;
         loop {
-            // EAGAIN: a folder on the way was renamed meanwhile, and the kernel could not be sure.
+            // EAGAIN: a folder in the path was renamed meanwhile, and the kernel could not rule out an
+            // escape.
             match reading::open_beneath(root, name, reading::READ, reading::BENEATH) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < LOOKUP_TRIES_MAX => {
                     tries += 1
@@ -110,7 +111,7 @@ impl Fs for SystemFs {
     }
 
     fn read_ahead(&self, file: &File, range: Range<u64>) -> io::Result<()> {
-        // Where a connection has a thread of its own, this is asked for what is in memory too.
+        // Where a connection has a thread of its own, this is called for cached ranges, too.
         match at_hand::in_memory(file, range.clone()) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => reading::read_ahead(file, range),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {

@@ -1,7 +1,7 @@
-//! What is asked of the system's files: opening beneath a root, statuses, folders, contents.
+//! Reading operations on files: opening beneath a root, statuses, folders, contents.
 //!
-//! It changes nothing. What must hold: a stranger's path is opened by openat2 with RESOLVE_BENEATH and no
-//! magic links, here and nowhere else.
+//! It changes nothing. Invariant: an untrusted path is opened only here, by openat2 with RESOLVE_BENEATH and
+//! no magic links.
 
 use std::io::{self, IoSliceMut};
 use std::num::NonZeroU64;
@@ -18,7 +18,8 @@ use rustix::path::Arg;
 
 use crate::limits::READ_AHEAD_CHUNK_BYTES;
 
-/// NONBLOCK so that a pipe in a served folder cannot hold anybody; NOCTTY so that a terminal takes nobody.
+/// NONBLOCK so that opening a pipe in a served folder does not block; NOCTTY so that no terminal becomes the
+/// controlling one.
 pub(super) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -50,7 +51,8 @@ fn resolve_beneath(
 ) -> io::Result<OwnedFd> {
     let name = if name.is_empty() { b"." } else { name };
     openat2(root, name, flags, Mode::empty(), resolve).map_err(|errno| match errno {
-        // Outside the root, a loop of links, a socket, a name too long for any file: for who asks, not there.
+        // Outside the root, a loop of links, a socket, a name too long for any file: for the caller, not
+        // found.
         Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NAMETOOLONG | Errno::NODEV => {
             io::ErrorKind::NotFound.into()
         }
@@ -88,17 +90,17 @@ pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64, flags: ReadWrit
     Ok(rustix::io::retry_on_intr(|| preadv2(fd, &mut [IoSliceMut::new(into)], offset, flags))?)
 }
 
-/// Reads a range, so that the system has it in memory.
+/// Reads a range, so that it is in the page cache.
 pub(super) fn read_ahead(file: &File, range: Range<u64>) -> io::Result<()> {
     let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
-    // All of it at once, as far as the system likes; it only helps.
+    // Starts to read all of it, as far as the kernel likes; it is only a hint.
     let _ = fadvise(fd, range.start, NonZeroU64::new(range.end - range.start), Advice::WillNeed);
     let mut chunk = vec![0; READ_AHEAD_CHUNK_BYTES];
     let mut at = range.start;
     while at < range.end {
         let most = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(chunk.len());
         match read_at(file, &mut chunk[..most], at, ReadWriteFlags::empty())? {
-            // It is shorter than it was: whoever sends it will see.
+            // The file became shorter; sending it will report that.
             0 => return Ok(()),
             read => at += read as u64,
         }
@@ -106,8 +108,8 @@ pub(super) fn read_ahead(file: &File, range: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// As [`read_ahead`], where nobody can tell whether it is in memory already: most often it is, and is not
-/// copied for nothing.
+/// As [`read_ahead`], for file systems that cannot tell whether the range is cached. Mostly it is, so this
+/// avoids copying it.
 pub(super) fn read_ahead_in_steps(file: &File, range: Range<u64>) -> io::Result<()> {
     let fd = file.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
     let _ = fadvise(fd, range.start, NonZeroU64::new(range.end - range.start), Advice::WillNeed);
@@ -117,21 +119,21 @@ pub(super) fn read_ahead_in_steps(file: &File, range: Range<u64>) -> io::Result<
     Ok(())
 }
 
-/// Whether a file is on a file system that is nothing but memory.
+/// Returns whether a file is on tmpfs.
 pub(super) fn is_of_memory(file: &File) -> bool {
     system_of(file) == Some(TMPFS)
 }
 
-/// The magic number of the file system that a file is on (statfs(2), linux/magic.h).
+/// Returns the magic number of the file system that a file is on (statfs(2), linux/magic.h).
 pub(super) fn system_of(file: &File) -> Option<i128> {
     let system = rustix::fs::fstatfs(file.descriptor()?).ok()?;
-    // It is 32 bits, in whatever the machine has for it.
+    // It has 32 bits, in a type that depends on the architecture.
     Some(i128::from(system.f_type) & 0xFFFF_FFFF)
 }
 
 pub(super) const TMPFS: i128 = 0x0102_1994;
 
-/// What the system said, with those told apart that stand for "later".
+/// Converts an error, with a kind of its own for those that may pass (too many open files).
 pub(super) fn error_of(errno: Errno) -> io::Error {
     match errno {
         Errno::MFILE | Errno::NFILE => {
@@ -141,7 +143,8 @@ pub(super) fn error_of(errno: Errno) -> io::Error {
     }
 }
 
-/// The entries of a folder, at most `entries_max`, those left out that `stat_entry` knows nothing of.
+/// Returns the entries of a folder, at most `entries_max`. Entries for which `stat_entry` returns `None` are
+/// left out.
 pub(super) fn entries(
     folder: &File,
     entries_max: usize,
@@ -167,7 +170,7 @@ pub(super) fn entries(
     Ok(entries)
 }
 
-/// An open folder whose entries are read some at a time.
+/// An open folder whose entries are read in batches.
 pub(super) struct Reader {
     root: File,
     way: Vec<u8>,
@@ -176,7 +179,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Begins to read `folder`, to which `way` leads below `root`.
+    /// Starts to read `folder`, whose path below `root` is `way`.
     pub(super) fn open(root: &File, way: &[u8], folder: File) -> io::Result<Reader> {
         let found =
             Dir::read_from(folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?).map_err(error_of)?;
@@ -202,13 +205,13 @@ impl FolderReader for Reader {
     }
 }
 
-/// What one name in a folder stands for, a link for itself.
+/// Returns the status of one name in a folder. Links are not followed.
 pub(super) fn stat_name(folder: &File, name: impl Arg) -> io::Result<Stat> {
     let fd = folder.descriptor().ok_or(io::ErrorKind::InvalidInput)?;
     Ok(stat_of(&statat(fd, name, AtFlags::SYMLINK_NOFOLLOW)?))
 }
 
-/// As [`stat_name`], of what was found in the folder; `None` if it has gone.
+/// As [`stat_name`], for an entry that was read from the folder; `None` if it has been removed.
 pub(super) fn stat_entry(folder: &File, found: &DirEntry) -> io::Result<Option<Stat>> {
     match stat_name(folder, found.file_name()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -216,8 +219,8 @@ pub(super) fn stat_entry(folder: &File, found: &DirEntry) -> io::Result<Option<S
     }
 }
 
-/// What an entry stands for, links followed within `root`, below which `way` leads to `folder`; `None` if it
-/// leads nowhere.
+/// Returns the status of an entry, with links followed within `root`, below which `way` is the path of
+/// `folder`. `None` if a link is broken.
 pub(super) fn stat_beneath(
     root: &File,
     way: &[u8],
@@ -230,6 +233,6 @@ pub(super) fn stat_beneath(
     // A second slash would be a boundary.
     let slash: &[u8] = if way.is_empty() || way.ends_with(b"/") { b"" } else { b"/" };
     let whole = [way, slash, found.file_name().to_bytes()].concat();
-    // Named and not opened: a pipe behind a link has a writer that would notice.
+    // Opened with O_PATH: opening a pipe behind a link would be visible to its writer.
     Ok(open_beneath(root, &whole, OFlags::PATH | OFlags::CLOEXEC, BENEATH).and_then(|file| stat(&file)).ok())
 }

@@ -1,4 +1,5 @@
-//! What the suite for every engine cannot see: rights, what never waits, and what old file systems lack.
+//! Tests of details that the suite for every engine does not reach: permissions, non-blocking access, and
+//! file systems without renameat2 flags.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +14,7 @@ use super::reading::error_of;
 use super::writing::rename_without_flags;
 use super::{AtHand, FreesLater, SystemFs, free_now};
 
-/// A folder with a file, a folder and an empty folder in it.
+/// Creates a folder with a file, a folder and an empty folder in it.
 fn folder() -> (tempfile::TempDir, File) {
     let held = tempfile::tempdir().unwrap();
     std::fs::write(held.path().join("file"), "text").unwrap();
@@ -28,7 +29,7 @@ fn pipe() -> Pipe {
     Pipe::open(usize::MAX, make).unwrap()
 }
 
-/// A pipe with bytes in it.
+/// Creates a pipe with bytes in it.
 fn pipe_with(bytes: &[u8]) -> Pipe {
     let pipe = pipe();
     assert_eq!(rustix::io::write(pipe.sink(), bytes).unwrap(), bytes.len());
@@ -132,7 +133,7 @@ fn nothing_that_changes_a_file_is_at_hand() {
     assert_eq!(std::fs::read(held.path().join("file")).unwrap(), b"text");
 }
 
-/// A rename on a file system that knows no flags.
+/// Renames as on a file system that knows no flags.
 fn rename(root: &File, from: &str, to: &str) -> Result<(), ErrorKind> {
     let fd = root.descriptor().unwrap();
     rename_without_flags((fd, from.as_bytes()), (fd, to.as_bytes())).map_err(|error| error.kind())
@@ -164,7 +165,7 @@ fn a_copy_by_hand_is_whole() {
     std::fs::write(held.path().join("file"), &bytes).unwrap();
     let from = SystemFs.open_beneath(&root, b"file").unwrap();
     let to = SystemFs.create(&root, b"to").unwrap();
-    // The kernel has copied some, and then it cannot go on.
+    // The kernel has copied a part, and then fails.
     SystemFs.write_at(&to, &bytes[..1000], 0).unwrap();
     assert_eq!(copy_by_hand(&from, &to, 1000, 300_000).unwrap(), 300_000);
     assert!(std::fs::read(held.path().join("to")).unwrap() == bytes);
@@ -174,7 +175,7 @@ fn a_copy_by_hand_is_whole() {
 #[test]
 fn a_copy_to_another_file_system_is_whole() {
     let (_held, root) = folder();
-    // Where there is no such place, this is a copy on one file system.
+    // Where there is no /dev/shm, this is a copy on one file system.
     let elsewhere = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let target = SystemFs.open_root(elsewhere.path()).unwrap();
     let from = SystemFs.open_beneath(&root, b"file").unwrap();

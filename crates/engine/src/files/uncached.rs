@@ -1,7 +1,7 @@
-//! Reading past the system's cache, where the file system takes it.
+//! Reads that bypass the page cache (O_DIRECT), where the file system supports it.
 //!
-//! What must hold: whoever asks gets the bytes, whether it takes it or not; the descriptor is afterwards as
-//! it was before.
+//! Invariants: the caller gets the bytes in any case. Afterwards, the descriptor's flags are as they were
+//! before.
 
 use std::io;
 
@@ -25,7 +25,7 @@ pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<u
     reading::read_at(file, into, offset, ReadWriteFlags::empty())
 }
 
-/// Reads whole blocks into memory that is aligned to them; none if that will not do here.
+/// Reads whole blocks into aligned memory; `None` if O_DIRECT does not work here.
 fn read_blocks(file: &File, into: &mut [u8], offset: u64) -> Option<usize> {
     let room = into.len().next_multiple_of(DIRECT_BLOCK_BYTES);
     let mut block = vec![0; room + DIRECT_BLOCK_BYTES];
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use crate::SystemFs;
 
-    /// In the folder that tests are built in: what is in memory has no blocks.
+    /// In the source folder, not in a temporary one: tmpfs has no blocks.
     #[test]
     fn the_bytes_are_the_same_and_the_descriptor_is_as_it_was() {
         let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
@@ -58,7 +58,7 @@ mod tests {
             assert_eq!(read_at(&file, &mut into, 0).unwrap(), len);
             assert!(into == bytes);
             assert_eq!(fcntl_getfl(file.descriptor().unwrap()).unwrap(), before);
-            // Where no block begins.
+            // At an offset that is not the beginning of a block.
             if len > 10 {
                 assert_eq!(read_at(&file, &mut into[..5], 3).unwrap(), 5);
                 assert_eq!(into[..5], bytes[3..8]);

@@ -1,7 +1,7 @@
-//! What changes the system's files: names in open folders, contents of open files, and their syncs.
+//! Changes of files: names in open folders, contents of open files, and their syncs.
 //!
-//! It is not where a stranger's path is followed: every name here is a single one. What must hold: no link
-//! is followed, and nothing that is there is replaced unless that was asked for.
+//! It does not follow untrusted paths: every name here is a single component. Invariants: no link is
+//! followed, and no existing entry is replaced unless the caller requests it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -18,13 +18,13 @@ use rustix::pipe::{SpliceFlags, splice};
 use super::reading::{READ, error_of, stat};
 use crate::limits::COPY_CHUNK_BYTES;
 
-/// Only the server's account.
+/// Access only for the server's own user.
 const OWN_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 const OWN_FOLDER: Mode = Mode::RWXU;
 
 const WRITE: OFlags = READ.union(OFlags::RDWR).union(OFlags::NOFOLLOW);
 
-/// The descriptor of a folder in which `name` is a name.
+/// Returns the descriptor of a folder, after a check that `name` is a single component.
 fn place<'a>(folder: &'a File, name: &[u8]) -> io::Result<BorrowedFd<'a>> {
     check_name(name)?;
     descriptor(folder)
@@ -46,7 +46,7 @@ pub(super) fn open_to_write(folder: &File, name: &[u8]) -> io::Result<File> {
         Errno::LOOP | Errno::NXIO | Errno::NODEV => io::ErrorKind::NotFound.into(),
         other => error_of(other),
     })?));
-    // A pipe or a device opens too, and is nothing to write to.
+    // A pipe or a device can be opened, too, but is not a file to write to.
     if stat(&file)?.kind == FileKind::File { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
     Ok(retry_on_intr(|| pwrite(fd, bytes, offset))?)
 }
 
-/// Has the system move bytes from a pipe into a file; where it cannot, they go through memory.
+/// Moves bytes from a pipe into a file by splice(2), or through memory where that is not supported.
 pub(super) fn write_from(file: &File, pipe: &Pipe, bytes: u64, offset: u64) -> io::Result<u64> {
     let (fd, mut at) = (descriptor(file)?, offset);
     let most = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -95,11 +95,13 @@ pub(super) fn set_modified(file: &File, modified: Duration) -> io::Result<()> {
     Ok(futimens(descriptor(file)?, &times)?)
 }
 
-/// Not syncfs, also for many at once: it waits for whatever anybody has written on the file system. Beside
-/// one busy writer it was less than half as fast as these.
+/// Syncs a file by fsync(2).
 ///
-/// Not fdatasync: it leaves out the time of a change, which is told to clients; and where a file has grown it
-/// has to write the inode too and is no faster.
+/// Not by syncfs, even for many files at once: it waits for all unsynced writes on the file system.
+/// Alongside one busy writer it was less than half as fast.
+///
+/// Not by fdatasync: it omits the change time, which clients see. After a file has grown it has to write the
+/// inode, too, and is no faster.
 pub(super) fn sync(file: &File) -> io::Result<()> {
     let fd = descriptor(file)?;
     Ok(retry_on_intr(|| fsync(fd))?)
@@ -127,7 +129,7 @@ pub(super) type Name<'a> = (BorrowedFd<'a>, &'a [u8]);
 
 fn rename_over(old: Name<'_>, new: Name<'_>) -> io::Result<()> {
     renameat(old.0, old.1, new.0, new.1).map_err(|errno| match errno {
-        // POSIX lets a file system choose between the two for a folder that is not empty.
+        // POSIX lets a file system choose between the two errors for a folder that is not empty.
         Errno::EXIST => io::ErrorKind::DirectoryNotEmpty.into(),
         other => other.into(),
     })
@@ -135,14 +137,15 @@ fn rename_over(old: Name<'_>, new: Name<'_>) -> io::Result<()> {
 
 fn rename_beside(old: Name<'_>, new: Name<'_>) -> io::Result<()> {
     match renameat_with(old.0, old.1, new.0, new.1, RenameFlags::NOREPLACE) {
-        // Also what a folder moved into itself gets, and gets again.
+        // Moving a folder into itself fails with EINVAL, too, and fails again.
         Err(Errno::INVAL) => rename_without_flags(old, new),
         renamed => Ok(renamed?),
     }
 }
 
-/// Where a file system (NFS, some of FUSE) knows no flags. A file has both names for a moment. A folder can
-/// have one only: in the moment after the look at `new`, an empty folder may be made there, and is replaced.
+/// Renames without replacing, for file systems (NFS, some of FUSE) without rename flags. A file has both
+/// names for a moment. For a folder there is a race: an empty folder that is created at `new` after the
+/// check is replaced.
 pub(super) fn rename_without_flags(old: Name<'_>, new: Name<'_>) -> io::Result<()> {
     let kind = rustix::fs::FileType::from_raw_mode(statat(old.0, old.1, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
     if kind != rustix::fs::FileType::Directory {
@@ -169,7 +172,7 @@ pub(super) fn remove_folder(folder: &File, name: &[u8]) -> io::Result<()> {
 
 pub(super) fn space(file: &File) -> io::Result<Space> {
     let found = fstatvfs(descriptor(file)?)?;
-    // A file system without a table of inodes says that it has none.
+    // A file system without a table of inodes reports zero.
     let files = if found.f_files == 0 { u64::MAX } else { found.f_favail };
     Ok(Space { bytes: found.f_bavail.saturating_mul(found.f_frsize), files })
 }

@@ -1,7 +1,7 @@
-//! From an address to a socket that is bound or connecting.
+//! Opens sockets for addresses: bound and listening, or connecting.
 //!
-//! It resolves no names. What must hold: every socket is non-blocking and closed on exec from its first
-//! moment; a Unix socket that a dead server left behind is replaced, one that is answered is not.
+//! It resolves no names. Invariants: every socket is non-blocking and close-on-exec from its creation. The
+//! socket file of a dead server is replaced; one on which a server listens is not.
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,7 +19,7 @@ use rustix::net::{
 
 use crate::limits::{BACKLOG_MAX, UNIX_SEND_BYTES};
 
-/// A socket that listens.
+/// A listening socket.
 #[derive(Debug)]
 pub struct Bound {
     pub(crate) fd: OwnedFd,
@@ -28,10 +28,10 @@ pub struct Bound {
     service: Service,
 }
 
-/// The protocol behind a listener, as far as it shares slots with others.
+/// The protocol of a listener, as far as slots are concerned.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Service {
-    /// Which protocol it is, below [`SERVICES_MAX`](crate::limits::SERVICES_MAX): listeners of one protocol
+    /// The protocol's number, below [`SERVICES_MAX`](crate::limits::SERVICES_MAX): listeners of one protocol
     /// share its reserved slots.
     pub number: usize,
     /// The message to a client whose address has its share of the slots, sent before the server closes.
@@ -39,53 +39,55 @@ pub struct Service {
 }
 
 impl Bound {
-    /// Where it listens, with the port that the system chose.
+    /// Returns the address it listens on, with the port that the kernel chose.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The same for a protocol in which the client speaks first. On loopback, a loop has the system keep each
-    /// connection until its client has: a request that is there when its connection is accepted needs no
-    /// wait, which saves a sixth of the processor time for 1 KB on a connection of its own. Who says nothing
-    /// is accepted after about a second, so that what bounds the silent bounds them, too (TCP_DEFER_ACCEPT,
-    /// tcp(7)). Where a connection has a process or a thread, it has it from its first moment.
+    /// Declares that the client speaks first in this protocol. On loopback, an event loop then lets the
+    /// kernel hold back each connection until its first bytes arrive (TCP_DEFER_ACCEPT, tcp(7)). A request
+    /// that is there at the accept needs no wait, which saves a sixth of the processor time for 1 KB on a
+    /// new connection. A silent client is accepted after about a second, so that the bounds on silent
+    /// clients apply to it. Engines with a process or thread for each connection do not defer: the
+    /// connection has its own from the start.
     ///
-    /// Not over a network: the system takes the client's silence for the time of a round trip, and would wait
-    /// for seconds before it sends again what was lost.
+    /// Nor is it done over a network: the kernel takes a client's silence for a round trip, and would wait
+    /// for seconds before it retransmits a lost packet.
     #[must_use]
     pub fn client_speaks_first(self) -> Bound {
         Bound { client_speaks_first: true, ..self }
     }
 
-    /// The same for a protocol that shares slots with others.
+    /// Sets the protocol that this listener's connections count for.
     #[must_use]
     pub fn of_service(self, service: Service) -> Bound {
         debug_assert!(service.number < crate::limits::SERVICES_MAX, "there is no such service");
         Bound { service, ..self }
     }
 
-    /// The protocol behind it.
+    /// Returns the protocol of the listener.
     pub(crate) fn service(&self) -> Service {
         self.service
     }
 
-    /// Has the system keep each connection until its client has spoken, if that is to come first.
+    /// Sets TCP_DEFER_ACCEPT, if the client speaks first and the address is on loopback.
     pub(crate) fn defer(&self) {
         static SECONDS: libc::c_int = 1;
         const BYTES: libc::socklen_t = 4;
         let is_here = matches!(self.address, Address::Ip(at) if at.ip().is_loopback());
         if self.client_speaks_first && is_here {
             let (fd, value) = (self.fd.as_raw_fd(), (&raw const SECONDS).cast());
-            // SAFETY: the descriptor is open as long as `self` is, and the system reads the four bytes of
-            // `SECONDS`, which are there for ever. It may refuse: then nothing is deferred, which will do.
+            // SAFETY: the descriptor is open as long as `self` is, and the kernel reads the four bytes of
+            // `SECONDS`, which is static. It may refuse: then no connection is deferred, which is correct,
+            // too.
             unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, value, BYTES) };
         }
     }
 
-    /// The same listening socket, for another thread.
+    /// Duplicates the listening socket, for another thread.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of dup(2), such as a lack of descriptors.
     pub fn try_clone(&self) -> io::Result<Bound> {
         Ok(Bound { fd: self.fd.try_clone()?, address: self.address.clone(), ..*self })
     }
@@ -101,18 +103,19 @@ fn family(address: &Address) -> AddressFamily {
     }
 }
 
-/// Binds and listens.
+/// Binds a socket to the address and listens.
 ///
 /// # Errors
-/// What the system says: the address is in use, not ours, or needs a privilege.
+/// The kernel's error: the address is in use, is not of this machine, or needs a privilege.
 pub fn bind(address: &Address) -> io::Result<Bound> {
     let fd = socket_with(family(address), SocketType::STREAM, NEW, None)?;
     match address {
         Address::Ip(at) => {
             sockopt::set_socket_reuseaddr(&fd, true)?;
-            // Accepted sockets inherit it: no call per connection, and an answer never waits for an ack.
+            // Accepted sockets inherit it: no call per connection, and a response never waits for an
+            // acknowledgement.
             sockopt::set_tcp_nodelay(&fd, true)?;
-            // Clients of FTP send the end of ABOR as urgent: that byte stays in its place.
+            // FTP clients send the end of ABOR as urgent data: inline, that byte keeps its position.
             sockopt::set_socket_oobinline(&fd, true)?;
             if at.is_ipv6() {
                 sockopt::set_ipv6_v6only(&fd, true)?;
@@ -132,7 +135,7 @@ pub fn bind(address: &Address) -> io::Result<Bound> {
     Ok(Bound { fd, address, client_speaks_first: false, service: Service::default() })
 }
 
-/// Checks that [`bind`] can have the address, and leaves it as it was: nothing listens in between.
+/// Checks that [`bind`] would succeed, and changes nothing: no listener exists in between.
 ///
 /// # Errors
 /// As [`bind`].
@@ -157,14 +160,14 @@ pub fn check_bind(address: &Address) -> io::Result<()> {
     }
 }
 
-/// Congestion control that does not send by a clock, the better first; the kernel always has the last.
+/// Congestion control without pacing, the better first; the kernel always has the last.
 const UNPACED: [&str; 2] = ["cubic", "reno"];
 
-/// Takes another congestion control where BBR is the machine's: on loopback nothing can be congested, and its
-/// clock is slower than the machine. Accepted sockets inherit what their listener has.
+/// Replaces BBR on loopback, which cannot be congested: BBR's pacing timer is slower than the machine.
+/// Accepted sockets inherit their listener's setting.
 fn do_not_pace(fd: &OwnedFd) {
     if sockopt::tcp_congestion(fd).is_ok_and(|name| name.starts_with("bbr")) {
-        // Where none of them may be had, it is as the operator has it.
+        // If none is available, the operator's setting stays.
         let _ = UNPACED.iter().any(|name| sockopt::set_tcp_congestion(fd, name).is_ok());
     }
 }
@@ -188,7 +191,7 @@ fn is_left_behind(path: &Path, at: &SocketAddrUnix) -> io::Result<bool> {
     Ok(connect(&probe, at) == Err(Errno::CONNREFUSED))
 }
 
-/// A socket that connects to `to`, and who that is.
+/// Returns a socket that is connecting to `to`, and its peer.
 pub(crate) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
     let fd = socket_with(family(to), SocketType::STREAM, NEW, None)?;
     let (started, peer) = match to {
@@ -210,15 +213,15 @@ pub(crate) fn start_connect(to: &Address) -> io::Result<(OwnedFd, Peer)> {
     }
 }
 
-/// Gives a Unix socket more room for what its peer has not taken. What the system gives, 208 KiB, has the two
-/// processes take turns five times for a megabyte. In a model of a front and a storage server on one core,
-/// the two took 0.27 ms of processor time for it with this, and 0.34 without.
+/// Enlarges the send buffer of a Unix socket. With the default of 208 KiB, two processes on one core switch
+/// five times for a megabyte. In a model of a front and a storage server on one core, the two took 0.27 ms
+/// of processor time for it with this, and 0.34 without.
 pub(crate) fn widen(fd: &OwnedFd) {
-    // The system gives no more than the operator allows (net.core.wmem_max), and that will do.
+    // The kernel caps it at net.core.wmem_max; a smaller buffer works, too.
     let _ = sockopt::set_socket_send_buffer_size(fd, UNIX_SEND_BYTES);
 }
 
-/// The address of this end of `fd`.
+/// Returns the address of this end of `fd`.
 pub(crate) fn local_address(fd: impl AsFd) -> io::Result<Address> {
     let address = getsockname(fd)?;
     if address.address_family() == AddressFamily::UNIX {
@@ -229,7 +232,7 @@ pub(crate) fn local_address(fd: impl AsFd) -> io::Result<Address> {
     Ok(Address::Ip(address.try_into()?))
 }
 
-/// Who connected, from what `accept` told.
+/// Returns the peer, given the address from `accept`.
 pub(crate) fn peer_of(address: Option<SocketAddrAny>) -> Peer {
     match address.map(std::net::SocketAddr::try_from) {
         Some(Ok(at)) => Peer::Ip(at.ip().to_canonical(), at.port()),
@@ -237,7 +240,7 @@ pub(crate) fn peer_of(address: Option<SocketAddrAny>) -> Peer {
     }
 }
 
-/// Whether `fd` has connected, or why it could not.
+/// Returns whether `fd` has connected, or the error of connecting.
 pub(crate) fn connected(fd: impl AsFd) -> Result<(), Errno> {
     sockopt::socket_error(fd)?
 }
@@ -265,7 +268,7 @@ mod tests {
         assert!(!is_accepted || connecting.elapsed() > std::time::Duration::from_millis(500));
         client.write_all(b"G").unwrap();
         until_accepted();
-        // And who says nothing, after a while.
+        // A silent client is accepted, too, after a while.
         let _silent = std::net::TcpStream::connect(at).unwrap();
         until_accepted();
     }
@@ -276,7 +279,7 @@ mod tests {
         bound.defer();
         let Address::Ip(at) = bound.address() else { panic!("{bound:?}") };
         let _silent = std::net::TcpStream::connect(("127.0.0.1", at.port())).unwrap();
-        // Less than the time after which the silent are accepted anyway.
+        // Less than the time after which a silent client is accepted anyway.
         std::thread::sleep(std::time::Duration::from_millis(200));
         assert!(rustix::net::accept(&bound.fd).is_ok());
     }
@@ -284,7 +287,7 @@ mod tests {
     #[test]
     fn nothing_is_paced_on_loopback_and_what_an_operator_chose_else_stays() {
         let fd = socket_with(AddressFamily::INET, SocketType::STREAM, NEW, None).unwrap();
-        // Every kernel has reno; not every kernel has the other.
+        // Every kernel has reno; not every kernel has cubic.
         sockopt::set_tcp_congestion(&fd, "reno").unwrap();
         do_not_pace(&fd);
         assert_eq!(sockopt::tcp_congestion(&fd).unwrap(), "reno");

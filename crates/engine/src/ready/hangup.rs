@@ -1,7 +1,7 @@
 //! The wait for the end of a pipe, whose other end another process holds.
 //!
-//! It is not a stream: nothing is ever read from it. What must hold: the end is seen whenever it came, also
-//! before anybody has waited; many processes may wait for the same.
+//! It is not a stream: no data is read from it. Invariants: the end is reported whenever it came, even
+//! before the first wait. Many processes may wait for the same end.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -13,7 +13,7 @@ use std::task::{Poll, Waker};
 use super::park::Interest;
 use super::reactor::Reactor;
 
-/// This thread's end of such a pipe, which does not block.
+/// This thread's non-blocking end of such a pipe.
 pub(crate) struct Hangup {
     fd: OwnedFd,
     token: usize,
@@ -37,10 +37,10 @@ impl Hangup {
         })
     }
 
-    /// Waits until nobody holds the other end.
+    /// Waits until all copies of the other end are closed.
     ///
     /// # Errors
-    /// What the system says when it is asked to tell.
+    /// The reactor's error, if the pipe cannot be registered.
     pub(crate) async fn seen(&self) -> io::Result<()> {
         poll_fn(|cx| {
             if self.is_seen.get() {
@@ -55,7 +55,7 @@ impl Hangup {
         .await
     }
 
-    /// Nobody writes into such a pipe: what can be read of it is its end.
+    /// Checks for the end of the pipe. No process writes into it, so a readable pipe has ended.
     pub(super) fn on_ready(&self) {
         if rustix::io::read(&self.fd, &mut [0; 1]) != Ok(0) {
             return;

@@ -1,6 +1,6 @@
 //! An epoll set of idle sockets, which any thread arms and one thread takes events from.
 //!
-//! It reads nothing. Invariants: each arming reports once, also what was there before; a socket that is
+//! It reads no data. Invariants: each arming reports once, even if the data arrived before. A socket that is
 //! closed leaves the set.
 
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ use rustix::event::{Timespec, epoll};
 use super::park::Interest;
 use super::reactor::Reactor;
 
-/// The set.
+/// The epoll set.
 pub(crate) struct IdlePoller(OwnedFd);
 
 impl IdlePoller {
@@ -23,8 +23,8 @@ impl IdlePoller {
         Ok(IdlePoller(epoll::create(epoll::CreateFlags::CLOEXEC)?))
     }
 
-    /// Has the set report `token` once, when `fd` can be read or the peer has ended. `is_known` if it was
-    /// armed before.
+    /// Arms `fd`: the set reports `token` once, when `fd` is readable or the peer has ended. `is_known` if
+    /// it was armed before.
     pub(crate) fn arm(&self, fd: &OwnedFd, token: usize, is_known: bool) -> io::Result<()> {
         use epoll::EventFlags as Flags;
         let (token, flags) =
@@ -35,13 +35,13 @@ impl IdlePoller {
         Ok(epoll::add(&self.0, fd, token, flags)?)
     }
 
-    /// Takes a socket out, with what it has to report.
+    /// Removes a socket, with its pending report.
     pub(crate) fn disarm(&self, fd: &OwnedFd) {
-        // It is in the set, as long as its descriptor is open.
+        // It is in the set as long as its descriptor is open.
         let _ = epoll::delete(&self.0, fd);
     }
 
-    /// Takes up to `count` reports: their tokens.
+    /// Takes up to `count` reports, and returns their tokens.
     pub(crate) fn take(&self, count: usize) -> Vec<usize> {
         let mut events = Vec::with_capacity(count);
         // An error is an interruption: the reports stay.
@@ -52,7 +52,7 @@ impl IdlePoller {
     }
 }
 
-/// The wait of a thread's loop for reports of such a set.
+/// An event loop's wait for reports of such a set.
 pub(crate) struct Reports {
     poller: Arc<IdlePoller>,
     token: usize,
@@ -79,7 +79,7 @@ impl Reports {
     /// Ready when there are reports that came after all were taken.
     ///
     /// # Errors
-    /// What the kernel says when it is asked to report.
+    /// The reactor's error, if the set cannot be registered.
     pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.are_there.take() {
             return Poll::Ready(Ok(()));

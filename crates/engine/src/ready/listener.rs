@@ -1,7 +1,7 @@
 //! The listener of the readiness engines.
 //!
-//! It is not the dispatcher. What must hold: a connection that was reset while it waited is no error of
-//! the listener; errors of the system (no descriptor left) are told and do not end it.
+//! It is not the dispatcher. Invariants: a queued connection that was reset is no error of the listener.
+//! Errors of the kernel (no descriptor left) are returned and do not end it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) struct ReadyListener {
     accepting: Rc<Accepting>,
 }
 
-/// What the reactor knows of it.
+/// The listener's state, which the reactor refers to.
 pub(super) struct Accepting {
     bound: Bound,
     token: usize,
@@ -32,7 +32,7 @@ pub(super) struct Accepting {
     readable: Cell<bool>,
     accepted: Cell<(u64, u32)>,
     waker: RefCell<Option<Waker>>,
-    /// Whether the reactor tells when it is ready.
+    /// Whether the reactor reports its readiness.
     is_watched: Cell<bool>,
 }
 
@@ -52,7 +52,7 @@ impl ReadyListener {
         ReadyListener { accepting }
     }
 
-    /// The next connection as a descriptor, for a dispatcher that hands it to another thread.
+    /// Accepts the next connection, as a descriptor, for a dispatcher that hands it to another thread.
     pub(crate) fn poll_accept_fd(&self, cx: &mut Context<'_>) -> Poll<io::Result<(OwnedFd, Peer)>> {
         let accepting = &*self.accepting;
         while accepting.readable.get() {
@@ -75,7 +75,8 @@ impl ReadyListener {
         Poll::Pending
     }
 
-    /// A connection that waits already, whatever others had in this turn: for the last look before closing.
+    /// Accepts a connection that is already queued, regardless of this turn's bound: for the last check
+    /// before closing.
     pub(crate) fn accept_now(&self) -> Option<(OwnedFd, Peer)> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let (fd, address) = acceptfrom_with(&self.accepting.bound.fd, flags).ok()?;
@@ -83,7 +84,7 @@ impl ReadyListener {
     }
 }
 
-/// Whether an error is that of the connection that was to be accepted: the next one may be good.
+/// Returns whether an error concerns only the connection to be accepted: the next one may be good.
 ///
 /// "Linux accept() passes already-pending network errors on the new socket as an error code from accept(). …
 /// For reliable operation the application should detect the network errors defined for the protocol after

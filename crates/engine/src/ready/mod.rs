@@ -1,7 +1,7 @@
-//! The readiness socket: one set of sockets and listeners, parked in poll(2) or in epoll.
+//! Readiness I/O: the sockets and listeners of one thread, parked in poll(2) or in epoll.
 //!
-//! It is not the ring's socket (that one hands memory to the kernel). What must hold: an event is only
-//! a hint that a system call is worth trying, so a stale or a missed one costs a call and never a byte.
+//! It is not the ring's socket (that one hands memory to the kernel). Invariant: an event is only a hint
+//! that a system call is worth trying, so a stale or a missed one costs a call and never a byte.
 
 mod address;
 mod hangup;

@@ -1,7 +1,7 @@
 //! The two ways to park a thread until a socket is worth a system call.
 //!
-//! poll(2) serves a thread with one connection: it is told what each socket waits for, every time. The
-//! other keeps every socket registered, edge-triggered, once. What must hold: both report the same hints.
+//! poll(2) serves a thread with one connection: each call passes every socket's interest. epoll registers
+//! each socket once, edge-triggered. Invariant: both report the same hints; neither reads or writes.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use crate::limits::EVENTS_MAX;
 use crate::notifier::Notifier;
 
-/// What an event hints at.
+/// A readiness event: a hint at which system calls are worth trying.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hint {
     /// The socket's number in the reactor.
@@ -21,24 +21,24 @@ pub(super) struct Hint {
     pub(super) readable: bool,
     /// A send is worth trying.
     pub(super) writable: bool,
-    /// The peer has ended its sending or has sent an urgent byte, before which a receive ends, or the
-    /// connection is broken: a short receive is not the last.
+    /// The peer has ended its sending or has sent an urgent byte, at which a receive ends, or the connection
+    /// is broken. So a short receive does not mean that the socket is empty.
     pub(super) has_more: bool,
 }
 
-/// What a socket waits for; poll(2) asks.
+/// The events that a socket waits for, as poll(2) needs them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Interest {
     pub(super) read: bool,
     pub(super) write: bool,
 }
 
-/// How a thread waits.
+/// The system call in which a thread waits.
 #[derive(Clone, Copy)]
 pub(crate) enum Park {
     /// In poll(2), for a thread with a connection or two.
     Poll,
-    /// In epoll, for a thread with thousands; made when the thread's reactor is.
+    /// In epoll, for a thread with thousands; the set is created with the thread's reactor.
     Epoll,
 }
 
@@ -56,32 +56,32 @@ impl EpollSet {
         })
     }
 
-    /// Registers a stream socket for good; closing it takes it out.
+    /// Registers a stream socket for good; closing it removes it.
     pub(super) fn add_stream(&self, fd: BorrowedFd<'_>, token: usize) -> io::Result<()> {
         use epoll::EventFlags as Flags;
         let flags = Flags::IN | Flags::OUT | Flags::PRI | Flags::RDHUP | Flags::ET;
         Ok(epoll::add(&self.fd, fd, epoll::EventData::new_u64(token as u64), flags)?)
     }
 
-    /// Registers what other threads' sets may hold too: one of them is woken.
+    /// Registers a descriptor that other threads' sets may contain, too: an event wakes one of them.
     pub(super) fn add_shared(&self, fd: BorrowedFd<'_>, token: usize) -> io::Result<()> {
         use epoll::EventFlags as Flags;
         let flags = Flags::IN | Flags::ET | Flags::EXCLUSIVE;
         Ok(epoll::add(&self.fd, fd, epoll::EventData::new_u64(token as u64), flags)?)
     }
 
-    /// Takes out a socket whose descriptor lives on elsewhere (a shared listener).
+    /// Removes a socket whose descriptor stays open in another thread (a shared listener).
     pub(super) fn remove(&self, fd: BorrowedFd<'_>) {
-        // It may be gone already; then there is nothing to take out.
+        // If it is not in the set any more, there is nothing to remove.
         let _ = epoll::delete(&self.fd, fd);
     }
 
-    /// Waits and reports.
+    /// Waits for events, and appends them as hints.
     pub(super) fn wait(&mut self, timeout: Option<Duration>, hints: &mut Vec<Hint>) {
         use epoll::EventFlags as Flags;
         self.events.clear();
         let timeout = timeout.map(timespec);
-        // An error is an interruption: then nothing is reported, and the loop comes round again.
+        // An error is an interruption: then there are no hints, and the event loop continues.
         let _ = epoll::wait(&self.fd, rustix::buffer::spare_capacity(&mut self.events), timeout.as_ref());
         hints.extend(self.events.iter().map(|event| {
             let (flags, data) = (event.flags, event.data);
@@ -96,7 +96,7 @@ impl EpollSet {
     }
 }
 
-/// Waits in poll(2) for `sockets` and the `bell`, and reports.
+/// Waits in poll(2) for `sockets` and the `bell`, and appends the events as hints.
 pub(super) fn wait_in_poll<'a>(
     bell: &Notifier,
     sockets: impl Iterator<Item = (usize, BorrowedFd<'a>, Interest)>,
@@ -112,7 +112,7 @@ pub(super) fn wait_in_poll<'a>(
         fds.push(PollFd::from_borrowed_fd(fd, flags));
     }
     let timeout = timeout.map(timespec);
-    // An error is an interruption: then nothing is reported, and the loop comes round again.
+    // An error is an interruption: then there are no hints, and the event loop continues.
     let _ = poll(&mut fds, timeout.as_ref());
     if !fds[0].revents().is_empty() {
         bell.take();
@@ -132,6 +132,6 @@ pub(super) fn wait_in_poll<'a>(
 }
 
 fn timespec(time: Duration) -> Timespec {
-    // Longer than any wait that is meant; the kernel refuses larger numbers.
+    // Longer than any intended wait; the kernel refuses larger numbers.
     Timespec::try_from(time.min(Duration::from_secs(86_400 * 365))).unwrap_or_default()
 }

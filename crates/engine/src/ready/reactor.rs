@@ -1,8 +1,9 @@
-//! The sockets of one thread: who is told when one of them is ready, and which have something to send.
+//! The sockets of one thread: wakes tasks when a socket is ready, and flushes the sockets with something to
+//! send.
 //!
-//! It is not an executor: it only wakes. What must hold: a source that is gone is never touched, because
-//! the table holds it weakly; numbers are used again, and a stale event is then a wrong hint, which costs
-//! one system call.
+//! It is not an executor: it only wakes. Invariant: a source that was dropped is never touched, because the
+//! table holds weak references. Tokens are reused; a stale event is then a wrong hint, which costs one
+//! system call.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::io;
@@ -21,7 +22,7 @@ use super::park::{EpollSet, Hint, Interest, Park, wait_in_poll};
 use super::socket::{Socket, pipes_max};
 use crate::notifier::Notifier;
 
-/// Something with a descriptor that events are about.
+/// An object with a descriptor that events refer to.
 enum Source {
     Vacant,
     Socket(Weak<Socket>),
@@ -35,7 +36,7 @@ enum Parked {
     Epoll(RefCell<EpollSet>),
 }
 
-/// The number of the thread's bell; sources have those below.
+/// The token of the thread's notifier; sources have smaller ones.
 const BELL: usize = usize::MAX;
 
 /// The sockets of one thread.
@@ -44,9 +45,9 @@ pub(crate) struct Reactor {
     bell: Arc<Notifier>,
     sources: RefCell<Vec<Source>>,
     vacant: RefCell<Vec<usize>>,
-    /// Sockets with something that was pushed since the last flush.
+    /// Sockets with segments pushed since the last flush.
     unflushed: RefCell<Vec<Weak<Socket>>>,
-    /// Sockets that had their share of this turn and have more.
+    /// Sockets that used up their share of this turn and have more to send.
     unfinished: RefCell<Vec<Weak<Socket>>>,
     hints: RefCell<Vec<Hint>>,
     turn: Cell<u64>,
@@ -91,7 +92,8 @@ impl Reactor {
         self.turn.get()
     }
 
-    /// Sends what was pushed since the last flush, as far as it goes and one connection's share allows.
+    /// Sends the segments pushed since the last flush, as far as the sockets and each connection's share
+    /// allow.
     pub(crate) fn flush(&self) {
         if self.unflushed.borrow().is_empty() {
             return;
@@ -105,13 +107,13 @@ impl Reactor {
                 self.unfinished.borrow_mut().push(socket);
             }
         }
-        // The memory is kept for the next turn.
+        // The allocation is kept for the next turn.
         let meanwhile = self.unflushed.replace(sockets);
         self.unflushed.borrow_mut().extend(meanwhile);
     }
 
-    /// Memory that bytes are thrown away into. Where the system drops them, nothing is written to it, and
-    /// it is never more than an address.
+    /// Returns the buffer for discarded bytes. Where the kernel drops the bytes (MSG_TRUNC), it writes
+    /// nothing to the buffer, whose pages are then never touched.
     pub(super) fn unread(&self) -> RefMut<'_, Vec<u8>> {
         let mut unread = self.unread.borrow_mut();
         if unread.is_empty() {
@@ -125,12 +127,13 @@ impl Reactor {
         !self.unfinished.borrow().is_empty() || !self.unflushed.borrow().is_empty()
     }
 
-    /// Notes that `socket` has something to send when the task's turn ends.
+    /// Records that `socket` has something to send when the task's turn ends.
     pub(super) fn flush_later(&self, socket: Weak<Socket>) {
         self.unflushed.borrow_mut().push(socket);
     }
 
-    /// Waits until a socket is ready, the bell rings or `timeout` is over, and tells who waits.
+    /// Waits until a socket is ready, the bell is notified or `timeout` elapses, and wakes the tasks
+    /// concerned.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         let mut hints = std::mem::take(&mut *self.hints.borrow_mut());
         match &self.parked {
@@ -147,13 +150,14 @@ impl Reactor {
         let sources = self.sources.borrow();
         let alive: Vec<(usize, Alive, Interest)> = sources.iter().enumerate().filter_map(waiting).collect();
         if alive.is_empty() && timeout == Some(Duration::ZERO) {
-            // A task is ready, and nothing else is waited for. The bell stays rung until the next park.
+            // A task is ready, and no other source has interest. The bell's notification stays pending until
+            // the next park.
             return;
         }
         let sockets = alive.iter().map(|(token, source, interest)| (*token, source.as_fd(), *interest));
         wait_in_poll(&self.bell, sockets, timeout, hints);
         drop(sources);
-        // Not before: dropping the last hold on a socket takes it out of the table.
+        // Not before: dropping the last reference to a socket removes it from the table.
         drop(alive);
     }
 
@@ -168,7 +172,7 @@ impl Reactor {
         }
     }
 
-    /// Puts a socket into the table. It is [watched](Reactor::watch_stream) once it has to wait: a connection
+    /// Adds a socket to the table. It is [watched](Reactor::watch_stream) once it has to wait: a connection
     /// that is served without a wait is never registered.
     pub(super) fn add_socket(&self, make: impl FnOnce(usize) -> Rc<Socket>) -> Rc<Socket> {
         let token = self.claim();
@@ -201,8 +205,8 @@ impl Reactor {
         reports
     }
 
-    /// Has events of a socket told from now on; what is so already is told at once. Where poll(2) is asked,
-    /// that is done anew each time anyway.
+    /// Registers a socket for events; a state that holds already is reported at once. Does nothing for
+    /// poll(2), which gets the interests anew with each call.
     pub(super) fn watch_stream(&self, token: usize, fd: BorrowedFd<'_>) -> io::Result<()> {
         match &self.parked {
             Parked::Epoll(set) => set.borrow().add_stream(fd, token),
@@ -210,7 +214,7 @@ impl Reactor {
         }
     }
 
-    /// As [`Reactor::watch_stream`], of a listener.
+    /// Registers a listener, as [`Reactor::watch_stream`] does a socket.
     pub(super) fn watch_listener(&self, token: usize, fd: BorrowedFd<'_>) -> io::Result<()> {
         match &self.parked {
             Parked::Epoll(set) => set.borrow().add_shared(fd, token),
@@ -218,13 +222,13 @@ impl Reactor {
         }
     }
 
-    /// Takes a socket out of the table; its descriptor is about to close.
+    /// Removes a socket from the table; its descriptor is about to close.
     pub(super) fn remove(&self, token: usize) {
         self.sources.borrow_mut()[token] = Source::Vacant;
         self.vacant.borrow_mut().push(token);
     }
 
-    /// Takes a listener out of the table; its descriptor may live on in other threads.
+    /// Removes a listener from the table; its descriptor may stay open in other threads.
     pub(super) fn remove_listener(&self, token: usize, fd: BorrowedFd<'_>, is_watched: bool) {
         if let Parked::Epoll(set) = &self.parked
             && is_watched
@@ -242,7 +246,7 @@ impl Reactor {
     }
 }
 
-/// A source that is still there.
+/// A source that has not been dropped.
 enum Alive {
     Socket(Rc<Socket>),
     Listener(Rc<Accepting>),
@@ -273,8 +277,8 @@ impl AsFd for Alive {
     }
 }
 
-/// What poll(2) is asked about a source. One that waits for nothing is left out: a broken connection that
-/// nobody looks at would end every park at once.
+/// Returns a source's interest for poll(2). A source without interest is left out: a broken connection would
+/// otherwise end every park at once.
 fn waiting((token, source): (usize, &Source)) -> Option<(usize, Alive, Interest)> {
     let alive = source.alive()?;
     let interest = match &alive {

@@ -1,8 +1,8 @@
 //! The stream socket of the readiness engines.
 //!
-//! It is not told what it carries. What must hold: a system call is tried when the last hint allows it and
-//! not otherwise; what was pushed leaves at the end of the task's turn and then whenever the peer makes
-//! room, whether or not the task is polled; dropping it without `finish` resets the connection.
+//! It does not know the protocol. Invariants: a system call is tried only when the last hint allows it.
+//! Pushed segments leave at the end of the task's turn, and then whenever the peer makes room, even if the
+//! task is not polled. Dropping it without `finish` resets the connection.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -45,7 +45,7 @@ struct Descriptor(Option<OwnedFd>);
 
 impl AsFd for Descriptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // Without one, calls are made with what is no socket, and fail.
+        // Without one, calls are made on a descriptor that is no socket, and fail.
         self.0.as_ref().map_or(CWD, AsFd::as_fd)
     }
 }
@@ -54,7 +54,7 @@ impl AsFd for Descriptor {
 struct State {
     outbox: Outbox,
     files: FileSender,
-    /// Whether the reactor tells when it is ready. Not before there is something to wait for.
+    /// Whether the reactor reports its readiness. False until the first wait.
     is_watched: bool,
     readable: bool,
     writable: bool,
@@ -70,7 +70,7 @@ struct State {
     share: Share,
 }
 
-/// What a connection has received in the present turn.
+/// Receives and sends of a connection in the present turn.
 #[derive(Default)]
 struct Share {
     turn: u64,
@@ -93,13 +93,13 @@ impl Share {
 }
 
 impl Socket {
-    /// A socket that was accepted.
+    /// Creates a socket that was accepted.
     pub(crate) fn accepted(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer) -> Rc<Socket> {
         // The request is often there already: a receive is worth trying at once.
         Socket::new(reactor, fd, peer, State { readable: true, writable: true, ..State::default() })
     }
 
-    /// A socket that connects.
+    /// Creates a socket that is connecting.
     pub(super) fn connecting(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer) -> io::Result<Rc<Socket>> {
         let socket = Socket::new(reactor, fd, peer, State { connecting: true, ..State::default() });
         reactor.watch_stream(socket.token, socket.as_fd())?;
@@ -120,20 +120,20 @@ impl Socket {
         })
     }
 
-    /// The descriptor, for another thread, of a socket that has sent everything; none where another part of
-    /// the program holds the socket.
+    /// Takes the descriptor, for another thread, out of a socket that has sent everything. Returns `None` if
+    /// other references to the socket exist.
     pub(crate) fn into_descriptor(self: Rc<Self>) -> Option<OwnedFd> {
         Rc::into_inner(self)?.fd.0.take()
     }
 
-    /// What this socket waits for.
+    /// Returns the events that this socket waits for.
     pub(super) fn interest(&self) -> Interest {
         let state = self.state.borrow();
         let unsent = state.outbox.unsent() > 0 && !state.writable;
         Interest { read: state.receiver.is_some() && !state.readable, write: state.connecting || unsent }
     }
 
-    /// Takes a hint: tries to send, and wakes who can go on.
+    /// Handles a hint: tries to send, and wakes the tasks that can continue.
     pub(super) fn on_ready(&self, hint: Hint) {
         let mut state = self.state.borrow_mut();
         state.has_more |= hint.has_more;
@@ -156,7 +156,7 @@ impl Socket {
         }
     }
 
-    /// Sends this turn's share; whether there is more that could go at once.
+    /// Sends this turn's share; returns whether there is more that could be sent at once.
     pub(super) fn flush(&self, turn: u64) -> bool {
         let mut state = self.state.borrow_mut();
         state.queued = false;
@@ -165,14 +165,14 @@ impl Socket {
         state.queued
     }
 
-    /// Has the reactor tell when there is more to receive, or room for more to send.
+    /// Registers with the reactor, to learn when the socket is readable or writable.
     fn watch(&self, state: &mut State) {
         if state.is_watched || state.error.is_some() {
             return;
         }
         match self.reactor.watch_stream(self.token, self.as_fd()) {
             Ok(()) => state.is_watched = true,
-            // It would never be told of again.
+            // Without registration, its task would never be woken.
             Err(error) => state.fail(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM)),
         }
     }
@@ -202,22 +202,22 @@ impl Socket {
         }
         if state.finishing && !state.shut && state.error.is_none() && state.outbox.unsent() == 0 {
             state.shut = true;
-            // It may be reset by now; the next receive tells.
+            // The connection may be reset by now; the next receive reports that.
             let _ = shutdown(&self.fd, Shutdown::Write);
         }
         state.wake_drainer();
     }
 
-    /// One system call's worth of the outbox's front.
+    /// Sends the outbox's front by one system call.
     fn send_once(&self, state: &mut State) -> Result<u64, Errno> {
         match state.outbox.front() {
             Some(Front::File(file, range)) => {
                 let Some(source) = file.descriptor() else { return Err(Errno::BADF) };
-                // Not less for what was sent before in this turn: a part of a file goes in one call, and not
-                // in one that leaves a few bytes, as many as the head had, to another.
+                // The full bound, even if other bytes were sent before in this turn. A part of a file then
+                // goes in one call, without a second one for as many bytes as the head had.
                 let count = TURN_SEND_BYTES_MAX.min(range.end - range.start);
                 let sent = state.files.send(self.fd.as_fd(), source, range.start, count)?;
-                // The file is shorter than it was when its length was told.
+                // The file is shorter than when its length was determined.
                 state.truncated = sent == 0;
                 if sent == 0 { Err(Errno::IO) } else { Ok(sent) }
             }
@@ -225,12 +225,12 @@ impl Socket {
                 let mut flags = SpliceFlags::NONBLOCK;
                 flags.set(SpliceFlags::MORE, state.outbox.more_after(1));
                 let count = usize::try_from(pipe.bytes()).unwrap_or(usize::MAX);
-                // Fewer than asked for does not say that there is no room: a signal may have come between.
+                // A short splice does not mean that the buffer is full: a signal may have interrupted it.
                 Ok(splice(pipe.source(), None, &self.fd, None, count, flags)? as u64)
             }
             Some(Front::Bytes) => {
                 let (sent, whole) = self.send_bytes(&state.outbox)?;
-                // The system took a part: it has no room, and says when it has.
+                // The kernel took a part: the buffer is full, and an event will follow when there is room.
                 state.writable = whole;
                 Ok(sent)
             }
@@ -238,12 +238,12 @@ impl Socket {
         }
     }
 
-    /// Sends bytes from memory: how many, and whether that was all of them.
+    /// Sends bytes from memory. Returns how many, and whether that was all of them.
     fn send_bytes(&self, outbox: &Outbox) -> Result<(u64, bool), Errno> {
         let mut slices = [&[][..]; GATHER_SEGMENTS_MAX];
         let count = outbox.gather(&mut slices);
         let mut flags = SendFlags::NOSIGNAL;
-        // The head and the file's first bytes travel together.
+        // The head and the file's first bytes share a packet.
         flags.set(SendFlags::MORE, outbox.more_after(count));
         let slices = &slices[..count];
         let sent = match slices {
@@ -277,22 +277,22 @@ impl Socket {
         }))
     }
 
-    /// Has the system throw bytes away: "Since version 2.4, Linux supports the use of MSG_TRUNC in the flags
+    /// Has the kernel discard bytes: "Since version 2.4, Linux supports the use of MSG_TRUNC in the flags
     /// argument of recv(2) [...]. This flag causes the received bytes of data to be discarded, rather than
-    /// passed back in a caller-supplied buffer" (tcp(7)). A Unix socket fills the memory, which is then just
-    /// not looked at.
+    /// passed back in a caller-supplied buffer" (tcp(7)). A Unix socket fills the buffer, which is then
+    /// ignored.
     fn discard(&self, state: &mut State, bytes_max: u64) -> io::Result<Option<Received<u64>>> {
         let mut unread = self.reactor.unread();
         let room = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(unread.len());
         let received = recv(&self.fd, &mut unread[..room], RecvFlags::TRUNC).map(|(_, bytes)| bytes);
-        // Not counted in the share of bytes: nothing is copied.
+        // Not counted in the share of bytes: no byte is copied.
         Ok(state.received(received, room)?.map(|received| match received {
             Received::Bytes(bytes) => Received::Bytes(bytes as u64),
             Received::End => Received::End,
         }))
     }
 
-    /// Has the system move bytes into a pipe.
+    /// Has the kernel move bytes into a pipe.
     fn receive_into(
         &self,
         state: &mut State,
@@ -303,34 +303,34 @@ impl Socket {
         let room = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(PIPE_BYTES);
         let splice = || splice(&self.fd, None, pipe.sink(), None, room, SpliceFlags::NONBLOCK);
         let mut moved = splice();
-        // A full pipe is told in the same words as a socket that has nothing. Of what was there before, and
-        // was not taken, nobody tells again.
+        // A full pipe and an empty socket give the same error. Edge-triggered epoll reports bytes that were
+        // there before, and were not taken, only once.
         if !is_empty && moved == Err(Errno::AGAIN) && (state.has_more || ioctl_fionread(&self.fd)? > 0) {
             moved = splice();
             if moved == Err(Errno::AGAIN) {
                 return Ok(Some(Received::Bytes(Filled::Full)));
             }
         }
-        // Nor does the system move anything beyond an urgent byte: it is as if there were nothing, and at the
-        // peer's end as if that were all.
+        // Nor does the kernel move anything beyond an urgent byte. Splice then reports an empty socket or,
+        // after the peer's end, the end.
         let is_nothing = |moved| moved == Ok(0) || moved == Err(Errno::AGAIN);
         if is_nothing(moved) {
             match self.has_bytes() {
                 Ok(false) => {}
                 Ok(true) => {
-                    // They may have come since.
+                    // The bytes may have arrived since.
                     moved = splice();
                     if is_nothing(moved) {
                         let why = if is_empty { Filled::Refused } else { Filled::Full };
                         return Ok(Some(Received::Bytes(why)));
                     }
                 }
-                // The system tells it once, and an end after it: it has to be kept.
+                // The kernel reports an error once, and then an end: so this one must be kept.
                 Err(error) => moved = Err(error),
             }
         }
-        // Not counted in the share of bytes, as nothing is copied. A pipe may be full before it has as many
-        // bytes as it could: that nothing more is there is known when the system says so.
+        // Not counted in the share of bytes, as no byte is copied. A pipe may be full before it holds `room`
+        // bytes, so a short splice does not mean that the socket is empty: only EAGAIN does.
         Ok(state.received(moved, moved.unwrap_or(room))?.map(|received| match received {
             Received::Bytes(bytes) => {
                 pipe.filled(bytes as u64);
@@ -340,7 +340,7 @@ impl Socket {
         }))
     }
 
-    /// Whether a receive would find bytes now, or an error.
+    /// Returns whether a receive would find bytes now, or the pending error.
     fn has_bytes(&self) -> Result<bool, Errno> {
         match recv(&self.fd, &mut [0], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
             Ok((_, bytes)) => Ok(bytes > 0),
@@ -349,7 +349,7 @@ impl Socket {
         }
     }
 
-    /// Reads by `read` when there is something, and waits otherwise; `None` is the peer's end.
+    /// Reads by `read` when the socket is readable, and waits otherwise; `None` is the peer's end.
     fn poll_read<T>(
         &self,
         cx: &Context<'_>,
@@ -371,7 +371,7 @@ impl Socket {
             }
         }
         self.watch(&mut state);
-        // Only now: what the peer sent before it broke off can still be read.
+        // Checked only now: the bytes that the peer sent before it aborted can still be read.
         if let Some(error) = state.told_error() {
             return Poll::Ready(Err(error));
         }
@@ -380,24 +380,27 @@ impl Socket {
     }
 }
 
-/// What a call has read.
+/// The result of a read.
 enum Received<T> {
     Bytes(T),
     End,
 }
 
 impl State {
-    /// What a call with `room` for so many bytes has found; nothing if it is to be tried again or waited for.
+    /// Evaluates a call with `room` for so many bytes. Returns `None` if the call is to be retried, or
+    /// readiness awaited.
     fn received(
         &mut self,
         received: Result<usize, Errno>,
         room: usize,
     ) -> io::Result<Option<Received<usize>>> {
         match received {
-            // The system tells an error once, and an end after it: who has not taken it in is told again.
+            // The kernel reports an error once, and then an end. The stored error is reported until the
+            // caller drops the socket.
             Ok(0) => self.told_error().map_or(Ok(Some(Received::End)), Err),
             Ok(bytes) => {
-                // A short receive has emptied the socket, unless the peer's end or an urgent byte came too.
+                // A short receive has emptied the socket, unless the peer's end or an urgent byte was
+                // reported, too.
                 self.readable = bytes == room || self.has_more;
                 self.share.receives += 1;
                 Ok(Some(Received::Bytes(bytes)))
@@ -449,14 +452,14 @@ impl State {
     }
 }
 
-/// Pipes that this process may have.
+/// Returns how many pipes this process may have.
 pub(super) fn pipes_max() -> usize {
     let open_files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(pipes_of(open_files)).unwrap_or(0)
 }
 
-/// A pipe with room for [`PIPE_BYTES`], if the system gives one: an account's pipes may have so much memory
-/// in all (pipe(7), `pipe-user-pages-soft`).
+/// Creates a pipe with a capacity of [`PIPE_BYTES`], if the kernel permits: the pipes of one user share a
+/// limit of memory (pipe(7), `pipe-user-pages-soft`).
 fn new_pipe() -> Option<(OwnedFd, OwnedFd)> {
     let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
     fcntl_setpipe_size(&sink, PIPE_BYTES).ok()?;
@@ -507,7 +510,8 @@ impl Transport for Socket {
     fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
         let mut state = self.state.borrow_mut();
         if state.outbox.unsent() > below {
-            // Who waits for it to be sent has nothing more to push: no use in waiting for the turn's end.
+            // A task that waits for draining pushes nothing more, so there is no gain in waiting for the
+            // turn's end.
             self.send_share(&mut state, self.reactor.turn());
             self.queue_if_more(&mut state);
         }
@@ -558,13 +562,14 @@ impl Drop for Socket {
     fn drop(&mut self) {
         let mut state = std::mem::take(self.state.get_mut());
         if state.finishing {
-            // The close that follows says the end: no call for it.
+            // The close that follows sends the end: no call for it.
             state.shut = true;
             self.send_share(&mut state, self.reactor.turn());
         }
         let delivered = state.finishing && state.outbox.unsent() == 0 && state.error.is_none();
         if !delivered && self.fd.0.is_some() {
-            // A close would send a clean end, which says that all was sent. A linger of zero is a reset.
+            // A close would send a clean end, which claims that all was sent. A linger of zero sends a
+            // reset.
             let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));
         }
         self.reactor.remove(self.token);

@@ -1,4 +1,4 @@
-//! What the readiness socket leaves with the system.
+//! Tests of splicing: bytes that the readiness socket leaves in the kernel.
 
 use std::future::poll_fn;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use crate::serve::Kind;
 
 const BODY_BYTES: usize = 300_000;
 
-/// The two ends of a connection by way of `at`.
+/// Returns the two ends of a connection by way of `at`.
 async fn connection(io: &Io, at: &Address) -> (Stream, Stream) {
     let mut listener = io.listen(at).unwrap();
     let address = listener.address().clone();
@@ -30,8 +30,8 @@ fn body() -> Vec<u8> {
     (0..BODY_BYTES).map(|at| (at / 7 % 251).to_le_bytes()[0]).collect()
 }
 
-/// Sends a body from a client to a server that passes it on to another client, and says whether its first
-/// bytes stayed with the system on the way.
+/// Sends a body from a client to a server that passes it on to another client. Returns whether its first
+/// bytes stayed in the kernel on the way.
 async fn pass_on(io: Io, from: Address) -> bool {
     let (mut sender, mut near) = connection(&io, &from).await;
     let (mut far, mut receiver) = connection(&io, &"127.0.0.1:0".parse().unwrap()).await;
@@ -72,14 +72,14 @@ fn what_is_passed_on_stays_with_the_system_from_sockets_of_both_kinds() {
     }
 }
 
-/// More than any pipe has room for, whatever the pieces are that the system has it in.
+/// More than the capacity of any pipe, however the kernel fragments the bytes.
 const LARGE_BYTES: usize = 48 << 20;
 
 fn large() -> Vec<u8> {
     (0_u32..).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).take(LARGE_BYTES).collect()
 }
 
-/// Takes what is in a pipe into a file, from `at` on; where it ends then.
+/// Writes the content of a pipe into a file, from `at` on, and returns the offset after it.
 fn empty(pipe: &Pipe, file: &File, mut at: u64) -> u64 {
     while pipe.bytes() > 0 {
         at += SystemFs.write_from(file, pipe, pipe.bytes(), at).unwrap();
@@ -110,7 +110,7 @@ async fn recv_into(rx: &Rx, pipe: &Pipe, bytes_max: u64) -> Filled {
     poll_fn(|cx| rx.poll_recv_into(cx, pipe, bytes_max)).await.unwrap()
 }
 
-/// Empties a pipe when nothing more goes in; how often that was.
+/// Empties a pipe each time it is full, and returns how often it was.
 async fn emptied_when_full(io: Io, from: Address, file: File) -> u32 {
     let (mut at, mut was_full) = (0, 0);
     while_much_comes(&io, &from, async |near| {
@@ -186,7 +186,7 @@ fn a_pipe_may_be_emptied_by_another_thread_meanwhile() {
     assert!(std::fs::read(folder.path().join("received")).unwrap() == large());
 }
 
-/// Receives what comes with an urgent byte in it; into pipes, as long as they take it.
+/// Receives bytes with an urgent byte among them, into pipes until they refuse.
 async fn received_with_an_urgent_byte(io: Io, ends: bool) -> Vec<u8> {
     let mut listener = io.listen(&"127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.address().to_string();
@@ -196,7 +196,7 @@ async fn received_with_an_urgent_byte(io: Io, ends: bool) -> Vec<u8> {
         rustix::net::send(&sender, &[2], SendFlags::OOB).unwrap();
         sender.write_all(&[3; 100_000]).unwrap();
         if !ends {
-            // The end is not there yet when everything else is.
+            // The end has not arrived yet when everything else has.
             thread::sleep(Duration::from_millis(200));
         }
     });
@@ -234,7 +234,7 @@ fn what_comes_behind_an_urgent_byte_is_not_taken_for_nothing_nor_for_the_end() {
     }
 }
 
-/// Receives until the peer is gone, all of it into a pipe; what it ends with.
+/// Receives until the connection ends, all of it into a pipe. Returns the last result.
 async fn ended_by(io: Io, is_reset: bool) -> std::io::Result<Filled> {
     let (mut sender, near) = connection(&io, &"127.0.0.1:0".parse().unwrap()).await;
     sender.tx.push(Segment::Owned(vec![7; 10_000]));

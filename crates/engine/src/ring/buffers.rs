@@ -1,8 +1,8 @@
-//! Provided buffers: memory that the kernel receives into, chosen when there is something to receive.
+//! Provided buffers: memory that the kernel receives into, chosen when data has arrived.
 //!
-//! They are not leases' homes (a pool is): a slot's block becomes the lease, and another block takes its
-//! place at once. What must hold: a slot is never without a block, so that it waits for nobody who keeps a
-//! lease; the kernel owns a block from its publication until the completion that names it.
+//! They do not own leases' memory (a pool does): a slot's block becomes the lease, and another block
+//! replaces it at once. Invariants: a slot is never without a block, so it does not wait for a lease to be
+//! returned. The kernel owns a block from its publication until the completion that names it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -13,9 +13,9 @@ use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 use plimsoll_io::{Lease, Pool};
 
-/// Bytes of a page: the kernel wants the ring's memory to begin at one.
+/// Bytes of a page: the kernel requires the ring's memory to be page-aligned.
 const PAGE_BYTES: usize = 4096;
-/// Bytes of an entry of the ring, as the kernel has it.
+/// Bytes of an entry of the ring, as the kernel defines it.
 const ENTRY_BYTES: usize = size_of::<BufRingEntry>();
 
 #[derive(Clone)]
@@ -26,7 +26,7 @@ struct Page([u8; PAGE_BYTES]);
 pub(super) struct Provided {
     group: u16,
     pool: Rc<Pool>,
-    /// The ring in which blocks are told to the kernel; it is only reached through `entries`.
+    /// The ring in which blocks are published to the kernel; only accessed through `entries`.
     _pages: Vec<Page>,
     entries: *mut BufRingEntry,
     slots: RefCell<Vec<Lease>>,
@@ -34,14 +34,14 @@ pub(super) struct Provided {
 }
 
 impl Provided {
-    /// Makes `count` blocks (a power of two) of `pool` known to the kernel as `group`.
+    /// Registers `count` blocks (a power of two) of `pool` with the kernel as `group`.
     pub(super) fn new(group: u16, count: u16, pool: &Rc<Pool>, to: &Submitter<'_>) -> io::Result<Provided> {
         let pages = (usize::from(count) * ENTRY_BYTES).div_ceil(PAGE_BYTES);
         let mut pages = vec![Page([0; PAGE_BYTES]); pages];
         let entries = pages.as_mut_ptr().cast::<BufRingEntry>();
-        // SAFETY: the memory is as large as `count` entries, begins at a page, and lives as long as this
-        // value, which the ring outlives in no case: it is a field of what owns the ring, and every
-        // operation that may use it keeps that alive.
+        // SAFETY: the memory is as large as `count` entries, and begins at a page. It lives as long as this
+        // value, which the ring never outlives: it is a field of the ring's owner, and every operation that
+        // may use it keeps that alive.
         unsafe { to.register_buf_ring_with_flags(entries as u64, count, group, 0)? };
         let slots = RefCell::new((0..count).map(|_| pool.lease()).collect());
         let pool = Rc::clone(pool);
@@ -50,25 +50,26 @@ impl Provided {
         Ok(provided)
     }
 
-    /// The group's number, as an operation names it.
+    /// The group's number, as operations name it.
     pub(super) fn group(&self) -> u16 {
         self.group
     }
 
-    /// The block of `slot`, into which the kernel has received `bytes`; another takes its place.
+    /// Takes the block of `slot`, into which the kernel has received `bytes`, and publishes another in its
+    /// place.
     pub(super) fn take(&self, slot: u16, bytes: usize) -> Lease {
         let fresh = self.pool.lease();
         let mut lease = std::mem::replace(&mut self.slots.borrow_mut()[usize::from(slot)], fresh);
         let block = lease.block_mut();
         assert!(bytes <= block.capacity(), "the kernel wrote more than it was given room for");
         // SAFETY: the kernel has written the first `bytes` bytes of the block, which has room for them, and
-        // has let go of it.
+        // no longer uses it.
         unsafe { block.set_len(bytes) };
         self.publish(slot);
         lease
     }
 
-    /// Gives `slot` back to the kernel with the block that is in it: nothing was received.
+    /// Returns `slot` to the kernel with its present block: nothing was received.
     pub(super) fn put_back(&self, slot: u16) {
         self.publish(slot);
     }
@@ -78,15 +79,15 @@ impl Provided {
         let count = u16::try_from(slots.len()).unwrap_or(u16::MAX);
         let block = slots[usize::from(slot)].block_mut();
         let at = usize::from(self.tail.get() & (count - 1));
-        // SAFETY: `at` is below the count of entries, and the kernel reads an entry only after the tail has
-        // been moved past it: nobody else looks at this one.
+        // SAFETY: `at` is below the count of entries. The kernel reads an entry only after the tail has
+        // moved past it, so nothing else accesses this one.
         let entry = unsafe { &mut *self.entries.add(at) };
         entry.set_addr(block.as_mut_ptr() as u64);
         entry.set_len(u32::try_from(self.pool.block_bytes()).unwrap_or(u32::MAX));
         entry.set_bid(slot);
         self.tail.set(self.tail.get().wrapping_add(1));
-        // SAFETY: the tail lies in the first entry, which is there as long as the pages are; the kernel
-        // reads it as an atomic too.
+        // SAFETY: the tail lies in the first entry, which exists as long as the pages; the kernel reads it
+        // atomically, too.
         let tail = unsafe { &*BufRingEntry::tail(self.entries).cast::<AtomicU16>() };
         tail.store(self.tail.get(), Ordering::Release);
     }

@@ -1,8 +1,8 @@
-//! What the ring keeps of a stream: its descriptor, what is to be sent, what was received.
+//! The ring's state of a stream: its descriptor, the segments to send, the bytes received.
 //!
-//! It is not what a protocol holds (a [`Socket`](super::socket::Socket) is): it lives on when that is
-//! dropped, until no operation uses it. What must hold: one receive and one send at most are under way;
-//! what is lent to a send stays as it is until the send has completed.
+//! It is not the protocol's handle (a [`Socket`](super::socket::Socket) is). It outlives the handle until no
+//! operation uses it. Invariants: at most one receive and one send are in progress. Memory that is lent to a
+//! send stays unchanged until the send has completed.
 
 use std::cell::RefCell;
 use std::io;
@@ -22,9 +22,9 @@ use super::ring::{How, Received, Ring};
 use crate::ready::connected;
 use crate::sendfile::FileSender;
 
-/// One stream, as the ring knows it.
+/// One stream of the ring.
 pub(super) struct Connection {
-    /// There until it is handed over to be closed.
+    /// Set until it is handed over to be closed.
     fd: RefCell<Option<OwnedFd>>,
     pub(super) peer: Peer,
     pub(super) ring: Rc<Ring>,
@@ -35,31 +35,32 @@ pub(super) struct Connection {
 pub(super) struct State {
     pub(super) outbox: Outbox,
     pub(super) files: FileSender,
-    /// The receive that is under way.
+    /// The receive in progress.
     receiving: Option<Key>,
-    /// The send, or the wait for room to send, that is under way.
+    /// The send, or the wait for writability, in progress.
     pub(super) sending: Option<Key>,
-    /// What the receive under way is for.
+    /// The kind of bytes that the receive in progress is for.
     wanted: Option<Want>,
     received: Option<Lease>,
-    /// The last receive has emptied the socket.
+    /// Whether the last receive emptied the socket.
     is_empty: bool,
     has_ended: bool,
-    /// Since the connection broke, all that came before has been received.
+    /// Whether the connection broke and all bytes before that have been received.
     is_exhausted: bool,
     pub(super) connecting: bool,
     pub(super) finishing: bool,
     pub(super) shut: bool,
     pub(super) queued: bool,
-    /// Nobody holds the stream any more.
+    /// Whether the stream was dropped.
     pub(super) is_dropped: bool,
-    /// It was dropped, and the peer had no room for the rest.
+    /// Whether nothing more is sent: the stream was dropped unfinished, or while its socket's buffer was
+    /// full.
     pub(super) is_stuck: bool,
     pub(super) error: Option<Errno>,
     pub(super) truncated: bool,
     receiver: Option<Waker>,
     pub(super) drainer: Option<(u64, Waker)>,
-    /// The turn in which something of a file was sent last, and how much in it.
+    /// The turn in which bytes of a file were sent last, and how many in it.
     pub(super) share: (u64, u64),
 }
 
@@ -79,7 +80,7 @@ impl Connection {
         Rc::new(Connection { fd, peer, ring: Rc::clone(ring), state })
     }
 
-    /// The descriptor, as operations name it. One that was closed is no descriptor.
+    /// Returns the descriptor for operations; -1 after it was closed.
     pub(super) fn raw(&self) -> Fd {
         Fd(self.fd.borrow().as_ref().map_or(-1, AsRawFd::as_raw_fd))
     }
@@ -105,7 +106,8 @@ impl Connection {
             return Poll::Ready(Ok(Some(lease)));
         }
         if state.has_ended {
-            // The system tells an error once, and an end after it: who has not taken it in is told again.
+            // The kernel reports an error once, and then an end. The stored error is reported until the
+            // stream is dropped.
             return Poll::Ready(state.told_error().map_or(Ok(None), Err));
         }
         if state.receiving.is_none() && !state.connecting {
@@ -120,7 +122,7 @@ impl Connection {
 
     fn receive(self: &Rc<Self>, state: &mut State, want: Want) {
         let how = match (state.error, state.is_empty) {
-            // What the peer sent before it broke off can still be read.
+            // The bytes that the peer sent before it aborted can still be read.
             (Some(_), _) => How::AtOnce,
             (None, true) => How::AfterAWait,
             (None, false) => How::AtFirst,
@@ -129,7 +131,7 @@ impl Connection {
         state.wanted = Some(want);
     }
 
-    /// A receive has completed.
+    /// Handles a completed receive.
     pub(super) fn on_received(self: &Rc<Self>, received: Received) {
         let mut state = self.state.borrow_mut();
         state.receiving = None;
@@ -140,13 +142,13 @@ impl Connection {
             }
             Received::End => state.has_ended = true,
             Received::Failed(Errno::NOBUFS) if !self.ring.has_ended() && !state.is_dropped => {
-                // All blocks were taken in one turn, and are replaced by now.
+                // All blocks were taken in one turn, and have been replaced by now.
                 let want = state.wanted.unwrap_or(Want::Head);
                 self.receive(&mut state, want);
                 return;
             }
             Received::Failed(Errno::AGAIN) => state.is_exhausted = state.error.is_some(),
-            // Who still waits tries again.
+            // A task that still waits tries again.
             Received::Failed(Errno::CANCELED | Errno::INTR | Errno::NOBUFS) => {}
             Received::Failed(error) => {
                 state.is_exhausted = true;
@@ -162,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// There is room to send, the connection is made, or it is broken.
+    /// Handles the end of a wait: the socket is writable, the connection is established, or it is broken.
     pub(super) fn on_room(self: &Rc<Self>, result: Result<u32, Errno>) {
         let mut state = self.state.borrow_mut();
         state.sending = None;
@@ -177,7 +179,7 @@ impl Connection {
         self.send_on(&mut state);
     }
 
-    /// Nobody holds the stream any more.
+    /// Handles the drop of the stream: cancels its operations.
     pub(super) fn abandon(self: &Rc<Self>) {
         let mut state = self.state.borrow_mut();
         state.is_dropped = true;
@@ -190,7 +192,7 @@ impl Connection {
         self.send_on(&mut state);
     }
 
-    /// Notes what broke the connection. A receive that waits is tried again, once.
+    /// Records the error that broke the connection. A waiting receive is cancelled and retried once.
     pub(super) fn fail(&self, state: &mut State, error: Errno) {
         state.fail(error);
         if let Some(key) = state.receiving {
@@ -198,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// Closes what was dropped, once nothing uses it.
+    /// Closes a dropped stream's descriptor, once no operation uses it.
     pub(super) fn settle(self: &Rc<Self>, state: &mut State) {
         if !state.is_dropped || state.receiving.is_some() || state.sending.is_some() {
             return;
@@ -207,7 +209,8 @@ impl Connection {
         state.is_stuck = true;
         let delivered = state.finishing && state.outbox.unsent() == 0 && state.error.is_none();
         if !delivered {
-            // A close would send a clean end, which says that all was sent. A linger of zero is a reset.
+            // A close would send a clean end, which claims that all was sent. A linger of zero sends a
+            // reset.
             let _ = sockopt::set_socket_linger(&fd, Some(Duration::ZERO));
         }
         self.ring.close(fd);
@@ -229,7 +232,7 @@ impl State {
         self.wake_receiver();
     }
 
-    /// Forgets what will not be sent, unless some of it is lent just now.
+    /// Drops segments that will not be sent, unless one is lent to an operation.
     pub(super) fn forget_unsent(&mut self) {
         if self.error.is_some() && self.sending.is_none() {
             self.outbox.clear();

@@ -1,9 +1,9 @@
 //! The listener of the ring's engine.
 //!
-//! It is not the dispatcher, and has no multishot accept: that takes whoever comes, also when the server is
-//! full, so that nothing would bound the connections that nobody serves yet, and it does not tell who they
-//! are, which cannot be asked of one that was reset meanwhile. What must hold: at most so many
-//! connections are accepted as were asked for; none that was accepted is lost before the listener is.
+//! It is not the dispatcher. It does not use multishot accept, which accepts without bound even when the
+//! server is full. Multishot accept also omits the peer's address, which cannot be queried after a reset.
+//! Invariants: no more connections are accepted than were requested. No accepted connection is lost before
+//! the listener is dropped.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -27,20 +27,20 @@ use crate::ready::{Bound, is_that_connections, peer_of};
 /// A listening socket of one thread.
 pub(crate) struct RingListener {
     accepting: Rc<Accepting>,
-    /// Whether no other thread has it too.
+    /// Whether no other thread shares it.
     is_alone: bool,
 }
 
-/// What the ring knows of it.
+/// The listener's state, which its operations keep alive.
 pub(super) struct Accepting {
     bound: Bound,
     ring: Rc<Ring>,
-    /// Accepts under way, at most.
+    /// Upper bound of accepts in progress.
     accepts_max: usize,
     state: RefCell<State>,
 }
 
-/// Where the kernel writes who was accepted.
+/// The memory into which the kernel writes the peer's address.
 pub(super) struct Name {
     storage: MaybeUninit<SocketAddrStorage>,
     len: SocketAddrLen,
@@ -54,12 +54,12 @@ impl Default for Name {
 }
 
 impl Name {
-    /// Where the kernel writes the address and its length.
+    /// Returns the pointers for the address and its length.
     pub(super) fn places(&mut self) -> (*mut SocketAddrStorage, *mut SocketAddrLen) {
         (self.storage.as_mut_ptr(), &raw mut self.len)
     }
 
-    /// What was written, if it is an address: that of a Unix socket without a name is none.
+    /// Returns the address, if one was written: an unnamed Unix socket has none.
     fn address(&self) -> Option<SocketAddrAny> {
         let is_some = (size_of::<u16>()..=size_of::<SocketAddrStorage>()).contains(&(self.len as usize));
         // SAFETY: every byte of the storage was zero before the kernel wrote, and the length is in bounds.
@@ -76,13 +76,14 @@ struct State {
 }
 
 impl RingListener {
-    /// A listener that has up to `accepts_max` accepts under way; `is_alone` if no other thread has it too.
+    /// Creates a listener with up to `accepts_max` accepts in progress; `is_alone` if no other thread shares
+    /// it.
     pub(crate) fn new(ring: &Rc<Ring>, bound: Bound, accepts_max: usize, is_alone: bool) -> RingListener {
         let (ring, state) = (Rc::clone(ring), RefCell::default());
         RingListener { accepting: Rc::new(Accepting { bound, ring, accepts_max, state }), is_alone }
     }
 
-    /// The next connection as a descriptor, for a dispatcher.
+    /// Accepts the next connection, as a descriptor, for a dispatcher.
     pub(crate) fn poll_accept_fd(&self, cx: &mut Context<'_>) -> Poll<io::Result<(OwnedFd, Peer)>> {
         let mut state = self.accepting.state.borrow_mut();
         while let Some(accepted) = state.accepted.pop_front() {
@@ -99,8 +100,8 @@ impl RingListener {
         Poll::Pending
     }
 
-    /// Ready when no accept is under way any more: what was accepted by then is for
-    /// [`RingListener::accept_now`].
+    /// Ready when no accept is in progress any more. [`RingListener::accept_now`] returns the connections
+    /// accepted by then.
     pub(crate) fn poll_end(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.accepting.state.borrow_mut();
         if !std::mem::replace(&mut state.is_ending, true) {
@@ -110,7 +111,7 @@ impl RingListener {
         if state.accepts.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// A connection that waits already.
+    /// Accepts a connection that is already queued.
     pub(crate) fn accept_now(&self) -> Option<(OwnedFd, Peer)> {
         let mut state = self.accepting.state.borrow_mut();
         while let Some(accepted) = state.accepted.pop_front() {
@@ -129,18 +130,19 @@ impl Accepting {
         Fd(self.bound.fd.as_raw_fd())
     }
 
-    /// An accept has completed.
+    /// Handles a completed accept.
     pub(super) fn on_accepted(&self, key: Key, result: Result<u32, Errno>, name: &Name) {
         let mut state = self.state.borrow_mut();
         state.accepts.retain(|other| *other != key);
         match result {
             Ok(fd) => {
-                // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+                // SAFETY: the kernel has just created this descriptor for this operation, and nothing else
+                // owns it.
                 let fd = unsafe { OwnedFd::from_raw_fd(fd.cast_signed()) };
                 state.accepted.push_back(Ok((fd, peer_of(name.address()))));
             }
             Err(Errno::CANCELED) => {}
-            // One word of it is enough, however many accepts hear it.
+            // One such error is enough, however many accepts fail.
             Err(_) if state.accepted.iter().any(Result::is_err) => {}
             Err(error) => state.accepted.push_back(Err(error)),
         }
@@ -169,7 +171,7 @@ impl Drop for RingListener {
         state.is_ending = true;
         state.accepted.clear();
         if self.is_alone {
-            // Its port is free for the next one from now on, and not only when its accepts have ended.
+            // Frees the port at once, and not only when the accepts have ended.
             let _ = shutdown(&self.accepting.bound.fd, Shutdown::Both);
         }
         for key in &state.accepts {

@@ -1,8 +1,8 @@
-//! The ring's sockets: the kernel is handed operations with their memory, and tells when each is done.
+//! Completion I/O: the kernel is given operations with their memory, and reports when each has completed.
 //!
-//! It is not the readiness socket (`ready`), which tries and is told when to try again. What must hold: the
-//! kernel owns what it was handed until it says otherwise, whoever has been dropped meanwhile; a connection
-//! that waits holds no memory to receive into.
+//! It is not the readiness socket (`ready`), which tries calls when an event hints at it. Invariants: the
+//! kernel owns the memory it was given until the completion, even if the stream was dropped. A waiting
+//! connection holds no memory to receive into.
 
 mod buffers;
 mod connection;

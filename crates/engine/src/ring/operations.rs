@@ -1,7 +1,8 @@
-//! What the kernel is doing for this thread, and for whom.
+//! The table of operations in progress in the kernel, with the connection or listener that each is for.
 //!
-//! It submits nothing. What must hold: an operation stays here, and with it all memory that it was given,
-//! until its last completion has been seen; a name is never used twice.
+//! It submits nothing. Invariants: an operation stays here, with all memory it was given, until its last
+//! completion has been seen. A key does not repeat within 4 billion uses
+//! of its slot.
 
 use std::rc::Rc;
 
@@ -10,34 +11,34 @@ use plimsoll_io::Want;
 use super::connection::Connection;
 use super::listener::{Accepting, Name};
 
-/// Names an operation: it goes into the kernel and comes back with the completion.
+/// The key of an operation: passed to the kernel as user data, and returned with the completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key(pub(super) u64);
 
 impl Key {
-    /// The name on what nobody waits for: a cancellation, a close.
+    /// The key of operations without a waiter: a cancellation, a close.
     pub(super) const NOBODY: Key = Key(0);
 }
 
-/// An operation under way, with everything that it holds.
+/// An operation in progress, with everything it owns.
 pub(super) enum Operation {
-    /// A receive into a provided buffer, which is chosen when there is something to receive.
+    /// A receive into a provided buffer, which the kernel chooses when data has arrived.
     Receive(Rc<Connection>, Want),
-    /// A send of what the connection's outbox lends it.
+    /// A send of bytes that the connection's outbox lends.
     Send(Rc<Connection>),
     /// A send of bytes that were gathered for it.
     SendGathered(Rc<Connection>, Vec<u8>),
-    /// A wait for room to send a file into, or for a connection to be made.
+    /// A wait for writability before sending a file, or for a connection to be established.
     Room(Rc<Connection>),
-    /// An accept, and where the kernel writes who it was.
+    /// An accept, and the memory for the peer's address.
     Accept(Rc<Accepting>, Box<Name>),
-    /// The wait for other threads, which goes on after a completion.
+    /// The multishot wait for notifications from other threads.
     Bell,
 }
 
 #[derive(Default)]
 struct Slot {
-    /// How often the slot was given out: it tells a new operation's name from an old one's.
+    /// Generation number of the slot: distinguishes a new operation's key from an old one's.
     uses: u32,
     operation: Option<Operation>,
 }
@@ -50,11 +51,11 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Keeps an operation; its name.
+    /// Stores an operation and returns its key.
     pub(super) fn keep(&mut self, operation: Operation) -> Key {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
-            // No kernel has four billion operations under way.
+            // The kernel never has four billion operations in progress.
             u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         let slot = &mut self.slots[index as usize];
@@ -63,7 +64,7 @@ impl Operations {
         Key(u64::from(slot.uses) << 32 | u64::from(index))
     }
 
-    /// Lets an operation go: it has completed for the last time.
+    /// Removes an operation that has completed for the last time.
     pub(super) fn end(&mut self, key: Key) -> Option<Operation> {
         let (index, uses) = (u32::try_from(key.0 & 0xFFFF_FFFF).ok()?, key.0 >> 32);
         let slot = self.slots.get_mut(index as usize).filter(|slot| u64::from(slot.uses) == uses)?;
@@ -72,7 +73,7 @@ impl Operations {
         Some(operation)
     }
 
-    /// How many are under way.
+    /// Returns how many operations are in progress.
     pub(super) fn count(&self) -> usize {
         self.slots.len() - self.vacant.len()
     }

@@ -1,7 +1,7 @@
-//! Whether this system has the ring that the engine needs, and what to do where it has not.
+//! Probes whether this kernel has the io_uring features that the engine needs, with advice if it does not.
 //!
-//! It changes nothing. What must hold: who asks for the engine hears at the start that it cannot be had,
-//! and why; a ring that was made has everything that the engine uses.
+//! It changes nothing. Invariants: a missing feature is reported at the start, with its reason. A ring that
+//! was created has every feature that the engine uses.
 
 use std::io;
 
@@ -10,22 +10,22 @@ use rustix::io::Errno;
 
 use crate::limits::{RING_COMPLETIONS, RING_SUBMISSIONS};
 
-/// Why there is no ring.
+/// The reason why no ring can be created.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRing {
-    /// The kernel does not know the ring, or not all of it.
+    /// The kernel has no io_uring, or lacks some of its features.
     #[error(
         "this kernel's io_uring is missing or too old for the engine (Linux 6.1 is the first that will do): \
          use --engine epoll"
     )]
     TooOld,
-    /// It is switched off, or a filter of system calls forbids it, as most containers' do.
+    /// It is disabled, or a seccomp filter forbids it, as in most containers.
     #[error(
         "io_uring is forbidden here: allow it (sysctl kernel.io_uring_disabled=0; in a container, a seccomp \
          profile that has io_uring_setup, io_uring_enter and io_uring_register) or use --engine epoll"
     )]
     Forbidden,
-    /// Anything else.
+    /// Any other error.
     #[error("there is no ring to be had: {0}; use --engine epoll")]
     Failed(#[from] io::Error),
 }
@@ -40,10 +40,10 @@ impl From<NoRing> for io::Error {
     }
 }
 
-/// Whether a ring can be had.
+/// Checks that a ring can be created.
 ///
 /// # Errors
-/// Why not, and what to do.
+/// The reason, with advice for the operator.
 pub fn check_ring() -> Result<(), NoRing> {
     let ring = build()?;
     let mut probe = Probe::new();
@@ -59,7 +59,7 @@ pub fn check_ring() -> Result<(), NoRing> {
     if needed.into_iter().all(|code| probe.is_supported(code)) { Ok(()) } else { Err(NoRing::TooOld) }
 }
 
-/// A ring of this thread: only it submits, and the kernel's work for it is done when it waits.
+/// Creates a ring for this thread: only this thread submits, and deferred kernel work runs when it waits.
 pub(super) fn build() -> Result<IoUring, NoRing> {
     let ring = IoUring::builder()
         .setup_single_issuer()

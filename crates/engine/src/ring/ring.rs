@@ -1,8 +1,8 @@
-//! The ring of one thread: what is handed to the kernel, and who hears that it is done.
+//! The io_uring of one thread: submits operations and dispatches their completions.
 //!
-//! It is not an executor: it only wakes. What must hold: one system call per turn hands over all that was
-//! asked for in it and waits; whatever memory an operation has is kept until its last completion; no
-//! completion is lost, however many come.
+//! It is not an executor: it only wakes. Invariants: one system call per turn submits all operations of the
+//! turn and waits. The memory of an operation is kept until its last completion. No completion is lost,
+//! however many arrive.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -29,14 +29,14 @@ use crate::limits::{
 };
 use crate::notifier::Notifier;
 
-/// `IORING_RECVSEND_POLL_FIRST` of the kernel's interface: wait before the first try.
+/// `IORING_RECVSEND_POLL_FIRST` of the kernel's interface: wait for data before the first attempt.
 const POLL_FIRST: u16 = 1;
 
-/// How an operation ended.
+/// The result of an operation.
 #[derive(Clone, Copy)]
 struct Completion {
     key: Key,
-    /// What it came to: a count, a descriptor.
+    /// A count, a descriptor, or an error.
     result: Result<u32, Errno>,
     flags: u32,
 }
@@ -45,15 +45,15 @@ struct Completion {
 pub(crate) struct Ring {
     kernel: RefCell<IoUring>,
     operations: RefCell<Operations>,
-    /// Taken out of the kernel's queue and not told yet.
+    /// Taken out of the kernel's queue and not dispatched yet.
     completions: RefCell<Vec<Completion>>,
     heads: Provided,
     bodies: Provided,
     gathers: RefCell<Vec<Vec<u8>>>,
     bell: Arc<Notifier>,
-    /// Connections with something that was pushed since the last flush.
+    /// Connections with segments pushed since the last flush.
     unflushed: RefCell<Vec<Rc<Connection>>>,
-    /// Connections that had their share of this turn and have more.
+    /// Connections that used up their share of this turn and have more to send.
     unfinished: RefCell<Vec<Rc<Connection>>>,
     turn: Cell<u64>,
     flags: EnterFlags,
@@ -95,7 +95,7 @@ impl Ring {
         self.turn.get()
     }
 
-    /// Begins to send what was pushed since the last flush, as far as one connection's share allows.
+    /// Starts to send the segments pushed since the last flush, as far as each connection's share allows.
     pub(crate) fn flush(&self) {
         if self.unflushed.borrow().is_empty() {
             return;
@@ -106,28 +106,28 @@ impl Ring {
                 self.unfinished.borrow_mut().push(connection);
             }
         }
-        // The memory is kept for the next turn.
+        // The allocation is kept for the next turn.
         let meanwhile = self.unflushed.replace(connections);
         self.unflushed.borrow_mut().extend(meanwhile);
     }
 
-    /// Notes that `connection` has something to send when the task's turn ends.
+    /// Records that `connection` has something to send when the task's turn ends.
     pub(super) fn flush_later(&self, connection: Rc<Connection>) {
         self.unflushed.borrow_mut().push(connection);
     }
 
-    /// Notes that `connection` has more to send than its share of this turn.
+    /// Records that `connection` has more to send than its share of this turn.
     pub(super) fn flush_next_turn(&self, connection: Rc<Connection>) {
         self.unfinished.borrow_mut().push(connection);
     }
 
-    /// Whether a connection has more to send than its share of this turn.
+    /// Returns whether a connection has more to send than its share of this turn.
     pub(crate) fn has_more(&self) -> bool {
         !self.unfinished.borrow().is_empty() || !self.unflushed.borrow().is_empty()
     }
 
-    /// Hands over what was asked for, waits until something is done, the bell rings or `timeout` is over, and
-    /// tells who waits.
+    /// Submits the turn's operations, waits until one completes, the bell is notified or `timeout` elapses,
+    /// and wakes the tasks concerned.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         let is_waiting = timeout != Some(Duration::ZERO) && self.completions.borrow().is_empty();
         self.hand_over(is_waiting, timeout);
@@ -136,7 +136,7 @@ impl Ring {
 
     fn hand_over(&self, is_waiting: bool, timeout: Option<Duration>) {
         match self.enter(is_waiting, timeout) {
-            // The time is over, a signal came, or the kernel has too much to tell: it is asked again.
+            // The timeout elapsed, a signal came, or the completion queue overflowed: the next call retries.
             Ok(()) | Err(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => {}
             Err(error) => {
                 tracing::error!(%error, "the ring does not work");
@@ -155,8 +155,8 @@ impl Ring {
             args = args.timespec(time);
         }
         let (wanted, flags) = (u32::from(is_waiting), self.flags.bits());
-        // SAFETY: the flags say that the argument is what it is, and it lives as long as the call. What the
-        // entries handed over point to is kept by `operations` until they have completed.
+        // SAFETY: the flags declare the argument's type, and it lives as long as the call. `operations`
+        // keeps the memory that the submitted entries point to until they have completed.
         let entered = unsafe { kernel.submitter().enter(to_submit, wanted, flags, Some(&args)) };
         match entered {
             Ok(_) => Ok(()),
@@ -181,7 +181,7 @@ impl Ring {
         for completion in completions.drain(..) {
             self.tell(completion);
         }
-        // The memory is kept for the next turn.
+        // The allocation is kept for the next turn.
         let meanwhile = self.completions.replace(completions);
         self.completions.borrow_mut().extend(meanwhile);
     }
@@ -207,7 +207,8 @@ impl Ring {
         }
     }
 
-    /// Asks to be told of every notice that other threads give. Nobody has to take one: each is told once.
+    /// Starts to wait for notifications from other threads. Each is reported once, so none has to be
+    /// consumed.
     fn hear_the_bell(&self) {
         if !self.has_ended() {
             let bell = Fd(self.bell.as_fd().as_raw_fd());
@@ -216,7 +217,7 @@ impl Ring {
         }
     }
 
-    /// Hands an operation over at the end of this turn.
+    /// Queues an operation, to be submitted at the end of this turn.
     fn start(&self, operation: Operation, entry: squeue::Entry) -> Key {
         let key = self.operations.borrow_mut().keep(operation);
         self.submit(&entry.user_data(key.0));
@@ -225,18 +226,18 @@ impl Ring {
 
     fn submit(&self, entry: &squeue::Entry) {
         loop {
-            // SAFETY: what the entry points to is kept by its operation, and the buffers by this ring, which
-            // the operation keeps.
+            // SAFETY: the operation keeps the memory that the entry points to. The ring keeps the buffers,
+            // and the operation keeps the ring.
             if unsafe { self.kernel.borrow_mut().submission().push(entry) }.is_ok() {
                 return;
             }
-            // The queue is full before the turn's end: it is handed over now.
+            // The queue is full before the turn's end: it is submitted now.
             self.hand_over(false, None);
         }
     }
 
-    /// Receives for `connection`. If `is_empty` says that nothing is there it waits before it tries; a
-    /// connection that is broken is not waited for.
+    /// Receives for `connection`. `how` says whether to wait for data before the first attempt, after it, or
+    /// not at all, as on a broken connection.
     pub(super) fn receive(&self, connection: &Rc<Connection>, want: Want, how: How) -> Key {
         let flags = if how == How::AtOnce { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
         let receive = opcode::Recv::new(connection.raw(), std::ptr::null_mut(), 0)
@@ -247,7 +248,7 @@ impl Ring {
         self.start(Operation::Receive(Rc::clone(connection), want), entry)
     }
 
-    /// What a receive for `want` has brought: the block that it chose, if it chose one.
+    /// Returns the result of a receive for `want`, with the block that the kernel chose, if any.
     fn received(&self, want: Want, completion: Completion) -> Received {
         let slot = cqueue::buffer_select(completion.flags);
         let provided = self.provided(want);
@@ -273,8 +274,8 @@ impl Ring {
     /// Sends bytes that `connection` lends until the operation has completed.
     ///
     /// # Safety
-    /// `bytes` must neither move, change nor be freed before `connection` has heard that the operation has
-    /// completed; what holds them must live as long as `connection`.
+    /// `bytes` must not move, change or be freed before `connection` is notified that the operation has
+    /// completed. Their owner must live as long as `connection`.
     pub(super) unsafe fn send_lent(
         &self,
         connection: &Rc<Connection>,
@@ -285,13 +286,13 @@ impl Ring {
         self.start(Operation::Send(Rc::clone(connection)), entry)
     }
 
-    /// Sends bytes that were gathered into [`Ring::gather`]'s memory.
+    /// Sends bytes that were gathered into a buffer of [`Ring::gather`].
     pub(super) fn send_gathered(&self, connection: &Rc<Connection>, bytes: Vec<u8>, flags: SendFlags) -> Key {
         let entry = send(connection, &bytes, flags);
         self.start(Operation::SendGathered(Rc::clone(connection), bytes), entry)
     }
 
-    /// Memory to gather bytes in, empty.
+    /// Returns an empty buffer to gather bytes in.
     pub(super) fn gather(&self) -> Vec<u8> {
         self.gathers.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(GATHERED_BYTES_MAX))
     }
@@ -305,7 +306,7 @@ impl Ring {
         }
     }
 
-    /// Waits until `connection` has room to be sent into, is connected, or is broken.
+    /// Waits until `connection` is writable, connected, or broken.
     pub(super) fn wait_for_room(&self, connection: &Rc<Connection>) -> Key {
         let poll = opcode::PollAdd::new(connection.raw(), u32::from(PollFlags::OUT.bits()));
         self.start(Operation::Room(Rc::clone(connection)), poll.build())
@@ -321,7 +322,7 @@ impl Ring {
         self.start(Operation::Accept(Rc::clone(listener), name), entry)
     }
 
-    /// Ends an operation before its time; it still completes, with what it came to by then.
+    /// Cancels an operation; it still completes, with its result by then.
     pub(super) fn cancel(&self, key: Key) {
         let cancel = opcode::AsyncCancel::new(key.0).build();
         self.submit(&for_nobody(cancel));
@@ -335,7 +336,7 @@ impl Ring {
         }
     }
 
-    /// Operations under way; the wait for the bell is one.
+    /// Returns how many operations are in progress, including the wait for the bell.
     #[cfg(test)]
     pub(super) fn under_way(&self) -> usize {
         self.operations.borrow().count()
@@ -345,11 +346,11 @@ impl Ring {
         self.has_ended.get()
     }
 
-    /// Ends every operation, and waits until each has ended. Who still has a connection closes it without
-    /// the ring from now on.
+    /// Cancels every operation, and waits until each has completed. Connections that are dropped later are
+    /// closed without the ring.
     pub(crate) fn end(&self) {
         self.flush();
-        // They hold this ring.
+        // They keep this ring alive.
         drop(self.unfinished.take());
         self.has_ended.set(true);
         let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
@@ -358,29 +359,29 @@ impl Ring {
         while self.operations.borrow().count() > 0 && start.elapsed() < RING_END_TIME {
             self.park(Some(RING_FAILED_PAUSE));
         }
-        // What has not ended by then keeps its memory, and that of this ring: it is never freed.
+        // Operations that have not completed by then keep their memory and this ring: both are leaked.
         self.park(Some(Duration::ZERO));
     }
 }
 
-/// When a receive is tried.
+/// When a receive is attempted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// Now, and again when something has come.
+    /// At once, and again when data has arrived.
     AtFirst,
-    /// Not before something has come: nothing is there now.
+    /// Only after data has arrived: the socket is empty.
     AfterAWait,
-    /// Now or never.
+    /// At once and only once, without waiting.
     AtOnce,
 }
 
-/// What a receive came to.
+/// The result of a receive.
 pub(super) enum Received {
     /// Bytes, and whether the socket has more.
     Bytes { lease: Lease, has_more: bool },
     /// The peer's end.
     End,
-    /// Nothing, and why.
+    /// No bytes, and the error.
     Failed(Errno),
 }
 
@@ -389,12 +390,12 @@ fn send(connection: &Connection, bytes: &[u8], flags: SendFlags) -> squeue::Entr
     opcode::Send::new(connection.raw(), bytes.as_ptr(), len).flags(bits(flags.bits())).build()
 }
 
-/// The flags of a system call as the ring's operations take them.
+/// Converts the flags of a system call to the type of the ring's operations.
 fn bits(flags: u32) -> i32 {
     flags.cast_signed()
 }
 
-/// An entry of which nobody waits to hear that it is done.
+/// Marks an entry whose successful completion is not reported.
 fn for_nobody(entry: squeue::Entry) -> squeue::Entry {
     entry.user_data(Key::NOBODY.0).flags(squeue::Flags::SKIP_SUCCESS)
 }

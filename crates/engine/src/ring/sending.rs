@@ -1,7 +1,8 @@
-//! How a connection of the ring sends: memory by the ring, files by sendfile(2) as far as there is room.
+//! Sending on a connection of the ring: memory by the ring, files by sendfile(2) as far as the socket has
+//! room.
 //!
-//! It is not a queue (the outbox is). What must hold: one send is under way at most, and what it was lent
-//! stays at the outbox's front until it has completed; a file is sent in bounded shares of a turn.
+//! It is not a queue (the outbox is). Invariants: at most one send is in progress, and the segment lent to
+//! it stays at the outbox's front until it has completed. A file is sent in bounded shares of a turn.
 
 use std::rc::Rc;
 
@@ -14,7 +15,7 @@ use super::connection::{Connection, State};
 use crate::limits::GATHERED_BYTES_MAX;
 
 impl Connection {
-    /// Begins to send what was pushed; whether there is more of a file than this turn's share.
+    /// Starts to send pushed segments; returns whether there is more of a file than this turn's share.
     pub(super) fn flush(self: &Rc<Self>) -> bool {
         let mut state = self.state.borrow_mut();
         state.queued = false;
@@ -23,7 +24,7 @@ impl Connection {
         state.queued
     }
 
-    /// Has what was pushed sent when the task's turn ends.
+    /// Queues the connection, to be flushed when the task's turn ends.
     pub(super) fn queue(self: &Rc<Self>, state: &mut State) {
         if !state.queued && (state.can_send() || (state.finishing && !state.shut)) {
             state.queued = true;
@@ -31,7 +32,7 @@ impl Connection {
         }
     }
 
-    /// A send has completed.
+    /// Handles a completed send.
     pub(super) fn on_sent(self: &Rc<Self>, result: Result<u32, Errno>) {
         let mut state = self.state.borrow_mut();
         state.sending = None;
@@ -46,7 +47,7 @@ impl Connection {
         self.send_on(&mut state);
     }
 
-    /// Goes on after something has completed.
+    /// Continues to send after an operation has completed.
     pub(super) fn send_on(self: &Rc<Self>, state: &mut State) {
         self.send(state);
         if state.can_send() && !state.queued && !state.is_dropped {
@@ -64,15 +65,15 @@ impl Connection {
         while state.can_send() && state.share.1 < TURN_SEND_BYTES_MAX {
             match state.outbox.front() {
                 Some(Front::File(..)) => self.send_file(state),
-                // It does not say that it takes them.
+                // This transport does not declare that it takes pipes.
                 Some(Front::Piped(_)) => self.fail(state, Errno::OPNOTSUPP),
                 _ => self.send_bytes(state),
             }
         }
         if state.finishing && !state.shut && state.error.is_none() && state.outbox.unsent() == 0 {
             state.shut = true;
-            // Where it is dropped, the close that follows says the end: no call for it. Else it may be reset
-            // by now; the next receive tells.
+            // After a drop, the close that follows sends the end: no call for it. Otherwise the connection
+            // may be reset by now; the next receive reports that.
             if !state.is_dropped {
                 let _ = self.with_fd(|fd| shutdown(fd, Shutdown::Write));
             }
@@ -80,17 +81,18 @@ impl Connection {
         state.wake_drainer();
     }
 
-    /// Sends some of the file at the front, or waits for room.
+    /// Sends a part of the file at the front, or waits for writability.
     fn send_file(self: &Rc<Self>, state: &mut State) {
         let Some(Front::File(file, range)) = state.outbox.front() else { return };
-        // Not less for what was sent before in this turn: a part of a file goes in one call.
+        // The full bound, even if other bytes were sent before in this turn: a part of a file goes in one
+        // call.
         let (offset, count) = (range.start, TURN_SEND_BYTES_MAX.min(range.end - range.start));
         let source = file.descriptor().ok_or(Errno::BADF);
         let files = &mut state.files;
         let sent = source.and_then(|source| self.with_fd(|fd| files.send(fd, source, offset, count)));
         match sent {
             Ok(0) => {
-                // The file is shorter than it was when its length was told.
+                // The file is shorter than when its length was determined.
                 state.truncated = true;
                 self.fail(state, Errno::IO);
             }
@@ -105,14 +107,14 @@ impl Connection {
         }
     }
 
-    /// Hands bytes from memory over to the ring.
+    /// Submits a send of bytes from memory.
     fn send_bytes(self: &Rc<Self>, state: &mut State) {
         let mut slices = [&[][..]; GATHER_SEGMENTS_MAX];
         let count = state.outbox.gather(&mut slices);
         let (together, bytes) = short_ones(&slices[..count]);
         let sent_together = together.max(1);
         let mut flags = SendFlags::NOSIGNAL;
-        // The head and the file's first bytes travel together.
+        // The head and the file's first bytes share a packet.
         flags.set(SendFlags::MORE, state.outbox.more_after(sent_together));
         flags.set(SendFlags::DONTWAIT, state.is_dropped);
         let key = if together > 0 {
@@ -123,16 +125,16 @@ impl Connection {
         } else {
             let share = usize::try_from(TURN_SEND_BYTES_MAX).unwrap_or(usize::MAX);
             let lent = &slices[0][..slices[0].len().min(share)];
-            // SAFETY: these bytes are those of a segment in the outbox, which owns them on the heap, or of
-            // the program. The outbox is part of the connection, which the operation keeps; what is at its
-            // front goes only by `advance` and `clear`, which are not called while `sending` is set.
+            // SAFETY: the bytes belong to a segment in the outbox, which owns them on the heap, or are
+            // static. The outbox is part of the connection, which the operation keeps alive. Only `advance`
+            // and `clear` remove its front, and neither is called while `sending` is set.
             unsafe { self.ring.send_lent(self, lent, flags) }
         };
         state.sending = Some(key);
     }
 }
 
-/// How many of the first slices are short enough to be copied together, and their bytes.
+/// Returns how many of the first slices are short enough to be gathered, and their bytes.
 fn short_ones(slices: &[&[u8]]) -> (usize, usize) {
     let (mut count, mut bytes) = (0, 0);
     while count < slices.len() && bytes + slices[count].len() <= GATHERED_BYTES_MAX {

@@ -1,7 +1,7 @@
-//! The stream socket of the ring's engine, as a protocol holds it.
+//! The stream socket of the ring's engine: the protocol's handle.
 //!
-//! It has no state of its own. What must hold: dropping it ends what is under way, and resets the connection
-//! unless it was finished and the system has taken all of it.
+//! It has no state of its own. Invariant: dropping it cancels operations in progress, and resets the
+//! connection unless it was finished and the kernel has taken all of its bytes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,12 +21,12 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// A socket that was accepted.
+    /// Creates a socket that was accepted.
     pub(crate) fn accepted(ring: &Rc<Ring>, fd: OwnedFd, peer: Peer) -> Rc<Socket> {
         Rc::new(Socket { connection: Connection::accepted(ring, fd, peer) })
     }
 
-    /// A socket that connects.
+    /// Creates a socket that is connecting.
     pub(super) fn connecting(ring: &Rc<Ring>, fd: OwnedFd, peer: Peer) -> Rc<Socket> {
         Rc::new(Socket { connection: Connection::connecting(ring, fd, peer) })
     }
@@ -64,7 +64,7 @@ impl Transport for Socket {
 
     fn lost(&self) -> u64 {
         let state = self.connection.state.borrow();
-        // Of a broken connection the rest is lost, also what is lent to a send that has not ended yet.
+        // On a broken connection the rest is lost, including segments lent to a send in progress.
         let rest = if state.error.is_none() { 0 } else { state.outbox.unsent() };
         state.outbox.lost() + rest
     }

@@ -1,4 +1,4 @@
-//! What only the ring can get wrong: blocks that run out, operations that outlive who asked for them.
+//! Tests of failures that only the ring can have: blocks that run out, operations that outlive their stream.
 
 use std::future::Future;
 use std::io::{ErrorKind, Read, Write};
@@ -16,7 +16,7 @@ use crate::limits::RING_BODY_BLOCKS;
 use crate::notifier::Notifier;
 use crate::serve::Kind;
 
-/// Runs a test that needs a ring, where there is one.
+/// Runs a test that needs a ring; skips it where none can be created.
 fn with_a_ring(test: impl FnOnce()) {
     match check_ring() {
         Ok(()) => test(),
@@ -39,7 +39,7 @@ async fn pairs(io: &Io, count: u16) -> Vec<(Stream, Stream)> {
     pairs
 }
 
-/// A turn of the ring until `reached`; it fails where that takes too long.
+/// Runs turns of the ring until `reached`; panics if that takes too long.
 fn until(ring: &Ring, reached: impl Fn() -> bool) {
     for _ in 0..1_000 {
         ring.new_turn();
@@ -71,7 +71,7 @@ fn bodies_that_come_together_are_received_though_blocks_run_out_and_every_lease_
     on_the_ring(|io| async move {
         let mut pairs = pairs(&io, 4 * RING_BODY_BLOCKS).await;
         for (_, far) in &mut pairs {
-            // It is dropped and goes on: so all of them wait at the same time.
+            // The future is dropped and its operation continues, so all of them wait at the same time.
             assert!(matches!(select(far.rx.recv(Want::Body), io.yield_now()).await, Either::Right(())));
         }
         for (number, (near, _)) in pairs.iter_mut().enumerate() {
@@ -111,7 +111,7 @@ fn what_is_lent_to_a_send_outlives_the_socket_that_was_dropped() {
     with_a_ring(|| {
         let ring = ring();
         let (socket, mut far) = socket(&ring);
-        // More than is gathered, and than a socket takes while nobody reads.
+        // More than is gathered, and more than the socket's buffer holds while nothing is read.
         socket.push(Segment::Owned(vec![7; 8 << 20]));
         ring.flush();
         ring.park(Some(Duration::ZERO));
@@ -121,7 +121,7 @@ fn what_is_lent_to_a_send_outlives_the_socket_that_was_dropped() {
         until(&ring, || ring.under_way() == 1);
         ring.park(Some(Duration::ZERO));
         let mut received = Vec::new();
-        // A Unix socket has no reset: an end before all was sent is what there is.
+        // A Unix socket has no reset: an end before all was sent is all there is.
         let _ = far.read_to_end(&mut received);
         assert!(received.len() < 8 << 20 && received.iter().all(|byte| *byte == 7));
         ring.end();
@@ -157,7 +157,7 @@ fn more_operations_than_a_turn_hands_over_are_all_done() {
         for (near, far) in &mut pairs {
             for side in [near, far] {
                 side.tx.push(Segment::Static(b"hello"));
-                // Asked for, and no turn ends.
+                // The receive is queued, and no turn ends.
                 let _ = select(side.rx.recv(Want::Head), async {}).await;
             }
         }

@@ -1,9 +1,9 @@
-//! Accepting, as every dispatcher does it.
+//! Accepting, as all dispatchers do it.
 //!
-//! It does not serve. What must hold: a system that is out of descriptors, or a server that is full, slows
-//! accepting and never spins; a client that gets no slot is told so without a wait; who was in the queue when
-//! the order to stop came is still served (one that is [to speak first](crate::Bound::client_speaks_first),
-//! and has not, is not in it yet).
+//! It does not serve. Invariants: without a free descriptor or slot, accepting slows down and never spins. A
+//! client that gets no slot receives a refusal without waiting. Connections that were queued when the order
+//! to stop came are still served. (A deferred connection whose client has not [spoken
+//! first](crate::Bound::client_speaks_first) is not in the queue yet.)
 
 use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
@@ -31,8 +31,8 @@ pub(super) struct Accepted {
     pub(super) admitted: Admitted,
 }
 
-/// Accepts at `bound`, as long as there is room, until the order to stop, and hands every connection to
-/// `serve` in the same turn in which there was room for it.
+/// Accepts at `bound`, as long as there is room, until the order to stop. Passes every connection to `serve`
+/// in the same turn in which there was room for it.
 pub(super) fn accept_all(
     driver: &Rc<Driver>,
     bound: Bound,
@@ -62,17 +62,17 @@ pub(super) fn accept_all(
     }
 }
 
-/// Who is always ready for one more.
+/// The room of a dispatcher that can always take one more.
 pub(super) fn always(_: &mut Context<'_>) -> Poll<()> {
     Poll::Ready(())
 }
 
-/// Whether the peer has left again: without a word, or with a reset, whatever it had said before. A thread,
-/// or even a process, costs more than a client's connect and close, so a flood of those would hold up
-/// everybody who comes after.
+/// Returns whether the client has disconnected: without sending anything, or by a reset, even after sending.
+/// A thread or a process costs more than a client's connect and close, so a flood of those would delay all
+/// later clients.
 pub(super) fn has_gone(accepted: &Accepted) -> bool {
     let looked = recv(&accepted.fd, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-    // What came before a reset can be read after it.
+    // Bytes that arrived before a reset can be read after it.
     !matches!(looked, Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR)) || is_reset(accepted)
 }
 
@@ -80,14 +80,14 @@ fn is_reset(accepted: &Accepted) -> bool {
     !matches!(socket_error(&accepted.fd), Ok(Ok(())))
 }
 
-/// Sends the client of a connection that gets no slot the protocol's refusal, without waiting for anything.
-/// A new socket has room for it.
+/// Sends the protocol's refusal to a client that gets no slot, without waiting. A new socket's buffer has
+/// room for it.
 pub(super) fn refuse(fd: &OwnedFd, service: Service) {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     if service.refusal.is_empty() || send(fd, service.refusal, flags).is_err() {
         return;
     }
-    // An error is the client's end, which is what is wanted.
+    // An error means that the client has disconnected, which is the aim.
     let _ = shutdown(fd, Shutdown::Write);
     let mut unread = [0; REFUSED_READ_BYTES];
     let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;

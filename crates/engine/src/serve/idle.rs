@@ -1,8 +1,8 @@
 //! The idle connections of the engine `pool`: parked between two requests, without a worker.
 //!
 //! It serves nothing. Invariants: a connection is here, in the queue, or with a worker, and never in two of
-//! these; a request that arrives while its connection is handed over is reported, because the set is
-//! level-triggered and armed once for each wait; after the set is closed, it takes no connection.
+//! these. A request that arrives while its connection is handed over is reported: the set is level-triggered
+//! and armed once for each wait. After the set is closed, it takes no connection.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,17 +20,17 @@ pub(super) struct IdleSet {
 }
 
 struct State {
-    /// By the token that the poller reports.
+    /// Indexed by the token that the poller reports.
     connections: Vec<Option<Idle>>,
     vacant: Vec<usize>,
-    /// Not later than the end of the first idle time.
+    /// At or before the earliest end of an idle time.
     check_at: Instant,
     /// The task that ends connections. An eviction wakes it, too.
     ender: Waker,
     is_closed: bool,
 }
 
-/// A connection whose client is to send something.
+/// A connection that waits for bytes from its client.
 pub(super) struct Idle {
     pub(super) entry: Entry,
     pub(super) parked: Parked,
@@ -48,13 +48,13 @@ impl IdleSet {
         Ok(IdleSet { poller: Arc::new(IdlePoller::new()?), state: Mutex::new(state) })
     }
 
-    /// What reports that there is something to [take](IdleSet::take_ready).
+    /// Returns the poller that reports when there is something to [take](IdleSet::take_ready).
     pub(super) fn poller(&self) -> &Arc<IdlePoller> {
         &self.poller
     }
 
-    /// Takes a connection until its client sends something; gives it back if the set is closed, or if the
-    /// kernel does not watch it.
+    /// Stores a connection until its client sends something. Returns it if the set is closed, or if the
+    /// kernel refuses to watch it.
     pub(super) fn park(&self, mut idle: Idle) -> Result<(), Idle> {
         let (slot, until) = (Arc::clone(idle.entry.accepted.admitted.entry()), idle.parked.until);
         let mut state = self.state();
@@ -86,8 +86,8 @@ impl IdleSet {
         Ok(())
     }
 
-    /// Moves up to `count` connections whose clients have sent something into `ready`. Whether there may be
-    /// more.
+    /// Moves up to `count` connections with bytes from their clients into `ready`. Returns whether there may
+    /// be more.
     pub(super) fn take_ready(&self, count: usize, ready: &mut Vec<Idle>) -> bool {
         let tokens = self.poller.take(count);
         let mut state = self.state();
@@ -95,8 +95,8 @@ impl IdleSet {
         tokens.len() >= count
     }
 
-    /// Ready with connections whose idle time is over, or whose slots are needed. The caller's task is woken
-    /// for others, but for the time, which is returned by [`IdleSet::check_at`].
+    /// Ready with connections whose idle time is over, or whose slots are needed. An eviction wakes the
+    /// caller's task; the end of an idle time does not: [`IdleSet::check_at`] returns it.
     pub(super) fn poll_over(&self, cx: &mut Context<'_>, now: Instant) -> Poll<Vec<Idle>> {
         let is_over = |idle: &Idle| idle.parked.until <= now || idle.entry.accepted.admitted.is_evicted();
         let mut state = self.state();
@@ -107,12 +107,12 @@ impl IdleSet {
         if over.is_empty() { Poll::Pending } else { Poll::Ready(over) }
     }
 
-    /// When the first idle time ends, at the earliest.
+    /// Returns the earliest time at which an idle time may end.
     pub(super) fn check_at(&self) -> Instant {
         self.state().check_at
     }
 
-    /// Takes all connections out, and no more in.
+    /// Takes all connections out, and accepts no more.
     pub(super) fn close(&self) -> Vec<Idle> {
         let mut state = self.state();
         state.is_closed = true;
@@ -125,7 +125,7 @@ impl IdleSet {
         let tokens: Vec<usize> = tokens.filter(is_taken).collect();
         let mut taken: Vec<Idle> = tokens.into_iter().filter_map(|token| state.take(token)).collect();
         for idle in &mut taken {
-            // An event of it must not be taken for one of the connection that gets its token.
+            // A pending event of this connection must not be reported for the next one with the same token.
             self.poller.disarm(&idle.entry.accepted.fd);
             idle.entry.is_watched = false;
         }

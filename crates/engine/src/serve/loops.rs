@@ -1,7 +1,7 @@
-//! A loop for each thread, over epoll or over a ring; connections stay on the loop that accepted them.
+//! An event loop for each thread, over epoll or io_uring; connections stay on the loop that accepted them.
 //!
-//! It has no balancer: the kernel wakes one loop per connection that arrives, a busy loop later than an
-//! idle one. What must hold: loops share nothing but the listeners, the pool of file threads and counters.
+//! It has no balancer: the kernel wakes one loop per connection that arrives, a busy loop later than an idle
+//! one. Invariant: loops share nothing but the listeners, the thread pools for blocking work, and counters.
 
 use std::io;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
     result
 }
 
-/// What one thread serves.
+/// One event loop's thread: its plan and pools.
 struct Loop {
     plan: Plan,
     offload: Offload,
@@ -76,7 +76,7 @@ fn run_on(
         let accepts = accept_all(driver, bound, connections, always, serve);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
-    // An accepting task holds `open` too, until it ends at the order to stop.
+    // An accepting task holds `open`, too, until it ends at the order to stop.
     driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)) && Rc::strong_count(&open) == 1);
     connections.count_cut_off(Rc::strong_count(&open) - 1);
     Ok(())

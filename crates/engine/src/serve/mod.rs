@@ -1,8 +1,8 @@
 //! Dispatchers: how each kind of engine spreads connections over threads.
 //!
-//! They are small, because the work is done below: they accept, count, hand over, and drain. What must
-//! hold: at the order to stop, nobody who is connected is cut off before the grace is over, and `serve`
-//! returns when the last has gone.
+//! They are small, because the layers below do the work: they accept, count, hand over, and drain.
+//! Invariants: after the order to stop, no connection is cut off before the grace period is over. `serve`
+//! returns when the last has ended.
 
 mod dispatch;
 mod idle;
@@ -31,35 +31,36 @@ use crate::sockets::Wait;
 /// A kind of engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A process for each connection. It serves by [`fork_master`](process::fork_master), because only a
-    /// process with one thread can be forked, and by [`serve()`] nothing.
+    /// A process for each connection. [`fork_master`](process::fork_master) starts it, because only a
+    /// process with one thread can be forked; [`serve()`] returns an error.
     Process,
     /// A thread for each connection.
     Thread,
-    /// So many threads, each of which serves one connection at a time; others wait in a queue.
+    /// A fixed number of worker threads, each of which serves one connection at a time; others wait in a
+    /// queue.
     Pool,
-    /// A loop for each core, in which all connections take turns.
+    /// An event loop for each core, in which all connections take turns.
     Epoll,
-    /// A loop for each core over a ring of its own, to which the work itself is handed.
+    /// An event loop for each core over its own io_uring, to which the I/O itself is handed.
     Uring,
 }
 
-/// A name that is no engine's.
+/// The name of an engine that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no engine {0:?}: write auto, process, thread, pool, epoll or uring")]
 pub struct UnknownEngine(String);
 
 impl Kind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Kind; 5] = [Kind::Process, Kind::Thread, Kind::Pool, Kind::Epoll, Kind::Uring];
 
-    /// How many connections may be open where `open_files` descriptors may: each takes its socket, and can
-    /// have as many as `beside` more for what it does. Those of a process are its own; there may be as many
-    /// connections as processes.
+    /// Returns how many connections may be open with a limit of `open_files` descriptors. Each takes its
+    /// socket, and may take up to `beside` more for its work. With a process for each connection, the number
+    /// of processes is the bound.
     pub fn connections_max(self, open_files: u64, beside: u64) -> usize {
         let own = match self {
             Kind::Process => return process::processes_max().0,
-            // Its thread has a bell.
+            // The connection's thread has an eventfd.
             Kind::Thread | Kind::Pool => 2,
             Kind::Epoll | Kind::Uring => 1,
         };
@@ -67,7 +68,7 @@ impl Kind {
         usize::try_from(left / each).unwrap_or(usize::MAX).max(1)
     }
 
-    /// How many threads there are for connections on a machine of so many cores, unless the operator says.
+    /// Returns the default number of threads for connections on a machine with so many cores.
     pub fn threads(self, cores: usize) -> usize {
         match self {
             Kind::Process | Kind::Thread => 1,
@@ -76,10 +77,10 @@ impl Kind {
         }
     }
 
-    /// Whether this system has what the engine needs.
+    /// Checks that this kernel has the features that the engine needs.
     ///
     /// # Errors
-    /// Why not, and what to do.
+    /// The reason, with advice for the operator.
     pub fn check(self) -> Result<(), NoRing> {
         if self == Kind::Uring { check_ring() } else { Ok(()) }
     }
@@ -127,17 +128,17 @@ impl FromStr for Kind {
     }
 }
 
-/// What becomes of a connection that comes when all workers are taken and their queue is full.
+/// The treatment of a connection that arrives when all workers are taken and their queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// It is not accepted: it waits in the kernel.
     #[default]
     Block,
-    /// It is accepted and told that it cannot be served; so is one that has waited too long in the queue.
+    /// It is accepted and refused; so is a connection that has waited too long in the queue.
     Refuse,
 }
 
-/// A word that does not say what to do when the queue is full.
+/// The text is neither `block` nor `refuse`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write one of: block, refuse")]
 pub struct NoWhenFull;
@@ -163,30 +164,30 @@ impl FromStr for WhenFull {
     }
 }
 
-/// What to serve, and how.
+/// A server to run: its engine, listeners and bounds.
 pub struct Plan {
     /// The kind of engine.
     pub engine: Kind,
-    /// Loops of an engine that has loops, workers of one that has workers.
+    /// Number of event loops or of workers, whichever the engine has.
     pub threads: usize,
-    /// What becomes of those who come when all workers are taken.
+    /// The treatment of connections that arrive when all workers are taken.
     pub when_full: WhenFull,
-    /// Where to listen, and the protocol behind each.
+    /// Addresses to listen on, and the protocol of each.
     pub listeners: Vec<(Bound, Setup)>,
-    /// The order to end.
+    /// The order to stop.
     pub stop: Stop,
-    /// How long after the order connections may go on.
+    /// How long after the order connections may continue.
     pub grace: Duration,
-    /// The count of connections and its bound, shared with whoever reports it.
+    /// The connection slots, shared with the metrics.
     pub connections: Arc<Connections>,
 }
 
 const FORKED_ONLY: &str = "the engine process serves by a fork master, which has to be made first";
 
-/// Serves until the order to stop, and then until the last connection has ended or the grace is over.
+/// Serves until the order to stop, and then until the last connection has ended or the grace period is over.
 ///
 /// # Errors
-/// What the system says when the engine is made.
+/// Fails if the engine cannot be created.
 pub fn serve(plan: Plan) -> io::Result<()> {
     plan.engine.check()?;
     match plan.engine {

@@ -1,10 +1,10 @@
-//! A pool of workers, each a thread that serves one connection at a time, behind a queue that is bounded.
+//! A pool of workers, each a thread that serves one connection at a time, behind a bounded queue.
 //!
 //! A connection between two requests needs no worker: it is parked in the idle set, which the accepting
-//! thread watches, and queues again, as a new connection does, when its client sends something. It is not a
-//! pool of threads for blocking work (`offload`). What must hold: there are as many workers as were asked
-//! for, from the beginning to the end; every accepted connection is served or refused: without a free worker
-//! it queues, unless the queue is off or full.
+//! thread watches. When its client sends something, it queues again like a new connection. This is not the
+//! pool of threads for blocking work (`offload`). Invariants: the number of workers is as configured, from
+//! start to end. Every accepted connection is served or refused: without a free worker it queues, or is
+//! refused if the queue is full.
 
 use std::future::poll_fn;
 use std::io;
@@ -31,10 +31,10 @@ use crate::sockets::Wait;
 
 /// A connection that waits for a worker.
 pub(super) struct Entry {
-    /// Which listener it came to.
+    /// The listener that accepted it.
     pub(super) listener: usize,
     pub(super) accepted: Accepted,
-    /// What its conversation resumes from, if it was parked.
+    /// The state that its conversation resumes from, if it was parked.
     pub(super) parked: Option<Parked>,
     /// Whether the idle set has watched it before.
     pub(super) is_watched: bool,
@@ -50,7 +50,7 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
     let workers = Workers::start(count, &common).inspect_err(|_| common.queue.close())?;
     let opened = Door::open(&common, when_full).inspect_err(|_| common.queue.close())?;
     accept_until_the_end(&opened, listeners, grace);
-    // They end themselves when the grace is over, a moment later than the accepting thread would.
+    // They end themselves when the grace period is over, a moment later than the accepting thread would.
     workers.wait(grace.saturating_add(Duration::from_secs(1)));
     Ok(())
 }
@@ -82,7 +82,7 @@ fn accept_until_the_end(door: &Rc<Door>, listeners: Vec<(Bound, Setup)>, grace: 
     drop(entered);
 }
 
-/// The accepting thread. Queues or refuses new connections, and parked ones that can be read.
+/// The accepting thread: queues or refuses new connections, and parked ones that have become readable.
 struct Door {
     driver: Rc<Driver>,
     queue: Arc<Queue<Entry>>,
@@ -99,7 +99,7 @@ struct Door {
 impl Door {
     fn open(common: &Common, when_full: WhenFull) -> io::Result<Rc<Door>> {
         let Common { queue, idle, setups, offload, stop, connections, .. } = common.clone();
-        // It may end as many idle connections at once as there are.
+        // Epoll: it may end as many idle connections at once as there are.
         let driver = Driver::new(Wait::Ready(Park::Epoll), offload, &stop, &connections)?;
         let _entered = driver.enter();
         let handlers: Vec<_> = setups.iter().map(|setup| setup(driver.io())).collect();
@@ -110,7 +110,7 @@ impl Door {
         Ok(Rc::new(Door { driver, queue, idle, handlers, connections, when_full, refusing, ending }))
     }
 
-    /// Ready when another connection may be accepted, or taken from the idle ones: to be served, or to be
+    /// Ready when another connection may be accepted, or taken out of the idle set: to be served, or to be
     /// refused.
     fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self.when_full {
@@ -127,7 +127,7 @@ impl Door {
         }
     }
 
-    /// How many connections may be taken at once when [`Door::poll_room`] is ready.
+    /// Returns how many connections may be taken at once when [`Door::poll_room`] is ready.
     fn room(&self) -> usize {
         match (self.queue.room(), self.when_full) {
             (0, WhenFull::Refuse) => self.refusals_left(),
@@ -135,8 +135,8 @@ impl Door {
         }
     }
 
-    /// Puts up to `count` idle connections into the queue whose clients have sent something. Whether there
-    /// may be more.
+    /// Queues up to `count` idle connections with bytes from their clients. Returns whether there may be
+    /// more.
     fn queue_ready(&self, count: usize) -> bool {
         let mut ready = Vec::new();
         let may_be_more = self.idle.take_ready(count, &mut ready);
@@ -147,7 +147,7 @@ impl Door {
         may_be_more
     }
 
-    /// Ends a connection that was idle, as its protocol does.
+    /// Ends a connection that was idle, as its protocol specifies.
     fn end(&self, Idle { entry, parked }: Idle) {
         let Entry { listener, accepted: Accepted { fd, peer, admitted }, .. } = entry;
         let slot = Arc::clone(admitted.entry());
@@ -175,7 +175,7 @@ impl Door {
         }));
     }
 
-    /// Refusals that may be begun beside those under way.
+    /// Returns how many more refusals may start now.
     fn refusals_left(&self) -> usize {
         REFUSALS_MAX.saturating_sub(self.refusals())
     }
@@ -184,12 +184,12 @@ impl Door {
         Rc::strong_count(&self.refusing) - 1
     }
 
-    /// Connections that were idle and are being ended.
+    /// Returns how many connections that were idle are being ended.
     fn endings(&self) -> usize {
         Rc::strong_count(&self.ending) - 1
     }
 
-    /// Has those who wait served until the grace is over, and tells the rest that they will not be.
+    /// Has queued connections served until the grace period is over, and refuses the rest.
     fn close(&self, grace: Duration) {
         self.queue.close();
         let queue = Arc::clone(&self.queue);
@@ -202,12 +202,12 @@ impl Door {
     }
 }
 
-/// Has idle connections queue whose clients have sent something.
+/// Queues idle connections with bytes from their clients.
 async fn queue_ready(door: Rc<Door>, reports: Rc<Reports>) {
     loop {
         poll_fn(|cx| door.poll_room(cx)).await;
         if door.queue_ready(door.room().min(EVENTS_MAX)) {
-            // Others have their turn.
+            // Other tasks have their turn.
             door.driver.io().yield_now().await;
         } else if let Err(error) = poll_fn(|cx| reports.poll_ready(cx)).await {
             tracing::warn!(%error, "idle connections are not watched just now");
@@ -229,12 +229,12 @@ async fn end_idle(door: Rc<Door>, io: Io) {
         let over = deadline.within(over).await.unwrap_or_default();
         over.into_iter().for_each(|idle| door.end(idle));
     }
-    // A request that has come by now is served.
+    // A request that has arrived by now is served.
     while door.queue_ready(EVENTS_MAX) {}
     door.idle.close().into_iter().for_each(|idle| door.end(idle));
 }
 
-/// Closes connections that keep a worker waiting, where others have waited for a worker for too long.
+/// Evicts connections that hold a worker, where others have waited too long for one.
 async fn relieve_workers(door: Rc<Door>, io: Io) {
     loop {
         poll_fn(|cx| door.queue.poll_waiting(cx)).await;
@@ -246,7 +246,7 @@ async fn relieve_workers(door: Rc<Door>, io: Io) {
     }
 }
 
-/// Refuses those who have waited too long.
+/// Refuses connections that have waited too long.
 async fn look_after(door: Rc<Door>, io: Io) {
     loop {
         poll_fn(|cx| door.queue.poll_waiting(cx)).await;

@@ -1,9 +1,10 @@
-//! The queue of the engine `pool`: connections that wait for a worker, and workers that wait for one.
+//! The queue of the engine `pool`: connections that wait for a worker, and workers that wait for a
+//! connection.
 //!
-//! A connection comes to it when it is accepted, and each time its client has sent something while it was
-//! parked. The queue knows no sockets and serves nothing. Invariants: connections leave in the order in which
-//! they came; each waker (of a worker without a connection, of the accepting thread, of an idle conversation
-//! that would be parked) is woken when its condition changes.
+//! A connection enters it when it is accepted, and each time its client has sent something while it was
+//! parked. The queue knows no sockets and serves nothing. Invariants: connections leave in the order of
+//! their arrival. Each waker (of a worker without a connection, of the accepting thread, of an idle
+//! conversation that would be parked) is woken when its condition changes.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,50 +20,50 @@ pub(super) struct Queue<T> {
 struct State<T> {
     waiting: VecDeque<(Instant, T)>,
     workers: Vec<Worker>,
-    /// Who waits for a change: room, somebody to look at, the end of all waiting.
+    /// Tasks that wait for a change: for room, for a waiting connection, or for an empty queue.
     watching: Vec<Waker>,
     closed: bool,
 }
 
-/// A worker, as the queue sees it.
+/// The queue's state of a worker.
 #[derive(Default)]
 struct Worker {
-    /// Whether it has no connection. It may be about to ask for one, or to take the one it was woken for.
+    /// Whether it has no connection. It may be about to request one, or to take the one it was woken for.
     is_free: bool,
     free: Option<Waker>,
-    /// Whether it was woken, and has not asked yet.
+    /// Whether it was woken, and has not requested a connection yet.
     is_woken: bool,
-    /// An idle conversation, which would be parked.
+    /// The waker of its idle conversation, which would be parked.
     idle: Option<Waker>,
-    /// Whether its conversation was told to be parked, and still has the worker.
+    /// Whether its conversation was signalled to park, and still has the worker.
     is_told: bool,
 }
 
 impl<T> Queue<T> {
-    /// An empty one, with room for `places`.
+    /// Creates an empty queue with room for `places` connections.
     pub(super) fn new(workers: usize, places: usize) -> Queue<T> {
-        // Also before a worker asks for the first time: it is on its way.
+        // Free even before a worker requests its first connection: it is about to.
         let free = || Worker { is_free: true, ..Worker::default() };
         let workers = std::iter::repeat_with(free).take(workers).collect();
         let state = State { waiting: VecDeque::new(), workers, watching: Vec::new(), closed: false };
         Queue { state: Mutex::new(state), places }
     }
 
-    /// Puts a connection at the end. Does not check the bound: the callers do.
+    /// Appends a connection. Does not check the bound: the callers do.
     pub(super) fn push(&self, connection: T) {
         let mut state = self.state();
         state.waiting.push_back((Instant::now(), connection));
         let mut woken = std::mem::take(&mut state.watching);
         woken.extend(state.next_worker());
         if state.is_room_wanted() {
-            // All of them: which ones have work again by now, nobody knows here.
+            // All of them: the queue does not know which of them have work again by now.
             woken.extend(state.workers.iter_mut().filter_map(|worker| worker.idle.take()));
         }
         drop(state);
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// The next connection, for a worker that has none; `None` when the queue is closed and empty.
+    /// Returns the next connection, for a worker that has none; `None` when the queue is closed and empty.
     pub(super) fn poll_take(&self, worker: usize, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.state();
         state.workers[worker] = Worker::default();
@@ -81,8 +82,9 @@ impl<T> Queue<T> {
         Poll::Pending
     }
 
-    /// Ready when a worker's idle connection is to be parked, so that the worker can take one that waits. It
-    /// stays so until that worker takes its next connection: as many are told as wait, and no more.
+    /// Ready when a worker's idle connection should be parked, so that the worker can take a waiting one.
+    /// Stays ready until that worker takes its next connection. No more workers are signalled than
+    /// connections wait.
     pub(super) fn poll_room_wanted(&self, worker: usize, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.workers[worker].is_told || state.is_room_wanted() {
@@ -98,28 +100,29 @@ impl<T> Queue<T> {
         self.poll_until(cx, |state| state.waiting.len() < self.places)
     }
 
-    /// Ready when somebody waits.
+    /// Ready when a connection waits.
     pub(super) fn poll_waiting(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.poll_until(cx, |state| !state.waiting.is_empty())
     }
 
-    /// Ready when nobody waits.
+    /// Ready when no connection waits.
     pub(super) fn poll_empty(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.poll_until(cx, |state| state.waiting.is_empty())
     }
 
-    /// Whether there is room.
+    /// Returns whether there is room.
     pub(super) fn has_room(&self) -> bool {
         self.room() > 0
     }
 
-    /// How many more connections there is room for.
+    /// Returns for how many more connections there is room.
     pub(super) fn room(&self) -> usize {
         self.places.saturating_sub(self.state().waiting.len())
     }
 
-    /// Takes out those who have waited for `time` and have no worker coming to them, `most` at most. Those
-    /// who are first have the workers that are free or were told to be, however long these take to wake.
+    /// Removes up to `most` connections that have waited for `time`, except those that a worker is about to
+    /// take. Free workers, and those signalled to park, are left for the first in the queue, however long
+    /// the workers take to wake.
     pub(super) fn take_overdue(&self, time: Duration, most: usize) -> Vec<T> {
         let mut state = self.state();
         let coming = state.coming().min(state.waiting.len());
@@ -132,8 +135,8 @@ impl<T> Queue<T> {
         overdue.into_iter().map(|(_, connection)| connection).collect()
     }
 
-    /// How many connections have waited for `time` and have no worker coming to them, up to the number of
-    /// workers.
+    /// Returns how many connections have waited for `time` without a worker about to take them, up to the
+    /// number of workers.
     pub(super) fn overdue(&self, time: Duration) -> usize {
         let state = self.state();
         let coming = state.coming().min(state.waiting.len());
@@ -141,13 +144,13 @@ impl<T> Queue<T> {
         waiting.take_while(|(since, _)| since.elapsed() >= time).count()
     }
 
-    /// Takes out all who wait.
+    /// Removes all waiting connections.
     pub(super) fn take_all(&self) -> Vec<T> {
         let waiting = std::mem::take(&mut self.state().waiting);
         waiting.into_iter().map(|(_, connection)| connection).collect()
     }
 
-    /// Says that nobody more will come: workers end when the queue is empty.
+    /// Announces that no more connections will come: workers end when the queue is empty.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -173,19 +176,19 @@ impl<T> Queue<T> {
 }
 
 impl<T> State<T> {
-    /// Workers that will take the next connections, whatever else happens.
+    /// Returns how many workers are certain to take the next connections.
     fn coming(&self) -> usize {
         self.workers.iter().filter(|worker| worker.is_free || worker.is_told).count()
     }
 
     fn is_room_wanted(&self) -> bool {
-        // Mostly nobody waits, and then nobody is counted.
+        // Mostly no connection waits, and then no worker is counted.
         !self.waiting.is_empty() && self.waiting.len() > self.coming()
     }
 
-    /// A free worker to be woken, if a connection waits and no other worker is on its way. The one that is
-    /// wakes the next, once it has asked: where requests are short, workers that have work find most of what
-    /// waits before a sleeping one could, and a wakeup costs as much as a request.
+    /// Returns the waker of a free worker, if a connection waits and no other worker is being woken. The
+    /// woken worker wakes the next, once it has requested a connection. With short requests, busy workers
+    /// take most waiting connections before a sleeping one could, and a wakeup costs as much as a request.
     fn next_worker(&mut self) -> Option<Waker> {
         if self.waiting.is_empty() || self.workers.iter().any(|worker| worker.is_woken) {
             return None;
@@ -195,7 +198,7 @@ impl<T> State<T> {
         free.free.take()
     }
 
-    /// Wakes those who watch. A waker polls nothing: it may be called under the lock.
+    /// Wakes the watching tasks. A waker polls nothing: it may be called under the lock.
     fn wake(&mut self) {
         self.watching.drain(..).for_each(Waker::wake);
     }
@@ -209,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it was woken.
+    /// Counts its wakeups.
     #[derive(Default)]
     struct Woken(AtomicUsize);
 
@@ -219,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Somebody who waits.
+    /// A waiting task.
     #[derive(Default)]
     struct Waiter(Arc<Woken>);
 
@@ -233,7 +236,7 @@ mod tests {
         }
     }
 
-    /// A queue whose workers all have a connection.
+    /// Creates a queue whose workers all have a connection.
     fn all_taken(workers: usize) -> Queue<char> {
         let (queue, worker) = (Queue::new(workers, 9), Waiter::default());
         for number in 0..workers {
@@ -273,7 +276,7 @@ mod tests {
         let (queue, workers) = (Queue::new(2, 2), [Waiter::default(), Waiter::default()]);
         assert!(workers[0].asks(|cx| queue.poll_take(0, cx)).is_pending());
         queue.push('a');
-        // Another one had just ended its own.
+        // Another worker had just finished its connection.
         assert_eq!(workers[1].asks(|cx| queue.poll_take(1, cx)), Poll::Ready(Some('a')));
         assert!(workers[0].asks(|cx| queue.poll_take(0, cx)).is_pending());
         queue.push('b');

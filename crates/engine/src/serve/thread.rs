@@ -1,7 +1,8 @@
 //! A thread for each connection, parked in poll(2).
 //!
-//! It is not bounded by a queue (`pool` is), only by the count of connections. What must
-//! hold: a connection's thread shares nothing with others but counters, and blocks nobody when it blocks.
+//! It is not bounded by a queue (`pool` is), only by the connection slots. Invariant: a connection's thread
+//! shares nothing with others but counters and the pools for long work, and may block without delaying other
+//! connections.
 
 use std::io;
 use std::sync::Arc;
@@ -32,12 +33,12 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
     driver.run(grace, || accepting.iter().all(|task| !driver.is_live(*task)));
     driver.clear();
     drop(entered);
-    // Their own threads end them when the grace is over, a moment later than this one would.
+    // Each thread ends itself when the grace period is over, a moment later than this one would.
     connections.wait_until_none(grace + Duration::from_secs(1));
     Ok(())
 }
 
-/// What each connection's thread has of its own.
+/// The handles of one connection's thread.
 #[derive(Clone)]
 struct Own {
     setup: Setup,

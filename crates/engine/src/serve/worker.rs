@@ -1,7 +1,7 @@
 //! The workers of the engine `pool`: threads that serve one connection after another.
 //!
 //! They do not accept. Invariants: a worker takes its next connection when the present one is parked, or
-//! only waits for its client to close; the number of such connections is bounded; a panic ends one
+//! only waits for its client to close. The number of such connections is bounded. A panic ends one
 //! connection.
 
 use std::cell::{Cell, RefCell};
@@ -25,10 +25,10 @@ use crate::driver::{Driver, Place};
 use crate::limits::{CONNECTION_STACK_BYTES, ENDING_PER_WORKER_MAX};
 use crate::offload::Offload;
 
-/// What all workers have.
+/// The state that all workers share.
 #[derive(Clone)]
 pub(super) struct Common {
-    /// How many there are.
+    /// The number of workers.
     pub(super) workers: usize,
     pub(super) queue: Arc<Queue<Entry>>,
     pub(super) idle: Arc<IdleSet>,
@@ -42,12 +42,12 @@ pub(super) struct Common {
 
 /// All workers of a server.
 pub(super) struct Workers {
-    /// Nothing is sent: it is closed when the last worker has ended.
+    /// Nothing is sent on it: it is closed when the last worker has ended.
     ended: Receiver<()>,
 }
 
 impl Workers {
-    /// Starts `count` workers. Each has all that it needs when this returns.
+    /// Starts `count` workers. Each has its driver when this returns.
     pub(super) fn start(count: usize, common: &Common) -> io::Result<Workers> {
         let ((alive, ended), (ready, started)) = (channel(), channel());
         for number in 0..count {
@@ -64,9 +64,9 @@ impl Workers {
         all.map(|()| Workers { ended }).map_err(|error| short_of(count, &error))
     }
 
-    /// Waits until all have ended, for `time` at most: one may hang in a call to a file system.
+    /// Waits until all have ended, for `time` at most: a worker may hang in a file system call.
     pub(super) fn wait(self, time: Duration) {
-        // Closed or too late: there is nothing else to be done in either case.
+        // Closed or timed out: there is nothing else to do in either case.
         let _ = self.ended.recv_timeout(time);
     }
 }
@@ -76,12 +76,12 @@ fn short_of(count: usize, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), told)
 }
 
-/// One worker, from its first connection to its last.
+/// Runs one worker, from its first connection to its last.
 fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
     let Common { setups, offload, stop, connections, grace, .. } = common.clone();
     let made = Driver::new(Kind::Pool.wait(), offload, &stop, &connections);
     let (made, result) = made.map_or_else(|error| (None, Err(error)), |driver| (Some(driver), Ok(())));
-    // Whoever started it hears of an error; if that one has gone, there is nothing to serve.
+    // The starting thread reports an error; if it has gone, there is nothing to serve.
     let (Ok(()), Some(driver)) = (ready.send(result), made) else { return };
     drop(ready);
     let _entered = driver.enter();
@@ -97,7 +97,7 @@ fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
     driver.clear();
 }
 
-/// Takes one connection after another, until there will be no more.
+/// Takes one connection after another, until the queue is closed and empty.
 async fn work(driver: Rc<Driver>, station: Rc<Station>, handlers: Vec<Rc<dyn Handler>>) {
     let handlers: Rc<[Rc<dyn Handler>]> = handlers.into();
     while let Some(entry) = poll_fn(|cx| station.common.queue.poll_take(station.number, cx)).await {
@@ -120,7 +120,7 @@ async fn serve(driver: Rc<Driver>, handlers: Rc<[Rc<dyn Handler>]>, seat: Seat, 
     }
 }
 
-/// Serves a connection once: the connection, if it is to be parked.
+/// Serves a connection once. Returns the connection if it is to be parked.
 async fn serve_once(driver: &Driver, handler: &dyn Handler, entry: Entry, how: Resume) -> Option<Idle> {
     let Entry { listener, accepted: Accepted { fd, peer, admitted }, parked, is_watched } = entry;
     let slot = admitted.entry();
@@ -129,23 +129,23 @@ async fn serve_once(driver: &Driver, handler: &dyn Handler, entry: Entry, how: R
         None => handler.serve(stream),
         Some(parked) => handler.resume(stream, parked, how),
     };
-    // Polled in the connection's own task, so that a panic in it is this connection's and not the worker's.
+    // Polled in the connection's own task, so that a panic in it ends the connection and not the worker.
     serve_until_evicted(slot, serving).await;
     let (fd, parked) = parkable.parked()?;
     let accepted = Accepted { fd, peer, admitted };
     Some(Idle { entry: Entry { listener, accepted, parked: None, is_watched }, parked })
 }
 
-/// A worker's connections: one that it serves, and those that wait for their end.
+/// A worker's connections: the one it serves, and those that only wait for their end.
 struct Station {
     number: usize,
     common: Common,
-    /// How many there have been.
+    /// How many have started.
     begun: Cell<u64>,
-    /// Which of them is served.
+    /// The number of the one being served.
     served: Cell<Option<u64>>,
     open: Cell<usize>,
-    /// The worker, when it waits for a change of these.
+    /// The worker's waker, while it waits for a change of these.
     waiting: RefCell<Option<Waker>>,
 }
 
@@ -155,7 +155,7 @@ impl Station {
         Station { number, common, begun, served, open, waiting }
     }
 
-    /// Whether it can take another.
+    /// Returns whether it can take another connection.
     fn is_vacant(&self) -> bool {
         self.served.get().is_none() && self.open.get() < ENDING_PER_WORKER_MAX
     }
@@ -177,8 +177,8 @@ impl Station {
 
 impl Place for Station {
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // With a worker for each connection, an idle one stays where it is: its next request needs no other
-        // thread. With more connections, another one needs this worker soon, if it does not already.
+        // With a worker for each connection, an idle connection keeps its worker, so its next request needs
+        // no other thread. With more connections, another one needs this worker soon, if not already.
         if self.common.connections.open() > self.common.workers {
             return Poll::Ready(());
         }
@@ -191,7 +191,7 @@ impl Place for Station {
     }
 }
 
-/// One connection's seat at a station, until its task is gone, whichever way it goes.
+/// One connection's slot at a station. Dropping it with the task, even by a panic, releases the slot.
 struct Seat {
     station: Rc<Station>,
     number: u64,
@@ -229,10 +229,10 @@ mod tests {
     use crate::ready::bind;
     use crate::serve::{Plan, WhenFull, serve};
 
-    /// Longer than anything here takes, also on a busy machine.
+    /// Longer than anything in these tests takes, even on a busy machine.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Sends back what comes first, in capitals; panics if it is told to.
+    /// Echoes the first bytes in capitals; panics if they begin with `!`.
     struct Moody;
 
     impl Handler for Moody {
@@ -252,7 +252,7 @@ mod tests {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(said).unwrap();
         let mut answer = Vec::new();
-        // Whoever panics resets the connection, which is an end too.
+        // A panic resets the connection, which ends the read, too.
         let _ = stream.read_to_end(&mut answer);
         answer
     }

@@ -1,7 +1,7 @@
-//! How many processes the system allows: to the account, and to the group that this process is in.
+//! Bounds on the number of processes: of the user, and of the control groups that this process is in.
 //!
-//! It does not count those that there are. What must hold: the least of all bounds is found, wherever the
-//! system has put it; a bound that cannot be read is none.
+//! It does not count the existing processes. Invariants: the least of all bounds is found, in either version
+//! of control groups. A bound that cannot be read is ignored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::limits::{PROCESSES_MAX, PROCESSES_RESERVED};
 
-/// What bounds the number of processes.
+/// The source of the bound on the number of processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessBound {
-    /// The engine, which makes [`PROCESSES_MAX`] at most.
+    /// The engine, which creates [`PROCESSES_MAX`] at most.
     Engine,
-    /// The limit of the account (`RLIMIT_NPROC`).
+    /// The user's limit (`RLIMIT_NPROC`).
     Account,
-    /// That of a control group, of which this is the file: `TasksMax=` of a service, or a container's.
+    /// The limit in this file of a control group: `TasksMax=` of a service, or a container's.
     Group(PathBuf),
 }
 
-/// Where control groups are, and who this process is among them.
+/// The root of the control groups, and the list of the groups that this process is in.
 const GROUPS: &str = "/sys/fs/cgroup";
 const OWN_GROUPS: &str = "/proc/self/cgroup";
-/// The file of a group that has its bound: a number, or a word where there is none.
+/// The file of a group with its bound: a number, or a word if there is none.
 const BOUND: &str = "pids.max";
 
-/// How many connections there may be, each of which is a process, and what allows no more.
+/// Returns how many connections there may be, each of which is a process, and the source of that bound.
 pub fn processes_max() -> (usize, ProcessBound) {
     let own = fs::read_to_string(OWN_GROUPS).unwrap_or_default();
     least(getrlimit(Resource::Nproc).current, of_groups(&own, Path::new(GROUPS)))
@@ -42,7 +42,7 @@ fn least(account: Option<u64>, group: Option<(u64, PathBuf)>) -> (usize, Process
     (usize::try_from(most).unwrap_or(usize::MAX), bound)
 }
 
-/// The least bound of the groups that `own` tells of and of those around them, and its file.
+/// Returns the least bound of the groups listed in `own` and of their ancestors, and its file.
 fn of_groups(own: &str, root: &Path) -> Option<(u64, PathBuf)> {
     let folders = own.lines().filter_map(|line| folder_of(line, root)).flatten();
     let bounds = folders.filter_map(|folder| {
@@ -53,8 +53,8 @@ fn of_groups(own: &str, root: &Path) -> Option<(u64, PathBuf)> {
     bounds.min_by_key(|(most, _)| *most)
 }
 
-/// The folders of a group and of those around it, from `NUMBER:CONTROLLERS:PATH`; none if others than
-/// processes are counted there. Controllers are named in version 1 only.
+/// Returns the folders of a group and its ancestors, given `NUMBER:CONTROLLERS:PATH`. Returns `None` if that
+/// hierarchy does not count processes. Only version 1 names controllers.
 fn folder_of(line: &str, root: &Path) -> Option<Vec<PathBuf>> {
     let (_, line) = line.split_once(':')?;
     let (controllers, path) = line.split_once(':')?;
@@ -63,7 +63,7 @@ fn folder_of(line: &str, root: &Path) -> Option<Vec<PathBuf>> {
         _ if controllers.split(',').any(|name| name == "pids") => root.join("pids"),
         _ => return None,
     };
-    // In a container, the path may be that of the machine, and what is seen here begins with the group.
+    // In a container, the path may be that of the host, while the visible tree begins with the group.
     let own = top.join(path.trim_start_matches('/'));
     let around = own.ancestors().take_while(|folder| folder.starts_with(&top));
     Some(around.map(Path::to_owned).collect())
@@ -73,7 +73,7 @@ fn folder_of(line: &str, root: &Path) -> Option<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
-    /// Groups with these bounds, by their folders.
+    /// Creates groups with these bounds, by their folders.
     fn groups(bounds: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (folder, bound) in bounds {
@@ -91,7 +91,7 @@ mod tests {
         let at_a = root.path().join("a/pids.max");
         assert_eq!(least("0::/a/b/c\n"), Some((100, at_a)));
         assert_eq!(least("0::/\n"), None);
-        // A group that is not seen here: what is, is what holds.
+        // The group itself is not visible here: the bounds of its visible ancestors apply.
         assert_eq!(least("0::/machine/a\n"), None);
         assert_eq!(least("0::/other/hidden\n").unwrap().0, 7);
     }

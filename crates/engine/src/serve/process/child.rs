@@ -1,7 +1,7 @@
 //! The process of one connection.
 //!
-//! It is not the master, of which it is a copy. What must hold: it serves on one thread, ends without
-//! running anything of the master's, and tells how by its code.
+//! It is not the master, of which it is a copy. Invariants: it serves on one thread. It ends without running
+//! the master's exit handlers or destructors, and reports its result by its exit code.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,13 +17,13 @@ use crate::driver::Driver;
 use crate::offload::Offload;
 use crate::serve::Kind;
 
-/// How a connection's process ends.
+/// Exit codes of a connection's process.
 pub(super) mod code {
     /// Its connection has ended.
     pub(in super::super) const SERVED: i32 = 0;
     /// It could not be served; the log says why.
     pub(in super::super) const NOT_SERVED: i32 = 1;
-    /// The grace was over before.
+    /// The grace period ended before the connection did.
     pub(in super::super) const CUT_OFF: i32 = 2;
     /// It panicked outside of its connection: a defect.
     pub(in super::super) const PANICKED: i32 = 3;
@@ -33,7 +33,7 @@ pub(super) mod code {
 pub(super) struct Child {
     pub(super) fd: OwnedFd,
     pub(super) peer: Peer,
-    /// Where the master sees what the connection is doing.
+    /// The entry by which the master sees the connection's state.
     pub(super) entry: Arc<Entry>,
     pub(super) setup: Setup,
     pub(super) master: Pid,
@@ -77,7 +77,7 @@ impl Child {
         driver.run(grace, || !driver.is_live(connection));
         let code = if driver.is_live(connection) { code::CUT_OFF } else { code::SERVED };
         driver.clear();
-        // What it has to hand over (its lines of the log), it hands over now.
+        // The handler writes out its buffered lines of the log now.
         drop(handler);
         Ok(code)
     }

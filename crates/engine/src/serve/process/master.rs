@@ -1,10 +1,9 @@
-//! The fork master: it accepts, forks, counts, and buries.
+//! The fork master: it accepts, forks, counts, and waits for ended processes.
 //!
-//! It serves nobody, and has no thread beside the one that does all this, in one loop around poll(2). What
-//! must hold: a place is given back when its process has ended, whatever that ended of; a system without
-//! another process or descriptor slows accepting, and is never asked in a circle; who was accepted and finds
-//! no process waits for one, and is not dropped; who was in the queue when the order to stop came is still
-//! served.
+//! It serves no connection, and has one thread only, with one loop around poll(2). Invariants: a slot is
+//! released when its process has ended, for any reason. Without a free process or descriptor, accepting
+//! slows down and never spins. A connection that was accepted without a free process waits for one, and is
+//! not dropped. Connections that were queued when the order to stop came are still served.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read as _};
@@ -34,69 +33,69 @@ use crate::limits::{
 use crate::ready::{Bound, is_that_connections, peer_of};
 use crate::serve::dispatch::{Accepted, has_gone, refuse};
 
-/// What the fork master has of the program.
+/// The fork master's channels from the program.
 pub struct Orders {
     pub(super) from: UnixStream,
     pub(super) stopped: OwnedFd,
 }
 
-/// What a fork master serves, and how.
+/// Configuration of a fork master: what it serves, and how.
 pub struct Forking {
-    /// Where to listen, and the protocol behind each.
+    /// Addresses to listen on, and the protocol of each.
     pub listeners: Vec<(Bound, Setup)>,
-    /// Is ordered in each process when the program orders its own.
+    /// Ordered in each process when the program orders its own.
     pub stop: Stop,
-    /// How long after the order connections may go on.
+    /// How long after the order connections may continue.
     pub grace: Duration,
-    /// The count of connections and its bound, on cells that all processes share.
+    /// The connection slots, with cells that all processes share.
     pub connections: Arc<Connections>,
-    /// Reads the configuration again, for connections that come from then on; whether that could be done.
+    /// Reloads the configuration for later connections; returns whether that succeeded.
     pub reload: Box<dyn FnMut() -> bool>,
 }
 
-/// A master at work.
+/// The state of a running master.
 struct Serving {
     orders: Option<UnixStream>,
     stopped: OwnedFd,
-    /// Rings when a process of its own has ended.
+    /// Becomes readable when a child process has ended.
     bell: UnixStream,
     plan: Forking,
     children: HashMap<Pid, Admitted>,
-    /// Who was accepted when there was no process for it: one, or after the order to stop all that came.
+    /// Connections accepted without a free process: one, or after the order to stop all that were queued.
     held: VecDeque<Newcomer>,
     pid: Pid,
-    /// Whether the program has said so.
+    /// Whether the program has ordered the master to begin.
     has_begun: bool,
     paused_until: Option<Instant>,
-    /// Of the want of descriptors, and of that of processes.
+    /// The latest warnings about missing descriptors, and about missing processes.
     told: [Told; 2],
     stopping: Option<Stopping>,
 }
 
-/// Kills the process of an evicted connection when it is woken. The process exists: a connection leaves the
-/// registry when its process is waited for.
+/// Kills the process of an evicted connection when it is woken. The process ID is still valid: a connection
+/// leaves the registry when its process is waited for.
 struct Kill(Pid);
 
 impl Wake for Kill {
     fn wake(self: Arc<Self>) {
-        // It may have ended meanwhile, and waits to be buried.
+        // It may have ended meanwhile, as a zombie.
         let _ = kill_process(self.0, Signal::KILL);
     }
 }
 
-/// Who was accepted, and what it is served by.
+/// An accepted connection, and the protocol that serves it.
 struct Newcomer {
     accepted: Accepted,
     setup: Setup,
 }
 
-/// When what is left ends, after the order to stop.
+/// The deadline of the remaining processes after the order to stop.
 struct Stopping {
     killed_at: Instant,
     is_killed: bool,
 }
 
-/// What this process found itself to be after a turn.
+/// Which process this is after a turn.
 enum Turn {
     Master,
     /// The process of a connection.
@@ -104,11 +103,11 @@ enum Turn {
 }
 
 impl Orders {
-    /// Accepts and forks until the program orders the end, and until the last connection has gone. It
-    /// returns in the master only.
+    /// Accepts and forks until the program orders the end and the last connection has ended. Returns only in
+    /// the master.
     ///
     /// # Errors
-    /// What the system says before the first connection.
+    /// Fails if the signal handlers cannot be installed.
     pub fn serve(self, plan: Forking) -> io::Result<()> {
         let Orders { from, stopped } = self;
         plan.listeners.iter().for_each(|(bound, _)| plan.connections.reserve_for(bound.service().number));
@@ -130,8 +129,8 @@ impl Orders {
     }
 }
 
-/// What rings when a child has ended. What stops a program (a terminal's Ctrl-C, a service manager) tells
-/// all of its processes; here it is the program's to say, so these signals end nobody.
+/// Creates the socket that becomes readable when a child has ended. Also has SIGTERM, SIGINT and SIGHUP
+/// ignored: a terminal or a service manager sends them to all processes, but the program alone acts on them.
 fn bell() -> io::Result<UnixStream> {
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         signal_hook::flag::register(signal, Arc::<AtomicBool>::default())?;
@@ -169,20 +168,20 @@ impl Serving {
 }
 
 impl Turn {
-    /// What comes of `next`, where this is still the master.
+    /// Returns the result of `next`, if this is still the master.
     fn or_else(self, next: impl FnOnce() -> Turn) -> Turn {
         if matches!(self, Turn::Master) { next() } else { self }
     }
 }
 
-/// What a look around found.
+/// The descriptors that one poll reported.
 struct Ready {
     stopped: bool,
-    /// Listeners with somebody in their queue, by their place in the plan.
+    /// Listeners with queued connections, by their index in the plan.
     listeners: Vec<usize>,
 }
 
-/// What came of one look into a listener's queue.
+/// The result of accepting once.
 enum Taken {
     Nobody,
     One,
@@ -194,7 +193,7 @@ impl Serving {
     /// Waits until there is something to do.
     fn look(&self) -> Ready {
         let orders = self.orders.iter().map(AsFd::as_fd);
-        // Once it is seen, it would end every wait.
+        // After the order, the pipe would end every wait.
         let stopped = self.stopping.is_none().then(|| self.stopped.as_fd());
         let listeners: Vec<usize> =
             (0..self.plan.listeners.len()).filter(|listener| self.has_room(*listener)).collect();
@@ -202,7 +201,7 @@ impl Serving {
         let fds = fds.chain(listeners.iter().map(|listener| self.plan.listeners[*listener].0.fd.as_fd()));
         let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let timeout = self.timeout().map(|time| Timespec::try_from(time).unwrap_or_default());
-        // An error is an interruption: then nothing is reported, and the loop comes round again.
+        // An error is an interruption: then nothing is reported, and the loop continues.
         let _ = poll(&mut fds, timeout.as_ref());
         let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
         let (others, listening) = fds.split_at(fds.len() - listeners.len());
@@ -219,21 +218,21 @@ impl Serving {
             true => stopping.killed_at + KILLED_TIME,
         };
         let stop_ends = self.stopping.as_ref().map(killed_at);
-        // Who waits for a process is seen to also where the pause has ended since.
+        // Connections that wait for a process need a turn even if the pause has ended since.
         let pause_ends = if self.held.is_empty() { self.pause_end() } else { self.paused_until };
         let looks_again = self.make_room_where_full().then(|| Instant::now() + FULL_PAUSE);
         let ends = stop_ends.into_iter().chain(pause_ends).chain(looks_again).min();
-        // A moment more, so that it is over then.
+        // A millisecond more, so that the time is over then.
         ends.map(|end| end.saturating_duration_since(Instant::now()) + Duration::from_millis(1))
     }
 
-    /// Whether another connection may be accepted now at `listener`.
+    /// Returns whether another connection may be accepted now at `listener`.
     fn has_room(&self, listener: usize) -> bool {
         let may_accept = self.stopping.is_none() && self.held.is_empty() && self.pause_end().is_none();
         may_accept && self.has_place(listener)
     }
 
-    /// Whether there is a place for one of `listener`, however long it may have to wait for its process.
+    /// Returns whether there is a slot for a connection of `listener`, even if it must wait for a process.
     fn has_place(&self, listener: usize) -> bool {
         let (bound, _) = &self.plan.listeners[listener];
         self.has_begun && !self.plan.connections.is_full(bound.service().number)
@@ -252,7 +251,7 @@ impl Serving {
         is_full
     }
 
-    /// When accepting goes on, if it pauses.
+    /// Returns when accepting continues, if it is paused.
     fn pause_end(&self) -> Option<Instant> {
         self.paused_until.filter(|end| Instant::now() < *end)
     }
@@ -261,12 +260,12 @@ impl Serving {
         self.paused_until = Some(Instant::now() + ACCEPT_PAUSE);
     }
 
-    /// Accepts at each of `listeners` some of those who wait there.
+    /// Accepts some of the queued connections at each of `listeners`.
     fn accept(&mut self, listeners: &[usize]) -> Turn {
         self.take_in(listeners, ACCEPTS_PER_TURN_MAX as usize, Serving::has_room)
     }
 
-    /// Accepts at each of `listeners`, `max` at most, as long as they `may` come in.
+    /// Accepts up to `max` connections at each of `listeners`, as long as `may` permits.
     fn take_in(&mut self, listeners: &[usize], max: usize, may: fn(&Serving, usize) -> bool) -> Turn {
         for &listener in listeners {
             for _ in 0..max {
@@ -307,9 +306,9 @@ impl Serving {
         Taken::One
     }
 
-    /// Makes a process for `newcomer`, or holds it where the system has none more.
+    /// Forks a process for `newcomer`, or keeps it waiting if the kernel allows no more processes.
     fn serve_apart(&mut self, newcomer: Newcomer) -> Taken {
-        // It may have gone while it waited in the kernel's queue, or here.
+        // The client may have disconnected while it waited in the kernel's queue, or here.
         if has_gone(&newcomer.accepted) {
             return Taken::One;
         }
@@ -335,7 +334,7 @@ impl Serving {
         Taken::One
     }
 
-    /// Makes processes for those who wait for one, if there are any now.
+    /// Forks processes for waiting connections, as far as the kernel allows.
     fn serve_held(&mut self) -> Turn {
         while self.pause_end().is_none()
             && let Some(newcomer) = self.held.pop_front()
@@ -347,20 +346,20 @@ impl Serving {
         Turn::Master
     }
 
-    /// What is left of the master in the process of a connection: what it needs to serve it.
+    /// Reduces the copy of the master in a connection's process to what serves the connection.
     fn become_child(self, newcomer: Newcomer) -> ! {
         let Serving { orders, stopped, bell, plan, children, held, pid: master, .. } = self;
         let Forking { listeners, stop, grace, connections, .. } = plan;
         let Newcomer { accepted: Accepted { fd, peer, admitted }, setup } = newcomer;
         let entry = Arc::clone(admitted.entry());
-        // Places are the master's to give back.
+        // Slots are the master's to release.
         std::mem::forget((children, admitted));
         held.into_iter().for_each(|other| std::mem::forget(other.accepted.admitted));
         drop((orders, bell, listeners));
         Child { fd, peer, entry, setup, master, stopped, stop, grace, connections }.live()
     }
 
-    /// Does what the program has ordered.
+    /// Executes the program's next order.
     fn obey(&mut self) {
         let Some(from) = &self.orders else { return };
         match orders::next(from) {
@@ -370,12 +369,12 @@ impl Serving {
                 orders::answer(from, number, true);
             }
             Ok(Some((Order::Reload, number))) => orders::answer(from, number, (self.plan.reload)()),
-            // The program has no more to say. The order to stop comes another way.
+            // The program sends no more orders. The order to stop uses the pipe.
             Err(_) => self.orders = None,
         }
     }
 
-    /// Takes note of those that have ended.
+    /// Waits for child processes that have ended.
     fn bury(&mut self) {
         if !self.has_rung() {
             return;
@@ -384,7 +383,7 @@ impl Serving {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => self.note_end(pid, status),
                 Err(Errno::INTR) => {}
-                // There are none, or none that has ended.
+                // There are no children, or none has ended.
                 Ok(None) | Err(_) => return,
             }
         }
@@ -416,7 +415,7 @@ impl Serving {
         }
     }
 
-    /// Takes in who was in the queues when the order to stop came, and nobody else.
+    /// Accepts the connections that were queued when the order to stop came, and no others.
     fn stop(&mut self) -> Turn {
         let all: Vec<usize> = (0..self.plan.listeners.len()).collect();
         let turn = self.take_in(&all, ACCEPTS_AT_STOP_MAX, Serving::has_place);
@@ -428,7 +427,8 @@ impl Serving {
         turn
     }
 
-    /// Each ends itself when the grace is over; who has not a moment later is held up by something else.
+    /// Kills processes that are late: each should end itself when the grace period is over, so one that has
+    /// not is blocked.
     fn kill_who_is_late(&mut self) {
         let Some(stopping) = &mut self.stopping else { return };
         if !stopping.is_killed && stopping.killed_at < Instant::now() {
@@ -436,23 +436,23 @@ impl Serving {
             self.plan.connections.count_cut_off(self.held.len());
             self.held.clear();
             for pid in self.children.keys() {
-                // It may have ended meanwhile, and waits to be buried.
+                // It may have ended meanwhile, as a zombie.
                 let _ = kill_process(*pid, Signal::KILL);
             }
         }
     }
 }
 
-/// What is told where a process cannot be made; whoever reads it asks what to do.
+/// Logged when the kernel allows no more processes; points the operator to the cause.
 const NO_PROCESS: &str = "the system has no process for a connection, which waits for one; `plimsoll doctor \
                           --engine process` shows what allows no more";
 
-/// Whether the system may have a process later on.
+/// Returns whether a later fork may succeed.
 fn is_for_want(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::NOMEM))
 }
 
-/// The next connection that waits, if one does.
+/// Accepts the next queued connection, if there is one.
 fn accept_at(bound: &Bound) -> io::Result<Option<(OwnedFd, Peer)>> {
     loop {
         match acceptfrom_with(&bound.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {

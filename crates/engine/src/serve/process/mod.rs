@@ -1,12 +1,13 @@
-//! A process for each connection: the fork master, which makes them, and the program, of which it comes.
+//! A process for each connection: the fork master, which forks them, and the program, which forked the
+//! master.
 //!
-//! The program keeps what has threads and handles: signals, logs, the configuration's file. Before it has any
-//! of them, [`fork_master`] makes the master of it, which has one thread, accepts, and forks for each
-//! connection. What they all share is numbers ([`shared_cells`](crate::shared_cells)).
+//! The program owns the threads and handles: signals, logs, the configuration file. Before it has any of
+//! them, [`fork_master`] forks the master, which has one thread, accepts, and forks for each connection. All
+//! processes share counters only ([`shared_cells`](crate::shared_cells)).
 //!
-//! It is not a way to run programs. What must hold: a connection's process has nothing of others'
-//! connections, and of the master nothing but what it serves; it ends when its connection does, and when
-//! program or master end, however that is; whatever becomes of it is one client's harm.
+//! It is not a way to run programs. Invariants: a connection's process has no access to others' connections,
+//! and keeps only what it serves with. It ends when its connection does, and when the program or the master
+//! ends, in any way. A crash of it harms one client only.
 
 mod allowed;
 mod child;
@@ -38,36 +39,38 @@ use orders::{Line, Order};
 
 /// Which of the two processes this is after [`fork_master`].
 pub enum Forked {
-    /// The one that was there before.
+    /// The process that called it.
     Program(Master),
-    /// The one that accepts and forks.
+    /// The process that accepts and forks.
     Master(Orders),
 }
 
-/// The program's hold on its fork master. If the program ends, so do the master and all that come of it.
+/// The program's handle of its fork master. If the program ends, so do the master and all connections'
+/// processes.
 pub struct Master {
     pid: Pid,
     line: Arc<Mutex<Line>>,
     stop: Arc<StopLine>,
-    /// The other end of that line, where the program itself sees the order.
+    /// The read end of that pipe, by which the program itself sees the order.
     stopped: OwnedFd,
 }
 
-/// How a fork master ended, and when it had been told to.
+/// How a fork master ended, and when the order to stop came.
 pub struct MasterEnd {
-    /// When the order to stop came; none if it ended before.
+    /// When the order to stop came; `None` if the master ended before.
     pub ordered_at: Option<Instant>,
-    /// What to say where it did not end as it should.
+    /// The error to report if it did not end as it should.
     pub outcome: io::Result<()>,
 }
 
-/// The pipe whose end is the order to stop: whoever holds its other end sees that, also who comes later.
+/// The write end of the pipe whose closing is the order to stop. Every process with the read end sees it,
+/// even one forked later.
 struct StopLine(Mutex<Option<OwnedFd>>);
 
-/// Makes the fork master of this process, which may have one thread only.
+/// Forks the fork master from this process, which must have one thread only.
 ///
 /// # Errors
-/// Where there are other threads, and what the system says.
+/// Fails if there are other threads, or with the kernel's error.
 pub fn fork_master() -> io::Result<Forked> {
     let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let (ours, masters) = UnixStream::pair()?;
@@ -81,7 +84,7 @@ pub fn fork_master() -> io::Result<Forked> {
         None => {
             drop((ours, stop));
             if fork::end_with_parent(program).is_err() {
-                // The program has ended, and there is nobody to tell.
+                // The program has ended, so there is no process to report to.
                 fork::end_with(0, || 0);
             }
             Ok(Forked::Master(Orders { from: masters, stopped }))
@@ -90,21 +93,21 @@ pub fn fork_master() -> io::Result<Forked> {
 }
 
 impl Master {
-    /// Has it accept connections.
+    /// Orders the master to accept connections.
     ///
     /// # Errors
-    /// Where it does not answer, and so has ended.
+    /// Fails if it does not answer, and so has ended.
     pub fn begin(&self) -> io::Result<()> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner).order(Order::Begin).map(drop)
     }
 
-    /// A way to have it read the configuration again.
+    /// Returns a handle that has the master reload the configuration.
     pub fn reload(&self) -> Reload {
         Reload(Arc::clone(&self.line))
     }
 
-    /// Waits until it has ended, which it does after the order to stop, when the last connection has gone or
-    /// `grace` is over. One that hangs is killed then.
+    /// Waits until the master has ended. After the order to stop, it ends when the last connection has ended
+    /// or `grace` is over. A master that hangs is killed then.
     pub fn wait(self, stop: &Stop, grace: Duration) -> MasterEnd {
         let line: Arc<dyn Notify> = Arc::<StopLine>::clone(&self.stop);
         stop.tell(&line);
@@ -121,7 +124,7 @@ impl Master {
             *ordered_at = Some(Instant::now());
             let most = grace + OWN_END_TIME + KILLED_TIME + MASTER_END_TIME;
             if !is_ended(Some(most))? {
-                // What comes of it is killed with it.
+                // The kernel kills the connections' processes with it.
                 let _ = kill_process(self.pid, Signal::KILL);
                 is_ended(Some(KILLED_TIME))?;
                 return Err(io::Error::other("the process that accepts did not end in time; it was killed"));
@@ -137,7 +140,7 @@ impl Master {
     }
 }
 
-/// Waits until there is something to see at one of `fds`, for `time` at most: whether there is.
+/// Waits until one of `fds` is readable, for `time` at most; returns whether one is.
 fn wait_for_any(fds: &[&OwnedFd], time: Option<Duration>) -> io::Result<bool> {
     let until = time.map(|time| Instant::now() + time);
     loop {

@@ -1,7 +1,8 @@
-//! What the program tells its fork master, and what that answers: a byte for what, a byte for which.
+//! Orders from the program to its fork master, and the answers: two bytes each, an order or result and a
+//! sequence number.
 //!
-//! It is not how a server is stopped: that order reaches every process by itself. What must hold: an answer
-//! belongs to its order, also after one that came too late.
+//! The order to stop is not among them: it reaches every process by a pipe. Invariant: an answer is matched
+//! to its order, even after an earlier answer came too late.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -12,30 +13,30 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::limits::ORDER_TIME_MAX;
 
-/// What the master is to do.
+/// An order to the master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// To accept connections.
+    /// Start to accept connections.
     Begin,
-    /// To serve those that come from now on by the configuration as it is now.
+    /// Reload the configuration, for later connections.
     Reload,
 }
 
-/// The program's end.
+/// The program's end of the channel.
 pub(super) struct Line {
     stream: UnixStream,
     last: u8,
 }
 
-/// The program's way to have its fork master read the configuration again. Clones are the same way.
+/// A handle by which the program has its fork master reload the configuration. Clones share the channel.
 #[derive(Clone)]
 pub struct Reload(pub(super) Arc<Mutex<Line>>);
 
 impl Reload {
-    /// Has it do so; whether that could be done. Its log says why not.
+    /// Orders a reload; returns whether it succeeded. The log says why not.
     ///
     /// # Errors
-    /// Where it does not answer.
+    /// Fails if the master does not answer.
     pub fn order(&self) -> io::Result<bool> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).order(Order::Reload)
     }
@@ -47,14 +48,14 @@ impl Line {
         Ok(Line { stream, last: 0 })
     }
 
-    /// Orders, and waits for the answer.
+    /// Sends an order, and waits for the answer.
     pub(super) fn order(&mut self, order: Order) -> io::Result<bool> {
         self.last = self.last.wrapping_add(1);
         let (number, mut answer) = (self.last, [0; 2]);
         self.stream.write_all(&[order as u8, number])?;
         loop {
             self.stream.read_exact(&mut answer)?;
-            // An earlier one may have been answered after nobody waited any more.
+            // The answer to an earlier order may have arrived after its timeout.
             if answer[1] == number {
                 return Ok(answer[0] == 1);
             }
@@ -62,7 +63,8 @@ impl Line {
     }
 }
 
-/// The next order at the master's end, and its number; none if there is none yet, an error at the end.
+/// Reads the next order at the master's end, and its number; `None` if none has arrived, an error at the
+/// end.
 pub(super) fn next(from: &UnixStream) -> io::Result<Option<(Order, u8)>> {
     let mut order = [0; 2];
     match recv(from, &mut order, RecvFlags::DONTWAIT) {
@@ -77,7 +79,7 @@ pub(super) fn next(from: &UnixStream) -> io::Result<Option<(Order, u8)>> {
 
 /// Answers the order with that number.
 pub(super) fn answer(to: &UnixStream, number: u8, done: bool) {
-    // If the program has gone, nobody needs it.
+    // If the program has ended, the answer is not needed.
     let _ = send(to, &[u8::from(done), number], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 
@@ -89,7 +91,7 @@ mod tests {
     fn an_answer_that_came_too_late_is_not_taken_for_the_next() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut line = Line::new(ours).unwrap();
-        // That of an order before, after nobody waited any more.
+        // The answer to an earlier order, after its timeout.
         answer(&theirs, 0, true);
         let master = std::thread::spawn(move || {
             let mut seen = Vec::new();

@@ -1,17 +1,17 @@
-//! What was told of a trouble that lasts, so that it is not told ten times a second.
+//! A rate limit for warnings about a lasting error, so that it is not logged ten times a second.
 //!
-//! It is not the log, and knows no trouble from another. What must hold: the first is told at once.
+//! It is not the log, and does not distinguish errors. Invariant: the first warning is logged at once.
 
 use std::time::Instant;
 
 use crate::limits::TOLD_ONCE_TIME;
 
-/// When a trouble was told of.
+/// The time of the latest warning.
 #[derive(Default)]
 pub(super) struct Told(Option<Instant>);
 
 impl Told {
-    /// Whether it is to be told of, which is noted.
+    /// Returns whether to log a warning now, and records its time if so.
     pub(super) fn is_new(&mut self) -> bool {
         self.is_new_at(Instant::now())
     }
