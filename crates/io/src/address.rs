@@ -1,24 +1,24 @@
-//! Where a stream is listened for or connected to, as a person types it.
+//! The address that a stream listens on or connects to, in the form that a person types.
 //!
-//! It is not a name resolver beyond what the standard library's numeric forms give: host names other than
-//! `localhost` are refused with a sentence that says so. What must hold: no form means "all interfaces"
-//! by accident; `:PORT` is loopback.
+//! It does not resolve names beyond the standard library's numeric forms: host names other than
+//! `localhost` are rejected with an error message that says so. Invariant: no form means "all
+//! interfaces" by accident; `:PORT` is loopback.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A place to listen at or to connect to.
+/// An address to listen on or to connect to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// TCP at an address and port; port 0 lets the system choose when listening.
+    /// TCP at an address and port. When listening on port 0, the kernel chooses the port.
     Ip(SocketAddr),
     /// A Unix stream socket at this path.
     Unix(PathBuf),
 }
 
-/// An address that cannot be read, with what to write instead.
+/// The error for text that is not an address. Its message lists the accepted forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadAddress(String);
 

@@ -1,22 +1,22 @@
-//! Numbers that many count in: threads of one process, or, on a page that they share, processes.
+//! Counters that are shared by the threads of one process or, on a shared page, by processes.
 //!
-//! They do not know what they count, nor how a page is had (the engine knows). What must hold: counting takes
-//! no lock and no system call, wherever they are.
+//! This module does not define what is counted, nor how a page is shared (the engine does). Invariant:
+//! counting takes no lock and makes no system call.
 
 use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 
-/// So many numbers, all zero at first.
+/// An array of counters, all zero at first.
 #[derive(Debug)]
 pub enum Cells {
-    /// Of this process.
+    /// In the memory of this process.
     Own(Box<[AtomicU64]>),
-    /// On a page that other processes have too.
+    /// On a page that is shared with other processes.
     Page(&'static [AtomicU64]),
 }
 
 impl Cells {
-    /// `count` numbers of this process.
+    /// Creates `count` counters in the memory of this process.
     pub fn own(count: usize) -> Cells {
         Cells::Own((0..count).map(|_| AtomicU64::new(0)).collect())
     }

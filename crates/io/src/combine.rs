@@ -1,8 +1,8 @@
 //! Two waits at once, within one task.
 //!
-//! It is not a way to spawn: what is combined here ends with the future that combines it, so a connection
-//! owns everything it started. What must hold: the loser of a race is dropped, and by the contract's first
-//! rule that loses nothing.
+//! This does not spawn: the combined futures end with the future that combines them, so a connection
+//! owns everything it started. Invariant: the loser of a race is dropped, which loses nothing by the
+//! contract's first rule.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-/// Which of two came first.
+/// The output of the future that was ready first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Either<A, B> {
     /// The first one.
@@ -19,10 +19,10 @@ pub enum Either<A, B> {
     Right(B),
 }
 
-// A function that is async keeps what it is given twice: as it came, and where it is polled. These waits are
-// in every connection's memory, one in the other, so they are types.
+// Types instead of async functions: an async function stores its arguments twice, as captured and as
+// polled. These futures are nested in every connection's memory.
 pin_project! {
-    /// What [`select`] waits by.
+    /// The future of [`select`].
     #[must_use = "futures do nothing unless polled"]
     pub struct Select<A, B> {
         #[pin]
@@ -44,13 +44,13 @@ impl<A: Future, B: Future> Future for Select<A, B> {
     }
 }
 
-/// Waits for whichever is ready first; `left` if both are.
+/// Waits until one of two futures is ready; `left` wins if both are.
 pub fn select<A: Future, B: Future>(left: A, right: B) -> Select<A, B> {
     Select { left, right }
 }
 
 pin_project! {
-    /// What [`join`] waits by.
+    /// The future of [`join`].
     #[must_use = "futures do nothing unless polled"]
     pub struct Join<A: Future, B: Future> {
         #[pin]
@@ -87,7 +87,7 @@ impl<A: Future, B: Future> Future for Join<A, B> {
     }
 }
 
-/// Waits for both.
+/// Waits for both futures.
 pub fn join<A: Future, B: Future>(left: A, right: B) -> Join<A, B> {
     Join { left, right, left_output: None, right_output: None }
 }

@@ -1,8 +1,8 @@
 //! One lazy deadline per connection: moving it costs a store, not a timer.
 //!
-//! It is not a timer per wait. The engine's timer stays armed from one wait to the next; when it fires
-//! early, it is armed again for the time that is meant by then. What must hold: a wait never outlives its
-//! deadline by more than a turn, and a connection that is served without waiting arms nothing.
+//! There is no timer per wait. The engine's timer stays armed from one wait to the next; when it fires
+//! early, it is armed again for the current deadline. Invariants: a wait never outlives its deadline by
+//! more than a turn, and a connection that is served without waiting arms nothing.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -16,16 +16,17 @@ use crate::exec::TimerId;
 use crate::io::Io;
 use crate::time::Instant;
 
-/// When a connection's present wait ends.
+/// The deadline of a connection's current wait.
 pub struct Deadline {
     io: Io,
     at: Cell<Instant>,
     armed: Cell<Option<(Instant, TimerId)>>,
-    /// Who waits just now: only then does moving the deadline need more than a store.
+    /// The waker of the current wait. Only while there is one does moving the deadline need more than a
+    /// store.
     waiting: RefCell<Option<Waker>>,
 }
 
-/// The deadline came first.
+/// The error of a wait whose deadline came first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed;
 
@@ -34,7 +35,7 @@ impl Deadline {
         Deadline { io, at: Cell::new(Instant::NEVER), armed: Cell::new(None), waiting: RefCell::new(None) }
     }
 
-    /// The clock as of this turn.
+    /// Returns the time as of this turn.
     pub fn now(&self) -> Instant {
         self.io.now()
     }
@@ -44,16 +45,16 @@ impl Deadline {
         self.set(self.io.now() + time);
     }
 
-    /// Moves the deadline to `at`, or takes it away with [`Instant::NEVER`].
+    /// Moves the deadline to `at`; [`Instant::NEVER`] switches it off.
     pub fn set(&self, at: Instant) {
         let earlier = at < self.at.replace(at);
-        // Whoever waits armed a timer for later: it has to look again.
+        // The waiting task has armed a timer for the later time, and must arm it again.
         if earlier && let Some(waker) = self.waiting.borrow().as_ref() {
             waker.wake_by_ref();
         }
     }
 
-    /// Waits for `future`, until the deadline at the latest. On time-out the future is dropped.
+    /// Waits for `future`, until the deadline at the latest. At the deadline the future is dropped.
     ///
     /// # Errors
     /// [`Elapsed`] if the deadline came first.
@@ -88,13 +89,13 @@ impl Deadline {
 }
 
 pin_project! {
-    /// What [`Deadline::within`] waits by: a type, as [`select`](crate::select)'s is and for the same reason.
+    /// The future of [`Deadline::within`]. A type for the same reason as [`select`](crate::select)'s.
     #[must_use = "futures do nothing unless polled"]
     pub struct Within<'a, F> {
         deadline: &'a Deadline,
         #[pin]
         future: F,
-        // Once it has begun.
+        // Set by the first poll.
         waits: Option<Ended<'a>>,
     }
 }
@@ -116,7 +117,7 @@ impl<F: Future> Future for Within<'_, F> {
     }
 }
 
-/// Forgets who waited, however the wait ended.
+/// Clears the waker of the current wait when the wait ends or is dropped.
 struct Ended<'a>(&'a Deadline);
 
 impl Drop for Ended<'_> {

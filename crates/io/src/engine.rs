@@ -1,6 +1,6 @@
-//! What an engine implements, and what it is given to run.
+//! The traits between an engine and the protocols that it runs.
 //!
-//! It is not what protocols call: [`crate::Io`] wraps it. What must hold: no method waits, except that
+//! Protocols do not call these: [`crate::Io`] wraps them. Invariant: no method waits, except that
 //! `offload` may run its job in place where the connection has a thread of its own.
 
 use std::future::Future;
@@ -25,91 +25,94 @@ use crate::time::Instant;
 /// A future that stays on its thread.
 pub type LocalFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Which pool of threads blocking work goes to, so that one kind never starves another.
+/// The worker pool for a job of blocking work, so that one kind of work never starves another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Opening and reading files.
     Files,
-    /// Writing, syncing and renaming files: it waits for the disk, many at a time.
+    /// Writing, syncing and renaming files: these wait for the disk, many at a time.
     Writes,
-    /// Reading whole folders and putting them in order: long work, that short work must not wait for.
+    /// Reading and sorting whole folders: long work, separate so that short work does not queue behind
+    /// it.
     Listings,
-    /// What takes as long as a file or a tree is large, and nobody should wait behind: digests of whole
-    /// files, copying, clearing trees.
+    /// Work that takes time in proportion to the size of a file or a tree: digests of whole files,
+    /// copying, clearing trees. No other kind of work queues behind it.
     Chores,
-    /// Asking and changing the directory of accounts.
+    /// Queries and changes of the account directory.
     Directory,
-    /// Hashing passwords: a core each for a good while.
+    /// Hashing passwords: each hash occupies a core for a long time.
     Passwords,
 }
 
-/// The clock, network, files and chance that one thread's protocols run on.
+/// The clock, network, files and randomness of the protocols on one thread.
 pub trait Engine {
-    /// The clock as of this turn.
+    /// Returns the time as of this turn.
     fn now(&self) -> Instant;
-    /// The time of day.
+    /// Returns the time of day.
     fn wall(&self) -> SystemTime;
-    /// Wakes `waker` at `at`, once.
+    /// Wakes `waker` once, at `at`.
     fn timer(&self, at: Instant, waker: &Waker) -> TimerId;
-    /// Forgets a timer; one that has fired is no error.
+    /// Cancels a timer. Cancelling a fired timer is not an error.
     fn cancel(&self, timer: TimerId);
-    /// Starts to connect; the stream's first `drain` tells when it is connected.
+    /// Starts to connect. The stream's first `drain` returns when it is connected.
     ///
     /// # Errors
-    /// What the system says at once.
+    /// The operating system's immediate error.
     fn connect(&self, to: &Address) -> io::Result<Stream>;
     /// Listens for streams.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     fn listen(&self, at: &Address) -> io::Result<Listener>;
-    /// Files without waiting: what is not in memory is [`io::ErrorKind::WouldBlock`]. Where a connection
-    /// has its own thread, this `Fs` waits and never says so.
+    /// Returns non-blocking file access: [`io::ErrorKind::WouldBlock`] if the data is not in memory.
+    /// Where a connection has its own thread, this `Fs` blocks instead and never returns that error.
     fn at_hand(&self) -> &dyn Fs;
-    /// Runs `job` where it may block: all of its slices, and between two of them jobs of other owners.
+    /// Runs `job` where it may block. It runs all slices of the job, and jobs of other owners between
+    /// two slices.
     ///
     /// # Errors
-    /// [`NotDone::Busy`] if too much is waiting already, of all or of the job's owner; the job is dropped.
+    /// [`NotDone::Busy`] if too many jobs wait, in all or of the job's owner; the job is dropped.
     fn offload(&self, work: Work, job: Job) -> Result<(), NotDone>;
-    /// Ready once the server is to end; stays so. Every task is woken when it comes.
+    /// Ready once the server is to stop; it stays ready. The order to stop wakes every task.
     fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()>;
-    /// Ready once others need the worker that this connection holds; stays so. It is for a connection
-    /// between two requests, which must then [park](crate::Tx::park) or end at once: the engine may have
-    /// told no other. It never comes where connections take turns, because they hold no worker.
+    /// Ready once another connection needs the worker that this connection holds; it stays ready. For a
+    /// connection between two requests, which must then [park](crate::Tx::park) or end at once: the
+    /// engine may have notified no other connection. Never ready where connections share a thread,
+    /// because they hold no worker.
     fn poll_room_wanted(&self, _: &mut Context<'_>) -> Poll<()> {
         Poll::Pending
     }
-    /// Says that nothing is left of this connection but to wait for its end: where it has a place that others
-    /// may wait for, they get it.
+    /// Reports that this connection only waits for its end. If it occupies a worker that others may wait
+    /// for, the engine releases that worker.
     fn leave(&self) {}
-    /// Fills `into` with unpredictable bytes (in the simulator, the seed's).
+    /// Fills `into` with unpredictable bytes (in the simulator, bytes that the seed determines).
     fn entropy(&self, into: &mut [u8]);
 }
 
-/// A protocol, ready to serve: what an engine calls for each connection.
+/// A protocol that is ready to serve. The engine calls it for each connection.
 pub trait Handler {
     /// Serves one connection from its first byte to its last.
     fn serve(&self, stream: Stream) -> LocalFuture;
 
-    /// Tells a peer that it cannot be served now, in the protocol's own words, and ends the connection. A
-    /// protocol without such words drops it.
+    /// Reports to a peer that the server is too busy, in the protocol's own form, and ends the
+    /// connection. A protocol without such a response drops the connection.
     fn refuse(&self, stream: Stream) -> LocalFuture {
         Box::pin(async move { drop(stream) })
     }
 
     /// Resumes a conversation that was [parked](crate::Tx::park), maybe on another thread and by another
-    /// handler of this protocol. A protocol that never parks is never asked.
+    /// handler of this protocol. A protocol that never parks does not implement it.
     fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
         let _ = (parked, how);
         Box::pin(async move { drop(stream) })
     }
 
-    /// What goes on beside the connections (a log to be flushed), one per thread that serves; dropped when
-    /// that thread ends.
+    /// Runs the background work of one thread that serves connections (such as flushing a log). It is
+    /// dropped when that thread ends.
     fn background(&self) -> LocalFuture {
         Box::pin(std::future::pending())
     }
 }
 
-/// Makes the handler of one thread.
+/// Creates the handler of one thread.
 pub type Setup = Arc<dyn Fn(Io) -> Rc<dyn Handler> + Send + Sync>;

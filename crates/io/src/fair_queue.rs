@@ -1,8 +1,8 @@
-//! A bounded queue that gives keys turns, so that many entries of one key delay no other key.
+//! A bounded queue that serves keys in turn, so that many entries of one key delay no other key.
 //!
-//! A key is a network, an account: whatever shares the turns. Within a key, entries keep their order.
-//! Invariant: [`FairQueue::push`] never makes the queue longer than `max`; when it is full, an entry of the
-//! key that has most makes room for a key that has fewer.
+//! A key is a network or an account: the unit among which turns are shared. Within a key, entries keep
+//! their order. Invariant: [`FairQueue::push`] never makes the queue longer than `max`. When it is full,
+//! the key with most entries loses one to a key with fewer.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,13 +15,13 @@ pub struct FairQueue<K, T> {
 }
 
 impl<K: Ord + Clone, T> FairQueue<K, T> {
-    /// An empty queue, of `max` entries at most.
+    /// Creates an empty queue, of `max` entries at most.
     #[must_use]
     pub fn new(max: usize) -> FairQueue<K, T> {
         FairQueue { max, len: 0, entries: BTreeMap::new(), turns: VecDeque::new() }
     }
 
-    /// Adds an entry. Returns the entry that did not fit: the newest of the key that has most entries, or
+    /// Adds an entry. Returns the entry that did not fit: the newest of the key with most entries, or
     /// the added one if its own key has as many.
     pub fn push(&mut self, key: K, entry: T) -> Option<T> {
         let displaced = if self.len < self.max { None } else { Some(self.displace(&key)) };
@@ -32,7 +32,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         displaced.flatten()
     }
 
-    /// Adds an entry, also to a full queue: for callers that have a bound of their own.
+    /// Adds an entry, also to a full queue: for callers that enforce a bound of their own.
     pub fn append(&mut self, key: K, entry: T) {
         if !self.entries.contains_key(&key) {
             self.turns.push_back(key.clone());
@@ -41,7 +41,8 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.len += 1;
     }
 
-    /// Removes the newest entry of the key that has most, if `newcomer` would have fewer with one more.
+    /// Removes the newest entry of the key with most entries, if `newcomer` would have fewer with one
+    /// more.
     fn displace(&mut self, newcomer: &K) -> Option<T> {
         let own = self.len_of(newcomer);
         let (largest, entries) = self.entries.iter_mut().max_by_key(|(_, entries)| entries.len())?;
@@ -54,8 +55,8 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         displaced
     }
 
-    /// Removes the first entry that is ready, of the key whose turn is next. `readiness` returns what decides
-    /// which entries of a key are ready; none for a key without a turn, whose entries are not looked at.
+    /// Removes the first ready entry of the next key in turn. `readiness` returns the test for the
+    /// entries of a key, or `None` for a key that is skipped.
     pub fn pop<P: Fn(&T) -> bool>(&mut self, readiness: impl Fn(&K) -> Option<P>) -> Option<(K, T)> {
         let (turn, ready) = self.next_ready(readiness)?;
         let key = self.turns.remove(turn)?;
@@ -71,7 +72,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.next_ready(readiness).is_some()
     }
 
-    /// Which turn is next of which an entry is ready, and which entry of it.
+    /// Finds the next key with a ready entry. Returns the indexes of its turn and of the entry.
     fn next_ready<P: Fn(&T) -> bool>(&self, readiness: impl Fn(&K) -> Option<P>) -> Option<(usize, usize)> {
         self.turns.iter().enumerate().find_map(|(turn, key)| {
             let ready = self.entries.get(key)?.iter().position(readiness(key)?)?;
@@ -86,7 +87,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         }
     }
 
-    /// Keeps only entries of a key that `is_wanted`.
+    /// Keeps only the entries of a key for which `is_wanted` is true.
     pub fn retain_of(&mut self, key: &K, is_wanted: impl FnMut(&T) -> bool) {
         let Some(entries) = self.entries.get_mut(key) else { return };
         let before = entries.len();
@@ -95,7 +96,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.forget_if_empty(key);
     }
 
-    /// Keeps only entries that `is_wanted`.
+    /// Keeps only the entries for which `is_wanted` is true.
     pub fn retain(&mut self, mut is_wanted: impl FnMut(&K, &T) -> bool) {
         self.entries.iter_mut().for_each(|(key, entries)| entries.retain(|entry| is_wanted(key, entry)));
         self.entries.retain(|_, entries| !entries.is_empty());
@@ -103,7 +104,7 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.len = self.entries.values().map(VecDeque::len).sum();
     }
 
-    /// Whether it has as many entries as it may.
+    /// Whether it has at least its maximum of entries.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.len >= self.max
@@ -115,12 +116,12 @@ impl<K: Ord + Clone, T> FairQueue<K, T> {
         self.len == 0
     }
 
-    /// How many entries a key has.
+    /// Returns the number of entries of a key.
     pub fn len_of(&self, key: &K) -> usize {
         self.entries.get(key).map_or(0, VecDeque::len)
     }
 
-    /// All entries, in no particular order.
+    /// Returns all entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries.values().flatten()
     }

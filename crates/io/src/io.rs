@@ -1,7 +1,7 @@
-//! What a protocol calls: the engine it runs on, in the form of a value.
+//! The handle through which a protocol calls the engine that it runs on.
 //!
-//! It is not generic over engines: protocol code compiles once. What must hold: it stays on the thread it
-//! was made for (it is not `Send`).
+//! It is not generic over engines: protocol code compiles once. Invariant: it stays on the thread it was
+//! made for (it is not `Send`).
 
 use std::future::poll_fn;
 use std::io;
@@ -22,7 +22,7 @@ use crate::shelf::Shelf;
 use crate::stream::Stream;
 use crate::time::Instant;
 
-/// Clock, network, files and chance of the thread that a protocol runs on.
+/// The clock, network, files and randomness of the thread that a protocol runs on.
 #[derive(Clone)]
 pub struct Io {
     engine: Rc<dyn Engine>,
@@ -36,29 +36,29 @@ impl Io {
         Io { engine, shelf: Rc::default(), owner: JobOwner::NONE }
     }
 
-    /// The same, for work on behalf of `owner`: it waits behind that owner's other work, and delays no other
-    /// owner's.
+    /// Returns the same handle, for work on behalf of `owner`. That work queues behind the owner's other
+    /// work, and delays no other owner's.
     #[must_use]
     pub fn for_owner(&self, owner: JobOwner) -> Io {
         Io { owner, ..self.clone() }
     }
 
-    /// On whose behalf blocking work is done.
+    /// Returns the owner on whose behalf blocking work is done.
     pub fn owner(&self) -> JobOwner {
         self.owner
     }
 
-    /// What is kept on this thread for whoever needs it next: one shelf for all clones.
+    /// Returns this thread's pool of idle connections and similar resources. All clones share it.
     pub fn shelf(&self) -> &Shelf {
         &self.shelf
     }
 
-    /// The clock as of this turn.
+    /// Returns the time as of this turn.
     pub fn now(&self) -> Instant {
         self.engine.now()
     }
 
-    /// The time of day.
+    /// Returns the time of day.
     pub fn wall(&self) -> SystemTime {
         self.engine.wall()
     }
@@ -71,7 +71,7 @@ impl Io {
         debug_assert!(elapsed.is_err(), "what is pending for ever was ready");
     }
 
-    /// A deadline that is off.
+    /// Creates a deadline that is off.
     pub fn deadline(&self) -> Deadline {
         Deadline::new(self.clone())
     }
@@ -79,7 +79,7 @@ impl Io {
     /// Connects a stream.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub async fn connect(&self, to: &Address) -> io::Result<Stream> {
         let mut stream = self.engine.connect(to)?;
         stream.tx.drain(u64::MAX).await?;
@@ -89,17 +89,17 @@ impl Io {
     /// Listens for streams.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub fn listen(&self, at: &Address) -> io::Result<Listener> {
         self.engine.listen(at)
     }
 
-    /// Runs a question about files: at once if it can be answered from memory, else where it may block.
-    /// `question` may be asked twice, the second time from the start.
+    /// Runs a query of files: at once if the data is in memory, else on a worker that may block.
+    /// `question` may run twice, the second time from the start.
     ///
     /// # Errors
-    /// What the question answers; [`io::ErrorKind::ResourceBusy`] if too much is waiting;
-    /// [`io::ErrorKind::TimedOut`] if the answer takes longer than [`FILES_TIME_MAX`].
+    /// The query's error; [`io::ErrorKind::ResourceBusy`] if too many jobs wait;
+    /// [`io::ErrorKind::TimedOut`] if the result takes longer than [`FILES_TIME_MAX`].
     pub async fn files<T: Send + 'static>(
         &self,
         question: impl Fn(&dyn Fs) -> io::Result<T> + Send + 'static,
@@ -110,7 +110,7 @@ impl Io {
         }
     }
 
-    /// As [`Io::files`], if the question can be answered from memory; else nothing.
+    /// Runs a query of files without blocking. Returns `None` if the data is not in memory.
     pub fn files_at_hand<T>(&self, question: impl FnOnce(&dyn Fs) -> io::Result<T>) -> Option<io::Result<T>> {
         let answered = question(self.engine.at_hand());
         match &answered {
@@ -119,22 +119,24 @@ impl Io {
         }
     }
 
-    /// What is done with files, if nothing is to be waited for; else nothing.
+    /// Runs work on files without blocking. Returns `None` if `work` does, because it would have to
+    /// wait.
     pub fn at_hand<T>(&self, work: impl FnOnce(&dyn Fs) -> Option<T>) -> Option<T> {
         work(self.engine.at_hand())
     }
 
-    /// Lets others go first: the other tasks, and where this thread may wait, whoever waits for its core.
-    /// What has come by then is known.
+    /// Yields to the other tasks and, where this thread may block, to other threads of its core. Input
+    /// that they have processed by then is visible to the caller.
     pub async fn let_others_go(&self) {
         self.engine.at_hand().let_others_go();
         self.yield_now().await;
     }
 
-    /// Asks a question about files where it may block. If the future is dropped, it may never be asked.
+    /// Runs a query of files on a worker that may block. If the future is dropped, the query may never
+    /// run.
     ///
     /// # Errors
-    /// As [`Io::files`]; [`io::ErrorKind::TimedOut`] if the answer takes longer than [`FILES_TIME_MAX`].
+    /// As [`Io::files`]; [`io::ErrorKind::TimedOut`] if the result takes longer than [`FILES_TIME_MAX`].
     pub async fn ask<T: Send + 'static>(
         &self,
         kind: Work,
@@ -147,8 +149,8 @@ impl Io {
         deadline.within(wait).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??
     }
 
-    /// Does long work a slice at a time, so that others have their turns in between. If the future is
-    /// dropped, no further slice is done, and what the slices did is undone.
+    /// Runs long work in slices, so that other work runs in between. If the future is dropped, no
+    /// further slice runs, and the effects of the finished slices are undone.
     ///
     /// # Errors
     /// As [`Io::offload`].
@@ -158,10 +160,11 @@ impl Io {
         wait.await
     }
 
-    /// Runs `work` once where it may block. If the future is dropped, the work is still finished.
+    /// Runs `work` once on a worker that may block. If the future is dropped, the work is still
+    /// finished.
     ///
     /// # Errors
-    /// [`NotDone::Busy`] if too much is waiting, [`NotDone::Lost`] if it panicked.
+    /// [`NotDone::Busy`] if too many jobs wait, [`NotDone::Lost`] if it panicked.
     pub async fn offload<T: Send + 'static>(
         &self,
         kind: Work,
@@ -172,37 +175,38 @@ impl Io {
         wait.await
     }
 
-    /// Hands `work` over to be done once where it may block, and does not wait for it.
+    /// Queues `work` to run once on a worker that may block, and does not wait for it.
     ///
     /// # Errors
-    /// [`NotDone::Busy`] if too much is waiting; the work is not done.
+    /// [`NotDone::Busy`] if too many jobs wait; the work does not run.
     pub fn hand_off(&self, kind: Work, work: impl FnOnce(&dyn Fs) + Send + 'static) -> Result<(), NotDone> {
         let (task, _) = offload::once(Unwanted::Done, work);
         self.engine.offload(kind, Job::new(self.owner, task))
     }
 
-    /// Waits until the server is to end. Level-triggered: once it is ready, it stays ready.
+    /// Waits until the server is to stop. Level-triggered: once it is ready, it stays ready.
     pub async fn stopping(&self) {
         poll_fn(|cx| self.engine.poll_stopping(cx)).await;
     }
 
-    /// Whether the server is to end.
+    /// Whether the server is to stop.
     pub fn is_stopping(&self) -> bool {
         self.poll_stopping(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
-    /// See [`Io::stopping`].
+    /// Polls for [`Io::stopping`].
     pub fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.engine.poll_stopping(cx)
     }
 
-    /// Waits until others need the worker that this connection holds. Level-triggered, and binding: a
-    /// connection between two requests must then [park](crate::Tx::park) or end at once.
+    /// Waits until another connection needs the worker that this connection holds. Level-triggered and
+    /// binding: a connection between two requests must then [park](crate::Tx::park) or end at once.
     pub async fn room_wanted(&self) {
         poll_fn(|cx| self.engine.poll_room_wanted(cx)).await;
     }
 
-    /// Says that nothing is left of this connection but to wait for its end: its place is for others.
+    /// Reports that this connection only waits for its end, so that the engine can give its worker to
+    /// another.
     pub fn leave(&self) {
         self.engine.leave();
     }
@@ -212,7 +216,7 @@ impl Io {
         self.engine.entropy(into);
     }
 
-    /// Lets every other task have its turn.
+    /// Yields until every other ready task has been polled.
     pub async fn yield_now(&self) {
         let mut yielded = false;
         poll_fn(|cx| {

@@ -1,7 +1,7 @@
-//! Blocking work as an engine gets it: for an owner, in slices.
+//! Blocking work in the form that engines run: in slices, on behalf of an owner.
 //!
-//! It does not wait for the result ([`crate::offload`] does). Invariant: a slice is short, so that a worker
-//! that runs one is soon free for other owners.
+//! It does not wait for the result ([`crate::offload`] does). Invariant: a slice is short, so that its
+//! worker is soon free for other owners.
 
 use core::net::IpAddr;
 use std::ops::ControlFlow;
@@ -9,22 +9,23 @@ use std::ops::ControlFlow;
 use crate::file::Fs;
 use crate::transport::Peer;
 
-/// An account or a network on whose behalf work is done: owners share workers evenly. It is a number without
-/// meaning; two owners that draw the same one share their turns.
+/// An account or a network on whose behalf work is done: owners share workers evenly. It is a hash; two
+/// owners with the same hash share one turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobOwner(u64);
 
 impl JobOwner {
-    /// The server itself: its own work, which no client asked for.
+    /// The server itself: work that no client has requested.
     pub const NONE: JobOwner = JobOwner(0);
 
-    /// An account, by its number.
+    /// Returns the owner for an account, by its number.
     #[must_use]
     pub fn account(id: i64) -> JobOwner {
         JobOwner(mixed(1, &id.to_le_bytes()))
     }
 
-    /// A guest: the address, of IPv6 the first 64 bits. All peers of Unix sockets are one owner.
+    /// Returns the owner for a guest: its address, of IPv6 the first 64 bits. All peers of Unix sockets
+    /// are one owner.
     #[must_use]
     pub fn guest(peer: &Peer) -> JobOwner {
         JobOwner(match peer {
@@ -36,8 +37,8 @@ impl JobOwner {
         })
     }
 
-    /// The owner that another server means by `number`, where `directory` is the name of its directory of
-    /// accounts.
+    /// Returns the local owner for another server's owner `number`. `directory` is the name of that
+    /// server's account directory; an empty name keeps the number.
     #[must_use]
     pub fn elsewhere(number: u64, directory: &str) -> JobOwner {
         match directory {
@@ -46,14 +47,14 @@ impl JobOwner {
         }
     }
 
-    /// Its number, to be sent to another server.
+    /// Returns its number, to be sent to another server.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// FNV-1a, beginning with `seed`; never zero.
+/// Computes FNV-1a over `seed` and `bytes`; never zero.
 fn mixed(seed: u64, bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
@@ -61,25 +62,25 @@ fn mixed(seed: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(seeded, add).max(1)
 }
 
-/// What is left of a job after a slice.
+/// Whether a job has more slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// More slices.
+    /// More slices are left.
     Unfinished,
-    /// Nothing.
+    /// No slice is left.
     Finished,
 }
 
-/// What a job does.
+/// The work of a job.
 pub(crate) trait Task: Send {
-    /// Does a slice of it, where it may block.
+    /// Runs a slice on a worker that may block.
     fn run_slice(&mut self, fs: &dyn Fs) -> Progress;
 
     /// Whether its result is no longer wanted and nothing has to be undone.
     fn is_abandoned(&self) -> bool;
 }
 
-/// Blocking work, done where it may block: a slice at a time.
+/// Blocking work, which a worker runs one slice at a time.
 pub struct Job {
     owner: JobOwner,
     task: Box<dyn Task>,
@@ -90,18 +91,18 @@ impl Job {
         Job { owner, task: Box::new(task) }
     }
 
-    /// On whose behalf it is done.
+    /// Returns the owner on whose behalf it is done.
     #[must_use]
     pub fn owner(&self) -> JobOwner {
         self.owner
     }
 
-    /// Does a slice.
+    /// Runs one slice.
     pub fn run_slice(&mut self, fs: &dyn Fs) -> Progress {
         self.task.run_slice(fs)
     }
 
-    /// Does all of it.
+    /// Runs all slices.
     pub fn run(mut self, fs: &dyn Fs) {
         while self.task.run_slice(fs) == Progress::Unfinished {}
     }
@@ -113,12 +114,12 @@ impl Job {
     }
 }
 
-/// Long work in slices. If its caller is gone, no further slice is done.
+/// Long work in slices. If its caller is gone, no further slice runs.
 pub trait SlicedWork: Send + 'static {
     /// The result.
     type Output: Send + 'static;
 
-    /// Does a slice of it, where it may block.
+    /// Runs a slice on a worker that may block.
     fn run_slice(&mut self, fs: &dyn Fs) -> ControlFlow<Self::Output>;
 
     /// Whether [`SlicedWork::cancel`] has anything to undo.
@@ -126,7 +127,7 @@ pub trait SlicedWork: Send + 'static {
         false
     }
 
-    /// Undoes what the slices have done, because the caller is gone.
+    /// Undoes the effects of the slices, because the caller is gone.
     fn cancel(&mut self, fs: &dyn Fs) {
         let _ = fs;
     }

@@ -1,8 +1,9 @@
-//! Memory that bytes are received into: leased to one holder, given back when it is dropped.
+//! Memory that bytes are received into: leased to one holder, returned when the lease is dropped.
 //!
-//! A lease is not a view of a shared buffer: it is exclusive, mutable and owns its whole block, so an
-//! engine never waits for a slow holder to refill what it receives into. What must hold: a lease counts
-//! at its capacity, however few bytes are in it, because that is what it keeps from others.
+//! A lease is not a view of a shared buffer: it is exclusive, mutable and owns its whole block. So an
+//! engine never waits for a slow holder before it refills its receive buffer. Invariant: a lease is
+//! accounted at its capacity, however few bytes are in it, because the whole block is unavailable to
+//! others.
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
@@ -10,8 +11,8 @@ use std::rc::Rc;
 
 use crate::limits::POOL_KEPT_BLOCKS_MAX;
 
-/// Blocks of one size, reused within one thread: the last one given back, still in the caches, is the next
-/// to be leased.
+/// A pool of blocks of one size for one thread. The block that was returned last is leased first,
+/// because it is still in the CPU's caches.
 #[derive(Debug)]
 pub struct Pool {
     block_bytes: usize,
@@ -20,24 +21,25 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of blocks of `block_bytes` each. It holds no memory until the first lease comes back.
+    /// Creates a pool of blocks of `block_bytes` each. It holds no memory until the first lease is
+    /// returned.
     pub fn new(block_bytes: usize) -> Rc<Pool> {
         Rc::new(Pool { block_bytes, free: RefCell::default(), leased_bytes: Cell::new(0) })
     }
 
-    /// An empty lease with room for [`Pool::block_bytes`].
+    /// Returns an empty lease with a capacity of [`Pool::block_bytes`].
     pub fn lease(self: &Rc<Pool>) -> Lease {
         let block = self.free.borrow_mut().pop().unwrap_or_else(|| Vec::with_capacity(self.block_bytes));
         self.leased_bytes.set(self.leased_bytes.get() + self.block_bytes);
         Lease { block, start: 0, home: Some(Rc::clone(self)) }
     }
 
-    /// Capacity of one block, in bytes.
+    /// Returns the capacity of one block, in bytes.
     pub fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
-    /// Capacity of all leases that are out, in bytes.
+    /// Returns the capacity of all outstanding leases, in bytes.
     pub fn leased_bytes(&self) -> usize {
         self.leased_bytes.get()
     }
@@ -53,17 +55,18 @@ impl Pool {
     }
 }
 
-/// What memory is filled with that went back, in a debug build.
+/// The byte that returned memory is filled with, in a debug build.
 pub const POISON: u8 = 0xDB;
 
-/// Fills memory that goes back to where it came from, in a debug build: who reads it later sees it.
+/// Fills memory that returns to its pool or engine, in a debug build, so that a use after return is
+/// visible.
 pub fn poison(block: &mut [u8]) {
     if cfg!(debug_assertions) {
         block.fill(POISON);
     }
 }
 
-/// Received bytes and the memory they lie in. Dereferences to the bytes.
+/// Received bytes and the memory that contains them. Dereferences to the bytes.
 #[derive(Debug)]
 pub struct Lease {
     block: Vec<u8>,
@@ -72,23 +75,23 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Memory that belongs to no pool.
+    /// Creates a lease over memory that belongs to no pool.
     pub fn owned(block: Vec<u8>) -> Lease {
         Lease { block, start: 0, home: None }
     }
 
-    /// The block to receive into, for engines: append to it, up to its capacity.
+    /// Returns the block to receive into, for engines: append to it, up to its capacity.
     pub fn block_mut(&mut self) -> &mut Vec<u8> {
         &mut self.block
     }
 
-    /// Drops the first `bytes` from view; their memory stays charged. More than there are empties it.
+    /// Removes the first `bytes` from view, or all if there are fewer. Their memory stays accounted.
     pub fn consume(&mut self, bytes: usize) {
         self.start = (self.start + bytes).min(self.block.len());
     }
 
-    /// Adds bytes behind those in view. What was consumed makes room first, so that a lease that is consumed
-    /// as fast as it is added to does not grow.
+    /// Appends bytes to those in view. The space of consumed bytes is reclaimed first, so that a lease
+    /// that is consumed as fast as it is appended to does not grow.
     pub fn append(&mut self, bytes: &[u8]) {
         self.block.drain(..std::mem::take(&mut self.start));
         self.block.extend_from_slice(bytes);
@@ -99,12 +102,12 @@ impl Lease {
         self.block.truncate(self.start.saturating_add(bytes));
     }
 
-    /// What this lease is charged, in bytes.
+    /// Returns the number of bytes at which this lease is accounted.
     pub fn capacity(&self) -> usize {
         self.block.capacity()
     }
 
-    /// Takes the memory out of its pool, so that it can go to another thread (a write that is offloaded).
+    /// Takes the memory out of its pool, so that it can go to another thread (for an offloaded write).
     pub fn detach(mut self) -> Detached {
         let block = std::mem::take(&mut self.block);
         if let Some(home) = self.home.take() {
@@ -135,7 +138,7 @@ impl Drop for Lease {
     }
 }
 
-/// The bytes of a lease on their own: `Send`, and freed by the allocator.
+/// The bytes of a detached lease: `Send`, and freed by the allocator.
 #[derive(Debug)]
 pub struct Detached {
     block: Vec<u8>,
@@ -143,7 +146,7 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// The memory that they take, in bytes.
+    /// Returns the size of their memory, in bytes.
     pub fn capacity(&self) -> usize {
         self.block.capacity()
     }
@@ -209,7 +212,7 @@ mod tests {
             lease.append(&[b'x'; 40]);
             lease.append(&round.to_be_bytes());
             assert!(lease.ends_with(&round.to_be_bytes()));
-            // As a pipeline whose last request is never whole.
+            // Like a pipeline whose last request is never complete.
             lease.consume(lease.len() - 2);
         }
         assert!(lease.capacity() <= 128, "it has grown to {} bytes", lease.capacity());

@@ -1,23 +1,27 @@
-//! The I/O contract: what a protocol may ask of whatever runs it, and nothing about how that is done.
+//! The I/O contract: the operations that a protocol may ask of an engine, and nothing about their
+//! implementation.
 //!
 //! A protocol is written once, as plain async functions over [`Io`] and [`Stream`]. An engine (a crate
-//! above this one) decides what its `await` means; [`sim`] is a deterministic engine for tests. The
-//! executor, the timers and the send queue that all of them share are here too, because they need no
-//! kernel: [`exec`] and [`outbox`].
+//! above this one) implements the operations that the protocol awaits; [`sim`] is a deterministic engine
+//! for tests. The executor, the timers and the send queue are shared by all engines. They need no
+//! kernel, so they are in this crate: [`exec`] and [`outbox`].
 //!
-//! This crate is not an engine: it makes no system call, reads no clock, draws no chance, and has no
-//! `unsafe`.
+//! This crate is not an engine: it makes no system call, reads no clock, draws no random numbers, and
+//! has no `unsafe`.
 //!
-//! What must hold, in every engine alike (`tests/contract` has a test for each):
+//! Invariants of every engine (`tests/tests/behaviours/contract` tests each of them):
 //!
-//! 1. Dropping any future loses no byte: state lives in the transport, a future is a wish to be woken.
+//! 1. Dropping a future loses no byte: state lives in the transport, and a future is only a registration
+//!    for a wakeup.
 //! 2. [`Tx::push`] is sent without the task being polled again.
 //! 3. A [`Lease`] is exclusive, mutable and owns its memory.
-//! 4. Bodies come one lease at a time: who does not ask receives nothing, and the peer is held back.
+//! 4. Bodies are received one lease at a time: without a receive call nothing is received, and flow
+//!    control stops the peer.
 //! 5. Dropping a stream aborts it, [`Stream::finish`] delivers it.
 //! 6. A panic ends one connection.
 //! 7. [`Io::stopping`] is level-triggered and reaches every idle wait.
-//! 8. [`Io::room_wanted`] is so too, for a connection; it never comes while each connection has a worker.
+//! 8. [`Io::room_wanted`] is level-triggered too, per connection. It never becomes ready while each
+//!    connection has a worker.
 #![forbid(unsafe_code)]
 
 mod address;

@@ -1,8 +1,8 @@
-//! Where streams come from: a listener, as protocols hold it.
+//! A listener, as protocols use it: it yields accepted streams.
 //!
-//! It is not the dispatcher that serves connections (an engine has one); a protocol listens for streams
-//! that belong to one it already has, as FTP's passive mode does. What must hold: dropping it stops
-//! listening, and streams that were accepted live on.
+//! It is not the dispatcher that serves connections (an engine has one). A protocol listens for streams
+//! that belong to a conversation it already has, as in FTP's passive mode. Invariant: dropping the
+//! listener stops listening, and accepted streams stay open.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,15 +11,15 @@ use std::task::{Context, Poll};
 use crate::address::Address;
 use crate::stream::Stream;
 
-/// What an engine implements for [`Listener`].
+/// The listener that an engine implements, under [`Listener`].
 pub trait Accept {
-    /// The next stream.
+    /// Accepts the next stream.
     ///
     /// # Errors
-    /// What the system says; the listener stays good.
+    /// The operating system's error; the listener stays usable.
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Stream>>;
 
-    /// Where it listens, with the port that the system chose.
+    /// Returns the address that it listens on, with the port that the kernel chose.
     fn address(&self) -> &Address;
 }
 
@@ -27,20 +27,20 @@ pub trait Accept {
 pub struct Listener(Box<dyn Accept>);
 
 impl Listener {
-    /// Wraps what an engine made.
+    /// Wraps an engine's listener.
     pub fn new(accept: Box<dyn Accept>) -> Listener {
         Listener(accept)
     }
 
-    /// The next stream. Dropping the future loses none.
+    /// Accepts the next stream. Dropping the future loses no stream.
     ///
     /// # Errors
-    /// What the system says; the listener stays good.
+    /// The operating system's error; the listener stays usable.
     pub async fn accept(&mut self) -> io::Result<Stream> {
         poll_fn(|cx| self.0.poll_accept(cx)).await
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// Returns the address that it listens on, with the port that the kernel chose.
     pub fn address(&self) -> &Address {
         self.0.address()
     }

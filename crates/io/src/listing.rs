@@ -1,7 +1,8 @@
-//! Listings of folders, a slice at a time.
+//! Listings of folders, one slice at a time.
 //!
-//! How entries are ordered and written is the collector's. Invariant: a slice reads, adds or writes
-//! [`LISTING_SLICE_ENTRIES`] entries at most, so that a large folder delays no other owner's listing.
+//! The collector determines the order and the format of the entries. Invariant: a slice reads, adds or
+//! writes [`LISTING_SLICE_ENTRIES`] entries at most, so that a large folder delays no other owner's
+//! listing.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,43 +13,44 @@ use crate::io::Io;
 use crate::job::SlicedWork;
 use crate::limits::{FILES_TIME_MAX, LISTING_SLICE_ENTRIES};
 
-/// Part of a folder, in the order of its names' bytes.
+/// A page of a folder's listing, in the byte order of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListingPage {
-    /// It begins after this name, or with the first one.
+    /// The name after which the page begins; `None` for the first page.
     pub after: Option<Vec<u8>>,
-    /// It has so many entries at most.
+    /// The maximum number of entries.
     pub limit: usize,
 }
 
 impl ListingPage {
-    /// Whether a name comes after the one that the page begins after.
+    /// Whether the page begins before `name`, so that it may contain it.
     #[must_use]
     pub fn begins_before(&self, name: &[u8]) -> bool {
         self.after.as_deref().is_none_or(|after| name > after)
     }
 }
 
-/// Makes a listing of a folder's entries.
+/// Builds a listing from a folder's entries.
 pub trait EntryCollector: Send + 'static {
     /// The listing.
     type Output: Send + 'static;
 
-    /// Adds an entry; they come in no order.
+    /// Adds an entry. Entries are added in no order.
     fn add(&mut self, entry: Entry);
 
-    /// Writes so many entries at most, after all were added; returns the listing once all are written.
+    /// Writes at most `entries_max` entries, after all were added. Returns the listing once all are
+    /// written.
     fn write(&mut self, entries_max: usize) -> ControlFlow<Self::Output>;
 }
 
-/// Where entries come from.
+/// The source of the entries.
 enum Source {
     Folder(File, Vec<u8>),
     Reader(Box<dyn FolderReader>),
     End,
 }
 
-/// A listing in the making.
+/// A listing in progress.
 pub struct FolderListing<C> {
     source: Source,
     entries_left: usize,
@@ -103,10 +105,10 @@ impl<C: EntryCollector> SlicedWork for FolderListing<C> {
 }
 
 impl Io {
-    /// Makes a listing where it may block. If the future is dropped, it is aborted.
+    /// Lists a folder on a worker that may block. If the future is dropped, the listing is aborted.
     ///
     /// # Errors
-    /// What keeps the folder from being read; [`io::ErrorKind::QuotaExceeded`] if it has too many entries;
+    /// The error of reading the folder; [`io::ErrorKind::QuotaExceeded`] if it has too many entries;
     /// [`io::ErrorKind::ResourceBusy`] if too many listings wait; [`io::ErrorKind::TimedOut`] after
     /// [`FILES_TIME_MAX`].
     pub async fn list<C: EntryCollector>(&self, listing: FolderListing<C>) -> io::Result<C::Output> {
@@ -124,7 +126,7 @@ mod tests {
     use super::*;
     use crate::sim::{Faults, Sim};
 
-    /// Counts entries, and slices in which it wrote.
+    /// Counts entries, and the slices in which it wrote.
     #[derive(Default)]
     struct Counting {
         entries: usize,

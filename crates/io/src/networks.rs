@@ -1,6 +1,6 @@
-//! Sets of networks, as an operator names the peers that are trusted as proxies.
+//! Sets of networks, by which an operator configures trusted proxies.
 //!
-//! It resolves no names. What must hold: an IPv4 address and the same one mapped into IPv6 are equal.
+//! It resolves no names. Invariant: an IPv4 address and the same address mapped into IPv6 are equal.
 
 use core::net::IpAddr;
 use std::fmt;
@@ -11,13 +11,13 @@ use crate::transport::Peer;
 /// An address, a network in CIDR form, or the peers of Unix sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// All addresses that begin with the first bits of this one.
+    /// All addresses that share the first bits of this one; the number is the prefix length.
     Ip(IpAddr, u8),
     /// Every peer of a Unix socket.
     Unix,
 }
 
-/// Text that is no network, with what to write instead.
+/// The error for text that is not a network. Its message lists the accepted forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadNetwork(String);
 
@@ -78,17 +78,17 @@ impl Network {
     }
 }
 
-/// Some networks, possibly none.
+/// A set of networks, possibly empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Vec<Network>);
 
 impl Networks {
-    /// Whether a peer is in any of them.
+    /// Whether a peer is in any network of the set.
     pub fn contain(&self, peer: &Peer) -> bool {
         self.0.iter().any(|network| network.contains(peer))
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -104,7 +104,7 @@ fn bits_max(ip: IpAddr) -> u8 {
     if ip.is_ipv4() { 32 } else { 128 }
 }
 
-/// The first `bits` of an address, the others cleared.
+/// Returns the first `bits` of an address, the others cleared.
 fn prefix(ip: IpAddr, bits: u8) -> u128 {
     let (address, width) = match ip {
         IpAddr::V4(ip) => (u128::from(ip.to_bits()), 32),

@@ -1,8 +1,8 @@
-//! The wait for a job that an engine runs elsewhere.
+//! Futures for the results of jobs that an engine runs on a worker.
 //!
-//! It is not the pool of threads (the engine's). What must hold: work whose wait is dropped is still done,
-//! and a question that nobody waits for any more is not asked; a job that panics, or that the pool dropped,
-//! ends its wait with an error and not never.
+//! This is not the worker pool (the engine has it). Invariants: work whose future is dropped still runs;
+//! a query whose future is dropped does not. A job that panics, or that the pool dropped, ends its wait
+//! with an error.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -13,12 +13,12 @@ use crate::file::Fs;
 use crate::job::{Progress, SlicedWork, Task};
 use crate::oneshot::{Receiver, Sender, oneshot};
 
-/// Why blocking work was not done.
+/// The reason for which blocking work was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDone {
-    /// Too much is waiting already. Say "try again later".
+    /// Too many jobs wait. The client should retry later.
     Busy,
-    /// The job panicked; how far it came is not known.
+    /// The job panicked, or the pool dropped it; its progress is unknown.
     Lost,
 }
 
@@ -33,16 +33,16 @@ impl From<NotDone> for io::Error {
     }
 }
 
-/// What becomes of a job that nobody waits for any more when its turn comes.
+/// The treatment of a job whose future was dropped before its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unwanted {
-    /// It is done all the same: it changes something.
+    /// It still runs: it changes something.
     Done,
-    /// It is dropped: its result was all that there is to it.
+    /// It is dropped: its result was its only effect.
     Dropped,
 }
 
-/// The wait for a job's result.
+/// The future of a job's result.
 pub(crate) struct Wait<T>(Receiver<T>);
 
 impl<T> Future for Wait<T> {
@@ -53,13 +53,13 @@ impl<T> Future for Wait<T> {
     }
 }
 
-/// Work that is done in one slice, and where its result goes.
+/// Work that is done in one slice, and the sender of its result.
 struct Once<F, T> {
     work: Option<(F, Sender<T>)>,
     unwanted: Unwanted,
 }
 
-/// Packs `work` as a task, with the wait for its result.
+/// Wraps `work` as a task. Also returns the future of its result.
 pub(crate) fn once<T: Send + 'static>(
     unwanted: Unwanted,
     work: impl FnOnce(&dyn Fs) -> T + Send + 'static,
@@ -84,13 +84,13 @@ impl<T: Send, F: FnOnce(&dyn Fs) -> T + Send> Task for Once<F, T> {
     }
 }
 
-/// Work in slices, and where its result goes.
+/// Work in slices, and the sender of its result.
 struct Slices<S: SlicedWork> {
     work: S,
     sender: Option<Sender<S::Output>>,
 }
 
-/// Packs `work` as a task, with the wait for its result.
+/// Wraps `work` as a task. Also returns the future of its result.
 pub(crate) fn slices<S: SlicedWork>(work: S) -> (impl Task + 'static, Wait<S::Output>) {
     let (sender, receiver) = oneshot();
     (Slices { work, sender: Some(sender) }, Wait(receiver))

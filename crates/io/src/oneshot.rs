@@ -1,18 +1,18 @@
-//! One value from one thread to a task of another.
+//! A channel for one value from one thread to a task of another.
 //!
-//! It is not a queue. What must hold: a sender that is dropped ends the wait, and the wait for it never
-//! hangs; the sender can tell that nobody waits any more.
+//! It is not a queue. Invariants: dropping the sender ends the wait, so that the receiver never hangs;
+//! the sender can check whether the receiver still waits.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Where the value is left: shared by both ends.
+/// The shared cell of both ends.
 struct Slot<T> {
     value: Option<T>,
-    /// Whether nothing more comes.
+    /// Whether the sender was dropped: no value will follow.
     is_over: bool,
-    /// Whether nobody waits any more.
+    /// Whether the receiver was dropped.
     is_unwanted: bool,
     waker: Option<Waker>,
 }
@@ -23,13 +23,13 @@ fn lock<T>(slot: &Shared<T>) -> MutexGuard<'_, Slot<T>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The end that sends.
+/// The sending end.
 pub struct Sender<T>(Shared<T>);
 
-/// The end that waits: ready with the value, or with `None` if the sender was dropped without sending.
+/// The receiving end: ready with the value, or with `None` if the sender was dropped without sending.
 pub struct Receiver<T>(Shared<T>);
 
-/// A way for one value.
+/// Creates a channel for one value.
 #[must_use]
 pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
     let slot = Slot { value: None, is_over: false, is_unwanted: false, waker: None };
@@ -41,10 +41,10 @@ impl<T> Sender<T> {
     /// Sends the value.
     pub fn send(self, value: T) {
         lock(&self.0).value = Some(value);
-        // Dropping it wakes who waits.
+        // Dropping `self` wakes the receiver.
     }
 
-    /// Whether somebody still waits for it.
+    /// Whether the receiver still waits for the value.
     pub fn is_wanted(&self) -> bool {
         !lock(&self.0).is_unwanted
     }

@@ -1,7 +1,7 @@
-//! The queue of what was pushed and is not sent yet, with how far its first segment has got.
+//! The queue of segments that were pushed and are not sent yet, with the progress of its first segment.
 //!
-//! It is not a socket: an engine looks at the front, sends what it can, and says how much that was. What
-//! must hold: bytes leave in the order in which they were pushed, each once.
+//! It is not a socket: an engine reads the front, sends as much as it can, and reports how much that
+//! was. Invariant: bytes leave in the order in which they were pushed, each once.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,21 +10,22 @@ use crate::file::File;
 use crate::piped::Pipe;
 use crate::segment::Segment;
 
-/// Segments on their way to a peer.
+/// The send queue of a connection.
 #[derive(Debug, Default)]
 pub struct Outbox {
     segments: VecDeque<Segment>,
-    /// Bytes of the first segment that were sent, if it is in memory; others count themselves.
+    /// Bytes of the first segment that were sent, if it is in memory. Files and pipes keep their own
+    /// progress.
     sent: usize,
     unsent: u64,
     /// Bytes that will never be sent.
     lost: u64,
 }
 
-/// What stands at the front of an outbox.
+/// The front of an outbox.
 #[derive(Debug)]
 pub enum Front<'a> {
-    /// Bytes in memory; [`Outbox::gather`] has them with what follows.
+    /// Bytes in memory; [`Outbox::gather`] returns them and the memory segments behind them.
     Bytes,
     /// A range of a file.
     File(&'a File, Range<u64>),
@@ -33,7 +34,7 @@ pub enum Front<'a> {
 }
 
 impl Outbox {
-    /// Adds a segment at the end. An empty one is dropped.
+    /// Appends a segment. An empty one is dropped.
     pub fn push(&mut self, segment: Segment) {
         let len = segment.len();
         if len > 0 {
@@ -42,17 +43,18 @@ impl Outbox {
         }
     }
 
-    /// Bytes that are not sent, files' included.
+    /// Returns the number of bytes that are not sent, including those of files.
     pub fn unsent(&self) -> u64 {
         self.unsent
     }
 
-    /// Bytes that were not sent when the connection was over, and never will be.
+    /// Returns the number of bytes that will never be sent: unsent when the connection broke, or pushed
+    /// after that.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// What is to be sent next, if anything is.
+    /// Returns the front of the queue, if it is not empty.
     pub fn front(&self) -> Option<Front<'_>> {
         self.segments.front().map(|segment| match segment {
             Segment::File(part) => Front::File(&part.file, part.range.clone()),
@@ -61,8 +63,8 @@ impl Outbox {
         })
     }
 
-    /// The slices at the front, up to the first that is not in memory, as many as `into` holds; returns how
-    /// many.
+    /// Writes the slices at the front into `into`, up to the first segment that is not in memory, as
+    /// many as fit. Returns their number.
     pub fn gather<'a>(&'a self, into: &mut [&'a [u8]]) -> usize {
         let memory = self.segments.iter().take_while(|segment| segment.is_in_memory());
         let mut count = 0;
@@ -76,13 +78,13 @@ impl Outbox {
         count
     }
 
-    /// Whether more comes after the `count` gathered slices (a file, or more memory than one call takes):
-    /// the sender may hold the bytes back for it.
+    /// Whether more follows the `count` gathered slices (a file, or more memory than one call takes). If
+    /// so, the sender may delay the bytes to send them together (MSG_MORE).
     pub fn more_after(&self, count: usize) -> bool {
         self.segments.len() > count
     }
 
-    /// Notes that `bytes` more of the front were sent.
+    /// Records that `bytes` more of the front were sent.
     pub fn advance(&mut self, bytes: u64) {
         self.unsent = self.unsent.saturating_sub(bytes);
         let mut left = bytes;
@@ -111,12 +113,12 @@ impl Outbox {
         }
     }
 
-    /// Forgets everything but how much it was: the connection is over.
+    /// Drops all segments because the connection broke, and counts their bytes as lost.
     pub fn clear(&mut self) {
         *self = Outbox { lost: self.lost + self.unsent, ..Outbox::default() };
     }
 
-    /// As pushing a segment and clearing: it came after the end.
+    /// Counts a segment that was pushed after the connection broke as lost.
     pub fn lose(&mut self, segment: &Segment) {
         self.lost += segment.len();
     }

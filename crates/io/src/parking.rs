@@ -13,24 +13,24 @@ use crate::time::Instant;
 
 /// A conversation between two requests, without its connection and its thread.
 pub struct Parked {
-    /// What the conversation resumes from. Its own protocol's handlers can read it.
+    /// The state that the conversation resumes from. Only handlers of its own protocol can read it.
     pub state: Box<dyn Any + Send>,
-    /// When the connection ends, unless the client has sent something.
+    /// The time at which the connection ends, unless the client has sent something.
     pub until: Instant,
 }
 
-/// Why a parked connection is handed to its protocol again.
+/// The reason for handing a parked connection to its protocol again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// The client has sent something, or has ended.
+    /// The client has sent something, or has closed its side.
     Serve,
-    /// The client has sent something, and no worker can take it: the client gets the protocol's refusal.
+    /// The client has sent something, and no worker is free: the client gets the protocol's refusal.
     Refuse,
     /// The idle time is over, the server stops, or the slot is needed.
     End,
 }
 
-/// Where a conversation leaves its connection and the state to resume from, for the engine to find.
+/// The cell in which a conversation leaves its connection and the state to resume from, for the engine.
 #[derive(Default)]
 pub struct ParkingSpot(Cell<Option<(Parked, Stream)>>);
 
@@ -39,7 +39,7 @@ impl ParkingSpot {
         self.0.set(Some((parked, stream)));
     }
 
-    /// The parked conversation and its connection; none where the conversation has ended.
+    /// Takes the parked conversation and its connection. Returns `None` if the conversation has ended.
     pub fn take(&self) -> Option<(Parked, Stream)> {
         self.0.take()
     }

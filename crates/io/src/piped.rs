@@ -1,8 +1,8 @@
-//! Bytes on their way from one stream to another, or to a file, that stay with the system: they are in a
-//! pipe, and nobody looks at them.
+//! Bytes in transit from one stream to another, or to a file, that stay in a kernel pipe and are not
+//! copied to user memory.
 //!
-//! It makes no pipes and moves no bytes: engines do. What must hold: a pipe that is used again is empty, so
-//! one that goes with bytes in it is closed; a process has no more than it may.
+//! This module creates no pipes and moves no bytes: engines do. Invariants: a reused pipe is empty, so a
+//! pipe that is dropped with bytes in it is closed; a process has no more pipes than its limit.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -10,39 +10,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::limits::{PIPES_KEPT_MAX, PIPES_REFUSED_ASKS};
 
-/// How many this process has, on all its threads.
+/// Number of open pipes of this process, on all its threads.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
-/// Empty ones, to be used again by any of them.
+/// Empty pipes that any thread may reuse.
 static KEPT: Mutex<Vec<Arc<Ends>>> = Mutex::new(Vec::new());
-/// How often the system is still not asked for one, since it had none.
+/// How many more requests for a pipe fail without a system call, since the kernel had none left.
 static REFUSED: AtomicU32 = AtomicU32::new(0);
 
-/// A pipe, and how many bytes are in it. When it is dropped, it is kept to be used again if it is empty.
+/// A pipe, and the number of bytes in it. Dropping an empty pipe returns it for reuse.
 #[derive(Debug)]
 pub struct Pipe {
     ends: Arc<Ends>,
     bytes: AtomicU64,
 }
 
-/// What came of a receive into a pipe.
+/// The result of a receive into a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
-    /// So many bytes, at least one, are behind what was in it.
+    /// This many bytes, at least one, were appended to the pipe.
     Bytes(u64),
-    /// There is no room: something has to come out first.
+    /// The pipe is full: bytes must be taken out first.
     Full,
-    /// What comes next goes into no pipe, as an urgent byte does not. It is received otherwise.
+    /// The next data cannot go into a pipe, as an urgent byte cannot. It must be received into memory.
     Refused,
-    /// The peer's end of sending.
+    /// The peer has ended its side.
     End,
 }
 
-/// Where bytes of a pipe come out, and where they go in.
+/// The two ends of a pipe: bytes come out of the source and go into the sink.
 #[derive(Debug)]
 struct Ends {
     source: OwnedFd,
     sink: OwnedFd,
-    /// Dropped after the ends are closed.
+    /// Must be dropped after the ends are closed.
     _counted: Counted,
 }
 
@@ -50,35 +50,36 @@ struct Ends {
 struct Counted;
 
 impl Pipe {
-    /// An empty one: one that was used before, or that `make` makes (its source, and its sink) if there are
-    /// fewer than `most`. If it cannot, it is left alone for a while.
+    /// Returns an empty pipe: a reused one, or a new one from `make` (its source and sink) if fewer than
+    /// `most` are open. After `make` has failed, it is not called again for [`PIPES_REFUSED_ASKS`]
+    /// calls.
     pub fn open(most: usize, make: impl FnOnce() -> Option<(OwnedFd, OwnedFd)>) -> Option<Pipe> {
         let kept = kept().pop();
         let ends = kept.or_else(|| Ends::make(most, make).map(Arc::new))?;
         Some(Pipe { ends, bytes: AtomicU64::new(0) })
     }
 
-    /// How many bytes are in it.
+    /// Returns the number of bytes in the pipe.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Acquire)
     }
 
-    /// Notes that so many went in. Who puts them in says so before anybody takes them out.
+    /// Records that `bytes` bytes went in. The writer calls this before any reader takes the bytes out.
     pub fn filled(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Release);
     }
 
-    /// Notes that so many came out.
+    /// Records that `bytes` bytes came out.
     pub fn drained(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Release);
     }
 
-    /// Where bytes come out.
+    /// Returns the end that bytes come out of.
     pub fn source(&self) -> BorrowedFd<'_> {
         self.ends.source.as_fd()
     }
 
-    /// Where bytes go in.
+    /// Returns the end that bytes go into.
     pub fn sink(&self) -> BorrowedFd<'_> {
         self.ends.sink.as_fd()
     }
@@ -133,7 +134,7 @@ mod tests {
 
     const MOST: usize = 4;
 
-    /// The only test that opens any: they are counted for all threads.
+    /// The only test that opens pipes, because the count is global to the process.
     #[test]
     fn an_empty_pipe_is_used_again_and_one_with_bytes_is_closed_and_there_are_only_so_many() {
         let with_bytes = || Pipe::open(MOST, ends).inspect(|pipe| pipe.filled(2));

@@ -1,7 +1,8 @@
-//! What can be sent: bytes from anywhere, or a range of a file that the engine moves itself.
+//! The units of sending: bytes in memory, a range of a file that the engine transfers, or bytes in a
+//! pipe.
 //!
-//! A segment is not a queue ([`crate::outbox`] is) and knows nothing of sockets. What must hold: it owns
-//! what it names, so that who pushed it may forget it.
+//! A segment is not a queue ([`crate::outbox`] is) and knows nothing of sockets. Invariant: it owns its
+//! data, so that the sender may drop every other reference after pushing it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,35 +11,36 @@ use crate::file::File;
 use crate::lease::Lease;
 use crate::piped::Pipe;
 
-/// A piece of what is to be sent, in the order in which it is pushed.
+/// A unit of data to send, in the order in which it is pushed.
 #[derive(Debug)]
 pub enum Segment {
-    /// Bytes that are part of the program.
+    /// Bytes in the program's static memory.
     Static(&'static [u8]),
-    /// Bytes made for this answer.
+    /// Bytes generated for this response.
     Owned(Vec<u8>),
-    /// Bytes that several answers share.
+    /// Bytes that several responses share.
     Shared(Arc<[u8]>),
-    /// Bytes that were received and go on (a proxy's body); the lease ends when they are sent.
+    /// Received bytes that are forwarded (a proxy's body). The lease ends when they are sent.
     Lease(Lease),
-    /// A range of a file. Only where [`crate::Tx::takes_files`].
+    /// A range of a file. Permitted only if [`crate::Tx::takes_files`].
     File(FileRange),
-    /// Bytes that were received and go on, and stay with the system. Only where [`crate::Tx::takes_piped`].
+    /// Received bytes that are forwarded and stay in a kernel pipe. Permitted only if
+    /// [`crate::Tx::takes_piped`].
     Piped(Pipe),
 }
 
-/// `range` of `file`, in bytes. If the file ends before the range does, the connection is aborted: its
-/// length was already told.
+/// The bytes `range` of `file`. If the file ends before the range does, the connection is aborted,
+/// because the response has already announced the length.
 #[derive(Debug, Clone)]
 pub struct FileRange {
     /// The open file.
     pub file: File,
-    /// First byte and the byte after the last.
+    /// The first byte and the byte after the last.
     pub range: Range<u64>,
 }
 
 impl Segment {
-    /// Bytes that this segment still has to send.
+    /// Returns the number of bytes that this segment still has to send.
     pub fn len(&self) -> u64 {
         match self {
             Segment::File(part) => part.range.end.saturating_sub(part.range.start),
@@ -52,12 +54,12 @@ impl Segment {
         self.len() == 0
     }
 
-    /// Whether its bytes are in memory.
+    /// Whether the segment's bytes are in memory.
     pub fn is_in_memory(&self) -> bool {
         !matches!(self, Segment::File(_) | Segment::Piped(_))
     }
 
-    /// The bytes, if they are in memory; empty for others.
+    /// Returns the bytes if they are in memory, and an empty slice otherwise.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Segment::Static(bytes) => bytes,

@@ -1,14 +1,14 @@
-//! What one who uses an engine leaves for the next, on one thread: connections that are kept, for example.
+//! A pool of reusable resources of one thread, for example of idle connections to another server.
 //!
-//! It does not know what things are. What must hold: nobody gets a thing of another place than they ask for;
-//! it never holds more of a kind and place than whoever puts one there says; what is on it ends with its
-//! thread's last [`crate::Io`].
+//! It does not know what the resources are. Invariants: a resource is returned only for the key it was
+//! stored under; the pool never exceeds the bound that the caller gives for a type and key; its
+//! resources are dropped with the last [`crate::Io`] of the thread.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Things that are kept for whoever needs one next.
+/// Idle resources by type and key.
 #[derive(Default)]
 pub struct Shelf(RefCell<Vec<Kept>>);
 
@@ -24,20 +24,20 @@ impl Kept {
 }
 
 impl Shelf {
-    /// Keeps a thing of `place`, where a connection leads to for example, unless there are `most` of its kind
-    /// and place already.
+    /// Stores a resource under `place`, for example the address that a connection leads to. Drops it if
+    /// the pool has `most` of its type and key already.
     pub fn put<T: 'static>(&self, place: &Arc<str>, thing: T, most: usize) {
         let mut things = self.0.borrow_mut();
         if things.iter().filter(|kept| kept.is::<T>(place)).count() < most {
             things.push(Kept { place: Arc::clone(place), thing: Box::new(thing) });
             return;
         }
-        // What happens when it is dropped may look here, too.
+        // The borrow ends first: dropping the resource may access this pool.
         drop(things);
         drop(thing);
     }
 
-    /// Takes the thing of this kind and of `place` that was put here last.
+    /// Takes the resource of this type and key that was stored last.
     pub fn take<T: 'static>(&self, place: &str) -> Option<T> {
         let mut things = self.0.borrow_mut();
         let at = things.iter().rposition(|kept| kept.is::<T>(place))?;

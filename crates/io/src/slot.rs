@@ -1,8 +1,8 @@
-//! A connection's slot, as its conversation sees it: what the conversation reports, so that the engine can
-//! choose which connection to close when slots run short.
+//! The slot of a connection, as its conversation uses it. The conversation reports its phase, from which
+//! the engine chooses a connection to close when slots run short.
 //!
-//! It closes nothing itself. Invariant: reporting is an atomic store at most, because it is done for each
-//! request.
+//! It closes nothing itself. Invariant: reporting is an atomic store at most, because it happens for
+//! each request.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use crate::time::Instant;
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The server waits for bytes of the client, to begin or to complete a request.
@@ -24,7 +24,8 @@ pub enum Phase {
     Ending,
 }
 
-/// What a conversation reports of its connection. Each method is called on the connection's own thread.
+/// The reports of a conversation about its connection. Each method is called on the connection's own
+/// thread.
 pub trait Slot {
     /// Reports what the connection does from `now` on.
     fn enter(&self, phase: Phase, now: Instant);
@@ -42,12 +43,12 @@ pub trait Slot {
 
 /// Waits until the engine needs `slot` for another connection: see [`Slot::is_evicted`].
 pub async fn evicted(slot: &dyn Slot) {
-    // No waker is kept: an eviction wakes the task itself.
+    // No waker is stored: an eviction wakes the task itself.
     poll_fn(|_| if slot.is_evicted() { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
-/// The slot of a connection that no engine counts: those that are opened by this side, and all of the
-/// simulator.
+/// The slot of a connection that no engine counts: every connection that this side opened, and every
+/// connection of the simulator.
 #[derive(Default)]
 pub(crate) struct UncountedSlot {
     is_authenticated: Cell<bool>,

@@ -1,18 +1,18 @@
-//! The order to end, as all threads of a server see it.
+//! The order to stop a server, shared by all its threads.
 //!
-//! It is not a way to kill: who is asked to stop finishes what it has begun. What must hold: it is
-//! level-triggered (who looks late still sees it), it never goes back, and it interrupts every park.
+//! It kills nothing: a thread finishes its work in progress before it stops. Invariants: it is
+//! level-triggered (a late check still sees it), it is never revoked, and it interrupts every park.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Ends the park of a thread, from any other.
+/// Interrupts the park of a thread, from any other thread.
 pub trait Notify: Send + Sync {
-    /// Makes the thread that parks, or is about to, look around.
+    /// Makes a thread that is parked, or about to park, check for work and for a stop.
     fn notify(&self);
 }
 
-/// A server's order to end. Clones are the same order.
+/// An order to stop. Clones share the same state.
 #[derive(Clone, Default)]
 pub struct Stop {
     inner: Arc<Inner>,
@@ -25,12 +25,12 @@ struct Inner {
 }
 
 impl Stop {
-    /// An order that has not been given.
+    /// Creates a stop order that has not been given.
     pub fn new() -> Stop {
         Stop::default()
     }
 
-    /// Gives the order. A second time changes nothing.
+    /// Gives the order. A second call has no effect.
     pub fn order(&self) {
         self.inner.ordered.store(true, Ordering::SeqCst);
         let parked = std::mem::take(&mut *self.parked());
@@ -44,11 +44,12 @@ impl Stop {
         self.inner.ordered.load(Ordering::Relaxed)
     }
 
-    /// Notifies `thread` when the order is given; at once if it already was.
+    /// Registers `thread` to be notified when the order is given. Notifies it at once if the order was
+    /// given before.
     pub fn tell(&self, thread: &Arc<dyn Notify>) {
         let mut parked = self.parked();
         if parked.len() == parked.capacity() {
-            // Before it grows, so that the cost of looking is shared by many.
+            // Only when the list would grow, so that the cost of the scan is amortised.
             parked.retain(|known| known.strong_count() > 0);
         }
         parked.push(Arc::downgrade(thread));

@@ -1,8 +1,8 @@
-//! A byte stream as protocols hold it: whole, or split into its two directions.
+//! A byte stream as protocols use it: whole, or split into its two directions.
 //!
-//! It is not buffered: what a receive returns is all there is (but for what came behind discarded bytes,
-//! which the next receive returns). What must hold: receiving and draining take `&mut`, so that a direction
-//! has one waiter; a stream is aborted when the last of its parts is dropped without [`Stream::finish`].
+//! It does not buffer: a receive returns all bytes at once, except that bytes behind discarded ones wait
+//! for the next receive. Invariants: receiving and draining take `&mut`, so that a direction has one
+//! waiter; a stream is aborted when the last of its parts is dropped without [`Stream::finish`].
 
 use std::future::{pending, poll_fn};
 use std::io;
@@ -30,7 +30,8 @@ pub struct Stream {
 /// The receiving side of a stream.
 pub struct Rx {
     transport: Rc<dyn Transport>,
-    /// What came behind bytes that were discarded, or that were all that was wanted.
+    /// Received bytes for the next receive: they came behind discarded bytes, or beyond the limit of the
+    /// last receive.
     held: Option<Lease>,
     /// The client that a proxy reports for the whole connection. Boxed: few connections have one.
     client: Option<Box<Peer>>,
@@ -40,56 +41,57 @@ pub struct Rx {
 pub struct Tx {
     transport: Rc<dyn Transport>,
     slot: Rc<dyn Slot>,
-    /// Of an engine that parks connections.
+    /// The parking spot, if the engine parks connections.
     parking: Option<Rc<ParkingSpot>>,
 }
 
 impl Stream {
-    /// Wraps what an engine made.
+    /// Wraps an engine's transport.
     pub fn new(transport: Rc<dyn Transport>) -> Stream {
         Stream::in_slot(transport, UncountedSlot::shared())
     }
 
-    /// Wraps a transport of a connection that has a slot of its engine.
+    /// Wraps the transport of a connection that has a slot in its engine.
     pub fn in_slot(transport: Rc<dyn Transport>, slot: Rc<dyn Slot>) -> Stream {
         let rx = Rx { transport: Rc::clone(&transport), held: None, client: None };
         Stream { rx, tx: Tx { transport, slot, parking: None } }
     }
 
-    /// Has the conversation [park](Tx::park) here. A stream that stands on this one's transport cannot park:
-    /// it has state of its own.
+    /// Makes the conversation [park](Tx::park) at `spot`. A stream over this one's transport (TLS)
+    /// cannot park: it has state of its own.
     #[must_use]
     pub fn parking_at(mut self, spot: &Rc<ParkingSpot>) -> Stream {
         self.tx.parking = Some(Rc::clone(spot));
         self
     }
 
-    /// Waits until there is something to receive: bytes, which stay to be received, the peer's end, or an
-    /// error.
+    /// Waits until there is something to receive: bytes, which stay to be received, the peer's end, or
+    /// an error.
     pub(crate) async fn readable(&mut self) {
         if let Ok(Some(lease)) = self.rx.recv(Want::Head).await {
             self.rx.held = Some(lease);
         }
     }
 
-    /// The connection's slot, to which the conversation reports what it does.
+    /// Returns the connection's slot, to which the conversation reports its phase.
     pub fn slot(&self) -> &Rc<dyn Slot> {
         self.tx.slot()
     }
 
-    /// The transport itself, for another transport to stand on (TLS), which is then wrapped with the same
-    /// [slot](Stream::slot). Before anything is discarded.
+    /// Returns the transport itself, for another transport on top of it (TLS), which is then wrapped
+    /// with the same [slot](Stream::slot). Call it before anything is discarded.
     pub fn into_transport(self) -> Rc<dyn Transport> {
         debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");
         self.rx.transport
     }
 
-    /// Both directions apart, for two halves of a conversation that go on at once.
+    /// Splits the stream into its directions, for two halves of a conversation that run concurrently.
     pub fn split(self) -> (Rx, Tx) {
         (self.rx, self.tx)
     }
 
-    /// The client: the peer of the connection, or the one that a trusted proxy has reported for it.
+    /// Returns the client: the peer of the connection, or the client that a trusted proxy has reported
+    /// for it.
     pub fn peer(&self) -> &Peer {
         self.rx.client.as_deref().unwrap_or_else(|| self.rx.transport.peer())
     }
@@ -99,8 +101,8 @@ impl Stream {
         self.rx.client.is_some()
     }
 
-    /// The same stream after a proxy's header was received from it: `client` is its peer from now on, and
-    /// `rest`, received behind the header, is received next.
+    /// Returns the same stream after a proxy's header was received from it: `client` is its peer from
+    /// now on, and `rest`, received behind the header, is received next.
     #[must_use]
     pub fn behind_proxy(mut self, client: Peer, rest: Option<Lease>) -> Stream {
         debug_assert!(self.rx.held.is_none(), "bytes behind what was discarded are lost");
@@ -109,25 +111,27 @@ impl Stream {
         self
     }
 
-    /// Where this end is: the address that the peer reached.
+    /// Returns the local address, which the peer connected to.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub fn local(&self) -> io::Result<Address> {
         self.rx.transport.local()
     }
 
-    /// Sends what was pushed and a clean end, then reads and drops what still comes until the peer ends
-    /// too: closing on unread bytes would make the system send a reset, which can take from the peer what
-    /// it has not read yet. Give it a deadline; when it has returned, what was sent has been taken.
+    /// Sends the pushed segments and a clean end, then reads and drops input until the peer ends too.
+    /// Closing a socket with unread bytes makes the kernel send a reset, by which the peer can lose
+    /// bytes that it has not read yet. Call it under a deadline. After it has returned, the peer's
+    /// kernel has received everything.
     ///
     /// # Errors
-    /// What broke the connection before that.
+    /// The error that broke the connection before that.
     pub async fn finish(&mut self) -> io::Result<()> {
         self.tx.finish();
         let (mut sent, mut dropped) = (false, 0);
         loop {
-            // Both at once: a peer that writes much before it reads would wait for us, and we for it.
+            // Both at once, against a deadlock: a peer that writes much before it reads would wait for
+            // us, and we for it.
             match select(self.rx.recv(Want::Body), drained(&mut self.tx, &mut sent)).await {
                 Either::Left(received) => match received? {
                     Some(lease) => dropped += lease.len(),
@@ -157,13 +161,13 @@ impl Rx {
     /// Receives at least one byte, or `None` at the peer's end. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// What broke the connection; it stays broken.
+    /// The error that broke the connection; it is permanent.
     pub async fn recv(&mut self, want: Want) -> io::Result<Option<Lease>> {
         poll_fn(|cx| self.poll_recv(cx, want)).await
     }
 
-    /// Throws away at least one byte and at most `bytes_max`; how many, none at the peer's end. Bytes behind
-    /// those stay to be received. Dropping the future loses nothing.
+    /// Discards at least one byte and at most `bytes_max`. Returns the number of bytes, 0 at the peer's
+    /// end. Bytes behind those stay to be received. Dropping the future loses nothing.
     ///
     /// # Errors
     /// As [`Rx::recv`].
@@ -177,8 +181,8 @@ impl Rx {
         Ok(discarded.bytes)
     }
 
-    /// Receives at least one byte and at most `bytes_max`, or `None` at the peer's end, for who pushes them
-    /// to `to` and does not look at them: where the system moves them by itself, they stay with it. Dropping
+    /// Receives at least one byte and at most `bytes_max` for forwarding to `to`, or `None` at the
+    /// peer's end. Where the kernel can move bytes between the streams, they stay in a pipe. Dropping
     /// the future loses nothing.
     ///
     /// # Errors
@@ -202,14 +206,14 @@ impl Rx {
         .await
     }
 
-    /// An empty pipe to [receive into](Rx::poll_recv_into), where the system moves bytes into one, and has
-    /// one left.
+    /// Returns an empty pipe to [receive into](Rx::poll_recv_into), where the kernel can move bytes into
+    /// one, and has one left.
     pub fn pipe(&self) -> Option<Pipe> {
         if self.held.is_none() { self.transport.pipe() } else { None }
     }
 
-    /// Receives at most `bytes_max` bytes into a [pipe of this stream](Rx::pipe), behind what is in it. Who
-    /// is told to wait is woken as by any other receive.
+    /// Receives at most `bytes_max` bytes into a [pipe of this stream](Rx::pipe), behind the bytes in
+    /// it. If it is pending, the task is woken as by any other receive.
     ///
     /// # Errors
     /// As [`Rx::recv`].
@@ -223,7 +227,7 @@ impl Rx {
         self.transport.poll_recv_into(cx, pipe, bytes_max)
     }
 
-    /// The first `bytes_max` bytes of a lease; what is behind them is received next.
+    /// Returns the first `bytes_max` bytes of a lease; the rest is received next.
     fn up_to(&mut self, mut lease: Lease, bytes_max: u64) -> Lease {
         let bytes = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         if bytes < lease.len() {
@@ -240,12 +244,12 @@ impl Rx {
         }
     }
 
-    /// Receives what is there by now, until it is `bytes_min` or more: for who hands it on and would rather
-    /// do that once. Waits for the first byte only; nothing is the peer's end. Dropping the future loses
-    /// nothing.
+    /// Receives without waiting until `bytes_min` bytes or more have been received: for callers that
+    /// forward them and prefer few large calls. Waits for the first byte only; an empty result is the
+    /// peer's end. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// As [`Rx::recv`], once what came before is received.
+    /// As [`Rx::recv`], once the bytes before the error are received.
     pub async fn recv_at_hand(&mut self, want: Want, bytes_min: usize) -> io::Result<Vec<Lease>> {
         poll_fn(|cx| {
             let (mut received, mut bytes) = (Vec::new(), 0);
@@ -255,7 +259,7 @@ impl Rx {
                         bytes += lease.len();
                         received.push(lease);
                     }
-                    // An error stays: the next receive tells it. So does the end.
+                    // An error and the peer's end are permanent: the next receive returns them.
                     ended if received.is_empty() => return ended.map_ok(|_| Vec::new()),
                     _ => break,
                 }
@@ -267,17 +271,17 @@ impl Rx {
 }
 
 impl Tx {
-    /// The connection's slot, to which the conversation reports what it does.
+    /// Returns the connection's slot, to which the conversation reports its phase.
     pub fn slot(&self) -> &Rc<dyn Slot> {
         &self.slot
     }
 
     /// Hands the connection back to the engine, which resumes the conversation when the client sends
-    /// something. Everything that was received is read, and everything that was pushed is sent. The
-    /// conversation ends after that, on this thread.
+    /// something. Before the call, all received bytes must have been read, and all pushed bytes sent.
+    /// The conversation ends after it, on this thread.
     ///
     /// # Errors
-    /// What was to be parked, where the engine does not park connections.
+    /// Returns `parked` where the engine does not park connections.
     pub fn park(&mut self, parked: Parked) -> Result<(), Parked> {
         let Some(spot) = &self.parking else { return Err(parked) };
         debug_assert!(self.unsent() == 0, "parked with bytes that are not sent");
@@ -285,7 +289,7 @@ impl Tx {
         Ok(())
     }
 
-    /// Takes a segment to be sent, at the end of this turn and on, without this task being polled.
+    /// Queues a segment. It is sent at the end of this turn or later, without this task being polled.
     pub fn push(&mut self, segment: Segment) {
         self.transport.push(segment);
     }
@@ -298,12 +302,12 @@ impl Tx {
         poll_fn(|cx| self.transport.poll_drain(cx, below)).await
     }
 
-    /// Bytes that were pushed and are not sent.
+    /// Returns the number of bytes that were pushed and are not sent.
     pub fn unsent(&self) -> u64 {
         self.transport.unsent()
     }
 
-    /// Bytes that were pushed and never will be sent, because the connection broke.
+    /// Returns the number of pushed bytes that will never be sent, because the connection broke.
     pub fn lost(&self) -> u64 {
         self.transport.lost()
     }
@@ -318,7 +322,7 @@ impl Tx {
         self.transport.takes_piped()
     }
 
-    /// Half-closes after what was pushed; see [`Transport::finish`].
+    /// Closes the sending side after the pushed segments; see [`Transport::finish`].
     pub fn finish(&mut self) {
         self.transport.finish();
     }

@@ -1,7 +1,7 @@
 //! A point on an engine's clock: nanoseconds since the engine started.
 //!
-//! It is not the time of day ([`crate::Io::wall`] is), and it is not comparable between kinds of engines; all
-//! threads of one count from the same point. What must hold: it never goes back.
+//! It is not the time of day ([`crate::Io::wall`] is), and it is not comparable between kinds of
+//! engines; all threads of one engine count from the same point. Invariant: it never goes back.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
@@ -11,15 +11,15 @@ use std::time::Duration;
 pub struct Instant(u64);
 
 impl Instant {
-    /// A time that no clock reaches: a deadline that is off.
+    /// A time that no clock reaches, for a deadline that is off.
     pub const NEVER: Instant = Instant(u64::MAX);
 
-    /// The point that is `since_start` after the engine's start; saturates after 584 years.
+    /// Returns the point that is `since_start` after the engine's start; saturates after 584 years.
     pub fn from_start(since_start: Duration) -> Instant {
         Instant(u64::try_from(since_start.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Time since the engine's start.
+    /// Returns the time since the engine's start.
     pub fn since_start(self) -> Duration {
         Duration::from_nanos(self.0)
     }
@@ -32,7 +32,7 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// Time from `earlier` to `self`, zero if `earlier` is later.
+/// Returns the time from `earlier` to `self`, zero if `earlier` is later.
 impl Sub for Instant {
     type Output = Duration;
     fn sub(self, earlier: Instant) -> Duration {

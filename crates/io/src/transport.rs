@@ -1,7 +1,7 @@
-//! One byte stream as an engine offers it: the trait under [`crate::Stream`].
+//! One byte stream as an engine provides it: the trait under [`crate::Stream`].
 //!
-//! It is not what protocols call (they have [`crate::Rx`] and [`crate::Tx`], which keep one waiter per
-//! direction); engines, TLS and the simulator implement it. What must hold: all state lives in here, so
+//! Protocols do not call it (they have [`crate::Rx`] and [`crate::Tx`], which keep one waiter per
+//! direction). Engines, TLS and the simulator implement it. Invariant: all state is in the transport, so
 //! that a future over it can be dropped at any time and nothing is lost.
 
 use core::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::lease::Lease;
 use crate::piped::{Filled, Pipe};
 use crate::segment::Segment;
 
-/// How much memory a receive is worth.
+/// The purpose of a receive, which determines the size of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// A request head or a command line: small, and the connection may have been idle for long.
@@ -22,7 +22,7 @@ pub enum Want {
     Body,
 }
 
-/// Who is at the other end.
+/// The peer of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// A TCP peer's address and port.
@@ -40,17 +40,17 @@ impl std::fmt::Display for Peer {
     }
 }
 
-/// What became of bytes that nobody wants.
+/// The result of discarding received bytes.
 #[derive(Debug, Default)]
 pub struct Discarded {
-    /// How many were thrown away; none is the peer's end.
+    /// The number of bytes that were discarded; 0 is the peer's end.
     pub bytes: u64,
-    /// What was received behind them.
+    /// Bytes that were received behind them.
     pub beyond: Option<Lease>,
 }
 
 impl Discarded {
-    /// Throws away the first `bytes_max` bytes of `lease`, or all if it has fewer.
+    /// Discards the first `bytes_max` bytes of `lease`, or all if it has fewer.
     pub fn out_of(mut lease: Lease, bytes_max: u64) -> Discarded {
         let bytes = lease.len().min(usize::try_from(bytes_max).unwrap_or(usize::MAX));
         lease.consume(bytes);
@@ -58,18 +58,18 @@ impl Discarded {
     }
 }
 
-/// A byte stream in both directions. Dropping it aborts: what was not sent is thrown away and the peer
-/// sees an error, never a clean end.
+/// A byte stream in both directions. Dropping it aborts: unsent bytes are discarded, and the peer sees
+/// an error, never a clean end.
 pub trait Transport {
     /// Receives at least one byte, or `None` at the peer's end of sending.
     ///
     /// # Errors
-    /// What broke the connection; it stays broken.
+    /// The error that broke the connection; it is permanent.
     fn poll_recv(&self, cx: &mut Context<'_>, want: Want) -> Poll<io::Result<Option<Lease>>>;
 
-    /// Receives up to `bytes_max` bytes and throws them away, or none at the peer's end: for who counts a
-    /// body and does not look at it. Where the system can drop bytes without handing them over, it does;
-    /// else they are received, and what came beyond `bytes_max` is given back.
+    /// Receives up to `bytes_max` bytes and discards them, or none at the peer's end: for callers that
+    /// only count a body. Where the kernel can drop bytes without copying them, it does. Otherwise they
+    /// are received, and bytes beyond `bytes_max` are returned.
     ///
     /// # Errors
     /// As [`Transport::poll_recv`].
@@ -80,18 +80,19 @@ pub trait Transport {
         })
     }
 
-    /// Whether [`Segment::Piped`] may be pushed: where the system moves bytes from one stream to another by
-    /// itself.
+    /// Whether [`Segment::Piped`] may be pushed: true where the kernel can move bytes from one stream to
+    /// another.
     fn takes_piped(&self) -> bool {
         false
     }
 
-    /// An empty pipe for [`Transport::poll_recv_into`], if the system moves bytes into one and has one left.
+    /// Returns an empty pipe for [`Transport::poll_recv_into`], if the kernel can move bytes into one
+    /// and has one left.
     fn pipe(&self) -> Option<Pipe> {
         None
     }
 
-    /// Receives up to `bytes_max` bytes into a pipe, behind what is in it.
+    /// Receives up to `bytes_max` bytes into a pipe, behind the bytes in it.
     ///
     /// # Errors
     /// As [`Transport::poll_recv`].
@@ -100,7 +101,8 @@ pub trait Transport {
         Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
     }
 
-    /// Takes a segment to be sent. Never waits and never fails: an error sticks, and `poll_drain` tells it.
+    /// Queues a segment. Never waits and never fails: an error is permanent, and `poll_drain` returns
+    /// it.
     fn push(&self, segment: Segment);
 
     /// Ready when at most `below` bytes are unsent. A stream that is still connecting is not ready.
@@ -109,25 +111,27 @@ pub trait Transport {
     /// The first error of sending.
     fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>>;
 
-    /// Bytes that were pushed and are not sent: how a deadline tells a slow peer from a stuck one.
+    /// Returns the number of unsent bytes, by which a deadline distinguishes a slow peer from a stuck
+    /// one.
     fn unsent(&self) -> u64;
 
-    /// Bytes that were pushed and never will be sent, because the connection broke: how a record tells what
-    /// went out before.
+    /// Returns the number of pushed bytes that will never be sent, because the connection broke. A
+    /// record of the transfer subtracts it.
     fn lost(&self) -> u64;
 
     /// Whether [`Segment::File`] may be pushed.
     fn takes_files(&self) -> bool;
 
-    /// Half-closes after what was pushed. From then on, dropping does not abort what the system has taken.
+    /// Closes the sending side after the pushed segments. After that, dropping does not abort bytes that
+    /// the kernel has taken.
     fn finish(&self);
 
-    /// Who is at the other end.
+    /// Returns the peer.
     fn peer(&self) -> &Peer;
 
-    /// Where this end is: the address that the peer reached.
+    /// Returns the local address, which the peer connected to.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     fn local(&self) -> io::Result<Address>;
 }

@@ -1,8 +1,8 @@
 //! Jobs that wait for workers: owners take turns, and long jobs return to the queue after each slice.
 //!
-//! It has no threads: an engine runs what it hands out. Invariants: an owner never has more workers than
-//! [`WorkBounds::workers_per_owner`]; with [`WorkBounds::jobs_per_owner_max`] jobs waiting it is refused, and
-//! others are not. The server's own jobs have all workers if they are free.
+//! It has no threads: an engine runs the jobs. Invariants: an owner never has more workers than
+//! [`WorkBounds::workers_per_owner`]. With [`WorkBounds::jobs_per_owner_max`] jobs waiting it is
+//! refused, and others are not. The server's own jobs may use all workers that are free.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,24 @@ use crate::offload::NotDone;
 pub struct WorkBounds {
     /// Jobs that wait, of all owners. Beyond this, an owner without a waiting job may still add one.
     pub jobs_max: usize,
-    /// Of these, jobs of one owner.
+    /// The same for the jobs of one owner.
     pub jobs_per_owner_max: usize,
     /// Workers that do the jobs of one owner at a time.
     pub workers_per_owner: usize,
     /// Jobs of one owner that are beyond their first slice. Each of these holds memory between its slices.
     pub resumed_per_owner_max: usize,
-    /// The same of all owners together.
+    /// The same for all owners together.
     pub resumed_max: usize,
 }
 
-/// How far a job has come.
+/// The stage of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// No slice is done.
     New,
     /// One slice is done; the others wait until fewer jobs are resumed.
     Begun,
-    /// It is among those that are resumed.
+    /// Its slices are being resumed: it counts towards the bounds.
     Resumed,
 }
 
@@ -41,21 +41,22 @@ struct Waiting {
     stage: Stage,
 }
 
-/// What an owner has.
+/// The workers and resumed jobs of an owner.
 #[derive(Clone, Copy, Default)]
 struct Share {
     workers: usize,
     resumed: usize,
 }
 
-/// A job that a worker has taken. Its next slice is to be done, and then [`WorkQueue::finish_slice`].
+/// A job that a worker has taken. The worker runs its next slice and then calls
+/// [`WorkQueue::finish_slice`].
 pub struct Taken {
     /// The job.
     pub job: Job,
     stage: Stage,
 }
 
-/// Jobs that wait, by owner.
+/// A queue of jobs, by owner.
 pub struct WorkQueue {
     bounds: WorkBounds,
     waiting: FairQueue<JobOwner, Waiting>,
@@ -65,7 +66,7 @@ pub struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// An empty queue.
+    /// Creates an empty queue.
     #[must_use]
     pub fn new(bounds: WorkBounds) -> WorkQueue {
         let waiting = FairQueue::new(bounds.jobs_max);
@@ -79,7 +80,8 @@ impl WorkQueue {
     pub fn add(&mut self, job: Job) -> Result<(), NotDone> {
         let owner = job.owner();
         if !self.has_room(owner) {
-            // Of the owner alone, unless all of the queue is full: a refusal must cost little.
+            // Removes abandoned jobs of this owner only, unless the whole queue is full: a refusal must
+            // cost little.
             self.waiting.retain_of(&owner, is_kept);
             if self.waiting.is_full() {
                 self.waiting.retain(|_, waiting| is_kept(waiting));
@@ -126,8 +128,8 @@ impl WorkQueue {
         waiting.has_ready(|owner| readiness(bounds, shares, *resumed, *owner))
     }
 
-    /// Notes that a slice of a taken job is done: one with more slices waits for its next turn, after all
-    /// others of its owner. Returns one without, to be dropped when no lock is held.
+    /// Ends a slice of a taken job. A job with more slices is queued again, behind all others of its
+    /// owner. Returns a finished job, which the caller must drop without holding a lock.
     pub fn finish_slice(&mut self, taken: Taken, progress: Progress) -> Option<Job> {
         let Taken { job, stage } = taken;
         let owner = job.owner();
@@ -154,13 +156,14 @@ impl WorkQueue {
     }
 }
 
-/// Whether a job stays in the queue although there is no room: its caller waits; or it may have much in
-/// memory, and is dropped by a worker, without the lock.
+/// Whether a job stays in a full queue. It does if its caller waits. A resumed job stays too: it may
+/// hold much memory, so a worker must drop it, without the lock.
 fn is_kept(waiting: &Waiting) -> bool {
     waiting.stage == Stage::Resumed || !waiting.job.is_abandoned()
 }
 
-/// Which of an owner's jobs a worker may take; none if the owner has as many workers as it may.
+/// Returns the test for the jobs of an owner that a worker may take, or `None` if the owner has its
+/// maximum of workers.
 fn readiness(
     bounds: &WorkBounds,
     shares: &BTreeMap<JobOwner, Share>,
@@ -173,7 +176,7 @@ fn readiness(
     has_worker.then_some(move |waiting: &Waiting| waiting.stage != Stage::Begun || may_resume)
 }
 
-/// Changes an owner's share, of which nothing is kept if it is nothing.
+/// Changes an owner's share. An empty share is removed from the map.
 fn change(shares: &mut BTreeMap<JobOwner, Share>, owner: JobOwner, change: impl FnOnce(&mut Share)) {
     let share = shares.entry(owner).or_default();
     change(share);
@@ -200,7 +203,7 @@ mod tests {
         resumed_max: 2,
     };
 
-    /// A job of so many slices.
+    /// A job of this many slices.
     struct Slices(usize, Arc<AtomicBool>);
 
     impl Task for Slices {
@@ -218,7 +221,7 @@ mod tests {
         Job::new(JobOwner::account(owner), Slices(slices, Arc::default()))
     }
 
-    /// Takes a job, does a slice, and says whose it was.
+    /// Takes a job, runs a slice, and returns the job's owner.
     fn run_slice(queue: &mut WorkQueue) -> Option<JobOwner> {
         let mut taken = queue.take()?;
         let disk = Arc::clone(Sim::new(0, Faults::none()).host("one").disk());

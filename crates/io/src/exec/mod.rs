@@ -1,8 +1,8 @@
-//! The one executor: tasks of one thread, their wakers, their timers.
+//! The executor of all engines: the tasks of one thread, their wakers, their timers.
 //!
-//! It does not park and reads no clock: whoever drives it (an engine, the simulator) takes the tasks that
-//! are ready, polls them, and decides how to wait. What must hold: a panic ends the task it happened in and
-//! no other; a waker may be called from any thread, at any time, also after its task has ended.
+//! It does not park and reads no clock: its driver (an engine, the simulator) takes the ready tasks,
+//! polls them, and decides how to wait. Invariants: a panic ends the task it happened in and no other; a
+//! waker may be called from any thread at any time, also after its task has ended.
 
 mod tasks;
 mod timers;

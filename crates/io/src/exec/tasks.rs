@@ -1,8 +1,8 @@
-//! The tasks of one thread and the queue of those that are ready.
+//! The tasks of one thread and the queue of the ready ones.
 //!
-//! It does not choose the order in which ready tasks are polled (the simulator shuffles it), nor wait. What
-//! must hold: polling and dropping a task are both under `catch_unwind`; a task may spawn and wake others
-//! while it is polled.
+//! It does not choose the order in which ready tasks are polled (the simulator shuffles it), nor wait.
+//! Invariants: polling and dropping a task are both under `catch_unwind`; a task may spawn and wake
+//! others while it is polled.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -14,20 +14,20 @@ use super::wakers::{Entered, Local, Remote, TaskWaker};
 use crate::engine::LocalFuture;
 use crate::stop::Notify;
 
-/// Names a task of one executor. Names are used again after a task has ended.
+/// Identifies a task of one executor. Identifiers are reused after a task has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(usize);
 
-/// What became of a task when it was polled.
+/// The result of polling a task.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// There is no such task (any more).
+    /// No task has this identifier (any more).
     Absent,
-    /// It waits.
+    /// The task is pending.
     Waiting,
-    /// It has ended.
+    /// The task has ended.
     Ended,
-    /// It panicked and was dropped; the message.
+    /// The task panicked and was dropped. Holds the panic message.
     Panicked(String),
 }
 
@@ -53,7 +53,8 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An executor without tasks; `notify` ends the park of its thread when another thread wakes a task.
+    /// Creates an executor without tasks; `notify` ends the park of its thread when another thread wakes
+    /// a task.
     pub fn new(notify: Arc<dyn Notify>) -> Executor {
         Executor {
             slots: RefCell::default(),
@@ -64,7 +65,7 @@ impl Executor {
         }
     }
 
-    /// Makes this thread the executor's own until the guard is dropped.
+    /// Makes this executor the current one of this thread until the guard is dropped.
     pub fn enter(&self) -> Entered {
         Entered::new(&self.remote, &self.local)
     }
@@ -83,7 +84,7 @@ impl Executor {
         TaskId(index)
     }
 
-    /// How many tasks have not ended.
+    /// Returns the number of tasks that have not ended.
     pub fn live(&self) -> usize {
         self.live.get()
     }
@@ -99,8 +100,9 @@ impl Executor {
         !self.local.borrow().is_empty()
     }
 
-    /// Moves the tasks that are ready now into `batch`, in the order in which they were woken. Those that
-    /// are woken while the batch is polled come in the next one, so that no task starves another.
+    /// Moves the tasks that are ready now into `batch`, in the order in which they were woken. Tasks
+    /// that are woken while the batch is polled belong to the next batch, so that no task starves
+    /// another.
     pub fn take_ready(&self, batch: &mut Vec<TaskId>) {
         self.remote.take_into(&self.local);
         batch.extend(self.local.borrow_mut().drain(..));
@@ -125,7 +127,7 @@ impl Executor {
         }
     }
 
-    /// Wakes every task: something that all of them may wait for has changed.
+    /// Wakes every task. For a change of a condition that any task may wait for.
     pub fn wake_all(&self) {
         for slot in &*self.slots.borrow() {
             if let Slot::Waiting(task) = slot {
@@ -136,7 +138,8 @@ impl Executor {
 
     /// Drops every task.
     pub fn clear(&self) {
-        // Not in the loop's head, where the borrow would last as long as the loop.
+        // `count` is read before the loop: in the loop's head, the borrow would last as long as the
+        // loop.
         let count = self.slots.borrow().len();
         for index in 0..count {
             if let Some(task) = self.begin(TaskId(index)) {
@@ -157,7 +160,7 @@ impl Executor {
         }
     }
 
-    /// Drops a task; what it says if it panics in doing so.
+    /// Drops a task. Returns the panic message if its drop panics.
     fn end(&self, id: TaskId, task: Task) -> Option<String> {
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(task)));
         self.slots.borrow_mut()[id.0] = Slot::Vacant;

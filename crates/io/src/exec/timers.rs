@@ -1,7 +1,8 @@
 //! Timers in the order in which they are due.
 //!
-//! It is not a wheel: connections have one lazy deadline each, so timers are set and cancelled seldom and
-//! an ordered map is quick enough. What must hold: timers of one instant fire in the order they were set.
+//! This is not a timer wheel: each connection has one lazy deadline, so timers are seldom set or
+//! cancelled and an ordered map is quick enough. Invariant: timers of one instant fire in the order they
+//! were set.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::task::Waker;
 
 use crate::time::Instant;
 
-/// Names a timer, also after it has fired.
+/// Identifies a timer, also after it has fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimerId(Instant, u64);
 
@@ -29,17 +30,17 @@ impl Timers {
         id
     }
 
-    /// Forgets a timer; one that has fired is no error.
+    /// Cancels a timer. Cancelling a fired timer is not an error.
     pub fn cancel(&self, id: TimerId) {
         self.due.borrow_mut().remove(&id);
     }
 
-    /// When the first timer is due.
+    /// Returns the instant at which the first timer is due.
     pub fn next(&self) -> Option<Instant> {
         self.due.borrow().first_key_value().map(|(id, _)| id.0)
     }
 
-    /// Wakes all that are due at `now`.
+    /// Wakes the wakers of all timers that are due at `now`.
     pub fn fire(&self, now: Instant) {
         while self.next().is_some_and(|at| at <= now) {
             let due = self.due.borrow_mut().pop_first();
@@ -49,12 +50,12 @@ impl Timers {
         }
     }
 
-    /// How many timers are set.
+    /// Returns the number of timers that are set.
     pub fn len(&self) -> usize {
         self.due.borrow().len()
     }
 
-    /// Whether none is set.
+    /// Whether no timer is set.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,7 +1,7 @@
-//! Wakers: how a task gets back into the queue of its executor, from its own thread or from another.
+//! Wakers: they queue a task in its executor, from the executor's thread or from another.
 //!
-//! It is not a scheduler. What must hold: a task is queued at most once however often it is woken; a wake
-//! from its own thread takes no lock and makes no system call.
+//! This is not a scheduler. Invariants: a task is queued at most once however often it is woken; a
+//! wakeup from its own thread takes no lock and makes no system call.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,17 +13,17 @@ use std::task::Wake;
 use super::tasks::TaskId;
 use crate::stop::Notify;
 
-/// The queue of one executor's own thread.
+/// The queue of ready tasks that only the executor's own thread uses.
 pub(super) type Local = Rc<RefCell<VecDeque<TaskId>>>;
 
 thread_local! {
-    /// Which executor runs on this thread just now.
+    /// The executor that is entered on this thread, by number, and its queue.
     static ENTERED: RefCell<Option<(u64, Local)>> = const { RefCell::new(None) };
 }
 
 static EXECUTORS: AtomicU64 = AtomicU64::new(0);
 
-/// Where other threads leave the tasks they wake.
+/// The tasks that other threads have woken.
 pub(super) struct Remote {
     executor: u64,
     woken: Mutex<Vec<TaskId>>,
@@ -37,7 +37,7 @@ impl Remote {
         Arc::new(Remote { executor, woken: Mutex::default(), any: AtomicBool::new(false), notify })
     }
 
-    /// Moves what other threads woke into the executor's own queue.
+    /// Moves the tasks woken by other threads into the executor's own queue.
     pub(super) fn take_into(&self, local: &Local) {
         if self.any.swap(false, Ordering::Acquire) {
             let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +52,7 @@ impl Remote {
     }
 }
 
-/// What a [`std::task::Waker`] of ours is made of.
+/// The data behind a [`std::task::Waker`] of this executor.
 pub(super) struct TaskWaker {
     task: TaskId,
     queued: AtomicBool,
@@ -64,7 +64,7 @@ impl TaskWaker {
         Arc::new(TaskWaker { task, queued: AtomicBool::new(false), remote: Arc::clone(remote) })
     }
 
-    /// Called when the task is about to be polled: from now on it may be queued again.
+    /// Marks the task as about to be polled: from now on it may be queued again.
     pub(super) fn polled(&self) {
         self.queued.store(false, Ordering::Release);
     }
@@ -92,7 +92,7 @@ impl Wake for TaskWaker {
     }
 }
 
-/// Keeps an executor entered on this thread: wakes from here go straight into its queue.
+/// Guard of an entered executor: wakeups from this thread go straight into its queue.
 pub struct Entered {
     before: Option<(u64, Local)>,
 }

@@ -1,7 +1,7 @@
-//! What was last found in memory of an open file, and when.
+//! A record of how much of an open file was last found in memory, and when.
 //!
-//! It asks nothing, and what it says may not be so any more: it spares a question that was answered a moment
-//! ago. What must hold: nothing is said to have been in memory that nobody found there.
+//! It makes no system call, and its information may be out of date: it saves a repetition of a recent
+//! check. Invariant: it never reports a range as found in memory that no check has found there.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use crate::time::Instant;
 
-/// Bytes that the end is counted in.
+/// The unit of the recorded end, in bytes.
 const PAGE_BYTES: u64 = 4096;
-/// Low bits of the word: pages from the beginning. The others: milliseconds.
+/// Low bits of the word: pages from the beginning. The other bits: milliseconds.
 const PAGES_BITS: u32 = 20;
 const PAGES_MAX: u64 = (1 << PAGES_BITS) - 1;
 
-/// How much of an open file, from its beginning on, was found in memory, and when. One word, because many
-/// threads send the same file.
+/// How much of an open file, from its beginning, was found in memory, and when. One atomic word, because
+/// many threads send the same file.
 #[derive(Debug, Default)]
 pub struct InMemory(AtomicU64);
 
-/// The word, taken apart.
+/// The decoded word.
 #[derive(Clone, Copy)]
 struct Found {
     pages: u64,
@@ -33,8 +33,8 @@ impl InMemory {
         self.fresh(now, time).is_some_and(|found| range.end <= found.pages * PAGE_BYTES)
     }
 
-    /// Remembers that `range` has just been found, if it begins where nothing is missing before it. What
-    /// was found first says how old all of it is, until `time` has gone by.
+    /// Records that `range` was found in memory, unless a gap separates it from the recorded prefix. The
+    /// whole prefix has the age of its first part, until `time` has passed.
     pub fn found(&self, range: &Range<u64>, now: Instant, time: Duration) {
         // A page that was read in part is in memory as a whole.
         let pages = range.end.div_ceil(PAGE_BYTES).min(PAGES_MAX);

@@ -1,7 +1,7 @@
-//! What will happen, in the order of the virtual clock.
+//! The future events of a simulation, in the order of the virtual clock.
 //!
-//! It is not the executor's timers, which only wake tasks: an event changes the simulated world. What must
-//! hold: events of one instant happen in the order in which they were put down.
+//! These are not the executor's timers, which only wake tasks: an event changes the simulated world.
+//! Invariant: events of one instant happen in the order in which they were scheduled.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::time::Instant;
 /// A change of the simulated world.
 pub(super) type Event = Box<dyn FnOnce(&Rc<World>)>;
 
-/// Events to come.
+/// The scheduled events.
 #[derive(Default)]
 pub(super) struct Agenda {
     events: BTreeMap<(Instant, u64), Event>,
@@ -25,7 +25,7 @@ impl Agenda {
         self.count += 1;
     }
 
-    /// When the first event happens.
+    /// Returns the instant of the first event.
     pub(super) fn next(&self) -> Option<Instant> {
         self.events.first_key_value().map(|((at, _), _)| *at)
     }

@@ -1,9 +1,9 @@
-//! Chance that comes from a seed: xoshiro256**, a public-domain generator, filled by splitmix64.
+//! Random numbers from a seed: xoshiro256**, a public-domain generator, seeded by splitmix64.
 //!
-//! It is not fit for secrets and reads no clock. What must hold: the same seed draws the same numbers on
-//! every machine, so its code is never "improved" without all recorded seeds losing their meaning.
+//! It is not fit for secrets and reads no clock. Invariant: the same seed draws the same numbers on
+//! every machine. Any change of the algorithm would make all recorded seeds meaningless.
 
-/// A certainty, in the unit that [`Chance::chance`] takes.
+/// Certainty, in the unit of [`Chance::chance`].
 pub const PER_MILLE: u16 = 1000;
 
 /// A seeded stream of random numbers.
@@ -13,18 +13,18 @@ pub struct Chance {
 }
 
 impl Chance {
-    /// The stream of `seed`.
+    /// Creates the stream of `seed`.
     pub fn new(seed: u64) -> Chance {
         let mut mix = seed;
         Chance { state: std::array::from_fn(|_| splitmix(&mut mix)) }
     }
 
-    /// Another stream, for a part that draws on its own.
+    /// Creates another stream, for a component with draws of its own.
     pub fn fork(&mut self) -> Chance {
         Chance::new(self.draw())
     }
 
-    /// Any number.
+    /// Draws any number.
     pub fn draw(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.state;
         let drawn = b.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
@@ -38,17 +38,17 @@ impl Chance {
         drawn
     }
 
-    /// A number below `n`; 0 if `n` is 0.
+    /// Draws a number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         self.draw().checked_rem(n).unwrap_or(0)
     }
 
-    /// A number below `n`, for places in memory; 0 if `n` is 0.
+    /// Draws an index below `n`; 0 if `n` is 0.
     pub fn index(&mut self, n: usize) -> usize {
         usize::try_from(self.below(n as u64)).unwrap_or(0)
     }
 
-    /// True in `per_mille` of a thousand cases.
+    /// Returns true with a probability of `per_mille` in a thousand.
     pub fn chance(&mut self, per_mille: u16) -> bool {
         self.below(u64::from(PER_MILLE)) < u64::from(per_mille)
     }

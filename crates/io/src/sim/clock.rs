@@ -1,6 +1,6 @@
-//! The virtual clock: it stands still while anything can be done.
+//! The virtual clock: it stands still while any task or event is ready.
 //!
-//! It is not the machine's clock and never reads it. What must hold: it never goes back.
+//! It is not the machine's clock and never reads it. Invariant: it never goes back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -26,7 +26,7 @@ impl Clock {
         self.nanos.fetch_max(nanos, Ordering::Relaxed);
     }
 
-    /// Moves on to a time since 1970.
+    /// Advances to a time since 1970.
     pub(super) fn move_to_1970(&self, time: Duration) {
         self.move_to(Instant::from_start(time.saturating_sub(START)));
     }

@@ -1,10 +1,10 @@
-//! A connection between two hosts: two pipes, two ends, and everything that may happen to them.
+//! A connection between two hosts: two pipes, two ends, and all their faults.
 //!
-//! It is not what protocols hold ([`super::socket`] is). A machine without power sends nothing: what it would
-//! send, or is sent, is answered with a reset. Else it behaves as TCP under Linux does where that hurts:
-//! closing on unread bytes, or bytes that come after the close, reset the peer, and a reset may take from
-//! the peer what it has not read. What must hold: an end that was closed without having sent everything is
-//! never seen by the peer as a clean end.
+//! Protocols do not hold it ([`super::socket`] is for them). A machine without power sends nothing: its
+//! sends, and sends to it, cause a reset. Otherwise it behaves like the unpleasant parts of TCP under
+//! Linux: closing on unread bytes, or bytes that arrive after the close, reset the peer. A reset may
+//! take from the peer bytes that it has not read. Invariant: an end that was closed without having sent
+//! everything never looks like a clean end to the peer.
 
 use std::cell::{OnceCell, RefCell};
 use std::io;
@@ -17,12 +17,12 @@ use super::pipe::{End, Pipe};
 use super::trace::Happened;
 use super::world::World;
 
-/// Which end of a connection.
+/// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// The end that connected.
     Near,
-    /// The end that was listened at.
+    /// The end that was accepted from a listener.
     Far,
 }
 
@@ -35,16 +35,16 @@ impl Side {
     }
 }
 
-/// One end's own state, with the pipe that it sends into.
+/// The state of one end, with the pipe that it sends into.
 pub(super) struct Half {
     pub(super) sends: Pipe,
-    /// What broke the connection for this end; it stays.
+    /// The error that broke the connection for this end; it is permanent.
     pub(super) broken: Option<io::ErrorKind>,
-    /// The first error of sending; it stays.
+    /// The first error of sending; it is permanent.
     pub(super) send_error: Option<io::ErrorKind>,
-    /// The stream was dropped.
+    /// Whether the stream was dropped.
     pub(super) closed: bool,
-    /// The peer's end of sending was told.
+    /// Whether a receive has returned the peer's end of sending.
     pub(super) told_end: bool,
 }
 
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    /// The pipe that `side` receives from.
+    /// Returns the pipe that `side` receives from.
     pub(super) fn incoming(&mut self, side: Side) -> &mut Pipe {
         &mut self.half(side.other()).sends
     }
@@ -93,7 +93,7 @@ impl Connection {
         })
     }
 
-    /// Changes the state, and puts down what follows from it. Nothing in `change` may run a task.
+    /// Accesses the state. `change` must not run a task.
     pub(super) fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         change(&mut self.state.borrow_mut())
     }
@@ -114,7 +114,7 @@ impl Connection {
         self.world.after(delay, move |_| what(&connection));
     }
 
-    /// The other end has a listener's backlog to wait in: bytes may go.
+    /// Connects: the other end is in a listener's backlog, and bytes may be sent.
     pub(super) fn connect(self: &Rc<Self>, far: &Rc<Machine>) {
         // Set once: a connection is connected once.
         let _ = self.far.set(Rc::clone(far));
@@ -126,7 +126,7 @@ impl Connection {
         self.plan_taking(Side::Near);
     }
 
-    /// Nobody listens.
+    /// Refuses the connection: no listener is bound to the address.
     pub(super) fn refuse(&self) {
         self.log(Side::Near, Happened::Refused, 0);
         self.with(|state| {
@@ -138,7 +138,8 @@ impl Connection {
         });
     }
 
-    /// Puts it down that the system of `side` will take bytes, unless that is planned or would be in vain.
+    /// Schedules that the kernel of `side` takes bytes, unless that is scheduled or would have no
+    /// effect.
     pub(super) fn plan_taking(self: &Rc<Self>, side: Side) {
         let due = self.with(|state| {
             let (connected, half) = (state.connected, state.half(side));
@@ -154,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// The system of `side` takes bytes from its process, and the end behind the last one.
+    /// Moves bytes of `side` from its process to its kernel, and the end behind the last one.
     fn take(self: &Rc<Self>, side: Side) {
         let (closed, broken, most) = self.with(|state| {
             let half = state.half(side);
@@ -195,7 +196,7 @@ impl Connection {
         self.plan_arrival(side);
     }
 
-    /// What `side` sends cannot be sent: it is over, for both.
+    /// Aborts the connection for both ends, because a segment of `side` cannot be sent.
     fn break_off(self: &Rc<Self>, side: Side, kind: io::ErrorKind) {
         self.log(side, Happened::FileTooShort, 0);
         self.with(|state| {
@@ -209,7 +210,7 @@ impl Connection {
         self.send_reset(side.other());
     }
 
-    /// Puts it down that bytes of `side` will arrive, unless that is planned or would be in vain.
+    /// Schedules that bytes of `side` arrive, unless that is scheduled or would have no effect.
     fn plan_arrival(self: &Rc<Self>, side: Side) {
         let due = self.with(|state| {
             let sends = &mut state.half(side).sends;
@@ -222,7 +223,7 @@ impl Connection {
         }
     }
 
-    /// Bytes of `side` arrive at the other end, or its end does.
+    /// Delivers bytes of `side`, or its end, to the other end.
     fn arrive(self: &Rc<Self>, side: Side) {
         let (wire, carried, gone) = self.with(|state| {
             let gone = state.half(side.other()).closed || self.machine(side.other()).is_cut();
@@ -243,7 +244,8 @@ impl Connection {
         }
     }
 
-    /// How many of the bytes on the wire arrive now: up to the chosen split, if it is still ahead.
+    /// Returns how many of the bytes on the wire arrive now: up to the chosen split, if it has not been
+    /// passed.
     fn arriving_portion(&self, wire: usize, carried: u64) -> usize {
         let split = self.world.faults.fixed_split.map(|split| split as u64);
         let until_split = split.and_then(|split| split.checked_sub(carried)).filter(|left| *left > 0);
@@ -261,7 +263,7 @@ impl Connection {
             sends.wake_receiver();
             sends.on_the_wire() == 0 && sends.end == End::OnTheWire
         });
-        // The end may come with the last bytes or after them.
+        // The end may arrive with the last bytes or after them.
         if last && self.world.faults.splits && self.world.chance(PER_MILLE / 2) {
             self.end_arrives(side);
         } else {
@@ -280,13 +282,13 @@ impl Connection {
         self.log(side.other(), Happened::EndArrived, 0);
     }
 
-    /// A reset is on its way to `side`. What is already on the wire may still come before it.
+    /// Sends a reset to `side`. Bytes that are already on the wire may still arrive before it.
     fn send_reset(self: &Rc<Self>, side: Side) {
         self.log(side.other(), Happened::ResetSent, 0);
         self.later(self.world.link_delay(), move |connection| connection.reset(side));
     }
 
-    /// A reset has arrived at `side`.
+    /// Delivers a reset to `side`.
     fn reset(self: &Rc<Self>, side: Side) {
         let discards = self.world.chance(self.world.faults.reset_discards);
         let arrived = self.with(|state| {
@@ -313,7 +315,7 @@ impl Connection {
         }
     }
 
-    /// Sending fails for good, in one of the two ways that systems call it.
+    /// Fails all sending of `side`, with one of the two errors that operating systems return.
     fn fail_sending(&self, side: Side) {
         let kinds = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
         let kind = kinds[self.world.draw(|chance| chance.index(kinds.len()))];
@@ -325,8 +327,8 @@ impl Connection {
         });
     }
 
-    /// The stream of `side` was dropped. After `finish`, the system gets one last chance to take what was
-    /// pushed, as an engine's last send would; what it does not take makes this an abort.
+    /// Closes `side` after its stream was dropped. After `finish`, the kernel may still take pushed
+    /// bytes, as from an engine's last send. If any are left after that, the close is an abort.
     pub(super) fn close(self: &Rc<Self>, side: Side) {
         let (lost, most) = self.with(|state| {
             let connected = state.connected;

@@ -1,7 +1,8 @@
-//! What may go wrong in a simulation, setting by setting.
+//! The faults of a simulation, setting by setting.
 //!
-//! It is not a list of what will: a seed draws that. What must hold: [`Faults::none`] leaves nothing to
-//! chance, so that an exchange can be split at one chosen byte and at no other.
+//! A setting does not cause a fault by itself: the seed draws when it occurs. Invariant:
+//! [`Faults::none`] leaves nothing to chance, so that an exchange can be split at one chosen byte and at
+//! no other.
 
 use std::time::Duration;
 
@@ -9,42 +10,45 @@ use super::chance::{Chance, PER_MILLE};
 
 /// Bytes that one direction of a connection holds between the sender's process and the receiver's, at most.
 pub const WINDOW_BYTES_MAX: usize = 64 * 1024;
-/// A tiny window opens by a byte for this many that went through it, so that it troubles short exchanges
+/// A tiny window opens by a byte for this many that went through it, so that it delays short exchanges
 /// and does not stop long ones.
 pub(super) const WINDOW_OPENS_EVERY: u64 = 64;
 
-/// What may go wrong, and how often. The fields are open: take a constructor's and change one.
+/// The possible faults, and their probabilities. The fields are public: take a constructor's result and
+/// change one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
     /// Bytes are sent, arrive and are received in random portions, down to a single byte.
     pub splits: bool,
-    /// The first this many bytes of each direction arrive apart from the rest.
+    /// The first this many bytes of each direction arrive separately from the rest.
     pub fixed_split: Option<usize>,
-    /// Random part of every delay on the network, at most.
+    /// The maximum of the random part of every network delay.
     pub delay_max: Duration,
     /// Windows are of random size, mostly tiny; else all are [`WINDOW_BYTES_MAX`].
     pub small_windows: bool,
     /// Tasks that are ready together are polled in random order; else in the order they were woken.
     pub shuffle: bool,
-    /// Chance that a receive says "not yet" though bytes are there, as an engine does at the end of a
+    /// Chance that a receive is pending though bytes are there, as in an engine at the end of a
     /// connection's turn. Of a thousand.
     pub hold_back: u16,
-    /// Chance that a question about files cannot be answered at hand. Of a thousand.
+    /// Chance that a non-blocking query of files returns [`std::io::ErrorKind::WouldBlock`]. Of a
+    /// thousand.
     pub not_at_hand: u16,
-    /// Chance that a read or a write of a file takes less than was asked for. Of a thousand.
+    /// Chance that a read or a write of a file moves fewer bytes than requested. Of a thousand.
     pub short_reads: u16,
-    /// Random time until an offloaded job runs, at most.
+    /// The maximum of the random delay before an offloaded job runs.
     pub offload_delay_max: Duration,
     /// Share of streams that take [`crate::Segment::File`]. Of a thousand.
     pub takes_files: u16,
     /// Chance that the connection is reset when bytes are about to be sent. Of a thousand.
     pub resets: u16,
-    /// Chance that a reset takes from the receiver what has arrived and was not read. Of a thousand.
+    /// Chance that a reset takes from the receiver bytes that have arrived and were not read. Of a
+    /// thousand.
     pub reset_discards: u16,
 }
 
 impl Faults {
-    /// Nothing goes wrong and nothing is left to chance: whole segments, one short delay.
+    /// No faults and no random choices: whole segments, one short delay.
     pub fn none() -> Faults {
         Faults {
             splits: false,
@@ -62,7 +66,7 @@ impl Faults {
         }
     }
 
-    /// The usual: nothing breaks, but nothing is whole, in order or in time either.
+    /// The usual setting: nothing breaks, but bytes are split, tasks reordered and everything delayed.
     pub fn splits() -> Faults {
         Faults {
             splits: true,
@@ -85,12 +89,12 @@ impl Faults {
         Faults { resets: per_mille, ..Faults::splits() }
     }
 
-    /// As [`Faults::none`], but of each direction the first `bytes` arrive apart from the rest.
+    /// As [`Faults::none`], but the first `bytes` of each direction arrive separately from the rest.
     pub fn split_at(bytes: usize) -> Faults {
         Faults { fixed_split: Some(bytes), ..Faults::none() }
     }
 
-    /// How many of `most` go at once.
+    /// Draws how many of `most` bytes move in one step.
     pub(super) fn portion(&self, chance: &mut Chance, most: usize) -> usize {
         if !self.splits || most <= 1 {
             return most;
@@ -102,7 +106,7 @@ impl Faults {
         }
     }
 
-    /// The window that a direction starts with.
+    /// Draws the initial window of a direction.
     pub(super) fn window(&self, chance: &mut Chance) -> usize {
         if !self.small_windows {
             return WINDOW_BYTES_MAX;
@@ -115,7 +119,7 @@ impl Faults {
         }
     }
 
-    /// A random part of `most`, often none of it.
+    /// Draws a duration of at most `most`; zero in a third of cases.
     pub(super) fn delay(chance: &mut Chance, most: Duration) -> Duration {
         let nanos = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
         if nanos == 0 || chance.chance(PER_MILLE / 3) {

@@ -1,7 +1,7 @@
-//! One simulated machine: its name, its disk, its order to stop, and the [`Engine`] that its protocols get.
+//! One simulated machine: its name, its disk, its stop order, and the [`Engine`] of its protocols.
 //!
-//! It is not a thread: all hosts take turns on one executor. What must hold: a job runs when its time has
-//! come, also when nobody waits for it any more, and its panic is its own.
+//! It is not a thread: all hosts take turns on one executor. Invariants: a job runs at its time, even if
+//! its future was dropped; a panic in a job ends nothing else.
 
 use core::net::IpAddr;
 use std::cell::{Cell, RefCell};
@@ -32,11 +32,11 @@ use crate::time::Instant;
 use crate::transport::Want;
 use crate::work_queue::{Taken, WorkBounds, WorkQueue};
 
-/// Offloaded jobs that wait on one host at a time, at most; more are refused.
+/// Offloaded jobs that wait on one host at a time, at most; further jobs are refused.
 pub const OFFLOAD_JOBS_MAX: usize = 64;
 /// Workers of each host for listings, and for chores.
 const LONG_WORKERS: usize = 2;
-/// The bounds of each of their queues: as those of an engine.
+/// The bounds of each of their queues, like those of an engine.
 const LONG_BOUNDS: WorkBounds = WorkBounds {
     jobs_max: 4 * OFFLOAD_JOBS_MAX,
     jobs_per_owner_max: OFFLOAD_JOBS_MAX / 2,
@@ -67,7 +67,7 @@ pub(super) struct Machine {
     room_wanted: Cell<bool>,
 }
 
-/// Long work that waits, and the workers that do it.
+/// A queue of long work, and the number of its workers that are busy.
 struct LongWork {
     queue: WorkQueue,
     busy: usize,
@@ -105,46 +105,47 @@ impl Host {
         Host { machine: Rc::new(machine) }
     }
 
-    /// What protocols on this machine get.
+    /// Returns the handle for protocols on this machine.
     pub fn io(&self) -> Io {
         Io::new(Rc::new(SimEngine(Rc::clone(&self.machine))))
     }
 
-    /// Its disk.
+    /// Returns its disk.
     pub fn disk(&self) -> &Arc<SimDisk> {
         &self.machine.disk
     }
 
-    /// Its address on the network; loopback is every host's too.
+    /// Returns its address on the network; it also has the loopback address, as every host.
     pub fn ip(&self) -> IpAddr {
         self.machine.ip
     }
 
-    /// Its order to end.
+    /// Returns its stop order.
     pub fn stop(&self) -> &Stop {
         &self.machine.stop
     }
 
-    /// Gives the order to end.
+    /// Orders it to stop.
     pub fn order_stop(&self) {
         self.machine.world.log(self.machine.number, 0, Happened::Stopping, 0);
         self.machine.stop.order();
     }
 
-    /// Says whether others need the workers of its connections, as an engine does that has few.
+    /// Sets whether others need the workers of its connections, as in an engine with few workers.
     pub fn want_room(&self, wanted: bool) {
         self.machine.room_wanted.set(wanted);
         self.machine.world.stop_bell.notify();
     }
 
-    /// Cuts its power: its disk answers no more, and nothing that it sends leaves it. Its tasks go on, to
-    /// nobody's notice. Take what is left with [`SimDisk::after_power_cut`].
+    /// Cuts its power: every call to its disk fails, and nothing that it sends reaches the network. Its
+    /// tasks still run, without visible effect. [`SimDisk::after_power_cut`] returns the disk that is
+    /// left.
     pub fn cut_power(&self) {
         self.machine.world.log(self.machine.number, 0, Happened::PowerCut, 0);
         self.machine.disk.cut_power();
     }
 
-    /// Memory of all leases that its protocols hold, in bytes.
+    /// Returns the memory of all leases that its protocols hold, in bytes.
     pub fn leased_bytes(&self) -> usize {
         self.machine.heads.leased_bytes() + self.machine.bodies.leased_bytes()
     }
@@ -169,7 +170,7 @@ impl Machine {
         self.catch(|| job.run(&self.blocking));
     }
 
-    /// Runs a job, or a slice of it: its panic is noted.
+    /// Runs a job, or a slice of it, and records its panic.
     fn catch<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
         let ran = catch_unwind(AssertUnwindSafe(run));
         ran.inspect_err(|panic| {
@@ -196,7 +197,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Has a worker take the next job, if one of each is there: it begins with it after a while.
+    /// Assigns the next job to a worker, if both are available. The worker starts it after a random
+    /// delay.
     fn occupy_worker(self: &Rc<Machine>, work: Work, long: &RefCell<LongWork>) {
         if long.borrow().busy >= LONG_WORKERS || !long.borrow().queue.has_ready() {
             return;
@@ -221,7 +223,7 @@ impl Machine {
     }
 }
 
-/// The engine of one machine's protocols.
+/// The engine of the protocols on one machine.
 struct SimEngine(Rc<Machine>);
 
 impl Engine for SimEngine {
@@ -270,12 +272,12 @@ impl Engine for SimEngine {
     }
 
     fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {
-        // Nothing is kept of `cx`: the order wakes every task.
+        // `cx` need not be stored: the order wakes every task.
         if self.0.stop.is_ordered() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn poll_room_wanted(&self, _: &mut Context<'_>) -> Poll<()> {
-        // As above: what is said wakes every task.
+        // `cx` need not be stored: `Host::want_room` wakes every task.
         if self.0.room_wanted.get() { Poll::Ready(()) } else { Poll::Pending }
     }
 

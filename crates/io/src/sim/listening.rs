@@ -1,7 +1,7 @@
 //! A simulated listener and its backlog.
 //!
-//! It is not the dispatcher ([`super::serve`] is). What must hold: the backlog is bounded; what waits in it
-//! when the listener goes is reset, as a kernel does.
+//! It is not the dispatcher ([`super::serve`] is). Invariants: the backlog is bounded; connections that
+//! wait in it when the listener is dropped are reset, as by a kernel.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::transport::Peer;
 /// Connections that wait to be accepted at one address, at most.
 pub const BACKLOG_MAX: usize = 128;
 
-/// One address that is listened at.
+/// The backlog of one listening address.
 pub(super) struct Listening {
     pub(super) host: Rc<Machine>,
     pub(super) address: Address,
@@ -43,7 +43,7 @@ impl Listening {
         self.backlog.borrow().len() < BACKLOG_MAX
     }
 
-    /// Puts a connection where it waits to be accepted.
+    /// Puts a connection into the backlog.
     pub(super) fn offer(&self, connection: Rc<Connection>, seen_as: Peer) {
         self.backlog.borrow_mut().push_back((connection, seen_as));
         if let Some(waker) = self.waiter.take() {

@@ -1,9 +1,9 @@
 //! The simulator: a sixth engine, which runs the same protocols with a seeded clock, network and disk.
 //!
-//! It is not a model of protocols: their futures are the real ones, run by the executor that every engine
+//! It does not model protocols: their futures are the real ones, run by the executor that every engine
 //! uses. It makes no system call and does not wait: an hour of virtual time passes in the time that its
-//! events take. What must hold: a run is a function of its seed and its faults, so that every failure can be
-//! seen again; whatever a protocol may do here, and nothing more, it may do under any engine.
+//! events take. Invariants: a run is a function of its seed and its faults, so that every failure is
+//! reproducible. A protocol may do here exactly as much as under any engine.
 //!
 //! ```
 //! use plimsoll_io::sim::{Faults, Sim};
@@ -52,10 +52,10 @@ use crate::exec::TaskId;
 use crate::time::Instant;
 use world::World;
 
-/// The environment variable that names the one seed to be run.
+/// The environment variable that selects the one seed to run.
 pub const SEED_VARIABLE: &str = "PLIMSOLL_SEED";
 
-/// The seeds a test runs: `0..count`, or the one that [`SEED_VARIABLE`] names.
+/// Returns the seeds that a test runs: `0..count`, or the one that [`SEED_VARIABLE`] selects.
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let named = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
     named.map_or(0..count, |seed: u64| seed..seed.saturating_add(1))
@@ -67,7 +67,7 @@ pub struct Sim {
 }
 
 impl Sim {
-    /// A world of its own, which `seed` and `faults` determine.
+    /// Creates a world that `seed` and `faults` determine.
     pub fn new(seed: u64, faults: Faults) -> Sim {
         Sim { world: World::new(seed, faults) }
     }
@@ -77,19 +77,19 @@ impl Sim {
         Host::new(&self.world, name, &SimDisk::new(Arc::clone(&self.world.clock)))
     }
 
-    /// Adds a machine with a disk that is there: what a power cut has left of another's. The clock moves on
-    /// to the time of that disk.
+    /// Adds a machine with an existing disk, which another machine's power cut has left. The clock
+    /// advances to the time of that disk.
     pub fn host_with_disk(&self, name: &str, disk: &Arc<SimDisk>) -> Host {
         disk.join(&self.world.clock);
         Host::new(&self.world, name, disk)
     }
 
-    /// Runs `future` on `host` beside others, from the next [`Sim::run`] on.
+    /// Runs `future` on `host` concurrently with others, from the next [`Sim::run`] on.
     pub fn spawn(&self, host: &Host, future: LocalFuture) -> TaskId {
         self.world.spawn(host.machine.number, future)
     }
 
-    /// Serves at `at` on `host` until it is ordered to stop; returns where, with the port that was chosen.
+    /// Serves at `at` on `host` until it is ordered to stop. Returns the address with the chosen port.
     ///
     /// # Errors
     /// [`io::ErrorKind::AddrInUse`], [`io::ErrorKind::AddrNotAvailable`].
@@ -97,11 +97,11 @@ impl Sim {
         serve::serve(host, at, setup)
     }
 
-    /// Runs everything until `main` is ready. Other tasks stay as they are, for the next run.
+    /// Runs all tasks until `main` is ready. Other tasks keep their state for the next run.
     ///
     /// # Panics
-    /// As `main` does; if nothing can happen any more; if it takes more than [`RUN_TIME_MAX`] or
-    /// [`RUN_STEPS_MAX`]. What is printed then says how to run it again.
+    /// As `main` does; if no event can happen any more; if it takes more than [`RUN_TIME_MAX`] or
+    /// [`RUN_STEPS_MAX`]. The output then includes the command that repeats the run.
     pub fn run<T: 'static>(&self, host: &Host, main: impl Future<Output = T> + 'static) -> T {
         run::run(&self.world, host.machine.number, main)
     }
@@ -111,32 +111,33 @@ impl Sim {
         self.world.executor.is_live(task)
     }
 
-    /// Tasks that have not ended.
+    /// Returns the number of tasks that have not ended.
     pub fn live_tasks(&self) -> usize {
         self.world.executor.live()
     }
 
-    /// Streams that protocols hold, both ends of a connection counted.
+    /// Returns the number of streams that protocols hold, both ends of a connection counted.
     pub fn connections_open(&self) -> usize {
         self.world.network.open()
     }
 
-    /// What tasks (but not a run's main one) and offloaded jobs have panicked with, after their host's name.
+    /// Returns the panics of tasks (but not of a run's main one) and offloaded jobs, each after its
+    /// host's name.
     pub fn panics(&self) -> Vec<String> {
         self.world.panics()
     }
 
-    /// The virtual clock.
+    /// Returns the time of the virtual clock.
     pub fn now(&self) -> Instant {
         self.world.now()
     }
 
-    /// The last [`TRACE_EVENTS_KEPT`] events, a line each.
+    /// Returns the last [`TRACE_EVENTS_KEPT`] events, a line each.
     pub fn trace(&self) -> String {
         self.world.trace_lines()
     }
 
-    /// A digest of all events: the same for the same seed, faults and code.
+    /// Returns a digest of all events: the same for the same seed, faults and code.
     pub fn trace_digest(&self) -> u64 {
         self.world.digest()
     }

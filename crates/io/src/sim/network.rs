@@ -1,7 +1,8 @@
-//! The one network of a simulation: who listens where, and how a connection comes about.
+//! The one network of a simulation: the listeners, and how connections to them are established.
 //!
-//! It is not routed: every address, loopback too, is reachable from every host. What must hold: an address
-//! is listened at once; connecting is over when the listener's backlog has the connection, accepted or not.
+//! There is no routing: every address, loopback too, is reachable from every host. Invariants: listening
+//! takes effect at once; connecting is complete when the listener's backlog has the connection, accepted
+//! or not.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::cell::{Cell, RefCell};
@@ -20,9 +21,9 @@ use crate::listener::Listener;
 use crate::stream::Stream;
 use crate::transport::Peer;
 
-/// The first of the ports that are given to whoever does not choose one.
+/// The first of the ports that are assigned to callers that choose none.
 const PORT_FREE_MIN: u16 = 49152;
-/// When a connection that found the backlog full is tried again, as TCP does.
+/// Delay after which a connection that found the backlog full is tried again, as TCP does.
 const CONNECT_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
@@ -34,7 +35,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Streams that protocols hold.
+    /// Returns the number of streams that protocols hold.
     pub(super) fn open(&self) -> usize {
         self.open.get()
     }
@@ -52,7 +53,7 @@ impl Network {
         drop(listening);
     }
 
-    /// Takes `one` off the network.
+    /// Removes a listener from the network.
     pub(super) fn forget(&self, one: &Rc<Listening>) {
         self.listening.borrow_mut().retain(|known| !Rc::ptr_eq(known, one));
     }
@@ -94,7 +95,7 @@ impl Network {
         PORT_FREE_MIN + given
     }
 
-    /// Starts to connect; the answer comes after a delay.
+    /// Starts to connect; the result follows after a delay.
     pub(super) fn connect(&self, near: &Rc<Machine>, to: &Address) -> Stream {
         let number = self.connections.get() + 1;
         self.connections.set(number);
@@ -139,14 +140,14 @@ impl Network {
     }
 }
 
-/// A connection on its way to a listener.
+/// A connection attempt on its way to a listener.
 struct Call {
     connection: Rc<Connection>,
     to: Address,
     seen_as: Peer,
 }
 
-/// The address of host `number`.
+/// Returns the address of host `number`.
 pub(super) fn ip_of(number: u32) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 1).to_bits() + number))
 }
@@ -158,7 +159,7 @@ fn port_of(address: &Address) -> Option<u16> {
     }
 }
 
-/// Whether what is meant for one would reach the other.
+/// Whether a connection to one address would also reach the other.
 fn overlap(one: &Address, other: &Address) -> bool {
     match (one, other) {
         (Address::Ip(one), Address::Ip(other)) => {

@@ -1,7 +1,9 @@
-//! One direction of a connection: the sender's outbox, the system's buffers, the bytes that have arrived.
+//! One direction of a connection: the sender's outbox, the kernels' buffers, the bytes that have
+//! arrived.
 //!
-//! It draws no chance and schedules nothing ([`super::connection`] does): it only moves as many bytes as it
-//! is told. What must hold: bytes keep their order, and no more than the window is between the two ends.
+//! It draws no random numbers and schedules nothing ([`super::connection`] does): it only moves as many
+//! bytes as the caller orders. Invariants: bytes keep their order, and no more than the window is
+//! between the two ends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,32 +14,32 @@ use crate::file::Fs;
 use crate::limits::GATHER_SEGMENTS_MAX;
 use crate::outbox::{Front, Outbox};
 
-/// How far the end of sending has come.
+/// The progress of the end of sending.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// The sender has not finished, or not everything has been taken.
     Open,
-    /// The system has it, behind all bytes.
+    /// The sender's kernel has the end, behind all bytes.
     OnTheWire,
-    /// It has arrived, and whoever reads to it is told.
+    /// The end has arrived. A receive returns it after the last byte.
     Arrived,
 }
 
 pub(super) struct Pipe {
-    /// What the sender's process holds.
+    /// The segments in the sender's process.
     pub(super) outbox: Outbox,
     pub(super) finished: bool,
-    /// What the sender's system has taken and the receiver's does not have yet.
+    /// The bytes that the sender's kernel has taken and the receiver's has not received yet.
     wire: VecDeque<u8>,
-    /// What the receiver's system holds until it is asked.
+    /// The bytes in the receiver's kernel until the receiver reads them.
     arrived: VecDeque<u8>,
     pub(super) end: End,
     window: usize,
-    /// Bytes that have arrived, in all.
+    /// The total number of bytes that have arrived.
     carried: u64,
-    /// A taking is on the agenda.
+    /// Whether an event is scheduled in which the kernel takes bytes.
     pub(super) taking: bool,
-    /// An arrival is on the agenda.
+    /// Whether an event is scheduled in which bytes arrive.
     pub(super) arriving: bool,
     pub(super) receiver: Option<Waker>,
     pub(super) drainer: Option<(u64, Waker)>,
@@ -60,23 +62,24 @@ impl Pipe {
         }
     }
 
-    /// How many bytes the system would still take.
+    /// Returns how many more bytes fit into the window.
     pub(super) fn room(&self) -> usize {
         let opened = usize::try_from(self.carried / WINDOW_OPENS_EVERY).unwrap_or(WINDOW_BYTES_MAX);
         self.window.max(opened).min(WINDOW_BYTES_MAX).saturating_sub(self.wire.len() + self.arrived.len())
     }
 
-    /// How many bytes the system could take now.
+    /// Returns how many unsent bytes the kernel could take now.
     pub(super) fn takeable(&self) -> usize {
         self.room().min(usize::try_from(self.outbox.unsent()).unwrap_or(usize::MAX))
     }
 
-    /// Whether everything was pushed and taken, and the end was not.
+    /// Whether the sender has finished, and the kernel has taken all bytes but not the end.
     pub(super) fn end_is_due(&self) -> bool {
         self.finished && self.end == End::Open && self.outbox.unsent() == 0
     }
 
-    /// The system takes up to `count` bytes; returns how many.
+    /// Moves up to `count` bytes from the outbox to the sender's kernel. Returns the number of bytes
+    /// moved.
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] if a file is shorter than its range.
@@ -129,18 +132,18 @@ impl Pipe {
         self.carried
     }
 
-    /// `count` bytes arrive at the receiver's system.
+    /// Moves `count` bytes to the receiver's kernel.
     pub(super) fn arrive(&mut self, count: usize) {
         self.arrived.extend(self.wire.drain(..count.min(self.wire.len())));
         self.carried += count as u64;
     }
 
-    /// The receiver takes `count` bytes.
+    /// Moves `count` bytes to the receiver.
     pub(super) fn receive(&mut self, count: usize, into: &mut Vec<u8>) {
         into.extend(self.arrived.drain(..count.min(self.arrived.len())));
     }
 
-    /// What has not arrived never will.
+    /// Drops the bytes on the wire, and the end if it is there.
     pub(super) fn lose_wire(&mut self) {
         self.wire.clear();
         if self.end == End::OnTheWire {
@@ -148,7 +151,7 @@ impl Pipe {
         }
     }
 
-    /// What has arrived is taken from the receiver.
+    /// Drops the bytes that have arrived and were not read.
     pub(super) fn lose_arrived(&mut self) {
         self.arrived.clear();
         self.end = End::Open;
@@ -160,14 +163,14 @@ impl Pipe {
         }
     }
 
-    /// Wakes whoever waits for the outbox, if it has come down that far.
+    /// Wakes the task that waits for the outbox to drain, if the outbox has drained that far.
     pub(super) fn wake_drainer(&mut self) {
         if let Some((_, waker)) = self.drainer.take_if(|(below, _)| self.outbox.unsent() <= *below) {
             waker.wake();
         }
     }
 
-    /// Wakes whoever waits for the outbox: there is an error to be told.
+    /// Wakes the task that waits for the outbox to drain, to report an error.
     pub(super) fn wake_drainer_always(&mut self) {
         if let Some((_, waker)) = self.drainer.take() {
             waker.wake();

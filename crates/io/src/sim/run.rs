@@ -1,7 +1,7 @@
-//! The loop that turns a simulation, and how it fails.
+//! The loop that runs a simulation, and its failures.
 //!
-//! It is not an engine's loop: it never parks. What must hold: the clock moves only when nothing is ready
-//! and nothing is due; who waits for ever is told so, with the seed and the trace.
+//! It is not an engine's loop: it never parks. Invariants: the clock advances only when nothing is ready
+//! and nothing is due; a deadlock fails the run, with the seed and the trace.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -14,22 +14,22 @@ use super::world::World;
 use crate::exec::{TaskId, Turn};
 use crate::time::Instant;
 
-/// Virtual time that one [`super::Sim::run`] may take: more is a wait that was not meant.
+/// Virtual time that one [`super::Sim::run`] may take: more means an unintended wait.
 pub const RUN_TIME_MAX: Duration = Duration::from_secs(3600);
-/// Polls and events that one [`super::Sim::run`] may take: more is a circle.
+/// Polls and events that one [`super::Sim::run`] may take: more means an endless loop.
 pub const RUN_STEPS_MAX: u64 = 5_000_000;
 
-/// One run: from the spawning of its main task until that is ready.
+/// One run: from spawning its main task until that is ready.
 pub(super) struct Run<'a> {
     world: &'a Rc<World>,
     main: TaskId,
-    /// Why the main task will not be ready.
+    /// The panic message of the main task, if it has panicked.
     failed: Option<String>,
     steps: u64,
     time_max: Instant,
 }
 
-/// Turns `world` until `main` is ready.
+/// Runs `world` until `main` is ready.
 pub(super) fn run<T: 'static>(world: &Rc<World>, host: u32, main: impl Future<Output = T> + 'static) -> T {
     let _entered = world.executor.enter();
     let output = Rc::new(Cell::new(None));
@@ -50,7 +50,7 @@ pub(super) fn run<T: 'static>(world: &Rc<World>, host: u32, main: impl Future<Ou
 }
 
 impl Run<'_> {
-    /// Polls all tasks that are ready, then lets happen what is due. The batch is always polled to its end:
+    /// Polls all ready tasks, then runs the events that are due. The batch is always polled to its end:
     /// a task that was taken from the queue and not polled would never be woken again.
     fn turn(&mut self) {
         if self.world.stop_bell.was_rung() {
@@ -99,7 +99,7 @@ impl Run<'_> {
         }
     }
 
-    /// Moves the clock if nothing else is left to do.
+    /// Advances the clock if nothing else is left to do.
     fn step_on(&mut self) {
         if self.steps > RUN_STEPS_MAX {
             fail(self.world, "more steps than RUN_STEPS_MAX: the tasks run in a circle");
@@ -118,7 +118,7 @@ impl Run<'_> {
     }
 }
 
-/// Says on standard error how to see this again, and what happened last; once.
+/// Prints on standard error how to repeat this run, and the last events; once.
 #[allow(clippy::print_stderr, reason = "the report of a test that fails goes where its other output goes")]
 pub(super) fn report(world: &World, why: &str) {
     if world.reported.replace(true) {
@@ -133,7 +133,7 @@ pub(super) fn report(world: &World, why: &str) {
     );
 }
 
-/// A connection panicked: the test goes on, and finds it in [`super::Sim::panics`].
+/// Records the panic of a connection: the test continues, and finds it in [`super::Sim::panics`].
 #[allow(clippy::print_stderr, reason = "what the test does not look at is still seen when it fails")]
 fn note_panic(world: &World, task: TaskId, message: &str) {
     let host = world.host_of(task);
@@ -147,7 +147,7 @@ fn fail(world: &World, why: &str) -> ! {
     panic!("simulation of seed {}: {why}", world.seed);
 }
 
-/// Hands the main task's panic on; its message was printed when it came.
+/// Propagates the main task's panic; its message was printed when it occurred.
 fn fail_main(world: &World, message: String) -> ! {
     report(world, "the main task panicked");
     std::panic::resume_unwind(Box::new(message))

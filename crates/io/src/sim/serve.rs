@@ -1,8 +1,8 @@
 //! The dispatcher of a simulated server: a task for each connection.
 //!
-//! It is not told apart from an engine's by any protocol. What must hold: after the order to stop nothing
-//! more is accepted, connections end by themselves, and what goes on beside them ends last. A connection that
-//! was parked is resumed by the same task.
+//! A protocol cannot distinguish it from an engine's dispatcher. Invariants: after the order to stop
+//! nothing more is accepted, connections end by themselves, and the background task ends last. A parked
+//! connection is resumed by the same task.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ use crate::listener::Listener;
 use crate::parking::{ParkingSpot, Resume};
 use crate::stream::Stream;
 
-/// How many connections a server has, and whether it has ended.
+/// The number of a server's connections, and whether it has ended.
 #[derive(Default)]
 struct Server {
     connections: Cell<usize>,
@@ -49,7 +49,7 @@ impl Server {
     }
 }
 
-/// Counts one connection while it lives, also if it panics.
+/// Counts one connection while it exists, also if it panics.
 struct Counted(Rc<Server>);
 
 impl Counted {
@@ -66,7 +66,7 @@ impl Drop for Counted {
     }
 }
 
-/// Serves at `at` on `host`; returns where that is.
+/// Serves at `at` on `host`; returns the address with the chosen port.
 pub(super) fn serve(host: &Host, at: &Address, setup: &Setup) -> io::Result<Address> {
     let (io, machine, server) = (host.io(), Rc::clone(&host.machine), Rc::<Server>::default());
     let listener = io.listen(at)?;
@@ -78,7 +78,7 @@ pub(super) fn serve(host: &Host, at: &Address, setup: &Setup) -> io::Result<Addr
     Ok(address)
 }
 
-/// What goes on beside the connections, until the last of them has ended.
+/// Runs the handler's background task until the last connection has ended.
 async fn beside(handler: Rc<dyn Handler>, server: Rc<Server>) {
     select(handler.background(), server.until(|server| server.over.get())).await;
 }
@@ -91,7 +91,7 @@ async fn dispatch(
     server: Rc<Server>,
 ) {
     while let Either::Right(accepted) = select(io.stopping(), listener.accept()).await {
-        // An error is that connection's; the listener stays good.
+        // An error concerns that connection only; the listener stays usable.
         let Ok(stream) = accepted else { continue };
         let (counted, handler, io) = (Counted::new(&server), Rc::clone(&handler), io.clone());
         let connection = async move {

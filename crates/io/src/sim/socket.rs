@@ -1,6 +1,6 @@
-//! A connection's end as protocols hold it.
+//! One end of a connection, as the transport that protocols use.
 //!
-//! It keeps nothing of its own: all state is the connection's. What must hold: dropping it closes the end,
+//! It has no state of its own: all state is in the connection. Invariants: dropping it closes the end,
 //! and a future over it may be dropped at any time.
 
 use std::io;
@@ -24,7 +24,7 @@ pub(super) struct Socket {
     takes_files: bool,
 }
 
-/// What a receive finds.
+/// The result of a check for input.
 enum Found {
     Bytes(usize),
     End,
@@ -112,9 +112,8 @@ impl Transport for Socket {
         }
     }
 
-    /// # Panics
-    /// If a file is pushed into a stream that takes none, or a pipe: the protocol did not ask, and an engine
-    /// that cannot send such would have nothing to do with it.
+    /// If a file is pushed into a stream that takes none, or any pipe: the protocol did not check first,
+    /// and an engine without that capability could not send it.
     #[allow(clippy::panic, reason = "a simulation fails loudly where a protocol breaks the contract")]
     fn push(&self, segment: Segment) {
         if matches!(segment, Segment::File(_)) && !self.takes_files {

@@ -1,7 +1,7 @@
-//! What has happened: the last events for a person, and a digest of all of them for a test.
+//! The events of a simulation: the last ones for a person, and a digest of all of them for a test.
 //!
-//! It is not a log: nothing is formatted until somebody asks. What must hold: the digest depends on every
-//! event and its order, and on nothing that differs between two runs of one seed.
+//! It is not a log: events are formatted only on request. Invariant: the digest depends on every event
+//! and its order, and on nothing that differs between two runs of one seed.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use crate::time::Instant;
 /// Events that are kept to be printed; older ones are in the digest alone.
 pub const TRACE_EVENTS_KEPT: usize = 400;
 
-/// In place of a host's number, for what concerns them all.
+/// The host number of events that concern all hosts.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// What kind of event it was.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
     Spawned,
@@ -54,7 +54,7 @@ pub(super) enum Happened {
 pub(super) struct Record {
     pub(super) at: Instant,
     pub(super) host: u32,
-    /// Connection or task, 0 for none.
+    /// The connection's or task's number, 0 for none.
     pub(super) subject: u32,
     pub(super) happened: Happened,
     pub(super) amount: u64,
@@ -89,7 +89,7 @@ impl Trace {
         self.digest
     }
 
-    /// The last events, a line each; `hosts` are the names by number.
+    /// Returns the last events, a line each; `hosts` are the names by number.
     pub(super) fn lines(&self, hosts: &[String]) -> String {
         let mut lines = String::new();
         let forgotten = self.count - self.last.len() as u64;

@@ -1,7 +1,8 @@
-//! What all hosts of a simulation share: clock, agenda, executor, network, chance and trace.
+//! The state that all hosts of a simulation share: clock, agenda, executor, network, randomness and
+//! trace.
 //!
-//! It does not turn by itself ([`super::run`] turns it). What must hold: no borrow of anything in here is
-//! held while a task, an event or a job runs.
+//! It does not advance by itself ([`super::run`] advances it). Invariant: no borrow of its state is held
+//! while a task, an event or a job runs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use crate::exec::{Executor, TaskId, Timers};
 use crate::stop::Notify;
 use crate::time::Instant;
 
-/// The part of a network delay that is always there.
+/// The constant part of a network delay.
 pub const LINK_DELAY: Duration = Duration::from_micros(50);
 
 pub(super) struct World {
@@ -40,11 +41,11 @@ pub(super) struct World {
     spawned: Cell<u32>,
     panics: RefCell<Vec<String>>,
     over: Cell<bool>,
-    /// Its trace was printed.
+    /// Whether its trace was printed.
     pub(super) reported: Cell<bool>,
 }
 
-/// A task's own number (the executor's are used again) and its host.
+/// A task's own number (the executor reuses its numbers) and its host.
 #[derive(Clone, Copy)]
 struct Named {
     number: u32,
@@ -82,38 +83,38 @@ impl World {
     }
 
     pub(super) fn chance(&self, per_mille: u16) -> bool {
-        // What never happens draws nothing, so that a setting that is off changes no other draw.
+        // A fault that is off draws nothing, so that it changes no other draw.
         per_mille > 0 && self.draw(|chance| chance.chance(per_mille))
     }
 
-    /// A random part of `most`.
+    /// Draws a duration of at most `most`.
     pub(super) fn some_of(&self, most: Duration) -> Duration {
         self.draw(|chance| Faults::delay(chance, most))
     }
 
-    /// How many of `most` bytes go at once.
+    /// Draws how many of `most` bytes move in one step.
     pub(super) fn portion(&self, most: usize) -> usize {
         self.draw(|chance| self.faults.portion(chance, most))
     }
 
-    /// Time from one host's network to another's.
+    /// Draws the delay from one host's network to another's.
     pub(super) fn link_delay(&self) -> Duration {
         LINK_DELAY + self.some_of(self.faults.delay_max)
     }
 
-    /// Puts `event` on the agenda, `delay` from now.
+    /// Schedules `event` at `delay` from now.
     pub(super) fn after(&self, delay: Duration, event: impl FnOnce(&Rc<World>) + 'static) {
         if !self.over.get() {
             self.agenda.borrow_mut().add(self.now() + delay, Box::new(event));
         }
     }
 
-    /// The next event that is due.
+    /// Takes the next event that is due.
     pub(super) fn take_due(&self) -> Option<Event> {
         self.agenda.borrow_mut().take_due(self.now())
     }
 
-    /// When something will happen next without any task being polled.
+    /// Returns the instant of the next event or timer.
     pub(super) fn next(&self) -> Option<Instant> {
         let (event, timer) = (self.agenda.borrow().next(), self.timers.next());
         event.into_iter().chain(timer).min()
@@ -164,7 +165,7 @@ impl World {
         self.trace.borrow().lines(&self.hosts.borrow())
     }
 
-    /// Drops every task, and with them the cycles through this world.
+    /// Drops every task, and with them the reference cycles through this world.
     pub(super) fn end(&self) {
         self.over.set(true);
         self.executor.clear();
@@ -174,17 +175,17 @@ impl World {
     }
 }
 
-/// Remembers that it was rung, for a loop that never parks.
+/// Stores a notification in a flag, for a loop that never parks.
 #[derive(Default)]
 pub(super) struct Bell(AtomicBool);
 
 impl Bell {
-    /// Whether it was rung since it was last asked.
+    /// Whether it was notified since the last call. Clears the flag.
     pub(super) fn was_rung(&self) -> bool {
         self.0.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether it was rung and nobody has looked yet.
+    /// Whether it was notified. Keeps the flag.
     pub(super) fn is_rung(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

@@ -1,4 +1,5 @@
-//! Bytes between two hosts: all of them, in order, held back by whoever does not ask.
+//! Bytes between two hosts: complete, in order, and stopped by flow control while the receiver does not
+//! read.
 
 use std::cell::Cell;
 use std::io;

@@ -1,4 +1,4 @@
-//! The one lazy deadline of a connection, over an engine that counts what is asked of it.
+//! The one lazy deadline of a connection, over an engine that counts the timers it is given.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -13,7 +13,7 @@ use plimsoll_io::{Address, Elapsed, Engine, Fs, Instant, Io, Job, Listener, NotD
 
 use crate::SECOND;
 
-/// A clock and timers, and nothing else.
+/// An engine with a clock and timers only.
 #[derive(Default)]
 struct Clockwork {
     now: Cell<Duration>,
@@ -119,7 +119,7 @@ fn dropping_it_forgets_its_timer() {
     assert!(engine.timers.is_empty());
 }
 
-/// When a wait within a deadline that `moves` was elapsed.
+/// Returns when a wait within a deadline that `moves` elapsed.
 fn elapsed_at(moves: impl AsyncFnOnce(&Io, &plimsoll_io::Deadline) + 'static) -> Duration {
     let sim = Sim::new(0, Faults::none());
     let host = sim.host("one");

@@ -4,7 +4,7 @@ use plimsoll_io::sim::{Chance, Faults, LINK_DELAY, Sim, seeds};
 
 use crate::{at, bytes, echo_setup, owned, receive_all};
 
-/// One echoed exchange; the digest of all that happened.
+/// Runs one echoed exchange. Returns the digest of all its events.
 fn digest(seed: u64, faults: Faults) -> u64 {
     let sim = Sim::new(seed, faults);
     let (client, server) = (sim.host("client"), sim.host("server"));
@@ -79,7 +79,7 @@ fn the_trace_tells_host_and_event_and_keeps_the_last_ones() {
     assert!(trace.contains("alone    task 1          Polled\n"), "{trace}");
 }
 
-/// In which order three tasks of one host, ready together, are polled.
+/// Returns the order in which three tasks of one host, ready together, are polled.
 fn order(seed: u64, faults: Faults) -> Vec<u32> {
     let sim = Sim::new(seed, faults);
     let host = sim.host("one");

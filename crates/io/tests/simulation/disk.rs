@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_io::sim::{Faults, START, Sim, SimDisk};
 use plimsoll_io::{File, FileKind, Fs};
 
-/// A disk with a served folder and something beside it, and the root of what is served.
+/// Returns a disk with a served folder and a file outside it, and the root of the served folder.
 fn disk() -> (Arc<SimDisk>, File) {
     let sim = Sim::new(0, Faults::none());
     let disk = Arc::clone(sim.host("one").disk());

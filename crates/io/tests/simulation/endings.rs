@@ -1,4 +1,4 @@
-//! How a connection ends: dropping aborts, finishing delivers.
+//! The end of a connection: dropping aborts, finishing delivers.
 
 use std::io;
 
@@ -113,7 +113,8 @@ fn the_end_is_told_as_often_as_it_is_asked_for() {
     );
 }
 
-/// What a peer sees whose last bytes were not read when its stream was answered, finished and dropped.
+/// Returns what a peer receives if its stream was answered, finished and dropped with its last bytes
+/// unread.
 fn refused_upload(seed: u64, lingers: bool) -> io::Result<Vec<u8>> {
     let (sim, near, far) = two_hosts(seed, Faults::splits());
     let io = far.io();
@@ -129,7 +130,7 @@ fn refused_upload(seed: u64, lingers: bool) -> io::Result<Vec<u8>> {
             stream.rx.recv(Want::Head).await.unwrap();
             stream.tx.push(owned(b"413"));
             if lingers {
-                // The peer may drop the rest of its upload once it has the answer.
+                // The peer may drop the rest of its upload once it has the response.
                 let _ = stream.finish().await;
                 return;
             }
@@ -147,8 +148,8 @@ fn closing_on_unread_bytes_may_take_the_answer_from_the_peer() {
     assert!(lost > 10, "{lost} of 100");
 }
 
-/// What a peer receives, one lease at a time, that looks a second after its stream was answered and closed
-/// with a byte of its own unread.
+/// Returns the bytes and the error that a peer receives if its stream was answered and closed with a
+/// byte of its own unread. The peer starts to receive a second after that, one lease at a time.
 fn closed_on_unread(reset_discards: u16) -> (Option<Vec<u8>>, io::ErrorKind) {
     let (sim, near, far) = two_hosts(0, Faults { reset_discards, ..Faults::none() });
     let (near_io, far_io) = (near.io(), far.io());

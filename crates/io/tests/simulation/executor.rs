@@ -37,14 +37,14 @@ fn executor() -> (Executor, Arc<Rings>) {
     (Executor::new(Arc::<Rings>::clone(&rings)), rings)
 }
 
-/// Takes what is ready and polls it.
+/// Polls all ready tasks.
 fn turn(executor: &Executor) -> Vec<Turn> {
     let mut batch = Vec::new();
     executor.take_ready(&mut batch);
     batch.into_iter().map(|id| executor.poll(id)).collect()
 }
 
-/// A task that waits for ever, and its waker as of its last poll.
+/// Spawns a task that waits for ever. Returns it with a cell that holds the waker of its last poll.
 fn sleeper(executor: &Executor) -> (TaskId, Rc<RefCell<Option<Waker>>>) {
     let waker = Rc::<RefCell<Option<Waker>>>::default();
     let slot = Rc::clone(&waker);
@@ -132,7 +132,7 @@ fn a_panic_ends_one_task_in_polling_and_in_dropping() {
     let _entered = executor.enter();
     executor.spawn(Box::pin(async { panic!("polled {}", 1) }));
     executor.spawn(Box::pin(async {}));
-    // Held by the future until that is dropped: what an ended async block held is dropped in the poll.
+    // Owned by the future until it is dropped: values of an ended async block are dropped in the poll.
     let explodes = Explodes;
     executor.spawn(Box::pin(poll_fn(move |_| {
         let _held = &explodes;

@@ -1,4 +1,4 @@
-//! How a simulation fails its test.
+//! The ways in which a simulation fails its test.
 
 use std::future::pending;
 

@@ -1,4 +1,4 @@
-//! Ranges of files that the engine sends itself.
+//! Ranges of files that the engine transfers itself.
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The contract's own parts and the simulator, each topic a file. A failing seed is printed; run it again
-//! with `PLIMSOLL_SEED=<seed>`.
+//! The contract's own parts and the simulator, each topic a file. A failing seed is printed; run it
+//! again with `PLIMSOLL_SEED=<seed>`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,19 +28,19 @@ use std::time::Duration;
 use plimsoll_io::sim::{Faults, Host, Sim};
 use plimsoll_io::{Address, Io, Rx, Segment, Stream, Want};
 
-/// Where the tests' servers listen.
+/// The address that the tests' servers listen on.
 fn at() -> Address {
     ":8080".parse().unwrap()
 }
 
-/// Two hosts of one simulation.
+/// Creates two hosts of one simulation.
 fn two_hosts(seed: u64, faults: Faults) -> (Sim, Host, Host) {
     let sim = Sim::new(seed, faults);
     let (near, far) = (sim.host("near"), sim.host("far"));
     (sim, near, far)
 }
 
-/// Connects `near` to `far`, gives each its end, and runs until both are done. What they return comes back.
+/// Connects `near` to `far`, gives each its end, and runs until both are done. Returns their results.
 fn converse<A: 'static, B: 'static>(
     sim: &Sim,
     (near, far): (&Host, &Host),
@@ -59,7 +59,7 @@ fn converse<A: 'static, B: 'static>(
     })
 }
 
-/// Everything until the peer's end, and how many leases it came in.
+/// Receives everything until the peer's end. Returns it with the number of leases it came in.
 async fn receive_all(rx: &mut Rx) -> io::Result<(Vec<u8>, usize)> {
     let (mut bytes, mut leases) = (Vec::new(), 0);
     while let Some(lease) = rx.recv(Want::Body).await? {
@@ -70,14 +70,14 @@ async fn receive_all(rx: &mut Rx) -> io::Result<(Vec<u8>, usize)> {
     Ok((bytes, leases))
 }
 
-/// Everything until the peer's end, and then an end of our own, for a peer that lingers.
+/// Receives everything until the peer's end, and then ends its own side, for a peer that lingers.
 async fn collect(mut stream: Stream) -> io::Result<(Vec<u8>, usize)> {
     let received = receive_all(&mut stream.rx).await?;
     stream.tx.finish();
     Ok(received)
 }
 
-/// `len` bytes, no two neighbouring stretches alike.
+/// Returns `len` bytes with no two neighbouring parts alike.
 fn bytes(len: usize) -> Vec<u8> {
     (0..len).map(|at| u8::try_from((at * 31 + at / 251) % 256).unwrap()).collect()
 }
@@ -86,7 +86,7 @@ fn owned(bytes: &[u8]) -> Segment {
     Segment::Owned(bytes.to_vec())
 }
 
-/// What a handler is made of in tests: one async function.
+/// A handler that consists of one async function.
 struct Serve<F>(F);
 
 impl<F: Fn(Stream) -> Fut, Fut: Future<Output = ()> + 'static> plimsoll_io::Handler for Serve<F> {
@@ -103,7 +103,7 @@ where
     std::sync::Arc::new(move |io| Rc::new(Serve(serve(io))))
 }
 
-/// Sends back what comes, one lease at a time, until the peer ends.
+/// Sends each received lease back until the peer ends.
 async fn echo(mut stream: Stream) {
     while let Ok(Some(lease)) = stream.rx.recv(Want::Body).await {
         stream.tx.push(Segment::Lease(lease));
@@ -111,7 +111,7 @@ async fn echo(mut stream: Stream) {
             return;
         }
     }
-    // The peer may have gone: then there is nobody to tell.
+    // The peer may have closed; then the error has no receiver.
     let _ = stream.finish().await;
 }
 

@@ -1,4 +1,4 @@
-//! What a test lets go wrong on the simulated disk, and on the machine that it is in.
+//! The faults that a test injects into the simulated disk and its machine.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -111,7 +111,7 @@ fn what_changes_something_is_never_at_hand_and_done_once() {
     }
 }
 
-/// Answers each byte with whether a file could be made.
+/// Answers each byte with whether a file could be created.
 async fn make_files(io: plimsoll_io::Io, mut stream: Stream) {
     let mut number = 0;
     while let Ok(Some(_)) = stream.rx.recv(Want::Head).await {
@@ -182,7 +182,7 @@ fn what_is_sent_to_a_machine_without_power_is_reset_though_it_is_silent() {
             let mut stream = io.connect(&at()).await.unwrap();
             io.sleep(SECOND).await;
             far.cut_power();
-            // The end alone is sent, too.
+            // Sends the end alone, too.
             stream.tx.finish();
             stream.rx.recv(Want::Body).await.map(drop).map_err(|error| error.kind())
         });

@@ -1,4 +1,4 @@
-//! What a power cut leaves on the simulated disk.
+//! The contents of the simulated disk after a power cut.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_io::sim::{Faults, Moment, Sim, SimDisk, Unsynced, seeds};
 use plimsoll_io::{Existing, File, Fs};
 
-/// What a power cut may do: the harshest, the mildest, and what chance draws.
+/// The outcomes of a power cut: the harshest, the mildest, and random ones.
 fn cuts() -> impl Iterator<Item = Unsynced> {
     [Unsynced::Lost, Unsynced::Kept].into_iter().chain(seeds(200).map(Unsynced::Drawn))
 }
@@ -25,7 +25,7 @@ fn open(disk: &SimDisk, path: &str) -> File {
     disk.open_root(Path::new(path)).unwrap()
 }
 
-/// Makes a file and writes it, and syncs nothing.
+/// Creates a file and writes it, and syncs nothing.
 fn put(disk: &SimDisk, folder: &File, name: &str, bytes: &str) -> File {
     let file = disk.create(folder, name.as_bytes()).unwrap();
     assert_eq!(disk.write_at(&file, bytes.as_bytes(), 0).unwrap(), bytes.len());
@@ -36,7 +36,7 @@ fn rename(disk: &SimDisk, (from, old): (&File, &str), (to, new): (&File, &str)) 
     disk.rename(from, old.as_bytes(), to, new.as_bytes(), Existing::Replaced).unwrap();
 }
 
-/// What `path` holds after a cut; `None` if it is not there.
+/// Returns the contents of `path` after a cut; `None` if it is absent.
 fn after(disk: &SimDisk, unsynced: Unsynced, path: &str) -> Option<String> {
     read(&disk.after_power_cut(unsynced), path)
 }
@@ -51,7 +51,7 @@ fn read(disk: &SimDisk, path: &str) -> Option<String> {
     }
 }
 
-/// Everything that `path` may hold after a cut, in any of them.
+/// Returns all contents that `path` has after any of the cuts.
 fn outcomes(disk: &SimDisk, path: &str) -> BTreeSet<Option<String>> {
     cuts().map(|unsynced| after(disk, unsynced, path)).collect()
 }
@@ -245,7 +245,8 @@ fn what_nobody_synced_loses_no_file_that_was_there() {
     rename(&disk, (&a, "one"), (&new, "one"));
     rename(&disk, (&sub, "two"), (&a, "two"));
     disk.remove_folder(&b, b"sub").unwrap();
-    // One folder into another, and that one into where the first one was below.
+    // Moves b into a and back, then a into b: if these survived out of order, each folder could be
+    // inside the other.
     rename(&disk, (&top, "b"), (&a, "b"));
     rename(&disk, (&a, "b"), (&top, "b"));
     rename(&disk, (&top, "a"), (&b, "a"));

@@ -1,6 +1,6 @@
-//! What a simulation that fails says: how to see it again, and what happened last.
+//! The report of a simulation that fails: the command to repeat it, and the last events.
 //!
-//! The failure happens in a process of its own: this test's executable, asked for one test by name.
+//! The failure happens in a separate process: this test's executable, run for one test by name.
 
 use std::process::Command;
 
@@ -8,12 +8,12 @@ use plimsoll_io::sim::{Faults, SEED_VARIABLE, Sim};
 
 use crate::SECOND;
 
-/// Set, it makes [`fails_on_request`] fail in that way.
+/// The environment variable that makes [`fails_on_request`] fail in the way that it names.
 const ASKED: &str = "SIMULATION_FAILS_ON_REQUEST";
 const TEST: &str = "report::fails_on_request";
 const SEED: u64 = 4711;
 
-/// Passes, unless it is asked to fail.
+/// Passes, unless [`ASKED`] is set.
 #[test]
 fn fails_on_request() {
     let Ok(how) = std::env::var(ASKED) else { return };
@@ -27,16 +27,16 @@ fn fails_on_request() {
     });
 }
 
-/// Runs this executable for the one test, and returns what it says on standard error.
+/// Runs this executable for the one test. Returns its standard error.
 fn report_of(how: &str) -> String {
     let own = std::env::current_exe().unwrap();
-    // Without --nocapture, what a test says goes to the standard output of who runs it.
+    // Without --nocapture, the test's output goes to the parent's standard output.
     let run = Command::new(own).args([TEST, "--exact", "--nocapture"]).env(ASKED, how).output().unwrap();
     assert!(!run.status.success(), "it was asked to fail");
     String::from_utf8(run.stderr).unwrap()
 }
 
-/// Asserts that each of `words` stands in `report`, one after the other.
+/// Asserts that `report` contains each of `words`, one after the other.
 fn assert_says(report: &str, words: &[&str]) {
     let mut rest = report;
     for word in words {
@@ -52,7 +52,7 @@ fn a_failure_is_reported_with_its_seed_its_last_events_and_how_to_see_it_again()
     for (how, why) in [("panic", "the main task panicked"), ("deadlock", "deadlock: nothing is ready")] {
         let report = report_of(how);
         let heading = format!("simulation of seed {SEED}: {why}");
-        // The sleep's end is what happened last: in microseconds, at which host, what.
+        // The end of the sleep is the last event: in microseconds, with its host.
         let last =
             [&*heading, "the last events:\n", "0 us  lonely ", "Spawned", "1000000 us  ", "TimersFired"];
         assert_says(&report, &last);

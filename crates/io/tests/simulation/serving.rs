@@ -43,7 +43,7 @@ fn the_port_that_was_chosen_is_told() {
     assert!(sim.serve(&client, &":49152".parse().unwrap(), &echo_setup()).is_err());
 }
 
-/// Answers when it is told to stop, and notes when what goes on beside the connections was dropped.
+/// Answers a second after it is ordered to stop, and records when the background task was dropped.
 struct Lasting {
     io: Io,
     beside: Rc<Cell<bool>>,

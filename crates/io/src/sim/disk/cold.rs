@@ -1,7 +1,8 @@
 //! Files that are on the disk and not in memory.
 //!
-//! It takes no time: an engine has its jobs take theirs. What must hold: a file is cold only if a test says
-//! so, and from its start to its end; what is read where that may block is in memory from then on.
+//! This costs no virtual time: an engine delays its jobs. Invariants: a file is cold only if a test
+//! makes it so. Reading it where that may block extends the prefix that is in memory, unless the range
+//! begins behind that prefix.
 
 use std::io;
 use std::ops::Range;
@@ -11,7 +12,7 @@ use super::SimDisk;
 use crate::file::File;
 
 impl SimDisk {
-    /// Takes the file at `path` out of memory: reading it has to wait for the disk.
+    /// Evicts the file at `path` from memory: reading it has to wait for the disk.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`].
@@ -22,8 +23,8 @@ impl SimDisk {
         Ok(())
     }
 
-    /// How many times bytes of a file were sent that were not in memory: on a real machine, everything else
-    /// on the same loop would have waited for the disk too.
+    /// Returns the number of sends of file bytes that were not in memory. On a real machine, all other
+    /// tasks of the same loop would have waited for the disk too.
     pub fn stalls(&self) -> u64 {
         self.lock().stalls
     }
@@ -34,7 +35,7 @@ impl SimDisk {
         state.cold.get(&inode).is_none_or(|ends| range.end <= *ends)
     }
 
-    /// As [`crate::Fs::read_ahead`], where that may block.
+    /// Reads a range into memory, as [`crate::Fs::read_ahead`] where that may block.
     pub(super) fn warm(&self, file: &File, range: &Range<u64>) -> io::Result<()> {
         let mut state = self.powered()?;
         let inode = state.inode_of(file)?;
@@ -46,7 +47,7 @@ impl SimDisk {
 }
 
 impl super::State {
-    /// Bytes are read where everybody waits along.
+    /// Counts a read that would block all other tasks of the loop.
     pub(super) fn note_stall(&mut self, inode: u64, end: u64) {
         if self.cold.get(&inode).is_some_and(|ends| end > *ends) {
             self.stalls += 1;

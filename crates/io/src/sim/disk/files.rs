@@ -1,7 +1,7 @@
-//! The simulated disk as an [`Fs`]: what protocols and stores do to it.
+//! The simulated disk as an [`Fs`], for protocols and stores.
 //!
-//! It cuts no power ([`super::mishaps`] does). What must hold: it does what the kernel's files do, errors and
-//! all; a suite that both pass keeps it so.
+//! It cuts no power ([`super::mishaps`] does). Invariant: its results equal those of the kernel's file
+//! systems, including errors; one test suite runs against both.
 
 use std::io;
 use std::ops::Range;
@@ -15,11 +15,11 @@ use super::tree::{Body, ROOT, Walk};
 use super::{SimDisk, State};
 use crate::file::{Entry, Existing, File, FileKind, Fs, Space, Stat, check_name};
 
-/// A name in a folder.
+/// A folder's inode number and a name in it.
 type Place<'a> = (u64, &'a [u8]);
 
 impl SimDisk {
-    /// One call that changes something: counted, and what was to go wrong with it goes wrong.
+    /// Runs one call that changes something: counts it, and injects its faults.
     fn call<T>(&self, call: Call, act: impl FnOnce(&mut State, Duration) -> io::Result<T>) -> io::Result<T> {
         let mut state = self.lock();
         state.mishaps.begin(call)?;
@@ -31,7 +31,7 @@ impl SimDisk {
 }
 
 impl State {
-    /// `name` in an open folder.
+    /// Resolves `name` in an open folder.
     fn place<'a>(&self, folder: &File, name: &'a [u8]) -> io::Result<Place<'a>> {
         check_name(name)?;
         let folder = self.inode_of(folder)?;
@@ -39,7 +39,7 @@ impl State {
         Ok((folder, name))
     }
 
-    /// The same, where something new is to get the name.
+    /// Resolves a name that is about to be created. Fails if the folder itself was removed.
     fn new_place<'a>(&self, folder: &File, name: &'a [u8]) -> io::Result<Place<'a>> {
         let place = self.place(folder, name)?;
         if self.tree.node(place.0)?.named { Ok(place) } else { Err(io::ErrorKind::NotFound.into()) }
@@ -64,7 +64,8 @@ impl State {
         Ok(inode)
     }
 
-    /// Writes as much as there is room for; of nothing nothing, also behind the end.
+    /// Writes as many bytes as there is space for. An empty write has no effect, even past the end of
+    /// the file.
     fn write(&mut self, inode: u64, bytes: &[u8], offset: u64, now: Duration) -> io::Result<usize> {
         let old = self.tree.node(inode)?.bytes()?.len() as u64;
         if bytes.is_empty() {
@@ -82,7 +83,7 @@ impl State {
         Ok(count)
     }
 
-    /// Takes away the name of something of one kind.
+    /// Removes the name of a folder, or of anything else.
     fn take_away(&mut self, folder: &File, name: &[u8], is_folder: bool, now: Duration) -> io::Result<()> {
         let (folder, name) = self.place(folder, name)?;
         let inode = self.tree.child(folder, name)?;
@@ -101,7 +102,7 @@ impl State {
         self.change_names(Change { edits, ends: is_folder.then_some(inode), moves_folder: false }, now)
     }
 
-    /// Whether a node may take the place of another.
+    /// Whether a rename may replace the node `there` by `inode`.
     fn may_replace(&self, inode: u64, there: u64) -> io::Result<()> {
         match (&self.tree.node(inode)?.body, &self.tree.node(there)?.body) {
             (Body::Folder(_), Body::Folder(names)) if !names.is_empty() => {

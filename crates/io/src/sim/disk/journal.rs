@@ -1,12 +1,12 @@
-//! Names in folders that a power cut may take back: what is durable, and what has changed since.
+//! Names in folders that a power cut may revert: the durable state, and the changes since.
 //!
-//! It knows no contents and draws no chance. What must hold: of two changes of one name the later never
-//! survives without the earlier, a change of several names survives as a whole or not at all, and what a
-//! folder's sync makes durable stays so.
+//! It knows no contents and draws no random numbers. Invariants: of two changes of one name the later
+//! never survives without the earlier; a change of several names survives as a whole or not at all;
+//! names that a folder's sync has made durable stay so.
 
 use std::collections::BTreeMap;
 
-/// A name in a folder, given to a node or taken away.
+/// One name in a folder, assigned to a node or removed.
 #[derive(Clone)]
 pub(super) struct Edit {
     pub(super) folder: u64,
@@ -20,20 +20,20 @@ impl Edit {
     }
 }
 
-/// One change of names, whole: a rename has two edits.
+/// One atomic change of names: a rename has two edits.
 #[derive(Clone)]
 pub(super) struct Change {
     pub(super) edits: Vec<Edit>,
-    /// The folder that it takes away.
+    /// The folder that it removes or replaces.
     pub(super) ends: Option<u64>,
-    /// It moves a folder.
+    /// Whether it moves a folder.
     pub(super) moves_folder: bool,
 }
 
 /// Every name with its folder, and the node it stands for.
 pub(super) type Names = BTreeMap<(u64, Vec<u8>), u64>;
 
-/// What is durable of the names, and what is not yet.
+/// The durable names, and the changes that are not durable yet.
 #[derive(Default)]
 pub(super) struct Journal {
     durable: Names,
@@ -42,12 +42,12 @@ pub(super) struct Journal {
 
 struct Pending {
     change: Change,
-    /// A sync of it has failed: no later one makes it durable.
+    /// Whether a sync of it has failed: no later sync makes it durable.
     lost: bool,
 }
 
 impl Journal {
-    /// What has survived a power cut is durable.
+    /// Creates a journal from the names that have survived a power cut.
     pub(super) fn of(durable: Names) -> Journal {
         Journal { durable, pending: Vec::new() }
     }
@@ -56,7 +56,7 @@ impl Journal {
         self.pending.push(Pending { change, lost: false });
     }
 
-    /// Makes durable what touches `folder`, and what that cannot be without.
+    /// Makes durable the changes that touch `folder`, and the changes that these depend on.
     pub(super) fn sync(&mut self, folder: u64) {
         let due = self.due(folder);
         for (at, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
@@ -68,14 +68,14 @@ impl Journal {
         }
     }
 
-    /// A sync of `folder` has failed: what it would have made durable never will be.
+    /// Marks the changes of a failed sync of `folder`: they will never be durable.
     pub(super) fn lose(&mut self, folder: u64) {
         for at in self.due(folder) {
             self.pending[at].lost = true;
         }
     }
 
-    /// The places of all changes that a sync of `folder` makes durable.
+    /// Returns the indexes of all changes that a sync of `folder` makes durable.
     fn due(&self, folder: u64) -> Vec<usize> {
         let mut due: Vec<usize> = Vec::new();
         for (at, pending) in self.pending.iter().enumerate().rev() {
@@ -94,7 +94,8 @@ impl Journal {
         due
     }
 
-    /// The names after a power cut, if `survives` says of each change whether it came to the disk in time.
+    /// Returns the names after a power cut. `survives` decides for each change whether it reached the
+    /// disk in time.
     pub(super) fn names_after_cut(&self, mut survives: impl FnMut() -> bool) -> Names {
         let mut names = self.durable.clone();
         let mut lost: Vec<&Change> = Vec::new();
@@ -115,8 +116,8 @@ impl Change {
         self.edits.iter().any(|edit| edit.folder == folder)
     }
 
-    /// Whether no disk has this change without `earlier`: it changes the same name, or takes away the folder
-    /// that the other changed, or both move folders (else two of them could lose each other's).
+    /// Whether this change depends on `earlier`: it changes the same name, or removes the folder that
+    /// the other changed, or both move folders (otherwise a cycle of folders could result).
     fn needs(&self, earlier: &Change) -> bool {
         let same_name = |edit: &Edit| {
             earlier.edits.iter().any(|other| other.folder == edit.folder && other.name == edit.name)
@@ -126,8 +127,8 @@ impl Change {
             || (self.moves_folder && earlier.moves_folder)
     }
 
-    /// Whether this changes a folder that got its name by `earlier`. A journal writes them in their order;
-    /// but a sync of the inner folder promises nothing for the name of that folder itself.
+    /// Whether this changes a folder that got its name by `earlier`. A journal writes both in order, but
+    /// a sync of the inner folder does not make the name of that folder durable.
     fn stands_in(&self, earlier: &Change) -> bool {
         let given = |edit: &Edit| earlier.edits.iter().any(|other| other.inode == Some(edit.folder));
         self.edits.iter().any(given)

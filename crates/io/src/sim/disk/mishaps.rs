@@ -1,11 +1,11 @@
-//! What a test makes go wrong on a disk: the power, single calls, the room.
+//! The faults that a test injects into a disk: power cuts, failing calls, a full disk.
 //!
-//! It changes no file. What must hold: every call that changes or syncs something is counted, so that a test
-//! can let each of them be the last.
+//! It changes no file. Invariant: every call that changes or syncs something is counted, so that a test
+//! can make each of them the last.
 
 use std::io;
 
-/// Bytes that an ordinary disk has room for.
+/// Bytes of space on an ordinary disk.
 const ROOM_BYTES: u64 = 1 << 40;
 
 /// A call that changes or syncs something.
@@ -33,16 +33,17 @@ pub enum Call {
     Copy,
 }
 
-/// Whether the power is cut before a call has its effect or after it. The caller is told of neither.
+/// Whether the power is cut before a call takes effect or after it. The caller gets an error in both
+/// cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing of the call has happened.
+    /// The call has no effect.
     Before,
-    /// All of it has.
+    /// The call has its full effect.
     After,
 }
 
-/// What is to go wrong, and what has been counted.
+/// The faults to inject, and the count of calls.
 pub(super) struct Mishaps {
     calls: u64,
     cut: bool,
@@ -89,7 +90,7 @@ impl Mishaps {
     }
 
     /// # Errors
-    /// What every call gets when the power is cut.
+    /// The error of every call after the power is cut.
     pub(super) fn power(&self) -> io::Result<()> {
         if self.cut { Err(io::Error::other("the power is cut")) } else { Ok(()) }
     }
@@ -97,7 +98,7 @@ impl Mishaps {
     /// Counts a call that is about to happen.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The injected fault, if there is one for this call.
     pub(super) fn begin(&mut self, call: Call) -> io::Result<()> {
         self.power()?;
         self.calls += 1;
@@ -113,10 +114,10 @@ impl Mishaps {
         Ok(())
     }
 
-    /// The call that was counted last has happened.
+    /// Ends the call that was counted last.
     ///
     /// # Errors
-    /// That nobody is told so.
+    /// The power is cut: the caller does not learn that the call took effect.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.cut |= self.cut_at == Some((self.calls, Moment::After));
         self.power()
@@ -130,7 +131,7 @@ impl Mishaps {
         self.room
     }
 
-    /// A file is to go from `old` bytes to `new`: takes the room, or gives it back.
+    /// Accounts for a file's change from `old` to `new` bytes.
     ///
     /// # Errors
     /// [`io::ErrorKind::StorageFull`].

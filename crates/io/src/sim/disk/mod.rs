@@ -1,8 +1,9 @@
-//! A disk in memory: what tests put on it, and the [`crate::Fs`] that protocols and stores use it through.
+//! A disk in memory: its contents are set by tests, and used by protocols and stores through
+//! [`crate::Fs`].
 //!
-//! It is lossy, as a real one is: what was not synced may be lost when the power is cut, contents and names
-//! alike. What must hold: `changed` grows with every change; what is removed stays readable for whoever has
-//! it open; what a test itself puts on the disk is durable at once.
+//! It is lossy, like a real one: unsynced contents and names may be lost when the power is cut.
+//! Invariants: `changed` grows with every change; a removed file stays readable through open handles;
+//! changes by a test itself are durable at once.
 
 mod cold;
 mod files;
@@ -36,14 +37,14 @@ pub struct SimDisk {
 struct State {
     clock: Arc<Clock>,
     last_change: Duration,
-    /// Power cuts that the disk has been through: what was open at one is not open any more.
+    /// Power cuts that the disk has been through: handles from before a cut are invalid after it.
     cuts: u32,
     tree: Tree,
     journal: Journal,
     mishaps: Mishaps,
-    /// Files that are not in memory but for so many bytes at their start.
+    /// Files that are not in memory, by inode number, with the number of bytes at their start that are.
     cold: HashMap<u64, u64>,
-    /// Reads that had to wait for the disk where everybody waits along.
+    /// Reads that would have waited for the disk where they block other tasks.
     stalls: u64,
 }
 
@@ -63,8 +64,8 @@ impl SimDisk {
         Arc::new(SimDisk { state: Mutex::new(state) })
     }
 
-    /// What a machine would find on this disk if its power had been cut just now: a disk of its own, with the
-    /// same numbers of files. Nothing happens to this one.
+    /// Returns the disk that a machine would find if its power were cut now, with the same inode
+    /// numbers. This disk does not change.
     pub fn after_power_cut(&self, unsynced: Unsynced) -> Arc<SimDisk> {
         let state = self.lock();
         let (tree, journal) = power::after_cut(&state.tree, &state.journal, unsynced);
@@ -81,7 +82,7 @@ impl SimDisk {
         Arc::new(SimDisk { state: Mutex::new(found) })
     }
 
-    /// Cuts the power now: every call fails from now on, and what its machine sends goes nowhere.
+    /// Cuts the power: from now on every call fails, and its machine sends nothing.
     pub fn cut_power(&self) {
         self.lock().mishaps.cut();
     }
@@ -96,30 +97,31 @@ impl SimDisk {
         self.lock().mishaps.is_cut()
     }
 
-    /// How many calls have been made that change or sync something, those that failed among them. What a test
-    /// does to the disk itself is not counted.
+    /// Returns the number of calls that change or sync something, failed calls included. Changes by a
+    /// test itself are not counted.
     pub fn calls(&self) -> u64 {
         self.lock().mishaps.calls()
     }
 
-    /// Lets one call fail, counted as [`SimDisk::calls`] does, without any effect.
+    /// Makes one call fail, counted as by [`SimDisk::calls`], without any effect.
     pub fn fail_at(&self, call: u64, kind: io::ErrorKind) {
         self.lock().mishaps.fail_at(call, kind);
     }
 
-    /// Lets the next call of one kind fail, without any effect; said twice, the next two. After a sync that
-    /// failed, no other makes the same things durable, though it succeeds.
+    /// Makes the next call of one kind fail, without any effect; two calls of this make the next two
+    /// fail. After a failed sync, a later one that succeeds does not make the same changes durable.
     pub fn fail_next(&self, call: Call, kind: io::ErrorKind) {
         self.lock().mishaps.fail_next(call, kind);
     }
 
-    /// Leaves room for so many more bytes of contents; without any, nothing new is made either. What is
-    /// removed or cut gives room back.
+    /// Limits the free space to this many bytes of contents; with none, nothing new can be created
+    /// either. Removing or truncating files frees space.
     pub fn full_after(&self, bytes: u64) {
         self.lock().mishaps.set_room(bytes);
     }
 
-    /// Joins the machine whose clock this is, and moves that on to the disk's time: no time goes back.
+    /// Attaches the disk to a machine's clock, and advances that to the disk's time, so that time never
+    /// goes back.
     pub(super) fn join(&self, clock: &Arc<Clock>) {
         let mut state = self.lock();
         clock.move_to_1970(state.last_change.max(state.clock.since_1970()));
@@ -130,7 +132,7 @@ impl SimDisk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state, while there is power.
+    /// Returns the state, or an error if the power is cut.
     fn powered(&self) -> io::Result<MutexGuard<'_, State>> {
         let state = self.lock();
         state.mishaps.power()?;
@@ -139,13 +141,13 @@ impl SimDisk {
 }
 
 impl State {
-    /// The time of a change: the clock's, and later than that of every other change.
+    /// Returns the time for a change: the clock's, and later than that of every other change.
     fn tick(&mut self) -> Duration {
         self.last_change = self.clock.since_1970().max(self.last_change + Duration::from_nanos(1));
         self.last_change
     }
 
-    /// The number of an open file.
+    /// Returns the inode number of an open file.
     fn inode_of(&self, file: &File) -> io::Result<u64> {
         match *file.handle() {
             Handle::Simulated { inode, cuts, .. } if cuts == self.cuts => Ok(inode),
@@ -154,7 +156,7 @@ impl State {
         }
     }
 
-    /// The number of a file that was opened for writing.
+    /// Returns the inode number of a file that was opened for writing.
     fn written(&self, file: &File) -> io::Result<u64> {
         match file.handle() {
             Handle::Simulated { writes: false, .. } => {
@@ -172,7 +174,7 @@ impl State {
         self.tree.walk(way, name, walk)?.pop().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The way to what `name` stands for beneath `root`, as [`crate::Fs::open_beneath`] takes it.
+    /// Returns the path of nodes to `name` beneath `root`, by the rules of [`crate::Fs::open_beneath`].
     fn walk_beneath(&self, root: u64, name: &[u8]) -> io::Result<Vec<u64>> {
         let (folder, rest) = split_boundary(name);
         let top = self.follow(vec![root], folder.unwrap_or_default(), Walk::Beneath)?;
@@ -200,7 +202,7 @@ impl State {
         Ok(())
     }
 
-    /// Changes what a file holds.
+    /// Changes the contents of a file.
     fn change_bytes(
         &mut self,
         inode: u64,
@@ -221,7 +223,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes durable what a file holds, or the names in a folder.
+    /// Makes the contents of a file, or the names in a folder, durable.
     fn sync(&mut self, inode: u64) -> io::Result<()> {
         let node = self.tree.node_mut(inode)?;
         node.sync();
@@ -231,7 +233,7 @@ impl State {
         Ok(())
     }
 
-    /// A sync has failed: what it was to make durable never will be.
+    /// Records a failed sync: the changes it should have made durable never will be.
     fn lose_unsynced(&mut self, file: &File) {
         let Ok(inode) = self.inode_of(file) else { return };
         self.journal.lose(inode);

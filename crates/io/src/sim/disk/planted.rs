@@ -1,7 +1,7 @@
-//! What a test does to a disk from outside, by paths: all of it durable at once.
+//! Changes that a test makes to a disk from outside, by path: all durable at once.
 //!
-//! It is not what protocols and stores do ([`super::files`] is), and it is not counted. What must hold:
-//! nothing of it is lost at a power cut.
+//! Protocols and stores use [`super::files`] instead. These changes are not counted. Invariant: nothing
+//! of them is lost at a power cut.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,10 +15,11 @@ use super::tree::{Body, Node, ROOT, Walk};
 use super::{SimDisk, State};
 
 impl SimDisk {
-    /// Makes `path` a file of `bytes`, with the folders on the way; a file that is there keeps its number.
+    /// Makes `path` a file of `bytes`, and creates the folders above it; an existing file keeps its
+    /// inode number.
     ///
     /// # Errors
-    /// [`io::ErrorKind::IsADirectory`], or [`io::ErrorKind::NotADirectory`] on the way.
+    /// [`io::ErrorKind::IsADirectory`], or [`io::ErrorKind::NotADirectory`] for a component of the path.
     pub fn write(&self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) -> io::Result<()> {
         let (path, bytes) = (path.as_ref(), bytes.into());
         let mut state = self.powered()?;
@@ -31,7 +32,7 @@ impl SimDisk {
         }
     }
 
-    /// Makes `path` a folder, with those on the way. One that is there stays.
+    /// Makes `path` a folder, and creates those above it. An existing folder is kept.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotADirectory`] if a file is in the way.
@@ -47,7 +48,7 @@ impl SimDisk {
         self.powered()?.plant(path.as_ref(), Body::Link(target.as_ref().as_bytes().to_vec()))
     }
 
-    /// Makes `path` something that is neither file nor folder: a pipe, a device.
+    /// Makes `path` a special file, like a pipe or a device.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotADirectory`] if a file is in the way.
@@ -55,7 +56,7 @@ impl SimDisk {
         self.powered()?.plant(path.as_ref(), Body::Special)
     }
 
-    /// Cuts or lengthens the file at `path`; new bytes are zero.
+    /// Truncates or extends the file at `path`; new bytes are zero.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::IsADirectory`].
@@ -65,7 +66,7 @@ impl SimDisk {
         state.replant(inode, len, |_| ())
     }
 
-    /// Takes the name `path` away, a folder with all that is in it.
+    /// Removes the name `path`; of a folder, with its contents.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`].
@@ -77,7 +78,7 @@ impl SimDisk {
         state.name(Edit::new(folder, name, None))
     }
 
-    /// Sets when `path` was last modified, as time since 1970.
+    /// Sets the modification time of `path`, as time since 1970.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`].
@@ -85,7 +86,7 @@ impl SimDisk {
         self.touch(path.as_ref(), |node| node.modified = modified)
     }
 
-    /// Refuses to open `path` from now on: [`io::ErrorKind::PermissionDenied`].
+    /// Makes opening `path` fail from now on with [`io::ErrorKind::PermissionDenied`].
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`].
@@ -93,7 +94,7 @@ impl SimDisk {
         self.touch(path.as_ref(), |node| node.forbidden = true)
     }
 
-    /// What the file at `path` holds.
+    /// Returns the contents of the file at `path`.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`], [`io::ErrorKind::IsADirectory`].
@@ -146,7 +147,7 @@ impl State {
         self.sync(folder)
     }
 
-    /// The folder at `path`, made with those on the way where there is none.
+    /// Returns the folder at `path`, and creates it and those above it if they are missing.
     fn folders_to(&mut self, path: &Path) -> io::Result<u64> {
         let mut way = vec![ROOT];
         for step in path.as_os_str().as_bytes().split(|byte| *byte == b'/').filter(|step| !step.is_empty()) {
@@ -164,7 +165,7 @@ impl State {
     }
 }
 
-/// A path's folder and its last name.
+/// Splits a path into its folder and its last name.
 fn split(path: &Path) -> io::Result<(&Path, &[u8])> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     Ok((path.parent().unwrap_or(Path::new("/")), name.as_bytes()))

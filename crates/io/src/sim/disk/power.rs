@@ -1,8 +1,8 @@
-//! What a disk has after a power cut.
+//! The contents of a disk after a power cut.
 //!
-//! It cuts nothing ([`super::mishaps`] does): it makes the disk that a machine finds when it starts again.
-//! What must hold: what was synced is there, bytes of a file that have not changed since its sync among it;
-//! of everything else any part may be.
+//! It cuts nothing ([`super::mishaps`] does): it creates the disk that a machine finds when it starts
+//! again. Invariants: synced data survives, including bytes of a file that have not changed since its
+//! sync; any part of the rest may survive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use super::journal::{Journal, Names};
 use super::tree::{Body, Bytes, Node, ROOT, Tree};
 use crate::sim::chance::{Chance, PER_MILLE};
 
-/// What becomes of what was not synced when the power is cut.
+/// The fate of unsynced changes when the power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsynced {
-    /// It is gone: the harshest for a sync that was forgotten.
+    /// All are lost: the harshest case for a missing sync.
     Lost,
-    /// It is there, as after the end of a process.
+    /// All survive, as after the end of a process.
     Kept,
-    /// Each part is drawn from this seed: there, gone, or, of contents, in part.
+    /// Each part is drawn from this seed: it survives, is lost, or, for contents, survives in part.
     Drawn(u64),
 }
 
-/// Draws what survives.
+/// Draws the parts that survive.
 struct Draw {
     chance: Chance,
     /// Chance that a part survives, of a thousand.
@@ -47,7 +47,7 @@ impl Draw {
         self.chance.chance(self.survives)
     }
 
-    /// A file's bytes, given those of its last sync and those of now.
+    /// Draws a file's bytes, given those of its last sync and the current ones.
     fn bytes(&mut self, synced: &Bytes, written: &Bytes) -> Bytes {
         if Arc::ptr_eq(synced, written) {
             return Arc::clone(written);
@@ -58,7 +58,8 @@ impl Draw {
         Arc::clone(if self.survives() { written } else { synced })
     }
 
-    /// The new length with zeros where nothing came to the disk, or the first of the new bytes over the old.
+    /// Returns the new length with zeros where nothing reached the disk, or a prefix of the new bytes
+    /// over the old ones.
     fn part(&mut self, synced: &[u8], written: &[u8]) -> Vec<u8> {
         if self.chance.chance(PER_MILLE / 2) {
             let old = synced.iter().map(Some).chain(std::iter::repeat(None));
@@ -74,14 +75,14 @@ impl Draw {
     }
 }
 
-/// The nodes and names that a machine finds after a power cut.
+/// Returns the nodes and names that a machine finds after a power cut.
 pub(super) fn after_cut(tree: &Tree, journal: &Journal, unsynced: Unsynced) -> (Tree, Journal) {
     let mut draw = Draw::new(unsynced);
     let names = journal.names_after_cut(|| draw.survives());
     let mut nodes: Vec<(u64, Node)> = Vec::new();
     let named: BTreeSet<u64> = names.values().copied().chain([ROOT]).collect();
     for (inode, node) in tree.nodes() {
-        // What has lost its last name goes with the process that had it open.
+        // Nodes without a name are gone with the process that had them open.
         if named.contains(&inode) {
             nodes.push((inode, node_after_cut(node, &mut draw)));
         }

@@ -1,7 +1,7 @@
-//! The nodes of a simulated disk and how a name is followed through them.
+//! The nodes of a simulated disk and the resolution of paths through them.
 //!
-//! It is not a file system for callers ([`super::SimDisk`] is): no locks, no clock, no power to be cut. What
-//! must hold: a walk beneath a folder never leaves it, whatever links and `..` are on the way.
+//! It is not a file system for callers ([`super::SimDisk`] is): no locks, no clock, no power to be cut.
+//! Invariant: a walk beneath a folder never leaves it, whatever links and `..` are on the path.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,15 +12,15 @@ use super::journal::Edit;
 use crate::file::{FileKind, Stat};
 use crate::limits::NAME_BYTES_MAX;
 
-/// Links that one walk follows, as Linux's.
+/// Links that one walk follows, as under Linux.
 const LINKS_MAX: usize = 40;
-/// The number of the root folder.
+/// The inode number of the root folder.
 pub(super) const ROOT: u64 = 2;
 
 /// A file's contents: shared with those of its last sync until one of the two changes.
 pub(super) type Bytes = Arc<Vec<u8>>;
 
-/// What a node is and holds.
+/// The type and contents of a node.
 #[derive(Clone)]
 pub(super) enum Body {
     File(Bytes),
@@ -34,16 +34,16 @@ pub(super) struct Node {
     pub(super) body: Body,
     pub(super) modified: Duration,
     pub(super) changed: Duration,
-    /// Opening it is refused, as without the right to read.
+    /// Whether opening it is refused, like a file without read permission.
     pub(super) forbidden: bool,
-    /// It has a name: nothing is made in a folder without one.
+    /// Whether it has a name: nothing can be created in a removed folder.
     pub(super) named: bool,
     pub(super) synced: Synced,
-    /// A sync of it has failed: no later one makes anything durable.
+    /// Whether a sync of it has failed: no later one makes anything durable.
     pub(super) sync_failed: bool,
 }
 
-/// What a power cut leaves of a file for sure.
+/// The state of a file that is sure to survive a power cut.
 #[derive(Clone)]
 pub(super) struct Synced {
     pub(super) bytes: Bytes,
@@ -78,7 +78,7 @@ impl Node {
         }
     }
 
-    /// A file's bytes.
+    /// Returns a file's bytes.
     pub(super) fn bytes(&self) -> io::Result<&Bytes> {
         match &self.body {
             Body::File(bytes) => Ok(bytes),
@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// Makes durable what a file holds.
+    /// Makes the contents of a file durable.
     pub(super) fn sync(&mut self) {
         if let (Body::File(bytes), false) = (&self.body, self.sync_failed) {
             self.synced = Synced { bytes: Arc::clone(bytes), modified: self.modified };
@@ -95,7 +95,7 @@ impl Node {
     }
 }
 
-/// All nodes there have ever been: one without a name lives on, for whoever has it open.
+/// All nodes ever created: a node without a name lives on for its open handles.
 pub(super) struct Tree {
     nodes: BTreeMap<u64, Node>,
     inode_next: u64,
@@ -114,7 +114,7 @@ impl Tree {
         Tree { nodes: BTreeMap::from([(ROOT, root)]), inode_next: ROOT + 1 }
     }
 
-    /// What a power cut has left: nodes, whose folders are empty until their names are
+    /// Creates a tree from the nodes that survived a power cut. Folders are empty until their names are
     /// [restored](Tree::restore).
     pub(super) fn of(nodes: impl IntoIterator<Item = (u64, Node)>, inode_next: u64) -> Tree {
         Tree { nodes: nodes.into_iter().collect(), inode_next }
@@ -124,7 +124,7 @@ impl Tree {
         self.nodes.iter().map(|(inode, node)| (*inode, node))
     }
 
-    /// The number that the next node gets; none is given twice, also after a power cut.
+    /// Returns the number that the next node gets; no number is reused, also after a power cut.
     pub(super) fn inode_next(&self) -> u64 {
         self.inode_next
     }
@@ -144,7 +144,7 @@ impl Tree {
         }
     }
 
-    /// What has `name` in `folder`.
+    /// Returns the node that has `name` in `folder`.
     pub(super) fn child(&self, folder: u64, name: &[u8]) -> io::Result<u64> {
         self.folder(folder)?.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -156,7 +156,7 @@ impl Tree {
         folder == above || self.folder(above).is_ok_and(below)
     }
 
-    /// A new node, without a name yet.
+    /// Adds a node, without a name yet.
     pub(super) fn add(&mut self, body: Body, now: Duration) -> u64 {
         let inode = self.inode_next;
         self.nodes.insert(inode, Node::new(body, now));
@@ -164,7 +164,7 @@ impl Tree {
         inode
     }
 
-    /// Gives a name to a node or takes it away.
+    /// Assigns a name to a node or removes it.
     pub(super) fn edit(&mut self, edit: &Edit, now: Duration) -> io::Result<()> {
         let parent = self.node_mut(edit.folder)?;
         let Body::Folder(names) = &mut parent.body else { return Err(io::ErrorKind::NotADirectory.into()) };
@@ -181,7 +181,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives a name back after a power cut; false if its folder or what it named is lost.
+    /// Restores a name after a power cut. Returns false if its folder or its node is lost.
     pub(super) fn restore(&mut self, folder: u64, name: &[u8], inode: u64) -> bool {
         if !self.nodes.contains_key(&inode) {
             return false;
@@ -192,8 +192,8 @@ impl Tree {
         }
     }
 
-    /// Follows `name` from the last of `way`, the folders from the start of the walk to where it stands;
-    /// returns the way to what `name` stands for.
+    /// Resolves `name` from the last node of `way`, the nodes from the start of the walk to the current
+    /// folder. Returns the nodes up to the one that `name` stands for.
     pub(super) fn walk(&self, mut way: Vec<u64>, name: &[u8], walk: Walk) -> io::Result<Vec<u64>> {
         let mut ahead: Vec<Vec<u8>> = Vec::new();
         self.enter_path(&mut way, &mut ahead, name, walk)?;
@@ -218,7 +218,7 @@ impl Tree {
         Ok(way)
     }
 
-    /// Puts the steps of `path` before those that are ahead; an absolute one starts over.
+    /// Puts the components of `path` before those that are left; an absolute path starts at the root.
     fn enter_path(
         &self,
         way: &mut Vec<u64>,

@@ -1,7 +1,7 @@
-//! A host's disk as its engine shows it: at hand, where some answers would block, or where it may block.
+//! A host's disk as its engine exposes it: non-blocking, where some calls would block, or blocking.
 //!
-//! It is not another disk: every answer is the disk's own. What must hold: it draws its own chance, since
-//! an [`Fs`] is shared and must be `Sync`.
+//! It is not another disk: every result is the disk's own. Invariant: it has a random stream of its own,
+//! since an [`Fs`] is shared and must be `Sync`.
 
 use std::io;
 use std::ops::Range;
@@ -13,11 +13,12 @@ use super::SimDisk;
 use crate::file::{Entry, Existing, File, Fs, Space, Stat};
 use crate::sim::chance::Chance;
 
-/// Where an answer is given.
+/// The thread from which a view is used.
 pub(in crate::sim) enum Place {
-    /// In a task's own turn: what is a question would block with this chance of a thousand, all else always.
+    /// In a task's own turn. A query would block with this probability of a thousand; a change always
+    /// would.
     AtHand { not_at_hand: u16 },
-    /// Where blocking holds up nobody.
+    /// On a worker that may block.
     Blocking,
 }
 
@@ -49,7 +50,7 @@ impl View {
         Ok(&self.disk)
     }
 
-    /// The disk for what changes it, or asks what is never at hand.
+    /// Returns the disk for changes, and for queries that always block.
     fn may_block(&self) -> io::Result<&SimDisk> {
         match self.place {
             Place::AtHand { .. } => Err(io::ErrorKind::WouldBlock.into()),
@@ -57,7 +58,8 @@ impl View {
         }
     }
 
-    /// Has a range in memory, where that may wait for the disk.
+    /// Makes sure that a range is in memory: reads it from the disk where that may block, and otherwise
+    /// checks.
     fn reach(&self, file: &File, range: Range<u64>) -> io::Result<()> {
         match self.place {
             Place::AtHand { .. } if self.disk.is_in_memory(file, &range) => Ok(()),
@@ -66,7 +68,7 @@ impl View {
         }
     }
 
-    /// How many of `most` bytes one read or write takes.
+    /// Draws how many of `most` bytes one read or write moves.
     fn portion(&self, most: usize) -> usize {
         self.draw(|chance| {
             let short = most > 1 && chance.chance(self.short);
