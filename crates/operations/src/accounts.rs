@@ -1,6 +1,6 @@
-//! Accounts and sessions: signing up, logging in and out, and who one is.
+//! Accounts and login sessions: sign-up, login, logout, and the caller's own account.
 //!
-//! What must hold: the transfer log has the name that was tried, never the password.
+//! Invariants: the transfer log has the name that was tried, never the password.
 
 use plimsoll_auth::{Account, LogIn, Secret};
 use plimsoll_store::Usage;
@@ -10,16 +10,16 @@ use crate::caller::{Caller, Visitor};
 use crate::error::Error;
 use crate::operation::Operation;
 
-/// What somebody is told of their own account.
+/// The report to a caller about its own account.
 pub struct WhoAmI {
     /// The account, with its quota.
     pub account: Account,
-    /// What its home holds.
+    /// The usage of its home.
     pub usage: Usage,
 }
 
 impl Operations {
-    /// Makes an account.
+    /// Creates an account.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::sign_up`].
@@ -28,7 +28,7 @@ impl Operations {
         transfer.end(self.0.auth.sign_up(&visitor.io, name, password, &visitor.peer).await)
     }
 
-    /// Begins a session.
+    /// Starts a login session.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::log_in`].
@@ -37,7 +37,8 @@ impl Operations {
         transfer.end(self.0.auth.log_in(&visitor.io, name, password, &visitor.peer).await)
     }
 
-    /// Who shows this token. It is no operation of its own: what follows is.
+    /// Authenticates a client by its session token. It is not an operation of its own: the request that
+    /// follows is.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::by_token`].
@@ -46,7 +47,8 @@ impl Operations {
         Ok(Caller::new(visitor.clone(), identity))
     }
 
-    /// Who shows this name and password. It is no operation of its own: what follows is.
+    /// Authenticates a client by name and password. It is not an operation of its own: the request that
+    /// follows is.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::by_password`]. A refusal has its line in the transfer log, as a login.
@@ -65,13 +67,15 @@ impl Operations {
         }
     }
 
-    /// Whether the caller is known to be as they were: then [`Operations::renew`] would say the same.
+    /// Whether the caller is known to be unchanged, so that [`Operations::renew`] would return the same
+    /// caller.
     pub fn holds(&self, caller: &Caller) -> bool {
         self.0.auth.holds(caller.io(), &caller.identity)
     }
 
-    /// The caller as their account is now, if what they showed still opens it. To be asked before each
-    /// command of a connection that shows a credential once; what it answers is to be asked of next.
+    /// Returns the caller with the current state of its account, if its credential is still valid. A
+    /// connection that presents a credential once calls this before each command. It passes the result to
+    /// the next call.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::renew`].
@@ -80,7 +84,7 @@ impl Operations {
         Ok(Caller::new(caller.visitor.clone(), identity))
     }
 
-    /// Ends the session that the caller has shown.
+    /// Ends the caller's login session.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::log_out`].
@@ -89,10 +93,10 @@ impl Operations {
         transfer.end(self.0.auth.log_out(caller.io(), &caller.identity).await)
     }
 
-    /// The caller's own account.
+    /// Returns the caller's own account and its usage.
     ///
     /// # Errors
-    /// What keeps its home from being counted.
+    /// The error that prevents the counting of the home's usage.
     pub async fn who_am_i(&self, caller: &Caller) -> Result<WhoAmI, Error> {
         let transfer = self.begin_at(caller, Operation::WhoAmI, &"");
         transfer.end(self.look_at_account(caller).await)
@@ -105,7 +109,7 @@ impl Operations {
         Ok(WhoAmI { account, usage })
     }
 
-    /// Changes the caller's password. Their other sessions end.
+    /// Changes the caller's password. The account's other sessions end.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::change_password`].

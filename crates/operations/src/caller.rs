@@ -1,11 +1,12 @@
-//! Who asks, from where, and in which protocol.
+//! The caller of an operation, its address, and its protocol.
 //!
-//! It proves nothing: [`crate::Operations`] makes a [`Caller`] of a [`Visitor`] who shows a credential.
+//! This module checks no credential: [`crate::Operations`] turns a [`Visitor`] with a valid credential
+//! into a [`Caller`].
 
 use plimsoll_auth::Identity;
 use plimsoll_io::{Io, JobOwner, Peer};
 
-/// The protocols that operations are asked for in.
+/// The protocols through which operations are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP.
@@ -17,10 +18,10 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them, in their order.
+    /// All protocols, in their order.
     pub const ALL: [Protocol; 3] = [Protocol::Http, Protocol::Ftp, Protocol::Classic];
 
-    /// Its name in logs and metrics.
+    /// Returns the name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Http => "http",
@@ -30,42 +31,43 @@ impl Protocol {
     }
 }
 
-/// Somebody at the other end of a connection.
+/// The client of a connection, not yet authenticated.
 #[derive(Clone)]
 pub struct Visitor {
     /// The engine that the connection is on.
     pub io: Io,
-    /// Where they are.
+    /// The client's address.
     pub peer: Peer,
-    /// What they speak.
+    /// The client's protocol.
     pub protocol: Protocol,
 }
 
-/// A visitor whose account is known. [`Caller::new`] alone makes one, so that blocking work always has its
+/// An authenticated client. [`Caller::new`] is the only constructor, so that blocking work always has an
 /// owner.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Caller {
-    /// Who they are at the other end.
+    /// The client's connection: engine, address and protocol.
     pub visitor: Visitor,
-    /// Who they are to us.
+    /// The authenticated account and its credential.
     pub identity: Identity,
 }
 
 impl Caller {
-    /// A visitor who has shown a credential of `identity`. Blocking work is done on behalf of the account.
+    /// Builds a caller from a visitor that presented a credential of `identity`. The account owns the
+    /// caller's blocking work.
     #[must_use]
     pub fn new(visitor: Visitor, identity: Identity) -> Caller {
         let owner = JobOwner::account(identity.account.id);
         Caller { visitor: Visitor { io: visitor.io.for_owner(owner), ..visitor }, identity }
     }
 
-    /// The owner of blocking work that is done for the caller.
+    /// Returns the owner of blocking work that is done for the caller.
     pub(crate) fn job_owner(&self) -> JobOwner {
         JobOwner::account(self.identity.account.id)
     }
 
-    /// The engine, for work on behalf of the account.
+    /// Returns the engine, for work on behalf of the account.
     pub fn io(&self) -> &Io {
         &self.visitor.io
     }

@@ -1,8 +1,8 @@
-//! Digests of files as they are, which take as long as reading them.
+//! Digests of stored files, which take as long as reading the files.
 //!
-//! Which file somebody may read is not asked here. What must hold: no account, and not all of them together,
-//! can keep the server at this and nothing else; what nobody waits for any more goes no further. The limits
-//! are those of the process; a store elsewhere has the same for all of its fronts together.
+//! This module does not check permissions. Invariants: neither one account nor all together can occupy
+//! the server with digests alone. A digest whose requester has gone is abandoned. The limits are per
+//! process; a remote store applies the same limits to all of its fronts together.
 
 use std::ops::ControlFlow;
 
@@ -15,17 +15,18 @@ use crate::caller::Caller;
 use crate::error::Error;
 
 impl Operations {
-    /// The digest of a whole file that the caller has read or may read. It is no operation of its own.
+    /// Computes the digest of a whole file that the caller has read or may read. It is not an operation of
+    /// its own.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] if the caller's account, or all together, have too many under way; the file
-    /// cannot be read.
+    /// [`StoreError::Busy`] if the caller's account, or all accounts together, have too many digests in
+    /// progress; the reason why the file cannot be read.
     pub async fn digest(&self, caller: &Caller, file: File, algorithm: Algorithm) -> Result<Vec<u8>, Error> {
-        // Held until the digest is made or given up.
+        // The slot is occupied until the digest is complete or abandoned.
         let _turn = self.digest_turn(caller)?;
         let mut going = FileDigest::new(algorithm, file);
         loop {
-            // One turn at a time, so that others' digests are made in between.
+            // One slice at a time, so that other digests proceed in between.
             let turn = caller.io().ask(Work::Chores, move |fs| going.go_on(fs));
             match turn.await.map_err(StoreError::from)? {
                 ControlFlow::Continue(further) => going = further,
@@ -36,7 +37,7 @@ impl Operations {
 }
 
 impl Operations {
-    /// As [`Operations::digest`], of a file at a store elsewhere; and what is known of that very file.
+    /// As [`Operations::digest`], of a file at a remote store. Also returns the status of the same file.
     ///
     /// # Errors
     /// As [`Operations::digest`], and as [`Elsewhere::digest`].
@@ -51,7 +52,8 @@ impl Operations {
         Ok(home.digest(caller.io(), path, algorithm).await?)
     }
 
-    /// The right to have a digest made for the caller, wherever that is done; it ends when it is dropped.
+    /// Reserves a slot for a digest on the caller's behalf, also for one that a remote store computes.
+    /// Dropping the slot releases it.
     ///
     /// # Errors
     /// [`StoreError::Busy`].

@@ -1,45 +1,45 @@
-//! Why an operation was not done.
+//! Errors of operations.
 //!
-//! It has no texts for peers: each protocol says it in its own. What must hold: what somebody may not know of
-//! is [`store::Error::NotFound`], as if it were not there.
+//! This module has no messages for clients: each protocol has its own. Invariants: a path that the
+//! caller may not know about is [`store::Error::NotFound`], as if it did not exist.
 
 use plimsoll_auth as auth;
 use plimsoll_store as store;
 
-/// Why an operation was not done.
+/// The reason why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// About accounts, sessions and shares.
+    /// An error of accounts, sessions or shares.
     #[error(transparent)]
     Auth(#[from] auth::Error),
-    /// About files.
+    /// An error of files.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The account has no such permission.
+    /// The account lacks a permission.
     #[error("the account may not {0}")]
     NotPermitted(&'static str),
-    /// The share is for reading only.
+    /// The share is read-only.
     #[error("the share is for reading only")]
     ReadOnlyShare,
-    /// Only its owner may remove or replace the shared file or folder itself.
+    /// The shared file or folder itself: only its owner may remove or replace it.
     #[error("the shared file or folder itself")]
     SharedItself,
-    /// A share has ended, or lets do less than when the transfer that uses it was started.
+    /// A share has ended, or permits less than when the transfer that uses it was started.
     #[error("the share has ended, or lets do less")]
     ShareEnded,
-    /// There are only names here that lead to shares: nothing can be changed here.
+    /// A folder above shares. It shows only the names that lead to them, and permits no changes.
     #[error("nothing is shared here but what lies below")]
     NotShared,
 }
 
-/// The word for what was broken off.
+/// The word for an aborted operation in the transfer log.
 pub(crate) const BROKEN_OFF: &str = "broken off";
 
 impl Error {
-    /// Not there, or nothing that the caller may know of.
+    /// The path does not exist, or the caller may not know about it.
     pub const NOT_FOUND: Error = Error::Store(store::Error::NotFound);
 
-    /// The word for it in the transfer log.
+    /// Returns the word for this error in the transfer log.
     pub fn word(&self) -> &'static str {
         match self {
             Error::Auth(error) => auth_word(error),

@@ -1,6 +1,6 @@
-//! Files and folders: read, made, removed, moved and copied.
+//! Files and folders: read, create, remove, move and copy.
 //!
-//! Uploads are [`crate::uploads`]'s. What must hold: a share of what goes away ends before that goes.
+//! Uploads are in [`crate::uploads`]. Invariants: the shares of a path end before the path is removed.
 
 use std::time::Duration;
 
@@ -18,29 +18,29 @@ use crate::place::Place;
 use crate::record::Transfer;
 use crate::sharing::is_there;
 
-/// What may be read, to be opened beneath its root.
+/// A place that the caller may read. Its path is opened beneath its root.
 pub struct Reading {
-    /// Where the path begins, as it was when this was asked.
+    /// The root that the path begins at, as of the permission check.
     pub files: Files,
     /// The path.
     pub path: Path,
-    /// What of a folder is shown.
+    /// The visible entries of a folder.
     pub shown: Shown,
-    /// What the caller may do there.
+    /// The caller's permissions at the place.
     pub may: Permissions,
-    /// Its record, to be ended by whoever sends it.
+    /// The record. The sender of the contents ends it.
     pub transfer: Transfer,
 }
 
-/// As [`Reading`], where nothing is recorded.
+/// As [`Reading`], without a record.
 pub struct Looked {
-    /// Where the path begins, as it was when this was asked.
+    /// The root that the path begins at, as of the permission check.
     pub files: Files,
     /// The path.
     pub path: Path,
-    /// What of a folder is shown.
+    /// The visible entries of a folder.
     pub shown: Shown,
-    /// What the caller may do there.
+    /// The caller's permissions at the place.
     pub may: Permissions,
 }
 
@@ -49,20 +49,21 @@ fn looked(permitted: Permitted) -> Looked {
     Looked { files: permitted.home.files(), path: permitted.path, shown, may: permitted.may }
 }
 
-/// What of a folder is shown.
+/// The visible entries of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// All.
+    /// All entries.
     All,
-    /// The names that lead to something shared; files are not read here.
+    /// The names that lead to shares. Files cannot be read here.
     Only(Vec<Vec<u8>>),
 }
 
 impl Operations {
-    /// What is at a place, for reading it: a download, or a list if it is a folder.
+    /// Permits the reading of a place: a download, or a listing of a folder.
     ///
     /// # Errors
-    /// [`Error::NOT_FOUND`] if the caller may not know of it. That it is there is for the reader to see.
+    /// [`Error::NOT_FOUND`] if the caller may not know about the place. The reader finds out whether it
+    /// exists.
     pub async fn read(&self, caller: &Caller, place: &Place, operation: Operation) -> Result<Reading, Error> {
         let mut transfer = self.begin_at(caller, operation, place);
         match self.permit(caller, place, &[Right::Read]).await {
@@ -75,23 +76,25 @@ impl Operations {
         }
     }
 
-    /// Where the caller's own files begin that are at hand, for a download whose record
-    /// [`Operations::reads_at_hand`] begins once the file is found: nothing has been done before that.
+    /// Returns the root of the caller's own files without blocking, if their home is already open. This
+    /// neither records nor changes anything: [`Operations::reads_at_hand`] starts the record once the file
+    /// is found.
     pub fn read_at_hand(&self, caller: &Caller, place: &Place) -> Option<Files> {
         Some(self.own_at_hand(caller, place)?.files())
     }
 
-    /// Begins the record of such a download, to be ended by whoever sends it.
+    /// Starts the record of a download permitted by [`Operations::read_at_hand`]. The sender of the
+    /// contents ends it.
     pub fn reads_at_hand(&self, caller: &Caller, place: &Place) -> Transfer {
         self.begin_at(caller, Operation::Download, place)
     }
 
-    /// The right of such a download, to be checked again if it takes long.
+    /// Returns the right of such a download, to be checked again if the download takes long.
     pub fn permit_at_hand(&self, caller: &Caller, place: &Place) -> Permit {
         Permit::to_read_own(self, caller, place)
     }
 
-    /// As [`Operations::read`], for a question about a file that is no operation of its own.
+    /// As [`Operations::read`], for a lookup that is not an operation of its own.
     ///
     /// # Errors
     /// As [`Operations::read`].
@@ -99,7 +102,7 @@ impl Operations {
         Ok(looked(self.permit(caller, place, &[Right::Read]).await?))
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::make_folder`].
@@ -113,7 +116,7 @@ impl Operations {
         Ok(at.home.make_folder(caller.io(), at.path, at.quota).await?)
     }
 
-    /// Removes a file, or a folder with all that is in it.
+    /// Removes a file, or a folder and its contents.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
@@ -126,7 +129,7 @@ impl Operations {
         self.remove_what(caller, place, What::Any, condition).await
     }
 
-    /// Removes a file, and nothing else.
+    /// Removes a file. Fails on a folder.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
@@ -134,7 +137,7 @@ impl Operations {
         self.remove_what(caller, place, What::File, Condition::none()).await
     }
 
-    /// Removes a folder that nothing is in.
+    /// Removes an empty folder.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::remove`].
@@ -167,16 +170,16 @@ impl Operations {
         let at = self.permit(caller, place, &[Right::Delete]).await?;
         at.check_inside()?;
         let io = caller.io();
-        // What would fail fails before its shares end.
+        // A removal that would fail must fail before the shares end.
         at.home.check_removal(io, at.path.clone(), what, condition.clone()).await?;
         self.end_shares(io, &at).await?;
         let removed = at.home.remove(io, at.path.clone(), what, condition).await?;
-        // And those that were given meanwhile.
+        // Also end the shares that were granted meanwhile.
         self.end_shares(io, &at).await?;
         Ok(removed)
     }
 
-    /// Sets when a file or folder was last changed: `modified` after 1970.
+    /// Sets the modification time of a file or folder: `modified` after 1970.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::set_modified`].
@@ -196,7 +199,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Gives what is at `from` the name `to`.
+    /// Renames `from` to `to`.
     ///
     /// # Errors
     /// As [`plimsoll_store::End::rename`].
@@ -224,17 +227,17 @@ impl Operations {
         source.check_inside()?;
         target.check_inside()?;
         is_there(io, &source).await?;
-        // What would fail fails before any share ends.
+        // A rename that would fail must fail before any share ends.
         source.end().check_rename(io, &target.end(), existing).await?;
         self.end_shares_of_replaced(caller, &target, existing).await?;
         self.end_shares(io, &source).await?;
         let moved = source.end().rename(io, target.end(), existing).await?;
-        // And those that were given meanwhile.
+        // Also end the shares that were granted meanwhile.
         self.end_shares(io, &source).await?;
         Ok(moved)
     }
 
-    /// Copies what is at `from` to `to`.
+    /// Copies `from` to `to`.
     ///
     /// # Errors
     /// As [`plimsoll_store::End::copy`].
@@ -270,20 +273,21 @@ impl Operations {
         let target = self.permit(caller, to, &[Right::Write]).await?;
         target.check_inside()?;
         let asked = existing;
-        // Also of what somebody else puts there meanwhile: the store decides, under the home's lock.
+        // The store decides under the home's lock, so this covers files that another caller creates
+        // meanwhile.
         let existing = if caller.identity.account.permissions.delete { asked } else { Existing::Kept };
         let refused = |error| match error {
             StoreError::AlreadyExists if existing != asked => Error::NotPermitted("replace files"),
             error => error.into(),
         };
-        // What would fail fails before any share ends.
+        // A copy that would fail must fail before any share ends.
         source.end().check_copy(io, &target.end(), existing).await.map_err(refused)?;
         self.end_shares_of_replaced(caller, &target, existing).await?;
         source.end().copy(io, target.end(), existing, depth).await.map_err(refused)
     }
 
-    /// "the server MUST perform a DELETE with "Depth: infinity" on the destination resource" (RFC 4918,
-    /// section 9.9.3): its shares end as with any other.
+    /// Ends the shares of a replaced destination, as for any DELETE. "the server MUST perform a DELETE
+    /// with "Depth: infinity" on the destination resource" (RFC 4918, section 9.9.3).
     async fn end_shares_of_replaced(
         &self,
         caller: &Caller,
@@ -291,7 +295,7 @@ impl Operations {
         existing: Existing,
     ) -> Result<(), Error> {
         if existing == Existing::Kept {
-            // Nothing is replaced: what is there makes the store refuse.
+            // The store refuses to replace anything, so no share ends.
             return Ok(());
         }
         self.end_shares(caller.io(), target).await

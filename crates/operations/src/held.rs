@@ -1,8 +1,8 @@
-//! A right that a transfer uses, checked again for as long as the transfer lasts.
+//! The right that a transfer uses, checked periodically while the transfer lasts.
 //!
-//! What is checked is [`crate::permit`]'s. What must hold: a transfer ends soon after its right does, also
-//! if its peer neither sends nor takes a byte; nothing is committed by a right that has ended; a transfer
-//! that never waits costs a comparison of two times.
+//! The check itself is in [`crate::permit`]. Invariants: a transfer ends soon after its right does,
+//! even if its client neither sends nor receives a byte. Nothing is committed under a right that has
+//! ended. A transfer that never waits pays only for a comparison of two times.
 
 use std::pin::pin;
 
@@ -17,16 +17,16 @@ use crate::limits::{RIGHT_CHECK_TIME, RIGHT_UNVERIFIED_TIME};
 use crate::permit::{Right, Shared};
 use crate::place::Place;
 
-/// A right that is in use.
+/// A right in use by a transfer.
 pub struct Permit {
     operations: Operations,
     caller: Caller,
     place: Place,
     rights: &'static [Right],
     shared: Option<Shared>,
-    /// When it was last found to hold.
+    /// The time of the last successful check.
     verified: Instant,
-    /// When it is to be checked again.
+    /// The time of the next check.
     due: Instant,
     deadline: Deadline,
 }
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Permit {
 }
 
 impl Permit {
-    /// A right that was just found to hold.
+    /// Creates a permit for a right that was just verified.
     pub(crate) fn new(
         operations: &Operations,
         caller: &Caller,
@@ -59,17 +59,17 @@ impl Permit {
         }
     }
 
-    /// The right to read one's own files, which was just found to hold.
+    /// The right to read the caller's own files, just verified.
     pub(crate) fn to_read_own(operations: &Operations, caller: &Caller, place: &Place) -> Permit {
         Permit::new(operations, caller, place, &[Right::Read], None)
     }
 
-    /// Does `work` for as long as the right holds. The right is checked every [`RIGHT_CHECK_TIME`], counted
-    /// over all that it is used for.
+    /// Runs `work` while the right holds. Checks the right every [`RIGHT_CHECK_TIME`], counted over all
+    /// uses of the permit.
     ///
     /// # Errors
-    /// Why the right has ended; [`AuthError::Unavailable`] or [`AuthError::Busy`] if that could not be found
-    /// out for [`RIGHT_UNVERIFIED_TIME`].
+    /// The reason why the right has ended; [`AuthError::Unavailable`] or [`AuthError::Busy`] if the right
+    /// could not be verified for [`RIGHT_UNVERIFIED_TIME`].
     pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
         let mut work = pin!(work);
         loop {
@@ -85,7 +85,7 @@ impl Permit {
         }
     }
 
-    /// As [`Permit::during`], for work that does not wait for long, but is done again and again.
+    /// As [`Permit::during`], for short work that is repeated in a loop.
     ///
     /// # Errors
     /// As [`Permit::during`].
@@ -100,7 +100,7 @@ impl Permit {
     /// Checks the right now.
     ///
     /// # Errors
-    /// Why it has ended, or why that could not be found out.
+    /// The reason why the right has ended, or why it could not be verified.
     pub async fn check(&mut self) -> Result<(), Error> {
         let Permit { operations, caller, place, rights, shared, .. } = self;
         let checked = operations.check_again(caller, place, rights, shared.as_mut()).await;
@@ -112,12 +112,12 @@ impl Permit {
         checked
     }
 
-    /// What a commit asks at its last moment: whether anything has changed since the last check.
+    /// Returns a guard for a commit's last step: it fails if anything has changed since the last check.
     pub(crate) fn guard(&self) -> CommitGuard {
         self.operations.guard(&self.caller, self.shared.as_ref())
     }
 
-    /// Takes a right that cannot be verified for one that holds, for a while.
+    /// Treats a right that cannot be verified as valid, for a limited time.
     fn allow_unverified(&self, checked: Result<(), Error>) -> Result<(), Error> {
         match checked {
             Err(Error::Auth(AuthError::Unavailable | AuthError::Busy { .. }))

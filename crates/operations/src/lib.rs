@@ -1,11 +1,11 @@
-//! What people do with files and accounts, whatever the protocol: the one permission check, the one line in
-//! the transfer log, and the one count for the metrics of each operation.
+//! Operations on files and accounts, for all protocols. Each operation gets one permission check, one line
+//! in the transfer log, and one count in the metrics.
 //!
-//! It is not a protocol, it keeps no accounts (`auth` does) and no bytes (`store` does). A protocol makes a
-//! [`Caller`] of a connection and a credential, and calls [`Operations`].
+//! This crate speaks no protocol. It stores neither accounts (`auth` does) nor bytes (`store` does). A
+//! protocol builds a [`Caller`] from a connection and a credential, and calls [`Operations`].
 //!
-//! What must hold: no file of an account is reached but through here; each operation, also one that is
-//! refused or broken off, writes exactly one line and is counted exactly once.
+//! Invariants: protocols reach an account's files only through this crate. Each operation, also a
+//! refused or aborted one, writes exactly one line and is counted exactly once.
 #![forbid(unsafe_code)]
 
 mod accounts;
@@ -40,7 +40,7 @@ pub use place::Place;
 pub use record::{GUEST, LineSink, Recorder, Transfer};
 pub use uploads::{Arriving, Kept, Landed};
 
-/// Everything that can be done. Clones are the same.
+/// The entry point to all operations. Clones share their state.
 #[derive(Clone)]
 pub struct Operations(Arc<Inner>);
 
@@ -52,23 +52,23 @@ pub(crate) struct Inner {
 }
 
 impl Operations {
-    /// Joins the tiers; what is done is recorded by `recorder`.
+    /// Joins the tiers. `recorder` records the operations.
     pub fn new(auth: Auth, store: Store, recorder: Recorder) -> Operations {
         let digests = plimsoll_store::DigestSlots::default();
         Operations(Arc::new(Inner { auth, store, recorder, digests }))
     }
 
-    /// The auth tier, for what is no operation: settings and readiness.
+    /// The auth tier, for uses that are not operations: settings and readiness.
     pub fn auth(&self) -> &Auth {
         &self.0.auth
     }
 
-    /// The store, for what is no operation: readiness.
+    /// The store, for uses that are not operations: readiness.
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// Where operations are recorded.
+    /// The recorder of operations.
     pub fn recorder(&self) -> &Recorder {
         &self.0.recorder
     }

@@ -1,12 +1,12 @@
-//! Bounds of what operations do, by name, with their unit last.
+//! Limits of operations. A name ends with its unit.
 //!
-//! What must hold: whatever one request makes long has a number here.
+//! Invariants: every quantity that a single request can enlarge has a limit here.
 
 use std::time::Duration;
 
-/// Bytes of a path that a line of the transfer log shows.
+/// Bytes of a path in a line of the transfer log.
 pub(crate) const LOG_PATH_BYTES_MAX: usize = 4_096;
-/// Bytes of a name that somebody tried to log in with, as the transfer log shows it.
+/// Bytes of a login name in a line of the transfer log.
 pub(crate) const LOG_NAME_BYTES_MAX: usize = 64;
 /// The interval at which a transfer's right is checked. One check polls for changes by other processes, the
 /// next sees them: twice this time must be under a second.

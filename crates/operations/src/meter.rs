@@ -1,6 +1,6 @@
-//! Counts and latencies of operations, by protocol and operation.
+//! Counts and latencies, by protocol and operation.
 //!
-//! It is not the metrics page. What must hold: counting takes no lock and no memory.
+//! It is not the metrics page. Invariants: counting neither locks nor allocates.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,18 +20,18 @@ const BOUNDS_MICROS: [u64; 19] = [
 const PROTOCOLS: usize = Protocol::ALL.len();
 const OPERATIONS: usize = Operation::ALL.len();
 
-/// By bucket, each without those below it; the last is above all bounds.
+/// Each bucket counts only the values above the previous bound; the last has no upper bound.
 const BUCKETS: usize = BOUNDS_MICROS.len() + 1;
-/// Which cell of an operation counts what; those below are its buckets.
+/// The cells of an operation behind its buckets, by index.
 const MICROS: usize = BUCKETS;
 const FAILED: usize = BUCKETS + 1;
 const BYTES: usize = BUCKETS + 2;
 const EACH: usize = BUCKETS + 3;
 
-/// What was counted since the start.
+/// The counters since the start.
 #[derive(Debug)]
 pub struct Meter {
-    /// So many cells for each operation of each protocol.
+    /// `EACH` cells for each operation of each protocol.
     cells: Cells,
 }
 
@@ -42,15 +42,15 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// How many cells it counts in.
+    /// The number of cells.
     pub const CELLS: usize = PROTOCOLS * OPERATIONS * EACH;
 
-    /// Counts in `cells`, of which there are [`Meter::CELLS`].
+    /// Counts in `cells`, of which there must be [`Meter::CELLS`].
     pub fn counted_in(cells: Cells) -> Meter {
         Meter { cells }
     }
 
-    /// The cells of one protocol's one operation.
+    /// Returns the cells of one operation of one protocol.
     fn of(&self, protocol: Protocol, operation: Operation) -> &[AtomicU64] {
         let first = (protocol as usize * OPERATIONS + operation as usize) * EACH;
         &self.cells[first..first + EACH]
@@ -75,7 +75,7 @@ impl Meter {
         }
     }
 
-    /// All of it in Prometheus' text format.
+    /// Returns all metrics in Prometheus' text format.
     pub fn text(&self) -> String {
         let mut text = String::new();
         self.write_latencies(&mut text);
@@ -134,7 +134,7 @@ impl Meter {
     }
 }
 
-/// Microseconds, written as seconds without zeros at the end.
+/// Microseconds, displayed as seconds without trailing zeros.
 struct Seconds(u64);
 
 impl std::fmt::Display for Seconds {

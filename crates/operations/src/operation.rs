@@ -1,19 +1,19 @@
-//! The operations, by name: as the transfer log and the metrics call them.
+//! The operations, with their names in the transfer log and the metrics.
 //!
-//! What must hold: a name never changes once it was released; people count by them.
+//! Invariant: a name never changes after its release, because operators' statistics depend on it.
 
-/// What is done.
+/// A kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Make an account.
+    /// Create an account.
     SignUp,
-    /// Begin a session.
+    /// Start a login session.
     LogIn,
-    /// End a session.
+    /// End a login session.
     LogOut,
-    /// Look at one's own account.
+    /// Read the caller's own account.
     WhoAmI,
-    /// Change one's password.
+    /// Change the caller's password.
     ChangePassword,
     /// List a folder.
     List,
@@ -21,28 +21,28 @@ pub enum Operation {
     Download,
     /// Write a file.
     Upload,
-    /// Make a folder.
+    /// Create a folder.
     MakeFolder,
     /// Remove a file or folder.
     Delete,
-    /// Give a file or folder another name.
+    /// Move or rename a file or folder.
     Move,
     /// Copy a file or folder.
     Copy,
-    /// Give somebody a right to a path.
+    /// Grant another account a right to a path.
     Share,
-    /// Take it back.
+    /// End a share.
     Unshare,
-    /// List what one has shared.
+    /// List the shares that the caller granted.
     ListShares,
-    /// List what others have shared.
+    /// List the shares that others granted to the caller.
     ListShared,
-    /// Say when a file was last changed.
+    /// Set the time of a file's last modification.
     SetTime,
 }
 
 impl Operation {
-    /// All of them, in their order.
+    /// All operations, in their order.
     pub const ALL: [Operation; 17] = [
         Operation::SignUp,
         Operation::LogIn,
@@ -63,7 +63,7 @@ impl Operation {
         Operation::SetTime,
     ];
 
-    /// Its name in logs and metrics.
+    /// Returns the name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Operation::SignUp => "signup",

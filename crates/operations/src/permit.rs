@@ -1,8 +1,8 @@
-//! The permission check: what a caller may do at a place, and whose quota it counts for.
+//! The permission check: the caller's rights at a place, and the account that is charged for the bytes.
 //!
-//! There is no other. What must hold: it is made anew for each operation, and again while a transfer is in
-//! progress ([`crate::held`]). A caller who may not know of a place is told that it is not there. In a
-//! share, no link leads out of the shared folder.
+//! There is no other permission check. Invariants: each operation repeats it, and so does a transfer
+//! in progress ([`crate::held`]). A place that the caller may not know about is "not found". In a share,
+//! no symbolic link leads out of the shared folder.
 
 use plimsoll_auth::{Grant, GrantBasis, Permission, Permissions};
 use plimsoll_store::{CommitGuard, End, Home, Path, Quota};
@@ -13,10 +13,10 @@ use crate::error::Error;
 use crate::held::Permit;
 use crate::place::Place;
 
-/// What is to be done at a place.
+/// The kind of access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
-    /// Look and read.
+    /// List and read.
     Read,
     /// Add and replace.
     Write,
@@ -24,19 +24,19 @@ pub(crate) enum Right {
     Delete,
 }
 
-/// A place that the caller may use as they asked.
+/// A place to which the caller has the requested rights.
 pub(crate) struct Permitted {
     pub(crate) home: Home,
     /// The path in that home. In a share, it is resolved beneath the shared folder.
     pub(crate) path: Path,
     pub(crate) quota: Quota,
-    /// The account whose home it is.
+    /// The id of the home's account.
     pub(crate) owner: i64,
-    /// Where only shares below are seen: the names that lead to them.
+    /// In a folder above shares: the names that lead to them. Nothing else is visible there.
     pub(crate) only: Option<Vec<Vec<u8>>>,
-    /// What the caller could do here, if they asked.
+    /// All permissions of the caller here, also those that the operation does not need.
     pub(crate) may: Permissions,
-    /// The basis of the right, if that is a share.
+    /// The basis of the right, if it comes from a share.
     grant: Option<GrantBasis>,
 }
 
@@ -56,7 +56,7 @@ impl Permitted {
         if self.is_shared_itself() { Err(Error::SharedItself) } else { Ok(()) }
     }
 
-    /// The same right, to be checked again while a transfer uses it.
+    /// Returns the same right as a [`Permit`], to be checked again while a transfer uses it.
     pub(crate) fn keep(
         &self,
         operations: &Operations,
@@ -67,7 +67,7 @@ impl Permitted {
         let delete = caller.identity.account.permissions.delete;
         let rights = match right {
             Right::Read => READ,
-            // It was started as one that may replace files.
+            // The upload was started with the right to replace files.
             Right::Write | Right::Delete if delete => WRITE_AND_DELETE,
             Right::Write | Right::Delete => WRITE,
         };
@@ -97,14 +97,15 @@ struct Granted {
 }
 
 impl Operations {
-    /// The caller's own home, if they may read there and it is open.
+    /// Returns the caller's own home without blocking, if the caller may read there and the home is
+    /// already open.
     pub(crate) fn own_at_hand(&self, caller: &Caller, place: &Place) -> Option<Home> {
         let account = &caller.identity.account;
         let may = place.is_own(&account.name) && check(account.permissions, READ).is_ok();
         may.then(|| self.0.store.home_at_hand(account.id, &account.name))?
     }
 
-    /// The place, if the caller has all of `rights` there.
+    /// Returns the place, if the caller has all of `rights` there.
     pub(crate) async fn permit(
         &self,
         caller: &Caller,
@@ -119,7 +120,7 @@ impl Operations {
             let (path, may) = (place.path.clone(), account.permissions);
             return Ok(Permitted { home, path, quota, owner: account.id, only: None, may, grant: None });
         }
-        // Boxed, so that one's own home has no room for it.
+        // Boxed: the common case, the caller's own home, then has no room for it in its future.
         let Granted { grant, shared, only } = Box::pin(self.granted(caller, place, rights)).await?;
         let may = at_most(account.permissions, grant.permission_at(place.path.as_bytes()));
         let owner = grant.owner;
@@ -173,7 +174,7 @@ impl Operations {
         }
     }
 
-    /// A guard that fails once a change is noted that could end the right. It does not block.
+    /// Returns a guard that fails once a change is known that could end the right. It does not block.
     pub(crate) fn guard(&self, caller: &Caller, shared: Option<&Shared>) -> CommitGuard {
         let (auth, identity) = (self.0.auth.clone(), caller.identity.clone());
         let basis = shared.map(|shared| shared.basis.clone());
@@ -189,11 +190,11 @@ fn top_of(grant: &Grant, path: &Path, rights: &[Right]) -> Path {
         .iter()
         .filter(|share| share.covers(path.as_bytes()) && (!changes || share.permission == Permission::Write));
     let widest = suffice.map(|share| &share.path).min_by_key(|path| path.len());
-    // Above all shares, only names that lead to them are shown: nothing is followed there.
+    // Above all shares, only names that lead to them are shown: no symbolic link is followed there.
     widest.and_then(|path| Path::parse(path).ok()).unwrap_or_else(Path::root)
 }
 
-/// Whether an account as such may do something.
+/// Checks the permissions of the account itself.
 fn check(permissions: Permissions, rights: &[Right]) -> Result<(), Error> {
     for right in rights {
         match right {
@@ -206,7 +207,7 @@ fn check(permissions: Permissions, rights: &[Right]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether what is granted suffices; where shares lie only below, the names that lead to them.
+/// Checks that the grant suffices. In a folder above shares, returns the names that lead to them.
 fn shared(grant: &Grant, path: &Path, rights: &[Right]) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let changes = rights.iter().any(|right| *right != Right::Read);
     match grant.permission_at(path.as_bytes()) {
@@ -217,14 +218,14 @@ fn shared(grant: &Grant, path: &Path, rights: &[Right]) -> Result<Option<Vec<Vec
     }
 }
 
-/// What an account may do where a share lets it do `shared`.
+/// Returns the account's permissions where a share permits `shared`.
 fn at_most(permissions: Permissions, shared: Option<Permission>) -> Permissions {
     let changes = shared == Some(Permission::Write);
     let (write, delete) = (permissions.write && changes, permissions.delete && changes);
     Permissions { write, delete, share: false, operate: false, ..permissions }
 }
 
-/// The first name, below `path`, of each share that lies there.
+/// Returns the first path component below `path` of each share that lies there.
 fn names_below(grant: &Grant, path: &Path) -> Vec<Vec<u8>> {
     let skip = if path.is_root() { 0 } else { path.as_bytes().len() + 1 };
     let rests = grant.shares.iter().filter_map(|share| share.path.get(skip..));

@@ -1,7 +1,8 @@
-//! One line and one count for each operation.
+//! One log line and one count for each operation.
 //!
-//! It does not write files: lines go to a [`LineSink`], which must not wait. What must hold: whatever ends an
-//! operation, also a dropped future, ends its record; nothing that a peer sends can end a line.
+//! This module does not write files: lines go to a [`LineSink`], which must not block. What must hold:
+//! however an operation ends, also by a dropped future, its record ends. No byte that a client sends can
+//! end a line.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,16 +21,16 @@ use crate::meter::Meter;
 use crate::operation::Operation;
 use crate::xferlog::{self, Entry};
 
-/// The name that whoever has no account has in records.
+/// The name of a guest in records.
 pub const GUEST: &str = "anonymous";
 
-/// Where lines of a log go.
+/// The destination of a log's lines.
 pub trait LineSink: Send + Sync {
-    /// Takes a whole line, at once; drops it if it cannot.
+    /// Takes a whole line without blocking. Drops the line if it cannot take it.
     fn take(&self, line: Vec<u8>);
 }
 
-/// Where operations are counted and written down. Clones are the same.
+/// Counts operations and writes their log lines. Clones share their state.
 #[derive(Clone)]
 pub struct Recorder(Arc<Records>);
 
@@ -39,23 +40,23 @@ struct Records {
     xferlog: Option<Arc<dyn LineSink>>,
 }
 
-/// An operation under way. If it is dropped before it has ended, it was broken off.
+/// The record of an operation in progress. If it is dropped before its end, the operation was aborted.
 pub struct Transfer {
     recorder: Recorder,
     io: Io,
     protocol: Protocol,
     operation: Operation,
-    /// Nothing, if nobody keeps lines: then they are not worth their memory.
+    /// `None` without a log, to save the memory.
     names: Option<Box<Names>>,
     start: SystemTime,
     bytes: u64,
     in_ascii: bool,
     ended: bool,
-    /// The right that it uses, if that is checked again while it is in progress.
+    /// The right that the operation uses, if it is checked again while the operation is in progress.
     permit: Option<Box<Permit>>,
 }
 
-/// Who does what, as lines have it.
+/// The client, account and paths of an operation, in the form of the log lines.
 struct Names {
     peer: String,
     account: String,
@@ -80,8 +81,8 @@ struct Line<'a> {
 }
 
 impl Recorder {
-    /// `log` gets the transfer log's lines; `xferlog` those of files that came, went and were removed, in the
-    /// form of xferlog(5), with times in UTC.
+    /// `log` gets the transfer log's lines. `xferlog` gets a line for each file received, sent or removed,
+    /// in the form of xferlog(5), with times in UTC.
     pub fn new(
         meter: Arc<Meter>,
         log: Option<Arc<dyn LineSink>>,
@@ -90,12 +91,12 @@ impl Recorder {
         Recorder(Arc::new(Records { meter, log, xferlog }))
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn meter(&self) -> &Arc<Meter> {
         &self.0.meter
     }
 
-    /// Begins the record of an operation of `account`, which may not be known yet, or of a [`GUEST`]'s.
+    /// Starts the record of an operation of `account`, which may be unknown yet, or [`GUEST`].
     pub fn begin(
         &self,
         visitor: &Visitor,
@@ -126,12 +127,12 @@ impl Recorder {
 }
 
 impl Operations {
-    /// Begins the record of an operation of `account`, which may not be known yet.
+    /// Starts the record of an operation of `account`, which may be unknown yet.
     pub(crate) fn begin(&self, visitor: &Visitor, operation: Operation, account: &str) -> Transfer {
         self.0.recorder.begin(visitor, operation, account, &"")
     }
 
-    /// Begins the record of an operation on a file or folder.
+    /// Starts the record of an operation on a file or folder.
     pub(crate) fn begin_at(
         &self,
         caller: &Caller,
@@ -143,7 +144,7 @@ impl Operations {
 }
 
 impl Transfer {
-    /// Where something goes, if the operation has two places.
+    /// Sets the destination of an operation with two paths.
     pub(crate) fn to(mut self, place: &dyn std::fmt::Display) -> Transfer {
         if let Some(names) = &mut self.names {
             names.to = Some(cut(place.to_string(), LOG_PATH_BYTES_MAX));
@@ -151,12 +152,12 @@ impl Transfer {
         self
     }
 
-    /// Bytes of file contents that have gone through so far.
+    /// Sets the number of bytes of file contents transferred so far.
     pub fn moved(&mut self, bytes: u64) {
         self.bytes = bytes;
     }
 
-    /// The file goes over the network as text, its lines ended as the network has them.
+    /// Marks the transfer as text: its lines are converted to network line ends.
     pub fn in_ascii(&mut self) {
         self.in_ascii = true;
     }
@@ -166,13 +167,13 @@ impl Transfer {
         self.permit = Some(Box::new(permit));
     }
 
-    /// Takes the right out, to check it while the bytes are sent. `None` if there is none, or it was taken
-    /// before.
+    /// Takes the right out, to check it while the bytes are sent. Returns `None` if there is none, or it
+    /// was already taken.
     pub fn take_permit(&mut self) -> Option<Box<Permit>> {
         self.permit.take()
     }
 
-    /// The right that the operation uses.
+    /// Returns the right that the operation uses.
     pub fn permit(&mut self) -> Option<&mut Permit> {
         self.permit.as_deref_mut()
     }
@@ -188,24 +189,24 @@ impl Transfer {
         }
     }
 
-    /// It turned out to be another operation: a download that finds a folder lists it.
+    /// Changes the operation's kind: a download of a folder becomes a listing.
     pub fn becomes(&mut self, operation: Operation) {
         self.operation = operation;
     }
 
-    /// Ends the record with the operation's result, and passes that on.
+    /// Ends the record with the operation's result, and returns that.
     pub fn end<T, E: Into<Error>>(mut self, result: Result<T, E>) -> Result<T, Error> {
         let result = result.map_err(Into::into);
         self.write(result.as_ref().err().map(Error::word));
         result
     }
 
-    /// Ends the record of what was done.
+    /// Ends the record of a successful operation.
     pub fn done(mut self) {
         self.write(None);
     }
 
-    /// Ends the record of what was not done, with the word for why.
+    /// Ends the record of a failed operation, with the word for the reason.
     pub fn failed(mut self, why: &'static str) {
         self.write(Some(why));
     }
@@ -229,7 +230,7 @@ impl Transfer {
         }
     }
 
-    /// Its line of the transfer log.
+    /// Formats the line of the transfer log.
     fn line(&self, names: &Names, end: SystemTime, failed: Option<&str>) -> Vec<u8> {
         let line = Line {
             start: micros(self.start),
@@ -243,13 +244,13 @@ impl Transfer {
             bytes: self.bytes,
             result: failed.unwrap_or("ok"),
         };
-        // Strings and numbers into memory: there is nothing here that could fail.
+        // Serialising strings and numbers into memory cannot fail.
         let mut line = escape_unsafe(&serde_json::to_string(&line).unwrap_or_default());
         line.push('\n');
         line.into_bytes()
     }
 
-    /// What xferlog(5) has of it. What failed before a byte has moved was no transfer.
+    /// The line of xferlog(5). A transfer that failed before its first byte has none.
     fn entry<'a>(
         &self,
         names: &'a Names,
@@ -284,8 +285,8 @@ fn micros(time: SystemTime) -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Escapes the characters of a JSON document that a terminal must not get. They stand in strings alone,
-/// because the rest of a document is ASCII without controls.
+/// Escapes the characters of a JSON document that are unsafe in a terminal. They occur only in strings,
+/// because the rest of a document is ASCII without control characters.
 fn escape_unsafe(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len() + 1);
     for character in json.chars() {
@@ -301,7 +302,7 @@ fn escape_unsafe(json: &str) -> String {
     escaped
 }
 
-/// The start of a text, cut where a character ends.
+/// Truncates a text to `bytes_max` bytes, at a character boundary.
 fn cut(mut text: String, bytes_max: usize) -> String {
     text.truncate(text.floor_char_boundary(bytes_max));
     text
@@ -326,7 +327,7 @@ mod tests {
         }
     }
 
-    /// What the two logs have of `test`: the transfer log, and xferlog.
+    /// The lines of the two logs after `test`: transfer log, xferlog.
     fn logged(test: impl FnOnce(&Recorder, &Visitor) + 'static) -> (Vec<String>, Vec<String>) {
         let (log, xferlog) = (Arc::<Lines>::default(), Arc::<Lines>::default());
         let recorder = Recorder::new(Arc::default(), Some(log.clone()), Some(xferlog.clone()));

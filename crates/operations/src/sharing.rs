@@ -1,7 +1,7 @@
-//! Shares: given, taken back, listed.
+//! Shares: granted, ended, listed.
 //!
-//! What they let do is [`crate::permit`]'s. What must hold: only what is there can be shared, and only by
-//! whose home it is in.
+//! The rights of a share are in [`crate::permit`]. Invariants: only an existing path can be shared,
+//! and only by the owner of its home.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -18,10 +18,10 @@ use crate::permit::{Permitted, Right};
 use crate::place::Place;
 
 impl Operations {
-    /// Gives `with` a right to a path of the caller's home.
+    /// Grants `with` a right to a path of the caller's home.
     ///
     /// # Errors
-    /// [`Error::NOT_FOUND`] if there is nothing; as [`plimsoll_auth::Auth::share`].
+    /// [`Error::NOT_FOUND`] if the path does not exist; as [`plimsoll_auth::Auth::share`].
     pub async fn share(
         &self,
         caller: &Caller,
@@ -51,7 +51,7 @@ impl Operations {
         let path = place.path.as_bytes().to_vec();
         let share = NewShare { path, with: with.to_owned(), permission, expires };
         let share = self.0.auth.share(caller.io(), &caller.identity, share).await?;
-        // If it went away meanwhile, whoever removed it may not have seen the share.
+        // A removal that ran meanwhile may not have seen the new share.
         if let Err(error) = is_there(caller.io(), &permitted).await {
             self.0.auth.unshare(caller.io(), &caller.identity, &share.id).await?;
             return Err(error);
@@ -59,7 +59,7 @@ impl Operations {
         Ok(share)
     }
 
-    /// Takes a share back.
+    /// Ends a share.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::unshare`].
@@ -68,7 +68,7 @@ impl Operations {
         transfer.end(self.0.auth.unshare(caller.io(), &caller.identity, id).await)
     }
 
-    /// What the caller has shared.
+    /// Returns the shares that the caller granted.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::shares_by`].
@@ -77,7 +77,7 @@ impl Operations {
         transfer.end(self.0.auth.shares_by(caller.io(), &caller.identity).await)
     }
 
-    /// What others have shared with the caller.
+    /// Returns the shares that others granted to the caller.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::shared_with`].
@@ -86,8 +86,8 @@ impl Operations {
         transfer.end(self.0.auth.shared_with(caller.io(), &caller.identity).await)
     }
 
-    /// Who shares something with the caller, by name, and when they gave their last share. It is no operation
-    /// of its own, but a part of listing folders.
+    /// Returns the owners of shares with the caller, by name, with the time of each owner's newest share.
+    /// It is not an operation of its own, but a part of listing folders.
     ///
     /// # Errors
     /// As [`plimsoll_auth::Auth::shared_with`].
@@ -100,15 +100,15 @@ impl Operations {
         Ok(owners)
     }
 
-    /// Ends the shares of what is about to go away. Before it goes: what comes under the same name later must
-    /// not be shared with anybody, also if the server ends in between.
+    /// Ends the shares of a path that is about to be removed. Shares end before the removal: a file
+    /// created later under the same name must not be shared, even if the server crashes in between.
     pub(crate) async fn end_shares(&self, io: &Io, at: &Permitted) -> Result<(), Error> {
         Ok(self.0.auth.end_shares(io, at.owner, at.path.as_bytes()).await?)
     }
 }
 
-/// Whether there is nothing at a place, for who may not delete: they may not replace either. What cannot be
-/// found out is not taken for nothing.
+/// Checks that a place is free. A caller without the permission to delete may not replace files either. A
+/// place that cannot be looked up is not free.
 pub(crate) async fn is_free(io: &Io, at: &Permitted) -> Result<(), Error> {
     match is_there(io, at).await {
         Ok(()) => Err(Error::NotPermitted("replace files")),
@@ -117,7 +117,7 @@ pub(crate) async fn is_free(io: &Io, at: &Permitted) -> Result<(), Error> {
     }
 }
 
-/// Whether there is anything at a place.
+/// Checks that a place exists.
 pub(crate) async fn is_there(io: &Io, at: &Permitted) -> Result<(), Error> {
     at.home.stat(io, &at.path).await?;
     Ok(())

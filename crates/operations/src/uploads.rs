@@ -1,8 +1,7 @@
-//! Uploads: bytes that come to a place, at once or in parts.
+//! Uploads: bytes for a place, in one request or in parts.
 //!
-//! How they are written is the store's. To announce a kept upload, to look at it and to discard it are no
-//! operations: each part of it is one. What must hold: an upload that is broken off has its line, with the
-//! bytes that came.
+//! The store writes them. Creating, inspecting and discarding a resumable upload are not operations: each
+//! part of it is one. Invariants: an aborted upload has its log line, with the bytes received.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::place::Place;
 use crate::record::Transfer;
 use crate::sharing::is_free;
 
-/// An upload under way, with its record.
+/// An upload in progress, with its record.
 pub struct Arriving {
     upload: Upload,
     transfer: Transfer,
@@ -32,25 +31,25 @@ pub struct Arriving {
     is_part: bool,
 }
 
-/// A condition that outlives the request that it came with.
+/// The precondition of a resumable upload, which outlives its request.
 pub struct Kept {
     /// The condition.
     pub condition: Condition,
-    /// The same in the protocol's own words.
+    /// The condition in the protocol's own syntax.
     pub words: String,
 }
 
-/// Where a part of a kept upload has led.
+/// The outcome of a part of a resumable upload.
 #[derive(Clone, Copy, Debug)]
 pub enum Landed {
-    /// More is to come, from this offset.
+    /// The part is stored. The next part begins at this offset.
     Paused(u64),
-    /// It is complete and in its place.
+    /// The file is complete and committed.
     Complete(Committed),
 }
 
 impl Operations {
-    /// Begins an upload.
+    /// Starts an upload.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::upload`].
@@ -80,8 +79,9 @@ impl Operations {
         Ok(at.home.upload(caller.io(), terms, expected).await?)
     }
 
-    /// Begins an upload of unknown length at `from`. One into the caller's own home is kept when it is broken
-    /// off. Who may not delete may go on with a kept upload, and not with a file that is there.
+    /// Starts an upload of unknown length at `from`. An upload into the caller's own home is resumable
+    /// after an interruption. A caller without the permission to delete may resume an upload, but may not
+    /// append to an existing file.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::upload_from`].
@@ -101,7 +101,7 @@ impl Operations {
         let at = self.permit(caller, place, &[Right::Write]).await?;
         transfer.keep(at.keep(self, caller, place, Right::Write));
         if !caller.identity.account.permissions.delete {
-            // To be told why: under the home's lock, the terms say it again.
+            // For a specific error. The terms enforce the same under the home's lock.
             is_free(caller.io(), &at).await?;
         }
         let keep = place.is_own(&caller.identity.account.name);
@@ -109,9 +109,9 @@ impl Operations {
         Ok(at.home.upload_from(caller.io(), terms, from, keep).await?)
     }
 
-    /// How many bytes were received of the caller's unfinished upload to a place, which
-    /// [`Operations::upload_from`] resumes if no file is there; none of several, of which it resumes none.
-    /// The caller checks for the file.
+    /// Returns the bytes received of the caller's unfinished upload to a place. If there is no file at the
+    /// place, [`Operations::upload_from`] resumes that upload. Returns `None` if there are several, of
+    /// which it resumes none. This function does not check for the file.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::pending_at`].
@@ -126,7 +126,7 @@ impl Operations {
         }
     }
 
-    /// Discards the caller's unfinished uploads that a place identifies. Returns whether there were any.
+    /// Discards the caller's unfinished uploads to a place. Returns whether there were any.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::discard`].
@@ -142,8 +142,7 @@ impl Operations {
         Ok(!pending.is_empty())
     }
 
-    /// Begins an upload that is kept when it is broken off. It is the caller's own: kept uploads go to one's
-    /// own home.
+    /// Creates a resumable upload. It goes to the caller's own home, as all resumable uploads do.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::keep`].
@@ -159,7 +158,7 @@ impl Operations {
         Ok(at.home.keep(caller.io(), NewUpload { terms, bytes, condition: condition.words }).await?)
     }
 
-    /// The caller's kept uploads.
+    /// Returns the caller's resumable uploads.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::all_kept`].
@@ -168,7 +167,7 @@ impl Operations {
         Ok(at.home.all_kept(caller.io()).await?)
     }
 
-    /// One of the caller's kept uploads.
+    /// Returns one of the caller's resumable uploads.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::kept`].
@@ -177,7 +176,7 @@ impl Operations {
         Ok(at.home.kept(caller.io(), id).await?)
     }
 
-    /// One of the caller's kept uploads that came into its place a while ago.
+    /// Returns one of the caller's resumable uploads that was committed recently.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::completed`].
@@ -186,7 +185,7 @@ impl Operations {
         Ok(at.home.completed(caller.io(), id).await?)
     }
 
-    /// Throws one of the caller's kept uploads away.
+    /// Discards one of the caller's resumable uploads.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::discard`].
@@ -195,7 +194,7 @@ impl Operations {
         Ok(at.home.discard(caller.io(), id).await?)
     }
 
-    /// Goes on with one of the caller's kept uploads. `again` makes of the words that it was kept with the
+    /// Resumes one of the caller's uploads. `again` parses the stored text of its precondition into the
     /// condition for its commit.
     ///
     /// # Errors
@@ -223,11 +222,12 @@ impl Operations {
         Ok(Arriving { is_part, ..Arriving::new(transfer, begun)? })
     }
 
-    /// Puts complete parts of the caller's together to a file, in this order, and throws them away. The file
-    /// must have the digests `whole`, and gets the time of modification `modified`, since 1970.
+    /// Joins complete parts of the caller's into one file, in this order, and discards them. The file must
+    /// have the digests `whole`. Its modification time becomes `modified`, since 1970.
     ///
     /// # Errors
-    /// As [`plimsoll_store::Home::upload_of_parts`] and [`Upload::commit`], and why the right has ended.
+    /// As [`plimsoll_store::Home::upload_of_parts`] and [`Upload::commit`]; the reason why the right has
+    /// ended.
     pub async fn join_parts(
         &self,
         caller: &Caller,
@@ -258,7 +258,7 @@ impl Operations {
         let committed = arriving.transfer.end(committed)?;
         for id in ids {
             if let Err(error) = home.discard(caller.io(), id).await {
-                // It expires by itself.
+                // The part expires by itself.
                 tracing::debug!(upload = %id, %error, "a part of a complete file was not discarded");
             }
         }
@@ -266,7 +266,8 @@ impl Operations {
     }
 }
 
-/// Who may not delete may add, and not replace.
+/// Builds the terms of an upload. A caller without the permission to delete may add files, but not replace
+/// any.
 fn terms(caller: &Caller, at: &Permitted, condition: Condition) -> Terms {
     let may_replace = caller.identity.account.permissions.delete;
     let condition = if may_replace { condition } else { condition.and_new() };
@@ -281,12 +282,12 @@ impl Arriving {
         }
     }
 
-    /// The offset that it began at: how many bytes it had before the first that came this time.
+    /// Returns the offset at which this part of the upload began: the bytes received earlier.
     pub fn begun_at(&self) -> u64 {
         self.upload.begun_at()
     }
 
-    /// Whether it is a part of a file, which has no digest of the whole.
+    /// Whether it is a part of a file, which has no digest of the whole file.
     pub fn is_part(&self) -> bool {
         self.is_part
     }
@@ -296,12 +297,12 @@ impl Arriving {
         self.transfer.in_ascii();
     }
 
-    /// Bytes that came so far, with those of earlier times.
+    /// Returns the bytes received so far, including those of earlier connections.
     pub fn bytes(&self) -> u64 {
         self.upload.bytes()
     }
 
-    /// The path that it is to have, in the home that it goes to.
+    /// Returns the destination path, in the home that the upload goes to.
     pub fn to(&self) -> &Path {
         self.upload.to()
     }
@@ -316,7 +317,7 @@ impl Arriving {
         self.upload.start_running_digest();
     }
 
-    /// Takes the next bytes.
+    /// Writes the next bytes.
     ///
     /// # Errors
     /// As [`Upload::write`]; end it then with [`Arriving::fail`].
@@ -349,14 +350,14 @@ impl Arriving {
         Ok(written?)
     }
 
-    /// As [`Upload::meanwhile`]; ends when the right to upload does, however long `next` takes.
+    /// As [`Upload::meanwhile`]. Ends when the right to upload does, even if `next` takes longer.
     ///
     /// # Errors
-    /// As [`Upload::write`], and why the right has ended; end it then with [`Arriving::fail`].
+    /// As [`Upload::write`]; the reason why the right has ended. End it then with [`Arriving::fail`].
     pub async fn meanwhile<F: Future>(&mut self, next: Pin<&mut F>) -> Result<F::Output, Error> {
         let Arriving { upload, transfer, .. } = self;
         let Some(permit) = transfer.permit() else { return Ok(upload.meanwhile(next).await?) };
-        // Also where there is always more to be received.
+        // Here, because `during` checks only while it waits, and data may always be ready.
         permit.check_if_due().await?;
         Ok(permit.during(upload.meanwhile(next)).await??)
     }
@@ -379,7 +380,7 @@ impl Arriving {
         Ok(self.upload.prepare().await?)
     }
 
-    /// Ends the record of an upload that cannot go on, and passes the error on.
+    /// Ends the record of a failed upload, and returns the error.
     pub fn fail(self, error: Error) -> Error {
         match self.transfer.end::<(), _>(Err(error)) {
             Err(error) => error,
@@ -387,7 +388,7 @@ impl Arriving {
         }
     }
 
-    /// Ends an upload that is broken off, and waits until what is kept of it is.
+    /// Aborts an upload, and waits until its received bytes are stored.
     pub async fn break_off(self) {
         let Arriving { upload, transfer, .. } = self;
         upload.give_up().await;
@@ -397,17 +398,17 @@ impl Arriving {
     /// Commits the complete upload, if the right to it still holds.
     ///
     /// # Errors
-    /// As [`Upload::commit`], and why the right has ended.
+    /// As [`Upload::commit`]; the reason why the right has ended.
     pub async fn commit(mut self) -> Result<Committed, Error> {
         let committed = self.commit_permitted(Vec::new()).await;
         self.transfer.end(committed)
     }
 
-    /// The part has come: puts the upload in its place if it was the last part, whose digests of the
-    /// whole are `whole`; else leaves it for later.
+    /// Ends a part. Commits the upload if it is complete, checking the digests `whole` of the whole file.
+    /// Otherwise stores the part, so that the upload can be resumed.
     ///
     /// # Errors
-    /// As [`Upload::commit_whole`] and [`Upload::pause`], and why the right to upload has ended.
+    /// As [`Upload::commit_whole`] and [`Upload::pause`]; the reason why the right to upload has ended.
     pub async fn end_part(mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Landed, Error> {
         if !self.is_part && self.upload.announced() == Some(self.upload.bytes()) {
             let committed = self.commit_permitted(whole).await.map(Landed::Complete);
@@ -417,9 +418,9 @@ impl Arriving {
         transfer.end(upload.pause().await.map(Landed::Paused))
     }
 
-    /// Checks the right and commits; starts over if rights change between the two. The right is also checked
-    /// while the commit waits for the disk. That check notes changes by other processes, and the guard sees
-    /// them.
+    /// Checks the right and commits. Starts over if rights change between the two. The right is also
+    /// checked while the commit waits for the disk. That check applies changes by other processes, and the
+    /// guard sees them.
     async fn commit_permitted(&mut self, whole: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed, Error> {
         let Arriving { upload, transfer, .. } = self;
         let Some(permit) = transfer.permit() else {

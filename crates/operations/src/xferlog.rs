@@ -1,8 +1,8 @@
-//! Transfers as lines in the form of xferlog(5), which programs that read FTP servers' logs know.
+//! Transfers as lines in the form of xferlog(5), which tools for FTP servers' logs can parse.
 //!
-//! It is not the transfer log, which says more. Times are in UTC, and a transfer has taken one second at
-//! least: whoever reads this divides by it. What must hold: whatever a name is, a line has its fields and
-//! one end.
+//! It is not the transfer log, which has more fields. Times are in UTC. A transfer's duration is at least
+//! one second, because such tools divide by it. Invariants: for any file name, a line has its number
+//! of fields and one end.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,26 +11,26 @@ use plimsoll_wire::text::is_unsafe_to_show;
 use crate::operation::Operation;
 use crate::record::GUEST;
 
-/// The last second that has a text: a year has four digits.
+/// The last second that has a text form: a year has four digits.
 const SECONDS_MAX: u64 = 253_402_300_799;
 
 /// A transfer that has ended.
 pub(crate) struct Entry<'a> {
-    /// One of which `direction` knows.
+    /// One of the letters that [`direction`] returns.
     pub(crate) direction: char,
     pub(crate) end: SystemTime,
     pub(crate) time: Duration,
     pub(crate) peer: &'a str,
     pub(crate) bytes: u64,
     pub(crate) path: &'a str,
-    /// Whether it went over the network as text.
+    /// Whether it was transferred as text.
     pub(crate) in_ascii: bool,
     pub(crate) account: &'a str,
     pub(crate) protocol: &'a str,
     pub(crate) is_complete: bool,
 }
 
-/// The letter for an operation that has a line here.
+/// Returns the letter for an operation. Other operations than these have no line here.
 pub(crate) fn direction(operation: Operation) -> Option<char> {
     match operation {
         Operation::Download => Some('o'),
@@ -41,7 +41,7 @@ pub(crate) fn direction(operation: Operation) -> Option<char> {
 }
 
 impl Entry<'_> {
-    /// Its line, with the end.
+    /// Returns the line, with its line end.
     pub(crate) fn line(&self) -> String {
         let transfer_type = if self.in_ascii { 'a' } else { 'b' };
         let access_mode = if self.account == GUEST { 'a' } else { 'r' };
@@ -60,8 +60,8 @@ impl Entry<'_> {
     }
 }
 
-/// Returns a text that is one field. Spaces and characters that a terminal must not get are written as `_`,
-/// as ProFTPD writes them.
+/// Returns a text as one field. Spaces and characters that are unsafe in a terminal become `_`, as in
+/// ProFTPD's logs.
 fn field(text: &str) -> String {
     if text.is_empty() {
         return "_".to_owned();
@@ -69,7 +69,7 @@ fn field(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() || is_unsafe_to_show(c) { '_' } else { c }).collect()
 }
 
-/// `Fri Nov  6 19:21:39 2026`, of `Fri, 06 Nov 2026 19:21:39 GMT`.
+/// Formats a time as `Fri Nov  6 19:21:39 2026`, from `Fri, 06 Nov 2026 19:21:39 GMT`.
 fn current_time(time: SystemTime) -> String {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let told = SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs().min(SECONDS_MAX));
@@ -78,7 +78,7 @@ fn current_time(time: SystemTime) -> String {
     format!("{weekday} {month} {day:>2} {} {}", &date[17..25], &date[12..16])
 }
 
-/// Rounded up, and one at least.
+/// Rounds up to whole seconds, at least one.
 fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }

@@ -1,4 +1,4 @@
-//! Removing one thing at a time, and setting times.
+//! Removing single files and folders, and setting times.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ fn who_may_not_delete_copies_over_nothing_also_if_it_is_put_there_meanwhile() {
             let (copied, put) = join(copy, scene.put(&alice, &own(&name), b"put")).await;
             put.unwrap();
             assert!(matches!(copied.map_err(|error| error.word()), Ok(_) | Err("not allowed")));
-            // Whichever came first: it is the put that may replace.
+            // Under either order, only the put may replace the file.
             assert_eq!(scene.contents("alice", &name).as_deref(), Some("put"));
         }
     });

@@ -1,11 +1,12 @@
-//! Looking at a place: it is read by the same right, and leaves no line.
+//! Lookups without a record: they need the same right as reading, and leave no log line.
 
 use plimsoll_auth::{Permission, Permissions};
 use plimsoll_operations::{Caller, Operation, Place, Shown};
 
 use crate::{NOTHING, Scene, of, own, run};
 
-/// What a look at a place says, after seeing that a read says the same, with a line that the look has not.
+/// Returns the result of a lookup. Asserts that a read, which alone writes a log line, has the same
+/// result.
 async fn seen(scene: &Scene, caller: &Caller, place: &Place) -> Result<(String, Shown), &'static str> {
     let before = scene.log.count();
     let looked = scene.operations.look(caller, place).await;

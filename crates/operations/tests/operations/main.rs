@@ -1,4 +1,4 @@
-//! Operations in the simulator, over accounts in memory: what each protocol relies on.
+//! Operations in the simulator, with accounts in memory: the behaviour that all protocols rely on.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -27,7 +27,7 @@ use plimsoll_store::{Condition, Expected, Path, Store};
 
 const PASSWORD: &str = "correct horse";
 
-/// A server's operations, without a server.
+/// The operations of a server, without connections.
 struct Scene {
     io: Io,
     host: Host,
@@ -78,7 +78,7 @@ fn run(test: impl AsyncFn(Scene) + Copy + 'static) {
 }
 
 impl Scene {
-    /// Somebody with a new account, who has shown its password.
+    /// Creates an account, and returns its caller as authenticated by password.
     async fn person(&self, name: &str) -> Caller {
         self.person_who_may(name, Permissions::default()).await
     }
@@ -90,7 +90,7 @@ impl Scene {
         self.operations.by_password(&visitor, name.as_bytes(), &password).await.unwrap()
     }
 
-    /// The same person after an operator has set what they may do.
+    /// Returns the same caller after an operator has changed the account's permissions.
     async fn who_now_may(&self, caller: &Caller, may: Permissions) -> Caller {
         self.auth.set_permissions(&self.io, &caller.identity.account.name, may).await.unwrap();
         self.operations.renew(caller).await.unwrap()
@@ -108,7 +108,7 @@ impl Scene {
         self.operations.share(caller, path, with, permission, None).await.unwrap();
     }
 
-    /// What is in a file, read from the disk itself.
+    /// Returns a file's contents, read from the simulated disk.
     fn contents(&self, owner: &str, path: &str) -> Option<String> {
         let disk = self.host.disk();
         let root = disk.open_root(Folder::new(&format!("/data/accounts/{owner}/files"))).unwrap();
@@ -134,10 +134,10 @@ fn of(owner: &str, path: &str) -> Place {
     Place::shared(owner, Path::parse(path.as_bytes()).unwrap())
 }
 
-/// Nothing that an account may do by default, but what is set after.
+/// No permissions, not even the default ones.
 const NOTHING: Permissions =
     Permissions { read: false, write: false, delete: false, share: false, operate: false };
 
-/// Everything but to delete.
+/// All permissions except delete and operate.
 const NO_DELETE: Permissions =
     Permissions { read: true, write: true, delete: false, share: true, operate: false };

@@ -1,4 +1,4 @@
-//! Uploads that begin at an offset, as a protocol asks that knows an upload by its path alone.
+//! Uploads that begin at an offset, for protocols that identify an upload by its path alone.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ fn who_may_not_delete_may_not_cut_or_append_to_a_file_but_may_go_on_with_an_uplo
         scene.io.sleep(SECOND).await;
         let mut rest = operations.upload_from(&alice, &own("new"), Begin::EndAt(5)).await.unwrap();
         send(&mut rest, b" world").await.unwrap();
-        // A file that came meanwhile is not replaced either.
+        // A file created meanwhile is not replaced either.
         scene.put(&alice, &own("new"), b"quicker").await.unwrap();
         assert_eq!(rest.commit().await.unwrap_err().word(), "precondition");
         assert_eq!(scene.contents("alice", "new").unwrap(), "quicker");
