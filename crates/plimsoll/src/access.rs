@@ -24,7 +24,7 @@ pub(crate) fn check_data(data: &Path) -> anyhow::Result<()> {
     [data.to_owned(), data.join("accounts")].iter().try_for_each(|folder| check_path(folder, Access::EXEC_OK))
 }
 
-/// The same for the directory of accounts that `url` names, if it is in a file.
+/// Like [`check_data`], for the directory of accounts that `url` names, if it is in a file.
 pub(crate) fn check_directory(url: &str) -> anyhow::Result<()> {
     let Some(file) = file_of(url) else { return Ok(()) };
     ["", "-wal", "-shm"].iter().try_for_each(|end| {
@@ -73,10 +73,10 @@ pub(crate) fn user(uid: Uid) -> String {
     name.map_or_else(|| format!("user {number}"), |name| format!("user {name} ({number})"))
 }
 
-/// The folder itself, or the nearest folder above it that is there.
+/// Returns the folder itself, or the nearest existing ancestor.
 pub(crate) fn existing(folder: &Path) -> PathBuf {
     let found = folder.ancestors().find(|above| above.is_dir());
-    // A relative path ends in nothing, which is the working folder.
+    // A relative path has the empty path as its last ancestor, which stands for the working folder.
     found.filter(|found| !found.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
@@ -92,7 +92,7 @@ fn owner(config: &Config) -> io::Result<Option<(Uid, Gid)>> {
 }
 
 /// Runs `work` as the owner of the data, if this process runs as the superuser. The server of that user can
-/// then use the files that `work` makes, and a link that the owner has planted leads to no file of another
+/// then use the files that `work` makes. A link that the owner has planted leads to no file of another
 /// user.
 ///
 /// The thread keeps `CAP_DAC_READ_SEARCH`: systemd keeps the data of a `DynamicUser` below

@@ -1,7 +1,7 @@
-//! Joins an engine, protocols and what they serve, here and nowhere else.
+//! Joins the engine, the protocols and the services into a server. No other module does.
 //!
-//! It decides nothing that the operator has not. What must hold: whatever a thread needs is made for that
-//! thread; what threads share is counters, configuration and the log's queue.
+//! It decides nothing that the configuration leaves open. Invariant: per-thread state is built on its own
+//! thread. Threads share only counters, caches, configuration and the log queues.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -38,34 +38,34 @@ use crate::tiers::{
 };
 use crate::{hot, open_files, readiness};
 
-/// A server, ready to serve.
+/// A server with all its parts, not yet serving.
 pub(crate) struct Server {
     grace: Duration,
     shared: Arc<Shared>,
     current: Currents,
-    /// Where proxies send a header before anything else.
+    /// The protocols whose clients connect through proxies that send a PROXY header first.
     proxied: Vec<Proxied>,
-    /// Where lines on requests go.
+    /// The sink of the access log.
     requests: Option<Arc<dyn LogSink>>,
     /// The logs that this process writes.
     logs: Logs,
-    /// Held as long as it serves.
+    /// Keeps the data folder locked while the server exists.
     _folder: Option<DataLock>,
 }
 
-/// What new connections are served by.
+/// The replaceable settings and services of new connections.
 #[derive(Clone)]
 struct Currents {
     http: Arc<Current<Snapshot<Arc<Routes>>>>,
     /// The addresses of `--metrics`.
     metrics: Arc<Current<Snapshot<Arc<Routes>>>>,
-    /// The peers that send a header of the PROXY protocol, where that is spoken.
+    /// The peers whose connections begin with a PROXY protocol header.
     proxies: Arc<Current<Networks>>,
     ftp: Arc<Current<ftp::Settings>>,
     classic: Arc<Current<classic::Settings>>,
 }
 
-/// What a server has from its start to its end.
+/// The state of a server that no reload replaces.
 struct Shared {
     engine: Kind,
     threads: usize,
@@ -76,32 +76,32 @@ struct Shared {
     connections: Arc<Connections>,
     stop: Stop,
     started: Instant,
-    /// Accounts and their files, unless it serves sites alone.
+    /// Accounts and their files; `None` if the server serves sites only.
     accounts: Option<Accounts>,
     readiness: Arc<Readiness>,
     ftp: Arc<ftp::Served>,
 }
 
-/// Who answers for accounts, and what is asked over HTTP.
+/// The auth tier of this server, and the HTTP API.
 struct Accounts {
-    /// None where there are none, but only their files.
+    /// `None` on a storage server, which knows no accounts.
     auth: Option<Auth>,
-    /// The store, if it is elsewhere.
+    /// The store, if it is remote; readiness checks it.
     store: Option<Store>,
     api: Arc<dyn Api>,
 }
 
-/// What the parts of a server count in which know no others: where processes serve, all count in the same.
+/// The counters that are shared between processes under the engine `process`.
 pub(crate) struct CommonCells {
     pub(crate) connections: Cells,
-    /// A laboratory's start line.
+    /// The barrier of `--lab-hold-transfers`.
     pub(crate) hold: Cells,
-    /// What the checks behind `/readyz` said last.
+    /// The last results of the readiness checks.
     pub(crate) ready: Cells,
 }
 
 impl CommonCells {
-    /// Those of one process.
+    /// Counters of a single process, not shared.
     fn own() -> CommonCells {
         let own = Cells::own;
         CommonCells {
@@ -112,7 +112,7 @@ impl CommonCells {
     }
 }
 
-/// What a server is made of beside its configuration.
+/// The components from which a server is built, beside its configuration.
 struct Parts {
     counters: Arc<Counters>,
     cells: CommonCells,
@@ -120,13 +120,13 @@ struct Parts {
     operations: Option<Operations>,
     sinks: Sinks,
     logs: Logs,
-    /// The data folder, where there has to be one.
+    /// The data folder, if this server uses one.
     data: Option<PathBuf>,
-    /// What keeps others out of it; none where another process does.
+    /// The lock on the data folder; `None` if another process holds it.
     folder: Option<DataLock>,
 }
 
-/// What of a server that runs can be replaced.
+/// The parts of a running server that a reload replaces.
 pub(crate) struct Reloadable {
     shared: Arc<Shared>,
     current: Currents,
@@ -134,11 +134,11 @@ pub(crate) struct Reloadable {
 }
 
 impl Server {
-    /// A server that serves `sites` as `config` says.
+    /// Builds a server for `sites` by the rules of `config`.
     pub(crate) fn new(config: &Config, sites: Vec<Site>) -> anyhow::Result<Server> {
         let fixed = &config.fixed;
         let counters = Arc::<Counters>::default();
-        // First, because the logs may be in it.
+        // Before the logs, which may be in the data folder.
         let folder = fixed.accounts.then(|| take_data_folder(&fixed.data)).transpose()?;
         let logs = Logs::open(fixed)?;
         let sinks = logs.sinks(&counters);
@@ -150,7 +150,8 @@ impl Server {
         Server::made_of(parts, config, sites)
     }
 
-    /// What a fork master serves: it counts where other processes do too, and its logs are written elsewhere.
+    /// Builds the server of a fork master. Its counters are shared between processes, and another process
+    /// writes its logs.
     pub(crate) fn of_master(
         config: &Config,
         counters: Arc<Counters>,
@@ -168,7 +169,7 @@ impl Server {
         Server::made_of(parts, config, open_sites(config)?)
     }
 
-    /// What answers the processes of connections, in the program that they belong to.
+    /// Builds the RPC servers of the main process, which answer the connection processes.
     pub(crate) fn of_desks(
         config: &Config,
         auth: Auth,
@@ -179,7 +180,7 @@ impl Server {
         Server::of_tier(config, Arc::default(), accounts, Logs::default(), folder)
     }
 
-    /// What the fork master of an authentication server serves: what is asked is handed on to `place`.
+    /// Builds the server of an authentication server's fork master. It forwards requests to `place`.
     pub(crate) fn of_auth_master(
         config: &Config,
         counters: Arc<Counters>,
@@ -196,7 +197,7 @@ impl Server {
         Server::made_of(parts, config, Vec::new())
     }
 
-    /// A server that answers fronts elsewhere for accounts, and does nothing else.
+    /// Builds an authentication server. It answers remote fronts and has no other service.
     pub(crate) fn of_auth(config: &Config, secret: Secret) -> anyhow::Result<Server> {
         let counters = Arc::<Counters>::default();
         let fixed = &config.fixed;
@@ -208,7 +209,7 @@ impl Server {
         Server::of_tier(config, counters, accounts, logs, folder)
     }
 
-    /// A server that keeps the files of fronts elsewhere, and does nothing else.
+    /// Builds a storage server. It stores the files of remote fronts and has no other service.
     pub(crate) fn of_store(config: &Config, secret: Secret) -> anyhow::Result<Server> {
         let counters = Arc::<Counters>::default();
         let folder = Some(take_data_folder(&config.fixed.data)?);
@@ -218,7 +219,7 @@ impl Server {
         Server::of_tier(config, counters, accounts, logs, folder)
     }
 
-    /// A server of one tier, to which no person comes.
+    /// Builds a server of a single tier, without sites or operations.
     fn of_tier(
         config: &Config,
         counters: Arc<Counters>,
@@ -279,13 +280,13 @@ impl Server {
         &self.shared.stop
     }
 
-    /// What of it a reload replaces.
+    /// Returns the parts that a reload replaces.
     pub(crate) fn reloadable(&self) -> Reloadable {
         let logs = self.logs.reopen();
         Reloadable { shared: Arc::clone(&self.shared), current: self.current.clone(), logs }
     }
 
-    /// Serves until the order to stop, and until what was begun is done.
+    /// Serves until the order to stop, then until requests in progress end or the grace period is over.
     pub(crate) fn serve(self, listening: Listening) -> anyhow::Result<()> {
         let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
         let Shared { engine, threads, when_full, .. } = *self.shared;
@@ -297,7 +298,7 @@ impl Server {
         Ok(served?)
     }
 
-    /// The same in a fork master, as the program orders.
+    /// Like [`Server::serve`], in a fork master, which takes its orders from the main process.
     pub(crate) fn serve_forked(
         self,
         orders: Orders,
@@ -310,7 +311,7 @@ impl Server {
         Ok(orders.serve(Forking { listeners, stop, grace: self.grace, connections, reload })?)
     }
 
-    /// Has a process that serves by `setup` carry its own questions about accounts.
+    /// Makes each process that serves by `setup` send its own auth requests.
     fn asking(&self, setup: Setup) -> Setup {
         match self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.clone()) {
             Some(auth) => asking(setup, auth),
@@ -318,7 +319,7 @@ impl Server {
         }
     }
 
-    /// The protocol behind each listener.
+    /// Returns each listener with the handler of its protocol.
     fn behind(&self, listening: Listening) -> Vec<(Bound, Setup)> {
         let http = self.behind_proxies(Proxied::Http, self.http(&self.current.http));
         let ftp = self.behind_proxies(Proxied::Ftp, self.ftp());
@@ -331,7 +332,7 @@ impl Server {
         http_listeners.chain(ftp_listeners).chain(classic).chain(metrics_listeners).collect()
     }
 
-    /// Has proxies send a header before `protocol`, where the configuration says so.
+    /// Expects a PROXY protocol header before `protocol`, if the configuration says so.
     fn behind_proxies(&self, protocol: Proxied, setup: Setup) -> Setup {
         let is_proxied = self.proxied.iter().any(|which| which.includes(protocol));
         if !is_proxied {
@@ -344,7 +345,7 @@ impl Server {
         })
     }
 
-    /// What makes HTTP's handler for a thread.
+    /// Returns the factory of the HTTP handler of each thread.
     fn http(&self, current: &Arc<Current<Snapshot<Arc<Routes>>>>) -> Setup {
         let counters = Arc::clone(&self.shared.counters);
         let (sink, current) = (self.requests.clone(), Arc::clone(current));
@@ -356,7 +357,7 @@ impl Server {
         })
     }
 
-    /// What makes FTP's handler for a thread.
+    /// Returns the factory of the FTP handler of each thread.
     fn ftp(&self) -> Setup {
         let (current, served) = (Arc::clone(&self.current.ftp), Arc::clone(&self.shared.ftp));
         Arc::new(move |io| {
@@ -364,7 +365,7 @@ impl Server {
         })
     }
 
-    /// What makes classic's handler for a thread, where people have accounts.
+    /// Returns the factory of the classic handler of each thread; `None` without accounts.
     fn classic(&self) -> Option<Setup> {
         let (current, operations) = (Arc::clone(&self.current.classic), self.shared.ftp.operations.clone()?);
         Some(Arc::new(move |io| {
@@ -393,7 +394,7 @@ impl Replace for Reloadable {
     }
 }
 
-/// Says how many connections the end of the grace has cut off.
+/// Logs how many connections the end of the grace period has cut off.
 pub(crate) fn warn_of_cut_off(connections: &Connections) {
     let cut_off = connections.cut_off();
     if cut_off > 0 {
@@ -402,13 +403,13 @@ pub(crate) fn warn_of_cut_off(connections: &Connections) {
 }
 
 impl Shared {
-    /// What connections over HTTP are served by.
+    /// Returns the settings and routes of HTTP connections.
     fn snapshot(self: &Arc<Self>, config: &Config, sites: Vec<Site>) -> Snapshot<Arc<Routes>> {
         let (limits, proxies) = (config.live.limits(), config.proxies());
         Snapshot { limits, proxies, service: self.routes(config, sites) }
     }
 
-    /// What connections to the addresses of `--metrics` are served by.
+    /// Returns the settings and routes of connections to the addresses of `--metrics`.
     fn snapshot_of_operators(self: &Arc<Self>, config: &Config) -> Snapshot<Arc<Routes>> {
         let service = Routes::of_operators(self.status_page(config));
         Snapshot { limits: config.live.limits(), proxies: config.proxies(), service }
@@ -452,7 +453,7 @@ impl Shared {
     }
 }
 
-/// What must be well before a server takes work that has `folder` for its data.
+/// Returns the readiness checks of a server whose data folder is `folder`.
 fn checks(folder: Option<&Path>, accounts: Option<&Accounts>) -> Vec<Check> {
     let folder = folder.map(readiness::data_folder);
     let auth = accounts.and_then(|accounts| accounts.auth.clone()).map(readiness::accounts);
@@ -466,7 +467,7 @@ fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {
     Accounts { auth: Some(operations.auth().clone()), store, api }
 }
 
-/// What FTP has to the server's end.
+/// Returns the FTP state that no reload replaces.
 fn over_ftp(
     fixed: &Fixed,
     operations: Option<Operations>,
@@ -479,7 +480,7 @@ fn over_ftp(
     ftp::Served { operations, recorder, counters: Arc::clone(counters), hold }
 }
 
-/// What sessions of FTP are served by.
+/// Returns the replaceable settings of FTP control connections.
 fn ftp_settings(config: &Config, sites: &[Site]) -> ftp::Settings {
     let settings = &config.live.ftp;
     ftp::Settings {
@@ -490,12 +491,12 @@ fn ftp_settings(config: &Config, sites: &[Site]) -> ftp::Settings {
     }
 }
 
-/// What connections of classic are served by.
+/// Returns the replaceable settings of classic connections.
 fn classic_settings(config: &Config, sites: &[Site]) -> classic::Settings {
     classic::Settings { limits: config.live.classic_limits(), common: site_of_all(sites) }
 }
 
-/// Which tiers a server has to do with, and where they are.
+/// Returns the tiers that a server takes part in, each local or remote.
 fn tiers_of(fixed: &Fixed, accounts: Option<&Accounts>, is_front: bool) -> Tiers {
     let (here, nowhere) = (Some(Whereabouts::Here), Tiers::default());
     let at = |is_here| Some(if is_here { Whereabouts::Here } else { Whereabouts::Elsewhere });

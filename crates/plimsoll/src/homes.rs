@@ -17,9 +17,9 @@ use plimsoll_store::{FoundHome, NO_ACCOUNT, give_home, homes};
 use crate::config::{AuthAt, Config};
 use crate::tiers::open_directory;
 
-/// The file that says that every home of the data folder has had its owner looked up.
+/// The marker file. It exists once the owner of each home in the data folder has been looked up.
 const SETTLED: &str = "homes.settled";
-/// Names in a line of the log; the doctor lists more.
+/// The most names in one log line; the doctor lists all.
 const NAMES_SHOWN_MAX: usize = 10;
 
 /// Homes that no account may open as things stand.
@@ -30,7 +30,7 @@ pub(crate) struct Quarantined {
 }
 
 impl Quarantined {
-    /// The first names, and how many more there are.
+    /// Returns the first names, and the number of the rest.
     pub(crate) fn shown(&self) -> String {
         let shown =
             self.names.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -41,8 +41,9 @@ impl Quarantined {
     }
 }
 
-/// Gives each home of an older version to the account of its name, and quarantines those that have none.
-/// Where accounts are on an authentication server, such homes stay as they are, which is quarantined.
+/// Gives each home of an older version to the account of its name. A home without such an account is
+/// quarantined. Where accounts are on an authentication server, these homes stay unmarked, which also
+/// quarantines them.
 pub(crate) fn settle(config: &Config) -> anyhow::Result<()> {
     let fixed = &config.fixed;
     if fixed.auth != AuthAt::Embedded {
@@ -56,11 +57,11 @@ pub(crate) fn settle(config: &Config) -> anyhow::Result<()> {
     let failed = || format!("cannot look up the accounts of the homes in {}", fixed.data.display());
     let is_unmarked = |home: &FoundHome| home.account.is_none();
     let has_unmarked = homes(&SystemFs, &fixed.data).with_context(failed)?.iter().any(is_unmarked);
-    // Before it is opened, which makes one that is missing.
+    // Checked before the directory is opened, because opening creates a missing file.
     let is_missing = file_of(&fixed.directory).is_some_and(|file| !file.exists());
     anyhow::ensure!(!(has_unmarked && is_missing), no_directory_for_old_homes(config));
     let mut directory = open_directory(&fixed.directory)?;
-    // A wrong directory must not take the homes from their accounts for good.
+    // With a wrong directory, every home would be marked as ownerless for good.
     let is_empty = directory.accounts().with_context(failed)?.is_empty();
     anyhow::ensure!(!(has_unmarked && is_empty), no_directory_for_old_homes(config));
     let without = give_to_accounts(&fixed.data, &mut *directory).with_context(failed)?;
@@ -100,7 +101,7 @@ fn mark(settled: &Path, data: &Path) -> io::Result<()> {
     std::fs::File::open(data)?.sync_all()
 }
 
-/// A directory that is about to be made beside homes was most likely lost.
+/// Logs an error if the directory of accounts is missing although homes exist: it was most likely lost.
 fn warn_of_new_directory(config: &Config) -> anyhow::Result<()> {
     let Some(file) = file_of(&config.fixed.directory).filter(|file| !file.exists()) else { return Ok(()) };
     let left = homes(&SystemFs, &config.fixed.data)
@@ -118,8 +119,8 @@ fn warn_of_new_directory(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The homes of the data folder that no account can open: of those that `directory` has, or, without one, of
-/// any.
+/// Returns the homes that no account can open. With a `directory`, a home must belong to the account of its
+/// name there. Without one, only homes that are marked as ownerless or unmarked count.
 pub(crate) fn quarantined(data: &Path, directory: Option<&mut dyn Directory>) -> anyhow::Result<Quarantined> {
     let all = homes(&SystemFs, data)?;
     let mut names = Vec::new();
@@ -174,7 +175,7 @@ mod tests {
         for name in ["alice", "bob"] {
             std::fs::create_dir_all(data.path().join("accounts").join(name).join("files")).unwrap();
         }
-        // A home that was cut off before it had files is nothing to give away.
+        // A home whose creation was interrupted has no files and is not given to an account.
         std::fs::create_dir_all(data.path().join("accounts/carol")).unwrap();
         let mut before = directory(&[(5, "alice")]);
         let at = |directory: &mut MemoryDirectory| quarantined(data.path(), Some(directory)).unwrap();

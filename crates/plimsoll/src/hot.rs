@@ -1,8 +1,7 @@
-//! The hot set of a server: made as the configuration says, filled before the first connection if that is
-//! wanted, and swept for as long as it is there.
+//! The hot cache of a server: created by the configuration, prefetched on request, and evicted by a thread.
 //!
-//! What is kept, and for how long, is `plimsoll_proto`'s. What must hold: a server is not ready before it is
-//! filled, and says what found no room.
+//! Which files it keeps, and for how long, is up to `plimsoll_proto`. Invariant: prefetching ends before
+//! the server accepts its first connection, and reports the files that did not fit.
 
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -20,7 +19,7 @@ use crate::open_files;
 
 const BAR: &str = "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  prefetch";
 
-/// The hot set that `config` asks for, where `limit` files may be open.
+/// Creates the hot cache for `config`, where the process may open `limit` files.
 pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::Result<Arc<HotSet>> {
     let fixed = &config.fixed;
     let files_max = open_files::hot_files_max(config, limit);
@@ -29,7 +28,7 @@ pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::R
     if fixed.prefetch {
         prefetch(&hot, sites);
     }
-    // A set that keeps nothing closes nothing; and a fork master may have no thread.
+    // An empty cache closes nothing. A fork master must not start a thread.
     if let Some(closing) = hot.take_closing().filter(|_| bytes_max > 0) {
         let swept = Arc::downgrade(&hot);
         let named = std::thread::Builder::new().name("hot-set".to_owned());
@@ -61,7 +60,7 @@ fn told(count: Count) -> String {
     format!("{} file{plural} ({})", HumanCount(count.files), HumanBytes(count.bytes))
 }
 
-/// For people: where standard error is no terminal, nothing is drawn.
+/// Returns a progress bar, which is hidden unless standard error is a terminal.
 fn bar(bytes: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -70,7 +69,8 @@ fn bar(bytes: u64) -> ProgressBar {
     ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// Evicts from the set, also while no connection is open, and closes what was evicted. Ends after the set.
+/// Evicts changed and idle entries, even while no connection is open, and closes evicted files. Ends when
+/// the cache is dropped.
 fn sweep(hot: &Weak<HotSet>, closing: &Receiver<File>) {
     let mut next = Instant::now() + HOT_CHECK_TIME;
     let mut next_idle = Instant::now() + HOT_IDLE_TIME;

@@ -1,8 +1,8 @@
-//! Lines to a place that may be slow or stuck: a thread of its own behind a bounded queue.
+//! Writes log lines to a destination that may be slow or stuck, on its own thread behind a bounded queue.
 //!
-//! It does not know what the lines are. What must hold: handing lines over never waits; what does not fit
-//! is given back, to be counted or forgotten; the end waits for a bounded time; a place that cannot be
-//! opened again stays as it was.
+//! It does not interpret the lines. Invariants: handing lines over never blocks. Lines that do not fit are
+//! returned to the caller. The end waits for a bounded time. A failed reopening leaves the open destination
+//! in use.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,41 +13,41 @@ use std::time::{Duration, Instant};
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Pieces that wait to be written, each of one line or many.
+/// The capacity of the queue, in pieces. A piece has one line or several.
 const PIECES_MAX: usize = 1024;
-/// How long the thread lets lines gather once there is one. While it sleeps nobody has to wake it: a wake
-/// and a write for each line cost a busy loop more than many a request does.
+/// How long the thread sleeps after the first line, so that more lines gather. No wakeup is needed while it
+/// sleeps: a wakeup and a write for each line cost a busy event loop more than many requests do.
 const GATHER_TIME: Duration = Duration::from_millis(1);
-/// Bytes that one write has gathered, unless one piece has more.
+/// A write takes more pieces from the queue until it has this many bytes.
 const GATHERED_BYTES_MAX: usize = 64 * 1024;
-/// How long the end waits for the last lines to be written, and how often it looks.
+/// How long `finish` waits for the last lines, and how often it checks.
 const FINISH_TIME: Duration = Duration::from_secs(2);
 const FINISH_STEP: Duration = Duration::from_millis(2);
 
-/// Lines to be written, or the end.
+/// Whole lines to write, or the end of the log.
 enum Piece {
     Lines(Vec<u8>),
     End,
 }
 
-/// Opens the place again, for who has moved it away (logrotate).
+/// Opens the destination, also again after log rotation (logrotate) has renamed the file.
 pub(crate) type Open = Box<dyn Fn() -> io::Result<Box<dyn Write + Send>> + Send>;
 
-/// Is told why lines could not be written.
+/// Receives the error when lines could not be written.
 pub(crate) type Failed = Box<dyn Fn(&io::Error) + Send>;
 
-/// The thread that writes.
+/// The handle of the writer thread.
 pub(crate) struct LineWriter {
     queue: SyncSender<Piece>,
     reopen: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-/// A way to the thread.
+/// A sender of lines to the writer thread.
 #[derive(Clone)]
 pub(crate) struct Lines(SyncSender<Piece>);
 
-/// The order to open the place again.
+/// A handle that orders the thread to open its destination again.
 #[derive(Clone)]
 pub(crate) struct Reopen {
     wanted: Arc<AtomicBool>,
@@ -55,16 +55,17 @@ pub(crate) struct Reopen {
 }
 
 impl Reopen {
-    /// What is handed over from now on goes to the place of the same name.
+    /// Has all later lines written to a newly opened destination of the same name.
     pub(crate) fn order(&self) {
         self.wanted.store(true, Ordering::SeqCst);
-        // To wake the thread; if the queue is full, it is awake.
+        // Wakes the thread; if the queue is full, it is awake.
         let _ = self.queue.try_send(Piece::Lines(Vec::new()));
     }
 }
 
 impl LineWriter {
-    /// Starts the thread for what `open` opens; it calls `failed` at the first error of a row.
+    /// Starts a thread that writes to the destination of `open`. It calls `failed` for the first of
+    /// consecutive errors.
     pub(crate) fn start(name: &str, open: Open, failed: Failed) -> io::Result<LineWriter> {
         let (queue, pieces) = sync_channel(PIECES_MAX);
         let reopen = Arc::<AtomicBool>::default();
@@ -82,10 +83,10 @@ impl LineWriter {
         Lines(self.queue.clone())
     }
 
-    /// Writes what waits, and ends; false if the place takes nothing and the last lines are lost.
+    /// Writes the queued lines and ends the thread. Returns false on a timeout, which loses the last lines.
     pub(crate) fn finish(self) -> bool {
         let (mut told, begun) = (false, Instant::now());
-        // By the clock: where many wait for a core, a step takes several times as long as it says.
+        // Measured by the clock: on a busy machine, each sleep takes several times its nominal length.
         while begun.elapsed() < FINISH_TIME {
             told = told || !matches!(self.queue.try_send(Piece::End), Err(TrySendError::Full(_)));
             if self.thread.is_finished() {
@@ -98,7 +99,7 @@ impl LineWriter {
 }
 
 impl Lines {
-    /// Hands whole lines over, or gives them back.
+    /// Queues whole lines, or returns them if the queue is full.
     pub(crate) fn hand_over(&self, lines: Vec<u8>) -> Result<(), Vec<u8>> {
         match self.0.try_send(Piece::Lines(lines)) {
             Err(
@@ -109,7 +110,7 @@ impl Lines {
     }
 }
 
-/// For the operator's log: each of its events is one write. What does not fit is lost.
+/// For the operator's log, which writes each event in one call. Events that do not fit are lost.
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let _ = self.hand_over(line.to_vec());
@@ -129,7 +130,7 @@ impl MakeWriter<'_> for Lines {
     }
 }
 
-/// Where the lines go.
+/// The destination, as the writer thread owns it.
 struct Place {
     out: Box<dyn Write + Send>,
     open: Open,
@@ -164,7 +165,7 @@ impl Place {
     }
 }
 
-/// Takes what else is there already; whether the end was among it.
+/// Appends the pieces that are queued already. Returns whether the end was among them.
 fn gather(pieces: &Receiver<Piece>, lines: &mut Vec<u8>) -> bool {
     while lines.len() < GATHERED_BYTES_MAX {
         match pieces.try_recv() {
@@ -185,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells when it is written to, and takes nothing until its other end is dropped.
+    /// Signals the first channel at each write, and blocks until the second is closed.
     struct Stuck(Sender<()>, Receiver<()>);
 
     impl Write for Stuck {

@@ -1,6 +1,6 @@
-//! Where a server listens, by protocol, and how those places are told.
+//! The listeners of a server, by protocol, and their addresses as text.
 //!
-//! It accepts nobody. What must hold: all of them are had before anybody is served at one.
+//! It accepts no connection. Invariant: all listeners are bound before any of them serves.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use crate::config::Config;
 const HTTP: Service = Service { number: 0, refusal: http::OVER_SHARE };
 const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
 const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
-/// Operators look when the server is overloaded: their listener has slots of its own.
+/// The metrics listener has slots of its own: operators need it most when the server is overloaded.
 const METRICS: Service = Service { number: 3, refusal: http::OVER_SHARE };
 
 /// The listeners of a server.
@@ -22,11 +22,11 @@ pub(crate) struct Listening {
     pub(crate) http: Vec<Bound>,
     pub(crate) ftp: Vec<Bound>,
     pub(crate) classic: Vec<Bound>,
-    /// For operators alone, over HTTP.
+    /// HTTP for operators only.
     pub(crate) metrics: Vec<Bound>,
 }
 
-/// Where they are: with port 0, this has the port that the system chose.
+/// The addresses of the listeners. For port 0, this is the port that the kernel chose.
 #[derive(Clone)]
 pub(crate) struct Addresses {
     pub(crate) http: Vec<Address>,
@@ -36,7 +36,7 @@ pub(crate) struct Addresses {
 }
 
 impl Listening {
-    /// Listens at every address of the configuration.
+    /// Binds every address of the configuration.
     pub(crate) fn at(config: &Config) -> anyhow::Result<Listening> {
         let wanted = Addresses::wanted(config);
         Ok(Listening {
@@ -61,7 +61,7 @@ impl Listening {
     }
 }
 
-/// Checks that the addresses of a configuration can be listened at. One that is in use is no error if
+/// Checks that the addresses of a configuration can be bound. An address in use is no error if
 /// `may_be_in_use`.
 pub(crate) fn check(config: &Config, may_be_in_use: bool) -> anyhow::Result<()> {
     let Addresses { http, ftp, classic, metrics } = Addresses::wanted(config);
@@ -91,7 +91,7 @@ fn listen(addresses: &[Address], flag: &str, service: Service) -> anyhow::Result
 }
 
 impl Addresses {
-    /// Those of a configuration.
+    /// Returns the addresses that the configuration names.
     pub(crate) fn wanted(config: &Config) -> Addresses {
         let fixed = &config.fixed;
         let ftp = fixed.ftp.iter().copied().map(Address::Ip).collect();
@@ -99,7 +99,7 @@ impl Addresses {
         Addresses { http, ftp, classic, metrics }
     }
 
-    /// Each as a person gives it to a client.
+    /// Returns each address as a URL for clients, or as text where no URL exists.
     pub(crate) fn urls(&self) -> Vec<String> {
         let ftp = self.ftp.iter().map(|at| format!("ftp://{at}"));
         let classic = self.classic.iter().map(|at| match at {

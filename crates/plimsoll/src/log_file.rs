@@ -1,7 +1,7 @@
-//! Where a log of requests or of transfers goes, and the way of a server's threads to it.
+//! The destination of a request or transfer log, and the threads' access to it.
 //!
-//! It does not format lines (the protocol does), nor write them ([`crate::line_writer`] does). What must
-//! hold: lines that are lost are counted.
+//! It neither formats lines (the protocol does), nor writes them ([`crate::line_writer`] does). Invariant:
+//! lost lines are counted.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -16,13 +16,13 @@ use plimsoll_proto::http::{Counters, LogSink};
 
 use crate::line_writer::{LineWriter, Lines, Open};
 
-/// A log that is on.
+/// An open log.
 pub(crate) struct Log {
     pub(crate) name: &'static str,
     pub(crate) writer: LineWriter,
 }
 
-/// Where a log goes.
+/// The destination of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     Off,
@@ -53,7 +53,7 @@ impl fmt::Display for Destination {
 }
 
 impl Destination {
-    /// Whether it can be written, as far as that is known without making anything.
+    /// Checks that the destination can be written, without creating a file.
     fn check(&self) -> io::Result<()> {
         match self {
             Destination::File(path) if path.exists() => OpenOptions::new().append(true).open(path).map(drop),
@@ -65,12 +65,12 @@ impl Destination {
         }
     }
 
-    /// As [`Destination::check`], saying which log it is of.
+    /// Like [`Destination::check`]; the error names the log.
     pub(crate) fn check_as(&self, name: &str) -> anyhow::Result<()> {
         self.check().with_context(|| self.cannot_write(name))
     }
 
-    /// As [`Destination::open`], with the log's name, and saying which it is where it cannot be opened.
+    /// Like [`Destination::open`]; the result and the error name the log.
     pub(crate) fn open_as(&self, name: &'static str) -> anyhow::Result<Option<Log>> {
         let opened = self.open(name).with_context(|| self.cannot_write(name))?;
         Ok(opened.map(|writer| Log { name, writer }))
@@ -80,7 +80,7 @@ impl Destination {
         format!("cannot write the {} {self}", name.replace('-', " "))
     }
 
-    /// Opens it and starts what writes to it, a thread called `name`; none if the log is off.
+    /// Opens the destination and starts its writer thread, called `name`. Returns `None` if the log is off.
     fn open(&self, name: &'static str) -> io::Result<Option<LineWriter>> {
         let open: Open = match self.clone() {
             Destination::Off => return Ok(None),
@@ -95,7 +95,7 @@ impl Destination {
 }
 
 impl Log {
-    /// Writes what waits, and ends.
+    /// Writes the queued lines and ends the thread.
     pub(crate) fn finish(self) {
         if !self.writer.finish() {
             tracing::warn!(log = self.name, "a log's destination takes nothing; its last lines are lost");
@@ -103,12 +103,13 @@ impl Log {
     }
 }
 
-/// Whoever reads a log knows who has which files: a new one is for its owner alone.
+/// Opens or creates a log. A new file has mode 0600, because a log shows the names of accounts and their
+/// files.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// A server's way to its access log.
+/// The sink of the access log, for all threads of the server.
 pub(crate) struct Sink {
     pub(crate) lines: Lines,
     pub(crate) counters: Arc<Counters>,

@@ -1,8 +1,8 @@
 //! plimsoll, a file server that knows its load line: the program.
 //!
-//! It is not where anything is done: commands are in [`cli`], and [`assemble`] joins engine, protocol and
-//! tiers. What must hold: an error says what was wrong and what to do next; exit codes are 0 done, 1
-//! failed, 2 wrong usage.
+//! It has no logic of its own: commands are in [`cli`], and [`assemble`] joins engine, protocol and tiers.
+//! Invariants: an error says what was wrong and what to do next. Exit codes are 0 for success, 1 for
+//! failure, 2 for wrong usage.
 #![forbid(unsafe_code)]
 
 mod access;

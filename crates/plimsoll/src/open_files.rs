@@ -1,7 +1,7 @@
-//! The limit of open files, and how it is shared out.
+//! The limit of open files, and its division between connections, homes and hot files.
 //!
-//! It is not the doctor. What must hold: the server uses what the system allows it, and no more; homes and
-//! files that are kept open leave the connections theirs.
+//! It is not the doctor. Invariants: the server raises its soft limit to the hard limit, and never beyond.
+//! Open homes and hot files leave the connections their share.
 
 use plimsoll_engine::limits::{WRITE_THREADS, pipes_of};
 use plimsoll_engine::{Kind, ProcessBound, processes_max};
@@ -10,29 +10,29 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::Config;
 
-/// Descriptors that a home takes which is kept open: of its files, and of its pending uploads.
+/// Descriptors of an open home: its files folder and its pending folder.
 const EACH_HOME: u64 = 2;
-/// Descriptors that a connection takes beside its own: for the file that it asks for; and, where a session
-/// of FTP may be one, for data (a listener, and then a stream).
+/// Descriptors of a connection beside its socket: one for the requested file. With FTP, one more for the
+/// data connection (first its listener, then its stream).
 const EACH_FILE: u64 = 1;
 const EACH_DATA: u64 = 1;
 const EACH_PIPE: u64 = 2;
-/// Connections that a connection's process has to the program, to ask for accounts and files: for questions
-/// with a password and without, and to the files for a request and, over FTP, for a transfer.
+/// RPC connections of a connection process to the main process. Two go to the auth tier: for requests with
+/// a password and without. Two go to the store: for requests and, over FTP, for a transfer.
 const EACH_ASKS: usize = 4;
-/// The part of all descriptors that threads may take which write, for files that they replace.
+/// The divisor of the limit for files that writing threads replace.
 const REPLACED_PART: u64 = 32;
-/// The part of all descriptors that homes may take.
+/// The divisor of the limit for open homes.
 const HOMES_PART: u64 = 4;
-/// The part that files may take which are kept open because they are hot.
+/// The divisor of the limit for hot files.
 const HOT_PART: u64 = 8;
 
-/// What holds for this process now.
+/// Returns the soft limit of this process.
 pub(crate) fn soft() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Raises the soft limit to the hard one, and returns what it is then.
+/// Raises the soft limit to the hard limit, and returns the soft limit then in force.
 pub(crate) fn raise() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -40,31 +40,31 @@ pub(crate) fn raise() -> u64 {
     now.unwrap_or(u64::MAX)
 }
 
-/// How many homes are kept open where `limit` files may be open.
+/// Returns how many homes may stay open where `limit` files may be open.
 pub(crate) fn homes_max(limit: u64) -> usize {
     usize::try_from(limit / HOMES_PART / EACH_HOME).unwrap_or(usize::MAX).clamp(1, HOMES_OPEN_MAX)
 }
 
-/// How many hot files may be kept open where `limit` files may be.
+/// Returns how many hot files may stay open where `limit` files may be open.
 pub(crate) fn hot_files_max(config: &Config, limit: u64) -> u64 {
     if config.fixed.keeps_hot_files() { config.fixed.hot_files.min(limit / HOT_PART) } else { 0 }
 }
 
-/// What holds for the number of connections.
+/// The resource that bounds the number of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     /// The limit of open files.
     Files,
-    /// That of processes, under the engine that has one for each connection.
+    /// The limit of processes, under the engine that forks one for each connection.
     Processes(ProcessBound),
 }
 
-/// How many connections there may be where `limit` files may be open.
+/// Returns how many connections there may be where `limit` files may be open.
 pub(crate) fn connections_max(config: &Config, limit: u64) -> usize {
     connections_bound(config, limit).0
 }
 
-/// The same, with what allows no more.
+/// Like [`connections_max`], with the resource that sets the bound.
 pub(crate) fn connections_bound(config: &Config, limit: u64) -> (usize, Bound) {
     if config.fixed.engine != Kind::Process {
         return (of_files(config, limit), Bound::Files);
@@ -74,7 +74,8 @@ pub(crate) fn connections_bound(config: &Config, limit: u64) -> (usize, Bound) {
 }
 
 fn of_processes(config: &Config, limit: u64, processes: usize, bound: ProcessBound) -> (usize, Bound) {
-    // Each process has a limit for itself, but the program, which they ask, has one for all.
+    // Each connection process has a limit of its own. The main process, which they all call, has one for
+    // all.
     let asking = config.fixed.accounts.then(|| (of_files(&at_desks(config), limit) / EACH_ASKS).max(1));
     match asking {
         Some(asking) if asking < processes => (asking, Bound::Files),
@@ -85,13 +86,13 @@ fn of_processes(config: &Config, limit: u64, processes: usize, bound: ProcessBou
 fn of_files(config: &Config, limit: u64) -> usize {
     let homes = if config.fixed.accounts { homes_max(limit) as u64 * EACH_HOME } else { 0 };
     let data = if config.fixed.ftp.is_empty() { 0 } else { EACH_DATA };
-    // What is replaced is held open for a moment; where none is left for that, it is not.
+    // A replaced file stays open for a moment, unless its descriptor exceeds this share.
     let replaced = (limit / REPLACED_PART).min(WRITE_THREADS as u64);
     let left = limit - homes - hot_files_max(config, limit) - EACH_PIPE * pipes_of(limit) - replaced;
     config.fixed.engine.connections_max(left, EACH_FILE + data)
 }
 
-/// What the configuration of a server is to the desks at which its processes ask, but for where these are.
+/// Returns the configuration of the main process's RPC servers, except for their addresses.
 pub(crate) fn at_desks(config: &Config) -> Config {
     let mut config = config.clone();
     config.fixed.engine = Kind::Epoll;
@@ -106,7 +107,7 @@ pub(crate) fn at_desks(config: &Config) -> Config {
 mod tests {
     use super::*;
 
-    /// What is not for connections where 1,024 files may be open: also two pipes, and 32 files replaced.
+    /// Descriptors kept from connections at a limit of 1,024, including two pipes and 32 replaced files.
     const RESERVED: usize = 64 + 4 + 32;
 
     #[test]
@@ -123,7 +124,7 @@ mod tests {
         assert_eq!(connections_max(&cold, 1_024), (1_024 - 256 - RESERVED) / 2);
     }
 
-    /// The bound of a server of processes, of which the system would allow many.
+    /// Returns the bound under the engine `process`, where the kernel would allow 4,096 processes.
     fn of_many_processes(more: &[&str], limit: u64) -> (usize, Bound) {
         let config = Config::of(&[&["--engine", "process"], more].concat());
         of_processes(&config, limit, 4_096, ProcessBound::Engine)

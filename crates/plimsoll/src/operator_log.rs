@@ -1,7 +1,7 @@
-//! The operator's log: what the server says of itself, on standard error.
+//! The operator's log: events of the server itself, on standard error.
 //!
-//! It is neither the access log nor the log of transfers. What must hold: whoever reads standard error slowly
-//! holds up nobody; in JSON every event is one line with one object.
+//! It is neither the access log nor the transfer log. Invariants: a slow reader of standard error delays no
+//! connection. In JSON, each event is one line with one object.
 
 use std::io::{self, IsTerminal as _};
 
@@ -14,32 +14,32 @@ use tracing_subscriber::{Registry, fmt, reload};
 use crate::config::{LogFormat, LogLevel};
 use crate::line_writer::{LineWriter, Lines};
 
-/// The log, and the thread that writes it.
+/// The log, and its writer thread.
 pub(crate) struct OperatorLog {
     writer: LineWriter,
     level: Level,
 }
 
-/// Says that settings for a laboratory are on, if any are: `on` has their keys.
+/// Warns that laboratory settings are on, if any are. `on` has their keys.
 pub(crate) fn warn_of_lab(on: &[&str]) {
     if !on.is_empty() {
         tracing::warn!(settings = on.join(", "), "settings for a laboratory are on");
     }
 }
 
-/// A way to change what the log has.
+/// A handle to change the level of the log.
 #[derive(Clone)]
 pub(crate) struct Level(reload::Handle<LevelFilter, Registry>);
 
 impl Level {
-    /// From now on the log has events of `level` and graver ones.
+    /// Sets the level: events below `level` are dropped.
     pub(crate) fn set(&self, level: LogLevel) {
-        // It fails when the log is gone: then there is nothing to be changed.
+        // Fails only when the log is gone, and then the level does not matter.
         let _ = self.0.reload(LevelFilter::from_level(level.0));
     }
 }
 
-/// Has what this process says of itself written by `to`.
+/// Installs the log of this process, written through `to`.
 pub(crate) fn start_with<W>(format: LogFormat, level: LogLevel, to: W) -> Level
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -48,7 +48,7 @@ where
     let log = tracing_subscriber::registry().with(filter);
     let lines = fmt::layer().with_writer(to).with_target(false);
     match format {
-        // Colours are for eyes: a file or a journal takes them for text.
+        // A file or the systemd journal would take colour codes for text.
         LogFormat::Text => log.with(lines.with_ansi(io::stderr().is_terminal())).init(),
         LogFormat::Json => {
             let objects = lines.json().flatten_event(true);
@@ -59,15 +59,15 @@ where
 }
 
 impl OperatorLog {
-    /// Starts the log of this process.
+    /// Starts the log of this process, on standard error.
     pub(crate) fn start(format: LogFormat, level: LogLevel) -> io::Result<OperatorLog> {
-        // There is nowhere to tell that standard error fails.
+        // An error of standard error cannot be reported anywhere.
         let writer = LineWriter::start("log", Box::new(|| Ok(Box::new(io::stderr()))), Box::new(|_| {}))?;
         let level = start_with(format, level, writer.lines());
         Ok(OperatorLog { writer, level })
     }
 
-    /// The way of lines to it that are written already.
+    /// Returns a sender for lines that are formatted already.
     pub(crate) fn lines(&self) -> Lines {
         self.writer.lines()
     }
@@ -76,9 +76,9 @@ impl OperatorLog {
         self.level.clone()
     }
 
-    /// Writes what waits, and ends.
+    /// Writes the queued events and ends the thread.
     pub(crate) fn finish(self) {
-        // Nobody is left to tell that standard error takes nothing.
+        // A timeout of standard error cannot be reported anywhere.
         let _ = self.writer.finish();
     }
 }

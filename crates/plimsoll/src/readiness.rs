@@ -1,7 +1,7 @@
-//! What must be well before this server takes work: the checks behind `/readyz`.
+//! The checks behind `/readyz`: the conditions under which this server takes work.
 //!
-//! It is not the doctor, who looks once and for a person. What must hold: a check leaves nothing behind; what
-//! it says to a stranger names no path.
+//! It is not the doctor, which runs once and reports to a person. Invariants: a check leaves no file
+//! behind. Its message shows no path, because any client can read it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use plimsoll_io::{Fs, Io, Work};
 use plimsoll_proto::http::{Asked, Check};
 use plimsoll_store::Store;
 
-/// The file that is made and taken away.
+/// The file that a check creates and removes.
 const PROBE: &[u8] = b".plimsoll-ready";
 
-/// Whether something can be written into the data folder.
+/// Checks that the data folder can be written.
 pub(crate) fn data_folder(folder: &Path) -> Check {
     let folder = folder.to_owned();
     let told = "The server cannot write into its data folder; its log says why.";
     Check::new("the data folder", told, move |io| ask(io, folder.clone()))
 }
 
-/// Whether the directory of accounts answers and can be written, wherever it is.
+/// Checks that the directory of accounts, local or remote, answers and can be written.
 pub(crate) fn accounts(auth: Auth) -> Check {
     let told = "Accounts cannot be looked up or changed; the server's log says why.";
     Check::new("accounts", told, move |io| {
@@ -30,7 +30,7 @@ pub(crate) fn accounts(auth: Auth) -> Check {
     })
 }
 
-/// Whether the storage server answers.
+/// Checks that the storage server answers.
 pub(crate) fn store(store: Store) -> Check {
     let told = "The storage server does not answer; the server's log says why.";
     Check::new("the storage server", told, move |io| {
@@ -55,7 +55,7 @@ fn ask(io: &Io, folder: PathBuf) -> Asked {
 fn write(fs: &dyn Fs, folder: &Path) -> io::Result<()> {
     let root = fs.open_root(folder)?;
     match fs.create(&root, PROBE) {
-        // Left behind by a server that was killed, or another's that looks at this moment.
+        // Left by a killed server, or in use by another server's check at this moment.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => drop(made?),
     }

@@ -1,7 +1,7 @@
-//! The logs of requests and of what people do, and the ways of a server's threads to them.
+//! The request and operation logs, and the threads' access to them.
 //!
-//! It is not the operator's log. What must hold: a log is opened only where something can be recorded; lines
-//! that are lost are counted.
+//! It is not the operator's log. Invariants: a log is opened only if this server can record events in it.
+//! Lost lines are counted.
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ pub(crate) struct Logs {
     pub(crate) xferlog: Option<Log>,
 }
 
-/// The ways to them.
+/// The sinks of the logs.
 pub(crate) struct Sinks {
-    /// That of requests over HTTP.
+    /// The sink of HTTP requests.
     pub(crate) requests: Option<Arc<dyn LogSink>>,
-    /// What records operations, whatever the protocol.
+    /// The recorder of operations over all protocols.
     pub(crate) recorder: Recorder,
 }
 
-/// The way of a server's threads to a log of operations.
+/// The sink of an operation log, for all threads of the server.
 struct Sink {
     lines: Lines,
     counters: Arc<Counters>,
 }
 
 impl Logs {
-    /// Opens the logs that are on, where somebody does what has a line.
+    /// Opens the logs that are on; those of operations only if the configuration has operations.
     pub(crate) fn open(fixed: &Fixed) -> anyhow::Result<Logs> {
         let (transfers, xferlog) = match fixed.has_operations() {
             true => (fixed.transfer_log.open_as("transfer-log")?, fixed.xferlog.open_as("xferlog")?),
@@ -44,7 +44,7 @@ impl Logs {
         Ok(Logs { requests: fixed.access_log.open_as("access-log")?, transfers, xferlog })
     }
 
-    /// The ways of this process to them.
+    /// Returns the sinks of these logs.
     pub(crate) fn sinks(&self, counters: &Arc<Counters>) -> Sinks {
         let of_requests = |log: &Log| {
             let sink = log_file::Sink { lines: log.writer.lines(), counters: Arc::clone(counters) };
@@ -61,13 +61,13 @@ impl Logs {
         }
     }
 
-    /// Orders to open them again.
+    /// Returns the handles that order the logs to be opened again.
     pub(crate) fn reopen(&self) -> Vec<Reopen> {
         let all = [&self.requests, &self.transfers, &self.xferlog];
         all.into_iter().flatten().map(|log| log.writer.reopen()).collect()
     }
 
-    /// Writes what waits, and ends.
+    /// Writes the queued lines and ends the threads.
     pub(crate) fn finish(self) {
         [self.requests, self.transfers, self.xferlog].into_iter().flatten().for_each(Log::finish);
     }

@@ -1,7 +1,7 @@
-//! SIGHUP: the configuration is read again, and log files are opened again.
+//! Handles SIGHUP: reloads the configuration and opens the log files again.
 //!
-//! It does not know what a configuration changes ([`crate::assemble`] does). What must hold: a configuration
-//! that is wrong changes nothing and is told with its line; connections that are open notice nothing.
+//! It does not know the effects of a configuration ([`crate::assemble`] does). Invariants: a wrong
+//! configuration changes nothing, and its error names the line. Open connections are not affected.
 
 use std::io::{self, IsTerminal as _};
 
@@ -15,33 +15,33 @@ use crate::listening::Addresses;
 use crate::operator_log::{Level, warn_of_lab};
 use crate::service_manager;
 
-/// What of a server that runs can be replaced.
+/// The replaceable parts of a running server.
 pub(crate) trait Replace: Send {
-    /// Puts what a reload may change into effect, all of it or nothing.
+    /// Applies the reloadable settings, all of them or none.
     fn apply(&self, config: &Config) -> anyhow::Result<()>;
 
-    /// Opens the files of the logs again, which may have been moved away.
+    /// Opens the log files again, which log rotation may have renamed.
     fn reopen_logs(&self);
 }
 
-/// A server that runs, and what it was started with.
+/// A running server, and its initial configuration.
 pub(crate) struct Reloading {
     pub(crate) loaded: Loaded,
     pub(crate) parts: Box<dyn Replace>,
     pub(crate) level: Level,
-    /// What the service manager is told of the server.
+    /// The status text for the service manager.
     pub(crate) status: String,
 }
 
-/// What the service manager is told of a server: what it does, and where.
+/// Returns the status text for the service manager: the service and its addresses.
 pub(crate) fn status(does: &str, addresses: &Addresses) -> String {
     format!("{does} at {}", addresses.urls().join(", "))
 }
 
 impl Reloading {
-    /// Watches for the signal, on a thread of its own, and tells the service manager that the server is
-    /// ready: it may ask for a reload from then on. A terminal that goes away sends the signal too: who was
-    /// started on one ends with it.
+    /// Watches for the signal on its own thread, then notifies the service manager that the server is
+    /// ready. The manager may order a reload from then on. A closed terminal also sends SIGHUP: a server
+    /// that was started on it stops.
     pub(crate) fn watch(self, stop: &Stop) -> anyhow::Result<()> {
         let status = self.status.clone();
         self.watch_apart(stop.clone()).context("cannot watch for signals")?;

@@ -1,6 +1,6 @@
-//! Names of servers, looked up by the system.
+//! Resolves host names through the operating system's resolver.
 //!
-//! What must hold: a look-up may wait, so it is done where that holds nobody up.
+//! Invariant: a lookup may block, so it never runs on an event loop.
 
 use std::io;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 use plimsoll_client::http::Resolve;
 use plimsoll_io::{Io, Work};
 
-/// Looks names up by the system, which may wait.
+/// Returns a resolver that offloads lookups to a thread that may block.
 pub(crate) fn resolve(io: &Io) -> Resolve {
     let io = io.clone();
     Rc::new(move |host, port| {

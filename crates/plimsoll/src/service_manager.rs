@@ -1,23 +1,23 @@
-//! What is said to the service manager that started us, if one did (sd_notify(3)).
+//! Notifications to the service manager that started this process, if any (sd_notify(3)).
 //!
-//! It is not a log. What must hold: where there is no service manager, nothing happens; one that does not
-//! listen holds up neither connections nor a second signal.
+//! It is not a log. Invariants: without a service manager, nothing happens. A service manager that does not
+//! read delays neither connections nor a second signal.
 
 use sd_notify::NotifyState;
 
-/// The server serves, or goes on after a reload.
+/// Notifies that the server is serving, initially or after a reload.
 pub(crate) fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// The configuration is read again; [`ready`] ends it. "the moment the notification is sent" has to be told
-/// too, so that the manager knows which order it answers.
+/// Notifies that a reload has begun; [`ready`] ends it. The protocol requires the monotonic time of this
+/// message, by which the manager matches it with its order.
 pub(crate) fn reloading() {
     let Ok(now) = NotifyState::monotonic_usec_now() else { return };
     tell(&[NotifyState::Reloading, now]);
 }
 
-/// The server ends, when what was begun is done.
+/// Notifies that the server is draining.
 pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping, NotifyState::Status("finishing what was begun")]);
 }

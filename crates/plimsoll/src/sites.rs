@@ -1,7 +1,7 @@
-//! The folders that are served to anyone, as the configuration names them.
+//! The sites of the configuration: folders that anyone may read.
 //!
-//! It serves nothing. What must hold: whoever is to be served, by HTTP or as a guest over FTP, has something
-//! to see.
+//! It serves no requests. Invariant: a configuration that has nothing to serve over HTTP, or nothing for
+//! FTP guests although it admits them, is rejected.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,10 +14,10 @@ use plimsoll_proto::http::site::Site;
 use crate::cli::WrongUsage;
 use crate::config::{Config, SiteFlag};
 
-/// The site that guests see, and that classic has for everybody: that of `/`.
+/// The prefix of the site that FTP guests see, which is also the common folder of classic.
 const GUESTS_PREFIX: &str = "/";
 
-/// Opens the folders that are to be served.
+/// Opens the folders of all sites.
 pub(crate) fn open_sites(config: &Config) -> anyhow::Result<Vec<Site>> {
     match what_is_wrong(config) {
         Some(wrong) => Err(WrongUsage(wrong).into()),
@@ -25,14 +25,14 @@ pub(crate) fn open_sites(config: &Config) -> anyhow::Result<Vec<Site>> {
     }
 }
 
-/// The site for guests over FTP, if there are to be any.
+/// Returns the site for FTP guests, if guests are enabled.
 pub(crate) fn site_of_guests(config: &Config, sites: &[Site]) -> Option<Site> {
     site_of_all(sites).filter(|_| config.live.ftp.ftp_guests)
 }
 
-/// The site that is served under `/`.
+/// Returns the site under `/`.
 pub(crate) fn site_of_all(sites: &[Site]) -> Option<Site> {
-    // A site says its prefix without the slash.
+    // A site's prefix has no trailing slash.
     sites.iter().find(|site| site.prefix().is_empty()).cloned()
 }
 
@@ -43,7 +43,7 @@ fn open_site(flag: &SiteFlag, config: &Config) -> anyhow::Result<Site> {
     Ok(if changes_through_us { site.never_hot() } else { site })
 }
 
-/// Whether one of two folders is in the other, or may be: of one that is not there yet, nobody can tell.
+/// Returns whether one of two folders contains the other. Also true if a path cannot be resolved.
 fn share_a_place(one: &Path, other: &Path) -> bool {
     let whole = |path| std::path::absolute(path).and_then(|path| resolved(&path));
     match (whole(one), whole(other)) {
@@ -52,7 +52,7 @@ fn share_a_place(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// A path without links, as far as it is there.
+/// Resolves the links of a path, as far as the path exists.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Err(error), Some(parent), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
@@ -62,7 +62,7 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// What cannot be meant, though each setting by itself could.
+/// Returns the error of a combination of settings that are each valid.
 fn what_is_wrong(config: &Config) -> Option<String> {
     let (fixed, sites, mut prefixes) = (&config.fixed, &config.live.site, HashSet::new());
     let guests = config.live.ftp.ftp_guests;
@@ -81,7 +81,7 @@ fn what_is_wrong(config: &Config) -> Option<String> {
     (!fixed.ftp.is_empty() && !fixed.accounts && !guests).then(|| NOBODY.to_owned())
 }
 
-/// There is neither a site nor an account.
+/// The error if there are neither sites nor accounts.
 const NOTHING: &str = "there is nothing to serve: give --site PREFIX=DIR, or leave accounts on; see --help";
 const NO_SITE: &str =
     "--ftp-guests shows the site that is served under /, and there is none: give --site /=DIR";

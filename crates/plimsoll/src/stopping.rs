@@ -1,8 +1,7 @@
-//! What makes a server stop: signals, and `q` and Enter on a terminal.
+//! The orders to stop a server: signals, and `q` and Enter on a terminal.
 //!
-//! It does not stop anything itself. What must hold: the first order lets connections finish, the second
-//! ends at once, whatever the server is doing and whoever reads its logs; a successor's Unix socket is
-//! never taken for ours.
+//! It does not stop anything itself. Invariants: the first order drains, the second ends the process at
+//! once, even if the server or the log is blocked. A successor's Unix socket is never removed.
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::Arc;
@@ -15,12 +14,12 @@ use signal_hook::iterator::Signals;
 
 use crate::service_manager;
 
-/// Whom to tell of an order, and what to take away before.
+/// The recipient of the order, and the sockets to remove first.
 #[derive(Clone)]
 struct Ordered {
     stop: Stop,
     addresses: Vec<Address>,
-    /// Whether there was an order: from then on a signal ends the process in its handler.
+    /// Whether an order was received. From then on, a signal ends the process in its handler.
     before: Arc<AtomicBool>,
 }
 
@@ -45,25 +44,24 @@ pub(crate) fn watch(stop: &Stop, addresses: &[Address]) -> std::io::Result<()> {
 }
 
 impl Ordered {
-    /// The first order; one that comes at the same time is the same.
+    /// Handles the first order. Later ones have no effect here.
     fn order(&self) {
         if self.before.swap(true, Ordering::SeqCst) {
             return;
         }
-        // Now, while we still listen: later the path may be that of a successor, which takes it over from
-        // whoever does not listen any more.
+        // Before listening ends: a successor may bind the path as soon as no listener is bound to it.
         self.addresses.iter().for_each(take_away);
-        // Told before it is ordered: an idle server ends as soon as that, and this thread with it.
+        // Before the order: an idle server ends on it at once, and this thread with it.
         service_manager::stopping();
         tracing::info!("stopping: no new connections; a second signal ends at once");
         self.stop.order();
     }
 }
 
-/// Takes away what listening left in the file system.
+/// Removes the socket file of a Unix listener.
 fn take_away(address: &Address) {
     if let Address::Unix(path) = address {
-        // Somebody else may have done so: then there is nothing to do.
+        // The file may be gone already.
         let _ = std::fs::remove_file(path);
     }
 }

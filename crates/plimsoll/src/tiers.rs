@@ -1,8 +1,7 @@
-//! The tiers that one process has: the data folder, the directory of accounts, the store, and what joins
-//! them.
+//! The tiers of one process: data folder, directory of accounts, store, and the connections between them.
 //!
-//! It serves nothing. What must hold: a data folder has one server at a time; nobody but the server's own
-//! account can read what it makes there.
+//! It serves nothing. Invariants: one server at a time uses a data folder. New files in it are readable
+//! only by the server's user.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -28,10 +27,10 @@ use crate::directory_name::directory_name;
 use crate::resolve::resolve;
 use crate::{access, homes, open_files};
 
-/// What the lab's fast passwords cost: next to nothing, and so they protect nobody.
+/// The cost of the laboratory's fast password hashes: next to none, so they give no protection.
 const FAST: Argon2Settings = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
 
-/// What people do with accounts and files, wherever these are. The data folder was taken by the caller.
+/// Opens accounts and files, local or remote. The caller has locked the data folder.
 pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
     let store = match &config.fixed.store {
         StoreAt::Local => open_store_here(config)?,
@@ -43,28 +42,28 @@ pub(crate) fn open_operations(config: &Config, recorder: &Recorder) -> anyhow::R
     Ok(Operations::new(open_auth(config)?, store, recorder.clone()))
 }
 
-/// Opens the store of this process, in the data folder. Call it before the directory of accounts is opened: a
-/// directory that is missing then was lost.
+/// Opens the store of this process, in the data folder. Must be called before the directory of accounts is
+/// opened, because a directory that is missing by then was lost.
 pub(crate) fn open_store_here(config: &Config) -> anyhow::Result<Store> {
     homes::settle(config)?;
     open_store_of_fronts(config)
 }
 
-/// Opens the store of a data folder whose accounts the fronts know, and this process does not.
+/// Opens the store of a data folder whose accounts only the fronts know.
 pub(crate) fn open_store_of_fronts(config: &Config) -> anyhow::Result<Store> {
     let data = &config.fixed.data;
     Store::open(&SystemFs, data, store_settings(config))
         .with_context(|| format!("cannot open the data folder {}", data.display()))
 }
 
-/// The storage server at `url`, which may be away now.
+/// Returns the storage server at `url`, which may be unreachable now.
 pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
     let secret = read_secret(fixed)?;
     let secret = Zeroizing::new(String::from_utf8_lossy(secret.bytes()).into_owned());
     Ok(Store::apart(apart::Place {
         url: url.clone(),
         secret,
-        // Only a directory in a file of this front's own has a name; a shared one never had.
+        // Only a directory in a file of this front has a name; a shared directory never had one.
         directory: match fixed.auth == AuthAt::Embedded && file_of(&fixed.directory).is_some() {
             true => directory_name(&fixed.data)?,
             false => String::new(),
@@ -74,7 +73,7 @@ pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store
     }))
 }
 
-/// The folder in which uploads wait until all of each has come, if they do.
+/// Returns the folder that buffers complete uploads, if the configuration has one.
 fn spool(fixed: &Fixed) -> anyhow::Result<Option<PathBuf>> {
     if fixed.relay == Relay::Stream || fixed.store == StoreAt::Local {
         return Ok(None);
@@ -90,8 +89,8 @@ fn open_spool(fixed: &Fixed) -> anyhow::Result<Option<plimsoll_io::File>> {
     opened.map(Some).with_context(|| format!("cannot open the folder {}", folder.display()))
 }
 
-/// Removes what a server has left that was killed between making a file and taking its name away. The data
-/// folder was taken by the caller: another server's uploads would be as good as left.
+/// Removes files that a killed server left between creating and unlinking them. The caller has locked the
+/// data folder: otherwise, another server's uploads would be removed.
 pub(crate) fn empty_spool(fixed: &Fixed) -> anyhow::Result<()> {
     let Some(folder) = spool(fixed)? else { return Ok(()) };
     empty(&folder).with_context(|| format!("cannot empty the folder {}", folder.display()))
@@ -101,10 +100,10 @@ fn empty(folder: &Path) -> io::Result<()> {
     std::fs::read_dir(folder)?.try_for_each(|entry| std::fs::remove_file(entry?.path()))
 }
 
-/// Bytes of a secret that can be guessed at.
+/// A shorter secret could be guessed.
 const SECRET_BYTES_MIN: usize = 16;
 
-/// The auth tier that the configuration names: in this process, or elsewhere.
+/// Opens the auth tier that the configuration names: in this process or remote.
 pub(crate) fn open_auth(config: &Config) -> anyhow::Result<Auth> {
     match &config.fixed.auth {
         AuthAt::Embedded => open_auth_here(config),
@@ -116,13 +115,13 @@ pub(crate) fn open_auth(config: &Config) -> anyhow::Result<Auth> {
     }
 }
 
-/// The authentication server at `url`, with the secret that it shares with us.
+/// Returns the authentication server at `url`, with the shared secret.
 pub(crate) fn place(fixed: &Fixed, url: &Url) -> anyhow::Result<Place> {
     Ok(Place { url: url.clone(), secret: read_secret(fixed)? })
 }
 
-/// Carries questions to an authentication server as long as the process lives: on a thread of its own,
-/// because those that serve may come and go.
+/// Runs the RPC client of an authentication server until the process ends. It has a thread of its own,
+/// because serving threads may end earlier.
 fn carry_questions(auth: Auth) -> io::Result<()> {
     let carry = move || {
         let ended = block_on(Kind::Epoll, |io| async move {
@@ -135,16 +134,16 @@ fn carry_questions(auth: Auth) -> io::Result<()> {
     std::thread::Builder::new().name("courier".to_owned()).spawn(carry).map(drop)
 }
 
-/// The auth tier, answering in this process.
+/// Opens the auth tier in this process.
 pub(crate) fn open_auth_here(config: &Config) -> anyhow::Result<Auth> {
     let directory = open_directory(&config.fixed.directory)?;
     Ok(Auth::here(directory, auth_settings(config)))
 }
 
-/// How a secret is made.
+/// The command that generates a secret.
 const MAKE_SECRET: &str = "head -c 32 /dev/urandom | base64 > FILE && chmod 600 FILE";
 
-/// The secret that the tiers share: the first line of its file.
+/// Reads the secret that the tiers share: the first line of its file.
 pub(crate) fn read_secret(fixed: &Fixed) -> anyhow::Result<Secret> {
     let (file, told) = (&fixed.secret_file, fixed.secret_file.display());
     let text = std::fs::read(file).map(Zeroizing::new);
@@ -164,7 +163,7 @@ pub(crate) fn read_secret(fixed: &Fixed) -> anyhow::Result<Secret> {
     Ok(Secret::from(line))
 }
 
-/// What the auth tier does, as the configuration has it.
+/// Returns the settings of the auth tier.
 pub(crate) fn auth_settings(config: &Config) -> plimsoll_auth::Settings {
     let (live, defaults) = (&config.live, plimsoll_auth::Settings::default());
     let sign_up =
@@ -192,7 +191,7 @@ fn store_settings(config: &Config) -> plimsoll_store::Settings {
     plimsoll_store::Settings { durability, homes_open_max, ..plimsoll_store::Settings::default() }
 }
 
-/// Makes the data folder if it is missing.
+/// Creates the data folder if it is missing.
 pub(crate) fn make_data_folder(data: &Path) -> anyhow::Result<()> {
     match DirBuilder::new().recursive(true).mode(0o700).create(data) {
         Ok(()) => access::check_data(data),
@@ -205,31 +204,31 @@ pub(crate) fn make_data_folder(data: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Holds the data folder for this process, or for several that share it, until it is dropped.
+/// Locks the data folder, exclusively or shared, until it is dropped.
 pub(crate) struct DataLock {
     _folder: File,
     _file: File,
 }
 
-/// Makes the data folder if it is missing, and takes it for this process alone.
+/// Creates the data folder if it is missing, and locks it for this process alone.
 pub(crate) fn take_data_folder(data: &Path) -> anyhow::Result<DataLock> {
     lock_data_folder(data, FlockOperation::NonBlockingLockExclusive)
 }
 
-/// The same for an authentication server, which shares the folder with others of its kind: several may have
-/// one directory of accounts.
+/// Like [`take_data_folder`], but shared with other authentication servers, because several may use one
+/// directory of accounts.
 pub(crate) fn share_data_folder(data: &Path) -> anyhow::Result<DataLock> {
     lock_data_folder(data, FlockOperation::NonBlockingLockShared)
 }
 
-/// Returns whether another process holds the data folder. It makes nothing.
+/// Returns whether another process has locked the data folder. Creates nothing.
 pub(crate) fn is_data_folder_held(data: &Path) -> bool {
     let open = File::open(data);
     open.is_ok_and(|open| flock(&open, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK))
 }
 
-/// Locks the folder itself and a file in it. The folder's lock holds although somebody removes the file; the
-/// file's lock is seen by servers of earlier versions and, on NFS, by other machines.
+/// Locks the folder itself and a file in it. The folder's lock remains valid if the file is removed.
+/// Servers of earlier versions see the file's lock, and so do other machines on NFS.
 fn lock_data_folder(data: &Path, lock: FlockOperation) -> anyhow::Result<DataLock> {
     make_data_folder(data)?;
     let told = data.display();
@@ -240,7 +239,7 @@ fn lock_data_folder(data: &Path, lock: FlockOperation) -> anyhow::Result<DataLoc
     for (locked, is_folder) in [(&folder, true), (&file, false)] {
         match flock(locked, lock) {
             Ok(()) => {}
-            // Some file systems lock only what is open for writing, which a folder never is.
+            // Some file systems lock only files that are open for writing, which a folder never is.
             Err(Errno::BADF) if is_folder => {}
             Err(Errno::WOULDBLOCK) => anyhow::bail!(
                 "another plimsoll has the data folder {told}; end it, or choose another folder with --data"

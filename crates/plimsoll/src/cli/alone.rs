@@ -1,7 +1,7 @@
-//! The life of a server that is one tier alone: from its settings to its end.
+//! Runs a server of a single tier, from its settings to its end.
 //!
-//! It is not the assembly of the parts ([`crate::assemble`]). What must hold: it never starts without a
-//! secret; everything that can be wrong with the settings is found before the first connection.
+//! It does not assemble the parts ([`crate::assemble`] does). Invariants: the server never starts without a
+//! secret. All errors of the settings are found before the first connection.
 
 use std::io::Write as _;
 
@@ -21,30 +21,30 @@ use crate::reloading::{self, Reloading};
 use crate::stopping;
 use crate::tiers::read_secret;
 
-/// Fronts have many connections, which stay or carry what is slow, and its workers would be all taken.
+/// The engine `pool` is refused, because fronts keep many connections open or use them for slow transfers.
 const NO_POOL: &str = "a pool of workers is soon taken by the connections that fronts keep; choose \
                        --engine epoll, uring or thread";
 
-/// A process for each connection would hand on what it is there for.
+/// Under the engine `process`, each connection process would forward all file bytes to the main process.
 const NO_PROCESS: &str = "a storage server for whose connections there is a process each would hand on all \
                           bytes of files; choose --engine epoll, uring or thread";
 
-/// What one tier has that another has not.
+/// The differences between the servers of single tiers.
 pub(super) struct Alone {
-    /// Whether it only checks the settings.
+    /// The flags of `--check`.
     pub(super) checking: CheckFlags,
-    /// What a check prints.
+    /// Returns the steps that a check prints.
     pub(super) plan: fn(&Config) -> Plan,
-    /// Opens what it serves.
+    /// Opens the server.
     pub(super) open: fn(&Config, Secret) -> anyhow::Result<Server>,
-    /// What it is where each connection is a process; none if that cannot be.
+    /// Returns the role under the engine `process`; `None` if the tier does not support it.
     pub(super) forked: Option<fn(Secret) -> Role>,
-    /// What it says when it has started.
+    /// Returns the text that the server prints when it has started.
     pub(super) greeting: fn(&Config, &Addresses) -> String,
 }
 
 impl Alone {
-    /// Lives as these settings have it.
+    /// Runs the server by these settings, or only checks them.
     pub(super) fn live(&self, loaded: &Loaded) -> anyhow::Result<()> {
         let config = &loaded.config;
         if config.fixed.engine == Kind::Process && !self.checking.check {
@@ -78,7 +78,7 @@ impl Alone {
 }
 
 impl Alone {
-    /// The same, with a process for each connection.
+    /// Like [`Alone::live`], under the engine `process`.
     fn live_forked(&self, loaded: &Loaded) -> anyhow::Result<()> {
         let role = self.forked.ok_or_else(no_process)?(read_secret(&loaded.config.fixed)?);
         forked::serve(loaded.clone(), role, |config, addresses| self.greet(config, addresses))

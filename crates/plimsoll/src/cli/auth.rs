@@ -1,7 +1,7 @@
-//! `plimsoll auth`: the arguments of an authentication server, and what it says.
+//! `plimsoll auth`: the arguments and the greeting of an authentication server.
 //!
-//! It is not the story of its life ([`super::alone`]). What must hold: it never starts without a
-//! secret; it answers for accounts and serves nothing else, whatever a file of settings says.
+//! [`super::alone`] runs the server, not this module. Invariants: it never starts without a secret. It
+//! answers auth requests and has no other service, even if a configuration file enables one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ use crate::config::{Config, ENGINES, Loaded, SignUp};
 use crate::forked::Role;
 use crate::listening::Addresses;
 
-/// What of `plimsoll serve` an authentication server has not.
+/// The flags that turn off the services of `plimsoll serve` that an authentication server lacks.
 const APART: [&str; 5] =
     ["--accounts=true", "--access-log=off", "--transfer-log=off", "--xferlog=off", "--hot-bytes=0"];
 
-/// Answer for accounts alone: the authentication server of fronts elsewhere
+/// Run an authentication server, which serves the accounts of remote fronts
 #[derive(Args)]
 #[command(after_help = "Examples:
   head -c 32 /dev/urandom | base64 > secret && chmod 600 secret
@@ -39,12 +39,11 @@ pub(crate) struct AuthServer {
     #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8070")]
     listen: Vec<Address>,
 
-    /// The file with the secret that this server and its fronts share; else DATA/secret
+    /// The file with the secret that this server and its fronts share; default: DATA/secret
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 
-    /// Where accounts, sessions and shares are kept; else as the settings say, else in the data
-    /// folder
+    /// Where accounts, sessions and shares are kept; default: by the configuration, else in the data folder
     #[arg(long, value_name = "URL")]
     directory: Option<String>,
 
@@ -52,11 +51,11 @@ pub(crate) struct AuthServer {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// What runs connections, as for plimsoll serve
+    /// The engine that runs connections, as for plimsoll serve
     #[arg(long, value_parser = PossibleValuesParser::new(ENGINES), hide_possible_values = true)]
     engine: Option<String>,
 
-    /// Loops of an engine that has loops
+    /// Event loops of the engines epoll and uring
     #[arg(long, value_name = "N")]
     threads: Option<String>,
 
@@ -75,7 +74,7 @@ impl AuthServer {
         Alone { checking: self.checking, plan, open: Server::of_auth, forked, greeting }.live(&loaded)
     }
 
-    /// What of `plimsoll serve` comes to the same.
+    /// Returns the flags of `plimsoll serve` with the same effect.
     fn flags(&self) -> Vec<OsString> {
         let given = [
             ("--secret-file=", self.secret_file.clone().map(OsString::from)),
@@ -94,10 +93,11 @@ impl AuthServer {
     }
 }
 
-/// What the settings of `plimsoll serve` are to this server.
+/// Adapts the settings of `plimsoll serve` to this server.
 fn of_auth(config: &mut Config, is_given: &dyn Fn(&str) -> bool) {
     config.of_tier();
-    // Each front decides who may sign up through it, unless the settings of this server close it for all.
+    // Each front has its own sign-up setting. This server closes sign-up for all fronts only if its
+    // settings say so.
     if !is_given("signup") {
         config.live.signup = SignUp::Open;
     }

@@ -1,7 +1,7 @@
-//! `--check` of the servers: the addresses are checked, and the plan is printed, a line for each step.
+//! `--check` of the servers: checks the addresses and prints the plan, one line for each step.
 //!
-//! It starts nothing. What must hold: the plan says what holds after flags, environment, file and defaults
-//! have been weighed.
+//! It starts nothing. Invariant: the plan shows the effective settings, after flags, environment, file and
+//! defaults are merged.
 
 use std::io::Write as _;
 
@@ -19,22 +19,22 @@ use crate::tiers::is_data_folder_held;
 /// The flags of a check.
 #[derive(Args, Clone, Copy)]
 pub(super) struct CheckFlags {
-    /// Check the configuration, the folders, the logs and the addresses, say what would be done, and end
+    /// Check the configuration, the folders, the logs and the addresses, print the plan, and end
     #[arg(long, help_heading = Resettable::Reset)]
     pub(super) check: bool,
 
-    /// With --check: print what would be done as JSON
+    /// With --check: print the plan as JSON
     #[arg(long, requires = "check", help_heading = Resettable::Reset)]
     json: bool,
 }
 
-/// The steps of a server's start: for each a verb and its object.
+/// The steps of a server's start, each a verb and its object.
 pub(super) type Plan = Vec<(&'static str, String)>;
 
 impl CheckFlags {
     /// Checks the addresses and prints the plan.
     pub(super) fn report(self, config: &Config, mut plan: Plan) -> anyhow::Result<()> {
-        // A server that runs is often checked before its configuration is reloaded.
+        // A configuration is often checked before a running server reloads it.
         let is_running = config.fixed.accounts && is_data_folder_held(&config.fixed.data);
         listening::check(config, is_running)?;
         if is_running {
@@ -73,7 +73,7 @@ pub(super) fn plan(config: &Config) -> Plan {
         Kind::Epoll | Kind::Uring => format!("loops: {}", fixed.threads.number(fixed.engine)),
     };
     lines.push(("run", format!("engine {}, {threads}, grace {}", fixed.engine, fixed.grace)));
-    // Where processes serve, it is the program that keeps them, of accounts.
+    // Under the engine `process`, the main process caches the accounts' files. Sites are not cached.
     if fixed.hot_bytes.0 > 0 && (fixed.engine != Kind::Process || fixed.accounts) {
         let (bytes, files, time) = (fixed.hot_bytes, fixed.hot_files, fixed.hot_time);
         lines.push((

@@ -1,6 +1,6 @@
-//! `plimsoll completions`: a script that lets a shell complete what is typed.
+//! `plimsoll completions`: a script that lets a shell complete commands.
 //!
-//! It installs nothing. What must hold: it is made from the commands as they are.
+//! It installs nothing. Invariant: the script is generated from the commands themselves.
 
 use std::io::Write as _;
 
@@ -16,7 +16,7 @@ use super::Plimsoll;
   plimsoll completions zsh > ~/.zfunc/_plimsoll
   plimsoll completions fish > ~/.config/fish/completions/plimsoll.fish")]
 pub(crate) struct Completions {
-    /// The shell that is to complete
+    /// The shell of the script
     shell: Shell,
 }
 

@@ -1,7 +1,7 @@
-//! `plimsoll doctor`: the arguments, and what is printed.
+//! `plimsoll doctor`: the arguments and the output.
 //!
-//! It looks at nothing itself ([`crate::doctor`] does). What must hold: exit code 0 if nothing fails, else 1;
-//! what is printed to mend something can be typed.
+//! It checks nothing itself ([`crate::doctor`] does). Invariants: the exit code is 0 if no check fails,
+//! else 1. Each printed remedy can be typed.
 
 use clap::Args;
 use clap::builder::Resettable;
@@ -10,7 +10,7 @@ use crate::config::Configured;
 use crate::doctor::{self, Verdict};
 use crate::person::shown::{print, print_json_text};
 
-/// Check the set-up of this machine, and say what mends it
+/// Check the set-up of this machine, and print remedies
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll doctor

@@ -1,7 +1,7 @@
-//! What a server says when it starts: where it listens, what it serves, and what to type next.
+//! The greeting of a started server: its addresses, its services, and commands to try next.
 //!
-//! It prints nothing itself. What must hold: every line that is meant to be typed works as it stands, on
-//! this machine, in whichever folder it is typed.
+//! It prints nothing itself. Invariant: every command in it works as printed, on this machine and in any
+//! working folder.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -14,10 +14,10 @@ use plimsoll_io::Address;
 use crate::config::{AuthAt, Config, StoreAt};
 use crate::listening::Addresses;
 
-/// A line to be typed, and what it does.
+/// A command to type, and its effect.
 type Step = (String, &'static str);
 
-/// The greeting of a server that runs.
+/// Returns the greeting of a running server.
 pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool) -> String {
     let (engine, sites) = (config.fixed.engine, &config.live.site);
     let mut text = format!("plimsoll {} serves, engine {engine}\n", env!("CARGO_PKG_VERSION"));
@@ -44,7 +44,7 @@ pub(crate) fn greeting(config: &Config, addresses: &Addresses, on_terminal: bool
     text
 }
 
-/// Where accounts and files are.
+/// Returns the locations of accounts and files.
 fn whereabouts(config: &Config) -> Vec<(&'static str, String)> {
     let data = config.fixed.data.display().to_string();
     let accounts = |url: &Url| ("accounts are asked of", url.to_string());
@@ -99,10 +99,10 @@ fn next_steps(config: &Config, addresses: &Addresses) -> String {
     text
 }
 
-/// A line that is longer stands out, so that the others need not.
+/// Longer commands are not aligned, so that the others stay short.
 const ALIGNED_MAX: usize = 64;
 
-/// The first minute with an account.
+/// Returns the first commands of a new account.
 fn with_an_account(config: &Config, address: &Address) -> Vec<Step> {
     let (curl, base) = curl(address);
     let server = match address {
@@ -119,7 +119,7 @@ fn with_an_account(config: &Config, address: &Address) -> Vec<Step> {
     let account = |name: &str| match (config.sign_up_is_open(), &config.fixed.auth) {
         (true, _) => Some(format!("plimsoll signup {name}")),
         (false, AuthAt::Embedded) => Some(format!("plimsoll account add {name} {}", directory_of(config))),
-        // That is typed at another machine, perhaps.
+        // Accounts may have to be added on another machine.
         (false, AuthAt::Apart(_)) => None,
     };
     let typed = |line: &str| Some(line.to_owned());
@@ -136,7 +136,7 @@ fn with_an_account(config: &Config, address: &Address) -> Vec<Step> {
     steps.into_iter().filter_map(|(line, comment)| Some((line?, comment))).collect()
 }
 
-/// The same files by a client of FTP.
+/// Returns commands for the same files over FTP.
 fn over_ftp(config: &Config, at: SocketAddr) -> Vec<Step> {
     let (base, mut steps) = (format!("ftp://{}", reachable(at)), Vec::new());
     if config.fixed.accounts {
@@ -148,7 +148,7 @@ fn over_ftp(config: &Config, at: SocketAddr) -> Vec<Step> {
     steps
 }
 
-/// How curl is called, and what URLs begin with.
+/// Returns the curl command and the base of its URLs.
 fn curl(address: &Address) -> (String, String) {
     match address {
         Address::Ip(at) => ("curl".to_owned(), format!("http://{}", reachable(*at))),
@@ -159,7 +159,7 @@ fn curl(address: &Address) -> (String, String) {
     }
 }
 
-/// The folder of the program, unless it is what a shell finds under its name.
+/// Returns the folder of this program, unless `PATH` finds it already.
 fn folder_to_add(program: &Path, path: Option<&std::ffi::OsStr>) -> Option<String> {
     let folders = std::env::split_paths(path.unwrap_or_default());
     let found = folders.map(|folder| folder.join("plimsoll")).find(|found| found.is_file());
@@ -167,7 +167,7 @@ fn folder_to_add(program: &Path, path: Option<&std::ffi::OsStr>) -> Option<Strin
     if found.is_some_and(same) { None } else { program.parent().map(|at| at.to_string_lossy().into_owned()) }
 }
 
-/// The arguments by which an operator's command finds the directory that this server has.
+/// Returns the arguments that name this server's directory for an operator's command.
 fn directory_of(config: &Config) -> String {
     let (data, directory) = (&config.fixed.data, &config.fixed.directory);
     match file_of(directory) {
@@ -184,13 +184,14 @@ fn absolute(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@%+,=".contains(&byte);
     if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// Where a client of this machine reaches a server that listens at `at`: all addresses are none to go to.
+/// Returns the address for clients on this machine. Nothing can connect to an unspecified address, so it
+/// becomes loopback.
 fn reachable(at: SocketAddr) -> SocketAddr {
     let ip = match at.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

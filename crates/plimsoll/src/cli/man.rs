@@ -1,6 +1,7 @@
 //! `plimsoll man`: writes the manual pages, one for each command.
 //!
-//! It installs nothing. What must hold: the pages are generated from the commands; an example keeps its line.
+//! It installs nothing. Invariants: the pages are generated from the commands. Each example keeps its own
+//! line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const AFTER_OPTIONS: &str = ".SH EXTRA\n";
   plimsoll man ~/.local/share/man/man1
   plimsoll man ./man && man ./man/plimsoll-serve.1")]
 pub(crate) struct Man {
-    /// The folder; it is made if it is not there
+    /// The folder, which is created if it is missing
     folder: PathBuf,
 }
 
@@ -34,7 +35,7 @@ impl Man {
     }
 }
 
-/// Writes the page of a command and those of its subcommands.
+/// Writes the manual pages of a command and its subcommands.
 fn write_pages(command: &Command, folder: &Path) -> std::io::Result<()> {
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         write_pages(subcommand, folder)?;
@@ -45,7 +46,7 @@ fn write_pages(command: &Command, folder: &Path) -> std::io::Result<()> {
     fs::write(folder.join(page.get_filename()), unfilled(&String::from_utf8_lossy(&text)))
 }
 
-/// Turns filling off for the text after the options: man(1) would join its lines into paragraphs.
+/// Turns off filling for the text after the options, because man(1) would join its lines into paragraphs.
 fn unfilled(page: &str) -> String {
     let Some((before, after)) = page.split_once(AFTER_OPTIONS) else { return page.to_owned() };
     let end = after.find("\n.SH ").map_or(after.len(), |end| end + 1);

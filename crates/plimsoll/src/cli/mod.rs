@@ -1,7 +1,7 @@
-//! What a person types: one file per command; its doc comments are its help.
+//! The command line: one file for each command, whose doc comments are its help.
 //!
-//! It is not where commands do their work. What must hold: every command has an example in its help, and
-//! every error a next step.
+//! The work of the commands is not done here. Invariants: the help of every command has an example. Every
+//! error names a next step.
 
 mod account;
 mod alone;
@@ -59,7 +59,7 @@ enum Order {
 }
 
 impl Plimsoll {
-    /// Reads the command line. The program ends here if it is wrong.
+    /// Parses the command line. Ends the program if it is invalid.
     pub(crate) fn typed() -> Plimsoll {
         let mut command = Plimsoll::command();
         command.build();
@@ -79,7 +79,7 @@ impl Plimsoll {
         self.json
     }
 
-    /// Does what was typed.
+    /// Runs the command.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.order {
             Order::Serve(serve) => serve.run(),
@@ -95,14 +95,14 @@ impl Plimsoll {
     }
 }
 
-/// Returns whether the command that was chosen has a flag `--json`, and it was given.
+/// Returns whether the selected command has a flag `--json` that is given.
 fn wants_json(matches: &ArgMatches) -> bool {
     matches.try_get_one::<bool>("json").ok().flatten().copied().unwrap_or(false)
         || matches.subcommand().is_some_and(|(_, matches)| wants_json(matches))
 }
 
-/// Says how each command is used as its help does. Else an error would show what the environment sets as if
-/// it had to be typed.
+/// Makes each error show the same usage line as the help. Otherwise, the line would include arguments that
+/// the environment sets already.
 fn with_plain_usage(command: Command) -> Command {
     command.mut_subcommands(|mut command| {
         let usage = command.render_usage().to_string();
@@ -110,7 +110,7 @@ fn with_plain_usage(command: Command) -> Command {
     })
 }
 
-/// What was typed cannot be meant, though each argument by itself could.
+/// An error of arguments that are each valid, but not together.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongUsage(pub(crate) String);
@@ -131,7 +131,7 @@ pub(crate) fn complain(error: &anyhow::Error, json: bool) {
     if error.is::<AlreadyReported>() {
         return;
     }
-    // If standard error is closed, the exit code is all that is left.
+    // If standard error is closed, only the exit code remains.
     let _ = writeln!(std::io::stderr(), "plimsoll: {error:#}");
     if json && !has_printed_json() {
         report_in_json(&format!("{error:#}"));
@@ -139,6 +139,6 @@ pub(crate) fn complain(error: &anyhow::Error, json: bool) {
 }
 
 fn report_in_json(error: &str) {
-    // If standard output is closed, standard error has the same.
+    // If standard output is closed, standard error has the same message.
     let _ = print_json(&serde_json::json!({"error": error.trim_end()}));
 }

@@ -1,7 +1,7 @@
-//! `plimsoll serve`: the arguments, and the story of a server's life.
+//! `plimsoll serve`: the arguments, and the life cycle of the server.
 //!
-//! It is not the assembly of the parts ([`crate::assemble`]). What must hold: everything that can be wrong
-//! with the configuration is found before the first connection; what is printed can be typed.
+//! It does not assemble the parts ([`crate::assemble`] does). Invariants: all errors of the configuration
+//! are found before the first connection. Each printed command can be typed.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -76,7 +76,7 @@ impl Serve {
     }
 }
 
-/// That of transfers is not looked at: its folder may not have been made yet.
+/// The transfer log is not checked, because its folder may not exist yet.
 fn check_logs(config: &Config) -> anyhow::Result<()> {
     config.fixed.access_log.check_as("access-log")?;
     config.fixed.xferlog.check_as("xferlog")

@@ -1,7 +1,7 @@
-//! `plimsoll store`: the arguments of a storage server, and what it says.
+//! `plimsoll store`: the arguments and the greeting of a storage server.
 //!
-//! It is not the story of its life ([`super::alone`]). What must hold: it never starts without a secret; it
-//! keeps the files of accounts and serves nothing else, whatever a file of settings says.
+//! [`super::alone`] runs the server, not this module. Invariants: it never starts without a secret. It
+//! stores the files of accounts and has no other service, even if a configuration file enables one.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,10 +16,11 @@ use crate::cli::check::{CheckFlags, Plan};
 use crate::config::{AuthAt, Config, ENGINES, Loaded, StoreAt};
 use crate::listening::Addresses;
 
-/// What of `plimsoll serve` a storage server has not. It has the files of accounts, and so their folder.
+/// The flags that turn off the services of `plimsoll serve` that a storage server lacks. It has the
+/// accounts' files, and so their data folder.
 const APART: [&str; 4] = ["--accounts=true", "--access-log=off", "--transfer-log=off", "--xferlog=off"];
 
-/// Keep files alone: the storage server of fronts elsewhere
+/// Run a storage server, which keeps the files of remote fronts
 #[derive(Args)]
 #[command(after_help = "Examples:
   head -c 32 /dev/urandom | base64 > secret && chmod 600 secret
@@ -38,19 +39,19 @@ pub(crate) struct StoreServer {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// The file with the secret that this server and its fronts share; else DATA/secret
+    /// The file with the secret that this server and its fronts share; default: DATA/secret
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 
-    /// What an upload waits for, as for plimsoll serve
+    /// The condition for confirming an upload, as for plimsoll serve
     #[arg(long, value_name = "full|none")]
     durability: Option<String>,
 
-    /// What runs connections, as for plimsoll serve
+    /// The engine that runs connections, as for plimsoll serve
     #[arg(long, value_parser = PossibleValuesParser::new(ENGINES), hide_possible_values = true)]
     engine: Option<String>,
 
-    /// Loops of an engine that has loops
+    /// Event loops of the engines epoll and uring
     #[arg(long, value_name = "N")]
     threads: Option<String>,
 
@@ -69,7 +70,7 @@ impl StoreServer {
         Alone { checking, plan, open: Server::of_store, forked: None, greeting }.live(&loaded)
     }
 
-    /// What of `plimsoll serve` comes to the same.
+    /// Returns the flags of `plimsoll serve` with the same effect.
     fn flags(&self) -> Vec<OsString> {
         let given = [
             ("--secret-file=", self.secret_file.clone().map(OsString::from)),
@@ -88,7 +89,7 @@ impl StoreServer {
     }
 }
 
-/// What the settings of `plimsoll serve` are to this server.
+/// Adapts the settings of `plimsoll serve` to this server.
 fn of_store(config: &mut Config, _: &dyn Fn(&str) -> bool) {
     config.of_tier();
     let Config { fixed, live } = config;

@@ -1,6 +1,6 @@
-//! Variables of the environment that look like settings and are none.
+//! Finds environment variables that look like settings but are none.
 //!
-//! It reads no value. What must hold: every variable that an argument or a password has is known.
+//! It reads no values. Invariant: the variables of all arguments and passwords are known.
 
 use clap::{Command, CommandFactory as _};
 
@@ -8,10 +8,10 @@ use super::nearest::nearest;
 use crate::cli::Plimsoll;
 
 const PREFIX: &str = "PLIMSOLL_";
-/// Those that no argument has: passwords are none.
+/// The variables of passwords, which belong to no argument.
 const PASSWORDS: [&str; 2] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_NEW_PASSWORD"];
 
-/// What is to be said of each variable that nobody reads.
+/// Returns a warning for each unknown variable.
 pub(crate) fn unknown_variables() -> Vec<String> {
     let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     unknown(set)

@@ -1,9 +1,9 @@
 //! A configuration file: TOML whose keys are the names of the flags.
 //!
-//! It has no list of keys of its own: each is looked up among the arguments, and its value is judged by the
-//! argument's own parser, so that file and command line cannot disagree. `limits.head_time` is
-//! `--limits-head-time`. What must hold: a key that is unknown, or a value that is none, is an error with its
-//! line; nothing in a file is left out silently.
+//! It has no list of keys of its own: it looks up each key among the arguments. The argument's own parser
+//! checks the value, so that file and command line cannot disagree. `limits.head_time` is
+//! `--limits-head-time`. Invariants: an unknown key or an invalid value is an error with its line. No key
+//! is ignored.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,18 +15,18 @@ use toml::de::{DeTable, DeValue};
 use super::Config;
 use super::nearest::nearest;
 
-/// Keys that begin with one of these are in its table.
+/// The tables; an argument's name that begins with one of these belongs to it.
 const TABLES: [&str; 5] = ["lab", "limits", "log", "quota", "session"];
 
-/// A key of a file and its values, as one argument.
+/// A key and its values, as an argument.
 pub(super) struct Setting {
     /// The name of the argument for clap.
     pub(super) id: String,
-    /// As it would be typed, once for each value.
+    /// The arguments as they would be typed, one for each value.
     pub(super) typed: Vec<String>,
 }
 
-/// What is wrong with a file, and where.
+/// An error in a file, and its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     line: usize,
@@ -39,7 +39,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// The settings that the text of a file makes.
+/// Parses the text of a file into settings.
 pub(super) fn settings(text: &str) -> Result<Vec<Setting>, Wrong> {
     let root = DeTable::parse(text).map_err(|error| {
         wrong(text, &error.span().unwrap_or_default(), format!("it is no TOML: {}", error.message()))
@@ -50,7 +50,7 @@ pub(super) fn settings(text: &str) -> Result<Vec<Setting>, Wrong> {
     Ok(reader.settings)
 }
 
-/// The key of an argument.
+/// Returns the key of an argument.
 fn key_of(arg: &Arg) -> String {
     let id = arg.get_id().as_str();
     let in_table = id.split_once('_').filter(|(table, _)| TABLES.contains(table));
@@ -106,19 +106,19 @@ impl Reader<'_> {
         }
     }
 
-    /// What the arguments' own parsers say.
+    /// Checks the values by the arguments' own parsers.
     fn judge(&self, typed: &[String]) -> Result<(), String> {
         let judged = self.command.clone().try_get_matches_from(typed);
         judged.map(drop).map_err(|error| said_by(&error))
     }
 }
 
-/// Whether an argument may be given several times.
+/// Returns whether an argument may be given several times.
 fn is_list(arg: &Arg) -> bool {
     matches!(arg.get_action(), clap::ArgAction::Append)
 }
 
-/// The texts of a value or of a list of values; none if it is neither.
+/// Returns the text of a value, or of each value in a list; `None` for other types.
 fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
     match value {
         DeValue::Array(values) => values.iter().map(|value| text_of(value.get_ref())).collect(),
@@ -129,14 +129,14 @@ fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
 fn text_of(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
-        // Digits with underscores are for eyes.
+        // Underscores between digits have no meaning.
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
         DeValue::Boolean(value) => Some(value.to_string()),
         _ => None,
     }
 }
 
-/// The reason in an error of clap's, without its advice for a command line.
+/// Returns the reason of a clap error, without its advice for a command line.
 fn said_by(error: &clap::Error) -> String {
     let value = match error.get(ContextKind::InvalidValue) {
         Some(ContextValue::String(value)) => format!("{value:?} will not do; "),

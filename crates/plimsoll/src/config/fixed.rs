@@ -1,7 +1,7 @@
-//! Settings that hold until the server ends: where it listens, what runs it, where its data is.
+//! Settings that are fixed until the server ends: addresses, engine, data folder and others.
 //!
-//! It is not what a reload may replace ([`super::live`] is). What must hold: a reload keeps all of these and
-//! says which ones were to change.
+//! Reloadable settings are not here ([`super::live`] has them). Invariant: a reload changes none of these,
+//! and reports the ones whose values differ.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use super::units::{DAY, Size, Time, size_within, time_within};
 use super::values::{AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name};
 use crate::log_file::Destination;
 
-/// Stands for the data folder in the defaults below it.
+/// The placeholder for the data folder in the defaults below.
 const DATA: &str = "DATA";
 const DIRECTORY: &str = "sqlite:DATA/directory.sqlite";
 const TRANSFER_LOG: &str = "DATA/transfers.jsonl";
 const SECRET: &str = "DATA/secret";
 
-/// What holds until the server ends.
+/// The settings that are fixed until the server ends.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct Fixed {
     /// Where to listen: IP:PORT, :PORT or localhost:PORT for loopback, or unix:PATH; several may be given
@@ -35,13 +35,13 @@ pub(crate) struct Fixed {
     #[arg(value_parser = ftp_address)]
     pub(crate) ftp: Vec<SocketAddr>,
 
-    /// Where to listen for classic, a connection a request in lines of text, such as :9000; several
-    /// may be given
+    /// Where to listen for classic, one connection for each request in lines of text, such as :9000;
+    /// several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_CLASSIC", value_delimiter = ',')]
     pub(crate) classic: Vec<Address>,
 
-    /// Where to listen for operators: /metrics, /api/status, /healthz and /readyz, for every client; several
-    /// may be given
+    /// Where to listen for operators: /metrics, /api/status, /healthz and /readyz, for every client;
+    /// several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_METRICS", value_delimiter = ',')]
     pub(crate) metrics: Vec<Address>,
 
@@ -51,7 +51,7 @@ pub(crate) struct Fixed {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub(crate) proxy_protocol: Vec<Proxied>,
 
-    /// The folder that everything of the accounts is kept in
+    /// The folder of everything that belongs to accounts
     #[arg(long, value_name = "DIR", env = "PLIMSOLL_DATA", default_value = "./plimsoll-data")]
     pub(crate) data: PathBuf,
 
@@ -60,8 +60,8 @@ pub(crate) struct Fixed {
     #[arg(action = ArgAction::Set, hide_possible_values = true)]
     pub(crate) accounts: bool,
 
-    /// Who answers for accounts: embedded (this server does), or the URL of an authentication
-    /// server: http://HOST:PORT or unix:PATH
+    /// Where accounts are served: embedded (by this server), or the URL of an authentication server:
+    /// http://HOST:PORT or unix:PATH
     #[arg(long, value_name = "embedded|URL", env = "PLIMSOLL_AUTH", default_value = "embedded")]
     pub(crate) auth: AuthAt,
 
@@ -70,8 +70,8 @@ pub(crate) struct Fixed {
     #[arg(long, value_name = "local|URL", env = "PLIMSOLL_STORE", default_value = "local")]
     pub(crate) store: StoreAt,
 
-    /// How uploads go to a storage server: stream (as they come), or spool (onto this server's disk first,
-    /// and on when all of each has come)
+    /// How uploads go to a storage server: stream (as they arrive), or spool (onto this server's disk
+    /// first, and sent on when complete)
     #[arg(
         long,
         value_name = "stream|spool",
@@ -81,18 +81,18 @@ pub(crate) struct Fixed {
     )]
     pub(crate) relay: Relay,
 
-    /// The file with the secret that this server and those of its tiers share
+    /// The file with the secret that this server shares with those of its tiers
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_SECRET_FILE", default_value = SECRET)]
     pub(crate) secret_file: PathBuf,
 
     /// Where accounts, sessions and shares are kept: sqlite:PATH,
     /// postgres://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or redis://HOST/NUMBER
-    // What it is may have a password in it.
+    // The value may contain a password.
     #[arg(long, value_name = "URL", env = "PLIMSOLL_DIRECTORY", default_value = DIRECTORY)]
     #[arg(hide_env_values = true)]
     pub(crate) directory: String,
 
-    /// What an upload waits for: full (until it survives a power cut) or none
+    /// When uploads are confirmed: full (once they survive a power cut) or none
     #[arg(
         long,
         value_name = "full|none",
@@ -102,49 +102,49 @@ pub(crate) struct Fixed {
     )]
     pub(crate) durability: Durability,
 
-    /// What runs connections: auto, epoll (a loop per core), uring (the same
-    /// on io_uring), thread (a thread per connection), pool (so many threads, and a queue) or process (a
-    /// process per connection)
+    /// The engine, which runs connections: auto, epoll (an event loop per core), uring (the same on
+    /// io_uring), thread (a thread per connection), pool (a number of worker threads, and a queue) or
+    /// process (a process per connection)
     #[arg(long, env = "PLIMSOLL_ENGINE", default_value = "auto")]
     #[arg(value_parser = engine_name(), hide_possible_values = true)]
     pub(crate) engine: Kind,
 
-    /// Loops of an engine that has loops, auto is one per core; workers of the engine pool, auto is 16
-    /// per core
+    /// Event loops of the engines epoll and uring, auto is one per core; workers of the engine pool, auto
+    /// is 16 per core
     #[arg(long, value_name = "N", env = "PLIMSOLL_THREADS", default_value = "auto")]
     pub(crate) threads: Threads,
 
-    /// What the engine pool does with who comes when all workers are taken and the queue is full: block (they
-    /// wait) or refuse (they are told, also after a second in the queue)
+    /// How the engine pool treats new connections when all workers are busy and the queue is full: block
+    /// (they wait) or refuse (they get a refusal, also after a second in the queue)
     #[arg(long, value_name = "block|refuse", env = "PLIMSOLL_QUEUE", default_value = "block")]
     pub(crate) queue: WhenFull,
 
-    /// Connections that one address may have, an IPv6 address by its first 64 bits: auto (half of all, and a
-    /// sixteenth while they run short), none for no bound, or a number
+    /// Connections that one address may have, an IPv6 address by its first 64 bits: auto (half of all, and
+    /// a sixteenth while they run short), none for no bound, or a number
     #[arg(long, value_name = "COUNT", env = "PLIMSOLL_CONNECTIONS_PER_ADDRESS", default_value = "auto")]
     pub(crate) connections_per_address: PerAddress,
 
-    /// Memory for files that are kept ready to send, such as 64MiB; 0 keeps none
+    /// Memory of the hot cache, for files that are ready to send, such as 64MiB; 0 caches none
     #[arg(long, value_name = "SIZE", env = "PLIMSOLL_HOT_BYTES", default_value = "64MiB")]
     #[arg(value_parser = size_within("0", "1TiB"))]
     pub(crate) hot_bytes: Size,
 
-    /// Larger files among them that may be kept open; no more than an eighth of all that may be open
+    /// Larger files that the hot cache may keep open; at most an eighth of the limit of open files
     #[arg(long, value_name = "COUNT", env = "PLIMSOLL_HOT_FILES", default_value = "1024")]
     pub(crate) hot_files: u64,
 
-    /// How long a change of a file by another program may go unseen; 0s looks at each request
+    /// How long a file's change by another program may go unnoticed; 0s checks at each request
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_HOT_TIME", default_value = "1s")]
     #[arg(value_parser = time_within("0s", DAY))]
     pub(crate) hot_time: Time,
 
-    /// Read the sites' files before the first connection, as many as are kept ready
+    /// Read the sites' files before the first connection, as many as fit into the hot cache
     #[arg(long, value_name = "true|false", env = "PLIMSOLL_PREFETCH", default_value = "false")]
     #[arg(action = ArgAction::Set, hide_possible_values = true)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) prefetch: bool,
 
-    /// How long connections may go on after the first signal, such as 30s or 5m
+    /// How long open connections may continue after the first signal, such as 30s or 5m
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_GRACE", default_value = "30s")]
     #[arg(value_parser = time_within("0s", DAY), allow_hyphen_values = true)]
     pub(crate) grace: Time,
@@ -153,15 +153,15 @@ pub(crate) struct Fixed {
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_ACCESS_LOG", default_value = "-")]
     pub(crate) access_log: Destination,
 
-    /// Where transfers of files are logged, an object a line: - for standard output, off, or a file
+    /// Where transfers of files are logged, one JSON object per line: - for standard output, off, or a file
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_TRANSFER_LOG", default_value = TRANSFER_LOG)]
     pub(crate) transfer_log: Destination,
 
-    /// Where files that come and go are logged in xferlog's form: - for standard output, off, or a file
+    /// Where uploads and downloads are logged in the xferlog format: - for standard output, off, or a file
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_XFERLOG", default_value = "off")]
     pub(crate) xferlog: Destination,
 
-    /// How the server's own log on standard error is written: text, or json (an object a line)
+    /// The format of the server's own log on standard error: text, or json (an object per line)
     #[arg(
         long,
         value_name = "text|json",
@@ -171,7 +171,7 @@ pub(crate) struct Fixed {
     )]
     pub(crate) log_format: LogFormat,
 
-    /// Sync each file and folder by itself, to measure what groups are worth: for a laboratory only
+    /// Sync each file and folder by itself, to measure what grouped syncs save: for a laboratory only
     #[arg(long, env = "PLIMSOLL_LAB_SYNC_EACH", default_value = "false", hide = true)]
     #[arg(action = ArgAction::Set)]
     pub(crate) lab_sync_each: bool,
@@ -182,7 +182,7 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// Puts the data folder where the defaults name it.
+    /// Replaces the placeholder in the defaults by the data folder.
     pub(super) fn settle(&mut self) {
         if self.directory == DIRECTORY {
             self.directory = DIRECTORY.replace(DATA, &self.data.to_string_lossy());
@@ -193,22 +193,22 @@ impl Fixed {
         if self.transfer_log == Destination::File(TRANSFER_LOG.into()) {
             let name = Path::new(TRANSFER_LOG).file_name().unwrap_or_default();
             let in_data = Destination::File(self.data.join(name));
-            // Without accounts there is no such folder, and none is made for a log alone.
+            // Without accounts there is no data folder, and none is created only for a log.
             self.transfer_log = if self.accounts { in_data } else { Destination::Off };
         }
     }
 
-    /// Whether the directory of accounts is a file in the data folder.
+    /// Returns whether the directory of accounts is a file in the data folder.
     pub(crate) fn has_directory_in_data(&self) -> bool {
         file_of(&self.directory).is_some_and(|file| file.parent() == Some(self.data.as_path()))
     }
 
-    /// Whether people do what is recorded: with an account, or as guests over FTP.
+    /// Returns whether clients can perform operations: with an account, or as guests over FTP.
     pub(crate) fn has_operations(&self) -> bool {
         self.accounts || !self.ftp.is_empty()
     }
 
-    /// Whether only programs of this machine can connect to its protocols.
+    /// Returns whether only programs on this machine can connect to the protocols.
     pub(crate) fn is_local(&self) -> bool {
         let is_local = |at: &Address| match at {
             Address::Ip(at) => at.ip().is_loopback(),
@@ -217,7 +217,7 @@ impl Fixed {
         self.http.iter().chain(&self.classic).all(is_local) && self.ftp.iter().all(|at| at.ip().is_loopback())
     }
 
-    /// Whether files are kept ready. A process for each connection would keep them for itself alone.
+    /// Returns whether this process caches files. A connection process would cache them only for itself.
     pub(crate) fn keeps_hot_files(&self) -> bool {
         self.hot_bytes.0 > 0 && self.engine != Kind::Process
     }

@@ -1,7 +1,7 @@
-//! What FTP has that other protocols have not: where it listens, and its ports for data.
+//! Settings of FTP alone: its addresses and its ports for data.
 //!
-//! Limits that it shares with HTTP are in [`super::live`]. What must hold: it listens at addresses of IP
-//! only; no port for data is one of the system's.
+//! Limits that it shares with HTTP are in [`super::live`]. Invariants: FTP listens only on IP addresses. No
+//! data port is a privileged one.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,18 +13,18 @@ use plimsoll_proto::ftp::Ports;
 
 use super::units::{DAY, Time, time_within};
 
-/// Below are the system's services.
+/// Lower ports are privileged.
 const PORT_MIN: u16 = 1024;
 
-/// What a reload replaces of FTP.
+/// The reloadable settings of FTP.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "FTP, where --ftp is given")]
 pub(crate) struct FtpSettings {
-    /// Ports that clients connect to for data, FIRST-LAST; one of them is drawn for each transfer
+    /// Ports that clients connect to for data, FIRST-LAST; each transfer uses a random one
     #[arg(long, value_name = "PORTS", env = "PLIMSOLL_FTP_PORTS", default_value = "20000-29999")]
     pub(crate) ftp_ports: DataPorts,
 
-    /// The IPv4 address that clients are told to connect to for data, or none: the one they reached
+    /// The IPv4 address that is announced to clients for data, or none: the one they connected to
     #[arg(long, value_name = "IP", env = "PLIMSOLL_FTP_ANNOUNCE", default_value = "none")]
     pub(crate) ftp_announce: Announce,
 
@@ -33,21 +33,21 @@ pub(crate) struct FtpSettings {
     #[arg(action = ArgAction::Set, hide_possible_values = true)]
     pub(crate) ftp_guests: bool,
 
-    /// How long a session may be without a command
+    /// How long a control connection may be without a command
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_FTP_IDLE_TIME", default_value = "5m")]
     #[arg(value_parser = time_within("10ms", DAY))]
     pub(crate) ftp_idle_time: Time,
 }
 
-/// The ports for data, as they are typed.
+/// The ports for data, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DataPorts(pub(crate) Ports);
 
-/// The address that is announced for data, if any.
+/// The announced address for data, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Announce(pub(crate) Option<Ipv4Addr>);
 
-/// Reads where FTP is to listen.
+/// Parses an address for FTP to listen on.
 pub(super) fn ftp_address(text: &str) -> Result<SocketAddr, String> {
     const WHY: &str = "FTP needs an address of IP, which its connections for data use too";
     match text.parse() {

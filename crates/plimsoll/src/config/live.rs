@@ -1,6 +1,7 @@
-//! Settings that a reload replaces, for the connections that come after it.
+//! Settings that a reload replaces, for new connections.
 //!
-//! It is not what needs a restart ([`super::fixed`] is). What must hold: no limit is zero or without an end.
+//! Settings that need a restart are not here ([`super::fixed`] has them). Invariant: no limit is zero or
+//! unbounded.
 
 use clap::{ArgAction, Args};
 use plimsoll_io::Network;
@@ -12,17 +13,17 @@ use super::sites::SiteFlag;
 use super::units::{DAY, Size, Time, YEAR, size_within, time_within};
 use super::values::{AtMost, LogLevel, SignUp};
 
-/// The shortest time that a limit may be.
+/// The shortest time that a limit may be set to.
 const SHORT: &str = "10ms";
 
-/// What a reload replaces.
+/// The reloadable settings.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct Live {
     /// A folder to serve to anyone, read-only, under a prefix; several may be given
     #[arg(long, value_name = "PREFIX=DIR", env = "PLIMSOLL_SITE", display_order = 0)]
     pub(crate) site: Vec<SiteFlag>,
 
-    /// Who may make an account: closed (nobody; the operator adds accounts), or open (anyone)
+    /// Whether new accounts can be created: closed (only by the operator), or open (by every client)
     #[arg(
         long,
         value_name = "open|closed",
@@ -32,8 +33,8 @@ pub(crate) struct Live {
     )]
     pub(crate) signup: SignUp,
 
-    /// A proxy in front of the server, which is believed when it names its client: an address, a network such
-    /// as 10.0.0.0/8, or unix for the peers of Unix sockets; several may be given
+    /// A proxy in front of the server, trusted to name its clients: an address, a network such as
+    /// 10.0.0.0/8, or unix for the peers of Unix sockets; several may be given
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_TRUSTED_PROXY", value_delimiter = ',')]
     pub(crate) trusted_proxy: Vec<Network>,
 
@@ -45,12 +46,12 @@ pub(crate) struct Live {
     #[arg(long, value_name = "COUNT", env = "PLIMSOLL_QUOTA_FILES", default_value = "none")]
     pub(crate) quota_files: AtMost,
 
-    /// How long a log-in lasts
+    /// How long a login session lasts
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_SESSION_TIME", default_value = "30d")]
     #[arg(value_parser = time_within("1s", YEAR))]
     pub(crate) session_time: Time,
 
-    /// What the server's own log has: error, warn, info, debug or trace
+    /// The level of the server's own log: error, warn, info, debug or trace
     #[arg(
         long,
         value_name = "LEVEL",
@@ -93,79 +94,79 @@ struct LimitSettings {
     #[arg(value_parser = size_within("1KiB", "8388607TiB"), hide_short_help = true)]
     limits_body_bytes: Size,
 
-    /// From a head's first byte to its last
+    /// Time from the first to the last byte of a head
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_HEAD_TIME", default_value = "15s")]
     #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
     limits_head_time: Time,
 
-    /// Between two receives of a body
+    /// Time between two receives of a body
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_RECEIVE_TIME", default_value = "30s")]
     #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
     limits_receive_time: Time,
 
-    /// For the whole body of a request without valid credentials, beside a second for each 500 bytes
+    /// Time for the whole body of a request without valid credentials, beside a second for each 500 bytes
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_BODY_TIME", default_value = "20s")]
     #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
     limits_body_time: Time,
 
-    /// In which a client must take at least a byte of what is sent to it
+    /// Time in which a client must take at least one byte of a response
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_SEND_TIME", default_value = "30s")]
     #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
     limits_send_time: Time,
 
-    /// Without a request on a kept connection
+    /// Time without a request on a keep-alive connection
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_IDLE_TIME", default_value = "75s")]
     #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
     limits_idle_time: Time,
 
-    /// In which a client must end its side after the server has ended its own
+    /// Time in which a client must close its side after the server has closed its own
     #[arg(long, value_name = "TIME", env = "PLIMSOLL_LIMITS_LINGER_TIME", default_value = "5s")]
     #[arg(value_parser = time_within(SHORT, DAY), hide_short_help = true)]
     limits_linger_time: Time,
 }
 
-/// Settings that only a laboratory wants. They are not in the help, and a server that has one on says so
+/// Settings for a laboratory only. The help does not show them, and a server warns of each that is on
 /// ([`super::Config::lab`]). Two more are fixed.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct LabSettings {
-    /// Hash passwords so fast that the hashes protect nobody
+    /// Hash passwords so fast that the hashes give no protection
     #[arg(long, env = "PLIMSOLL_LAB_FAST_PASSWORDS", default_value = "false", hide = true)]
     #[arg(action = ArgAction::Set)]
     pub(crate) lab_fast_passwords: bool,
 
-    /// Let anyone try any number of passwords
+    /// Allow any number of wrong passwords
     #[arg(long, env = "PLIMSOLL_LAB_NO_ATTEMPT_LIMITS", default_value = "false", hide = true)]
     #[arg(action = ArgAction::Set)]
     pub(crate) lab_no_attempt_limits: bool,
 
-    /// Ask each question about accounts on a connection of its own, and remember no answer
+    /// Send each auth request on a connection of its own, and cache no response
     #[arg(long, env = "PLIMSOLL_LAB_CONNECT_EACH", default_value = "false", hide = true)]
     #[arg(action = ArgAction::Set)]
     pub(crate) lab_connect_each: bool,
 }
 
-/// How long a storage server waits for its fronts, at least: longer than they wait for their clients, whose
-/// pace is theirs.
+/// The least receive and send timeouts of a storage server. They exceed a front's timeouts for its clients,
+/// because relayed bytes move at the clients' pace.
 const FRONTS_TIME: Time = Time(std::time::Duration::from_secs(600));
-/// How long a front's connection may be idle, at least: a front keeps one for a third of it.
+/// The least idle timeout of a front's connection; a front reuses one for up to a third of it.
 const FRONTS_IDLE_TIME: Time = Time(std::time::Duration::from_secs(60));
-/// Bytes of a head that a front may send: paths and conditions as their clients sent them, and more.
+/// The most bytes of a front's request head: paths and conditions as clients sent them, and more.
 const FRONTS_HEAD_BYTES: Size = Size(63 * 1024);
 
 impl Live {
-    /// Has the limits of whom fronts ask.
+    /// Adjusts the limits for a server whose clients are fronts.
     pub(crate) fn of_fronts(&mut self) {
         let limits = &mut self.limits;
         limits.limits_head_bytes = FRONTS_HEAD_BYTES;
         limits.limits_fields = FIELDS_MAX;
-        // How large a file may be is the fronts' to say.
+        // The fronts limit the size of files.
         limits.limits_body_bytes = Size(u64::MAX);
         limits.limits_idle_time = limits.limits_idle_time.max(FRONTS_IDLE_TIME);
         limits.limits_receive_time = limits.limits_receive_time.max(FRONTS_TIME);
         limits.limits_send_time = limits.limits_send_time.max(FRONTS_TIME);
     }
 
-    /// The limits of connections, as HTTP has them.
+    /// Returns the limits of HTTP connections.
     pub(crate) fn limits(&self) -> http::Limits {
         let limits = &self.limits;
         http::Limits {
@@ -184,7 +185,7 @@ impl Live {
         }
     }
 
-    /// The limits of connections, as FTP has them. A command's line is what a head is to HTTP.
+    /// Returns the limits of FTP control connections. A head's time limit applies to a command line.
     pub(crate) fn ftp_limits(&self) -> ftp::Limits {
         let limits = &self.limits;
         ftp::Limits {
@@ -198,7 +199,7 @@ impl Live {
         }
     }
 
-    /// The limits of connections, as classic has them.
+    /// Returns the limits of classic connections.
     pub(crate) fn classic_limits(&self) -> classic::Limits {
         let limits = &self.limits;
         classic::Limits {

@@ -1,7 +1,7 @@
-//! From what was typed, and a file if that names one, to the configuration.
+//! Builds the configuration from the command line, the environment and an optional file.
 //!
-//! It changes nothing: whoever asks again is answered again, which is what a reload does. What must hold: a
-//! value of the file counts only where neither a flag nor the environment gave one.
+//! It has no side effects: a reload loads again. Invariant: a value of the file counts only if neither a
+//! flag nor the environment gives one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -14,28 +14,29 @@ use clap::{ArgMatches, Args as _, Command, CommandFactory as _, FromArgMatches a
 use super::{Config, Configured, Fixed, file};
 use crate::cli::Plimsoll;
 
-/// Where the file's settings are put among the arguments: behind the program and its command.
+/// The position of the file's settings among the arguments: after the program and its command.
 const BEHIND_COMMAND: usize = 2;
 
-/// Changes a configuration for a server of another kind, given whether a setting was given by its name.
+/// Adapts a configuration to another kind of server. The function tells whether a setting was given by
+/// name.
 type Adjust = fn(&mut Config, &dyn Fn(&str) -> bool);
 
-/// A configuration and where it came from.
+/// A configuration and its sources.
 #[derive(Clone)]
 pub(crate) struct Loaded {
     pub(crate) config: Config,
     typed: Vec<OsString>,
     file: Option<PathBuf>,
-    /// What a server of another kind makes of it.
+    /// Adapts the configuration to another kind of server.
     adjust: Adjust,
-    /// The settings that a flag, the environment or the file gives, by name.
+    /// The names of the settings that a flag, the environment or the file gives.
     given: BTreeSet<String>,
-    /// Each of the fixed settings as it was written, to tell what a reload would change.
+    /// The values of the fixed settings as written, to find those that a reload would change.
     fixed: BTreeMap<String, Vec<OsString>>,
 }
 
 impl Configured {
-    /// The configuration of this process: what was typed and set, and what the file has, if one was named.
+    /// Loads the configuration of this process.
     pub(crate) fn load(self) -> anyhow::Result<Loaded> {
         load(std::env::args_os().collect(), self.config)
     }
@@ -69,7 +70,7 @@ fn settings(path: &Path) -> anyhow::Result<Vec<file::Setting>> {
     file::settings(&text).map_err(|wrong| anyhow::anyhow!("{told}, {wrong}"))
 }
 
-/// The arguments of the command that was typed.
+/// Returns the arguments of the typed command.
 fn command_of(typed: Vec<OsString>) -> anyhow::Result<ArgMatches> {
     let matches = Plimsoll::command().try_get_matches_from(typed)?;
     let (_, of_command) = matches.subcommand().context("no command was typed")?;
@@ -96,8 +97,8 @@ fn fixed_of(matches: &ArgMatches) -> BTreeMap<String, Vec<OsString>> {
 }
 
 impl Loaded {
-    /// What `plimsoll serve` makes of these flags, a file and the environment, and `adjust` of that, for a
-    /// server of another kind.
+    /// Loads a configuration from flags of `plimsoll serve`, a file and the environment, and adapts it by
+    /// `adjust` to another kind of server.
     pub(crate) fn of(flags: Vec<OsString>, file: Option<PathBuf>, adjust: Adjust) -> anyhow::Result<Loaded> {
         let typed = ["plimsoll", "serve"].map(OsString::from).into_iter().chain(flags).collect();
         Ok(load(typed, file)?.adjusted(adjust))
@@ -109,12 +110,12 @@ impl Loaded {
         self
     }
 
-    /// The same again, with what the file has now.
+    /// Loads the configuration again, with the present contents of the file.
     pub(crate) fn again(&self) -> anyhow::Result<Loaded> {
         Ok(load(self.typed.clone(), self.file.clone())?.adjusted(self.adjust))
     }
 
-    /// The fixed settings that are not the same in `other`, by name.
+    /// Returns the names of the fixed settings that differ in `other`.
     pub(crate) fn changes_of_fixed(&self, other: &Loaded) -> Vec<&str> {
         let differs = |(id, values): &(&String, &Vec<OsString>)| other.fixed.get(*id) != Some(*values);
         self.fixed.iter().filter(differs).map(|(id, _)| id.as_str()).collect()

@@ -1,9 +1,9 @@
-//! The configuration: one plain value, made from flags, environment, file and defaults.
+//! The configuration: one plain value, from flags, environment, file and defaults.
 //!
-//! It does nothing but say what the operator wants. Every setting is declared once, as an argument of clap's
-//! in [`fixed`] or [`live`]; its key in the file and its variable in the environment follow from its name.
-//! What must hold: a flag counts more than the environment, that more than the file, that more than the
-//! default; a configuration never changes, a reload makes another one.
+//! It acts on nothing. Every setting is declared once, as an argument of clap in [`fixed`] or [`live`]. Its
+//! key in the file and its environment variable follow from its name. Invariants: a flag overrides the
+//! environment, which overrides the file, which overrides the default. A configuration is never changed; a
+//! reload builds a new one.
 
 mod environment;
 mod file;
@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_io::Networks;
 
-/// What the operator wants.
+/// All settings.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(crate) struct Config {
     #[command(flatten)]
@@ -41,10 +41,10 @@ pub(crate) struct Config {
     pub(crate) live: Live,
 }
 
-/// What a command takes that reads the configuration.
+/// The arguments of a command that reads the configuration.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Configured {
-    /// A file of settings in TOML, with the same names; packaging/plimsoll.toml has them all
+    /// A configuration file in TOML, with the same names; packaging/plimsoll.toml has them all
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
     config: Option<PathBuf>,
 
@@ -53,7 +53,7 @@ pub(crate) struct Configured {
 }
 
 impl Config {
-    /// What `plimsoll serve` makes of these flags, a file and the environment: for who works on its data.
+    /// Loads the configuration of `plimsoll serve`, for a command that works on its data.
     pub(crate) fn of_server(
         flags: impl IntoIterator<Item = OsString>,
         file: Option<PathBuf>,
@@ -62,13 +62,13 @@ impl Config {
         Ok(load::load(typed, file)?.config)
     }
 
-    /// What these arguments of `plimsoll serve` make.
+    /// Returns the configuration of these arguments of `plimsoll serve`.
     #[cfg(test)]
     pub(crate) fn of(args: &[&str]) -> Config {
         Config::of_server(args.iter().map(OsString::from), None).unwrap()
     }
 
-    /// The settings of a laboratory that are on, by their keys.
+    /// Returns the keys of the laboratory settings that are on.
     pub(crate) fn lab(&self) -> Vec<&'static str> {
         let all = [
             ("lab.fast_passwords", self.live.lab.lab_fast_passwords),
@@ -80,8 +80,8 @@ impl Config {
         all.into_iter().filter_map(|(key, is_on)| is_on.then_some(key)).collect()
     }
 
-    /// Leaves HTTP alone to listen at, without proxies: for a server of one tier, to which only other servers
-    /// connect.
+    /// Clears all listeners but HTTP's, and the proxies. For a server of one tier: only other servers are
+    /// its clients.
     pub(crate) fn of_tier(&mut self) {
         let Config { fixed, live } = self;
         fixed.ftp.clear();
@@ -92,12 +92,12 @@ impl Config {
         live.trusted_proxy.clear();
     }
 
-    /// Whether every client may make an account.
+    /// Returns whether every client may create an account.
     pub(crate) fn sign_up_is_open(&self) -> bool {
         self.live.signup == SignUp::Open
     }
 
-    /// The peers that are believed when they name their clients.
+    /// Returns the proxies that are trusted to name their clients.
     pub(crate) fn proxies(&self) -> Networks {
         Networks::from(self.live.trusted_proxy.clone())
     }

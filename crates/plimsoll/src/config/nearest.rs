@@ -1,15 +1,15 @@
-//! The known word that a mistyped one probably was.
+//! Finds the known word that a mistyped one probably was.
 //!
-//! It is not a spelling checker. What must hold: a word that resembles none gets none.
+//! It is not a spelling checker. Invariant: a word that resembles no known one has no suggestion.
 
-/// The word of `known` that is the fewest keystrokes away from `word`; none beyond a third of its length.
+/// Returns the word of `known` with the least edit distance from `word`, of at most a third of its length.
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let far = word.len().div_ceil(3).max(1);
     let (distance, found) = known.map(|other| (distance(word, other), other)).min()?;
     (distance <= far).then_some(found)
 }
 
-/// Characters to put in, take out or change until `a` is `b` (Levenshtein).
+/// Returns the edit distance between `a` and `b` (Levenshtein).
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,11 +1,11 @@
-//! `PREFIX=DIR` as it is typed: a folder and the prefix that it is served under.
+//! Parses `PREFIX=DIR`: a site's prefix and folder.
 //!
-//! It opens nothing. What must hold: a prefix is a plain path that is not the server's own.
+//! It opens nothing. Invariant: a prefix is a plain path that is not reserved for the server's own API.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A site as the operator names it.
+/// A site as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SiteFlag {
     pub(crate) prefix: String,

@@ -1,25 +1,25 @@
-//! Sizes and times as an operator writes them: `10MiB`, `30s`, `5m`.
+//! Parses and formats sizes and times: `10MiB`, `30s`, `5m`.
 //!
-//! It knows no fractions and no sums: `90s`, not `1m30s` or `1.5m`. What must hold: a number without a unit
-//! is bytes, and never a time, because `7` might be meant as days; nothing overflows.
+//! Fractions and sums are not accepted: `90s`, not `1m30s` or `1.5m`. Invariants: a number without a unit
+//! is bytes. It is never a time, because `7` might be meant as days. Nothing overflows.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Bytes.
+/// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Size(pub(crate) u64);
 
-/// A length of time.
+/// A duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Time(pub(crate) Duration);
 
-/// Who wants longer wants no end.
+/// The longest settings of a duration; a longer one would be no limit in practice.
 pub(super) const DAY: &str = "1d";
 pub(super) const YEAR: &str = "365d";
 
-/// Each unit and how many bytes it is; the largest comes first.
+/// The units of bytes, the largest first.
 const SIZES: [(&str, u64); 9] = [
     ("TiB", 1 << 40),
     ("TB", 1_000_000_000_000),
@@ -32,7 +32,7 @@ const SIZES: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-/// Each unit and how many milliseconds it is; the largest comes first.
+/// The units of time in milliseconds, the largest first.
 const TIMES: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// Splits a whole number from its unit.
@@ -41,13 +41,13 @@ fn split(text: &str) -> Option<(u64, &str)> {
     Some((text[..digits].parse().ok()?, text[digits..].trim_start()))
 }
 
-/// Returns `number` times the size of `unit`; none if there is no such unit, or if it overflows.
+/// Returns `number` times the size of `unit`; `None` for an unknown unit or on overflow.
 fn in_ones(number: u64, unit: &str, units: &[(&str, u64)]) -> Option<u64> {
     let (_, ones) = units.iter().find(|(name, _)| *name == unit)?;
     number.checked_mul(*ones)
 }
 
-/// In the largest unit that leaves no rest.
+/// Writes a number in the largest unit that divides it.
 fn write(f: &mut fmt::Formatter<'_>, number: u64, units: &[(&str, u64)]) -> fmt::Result {
     let whole = units.iter().find(|(_, ones)| number >= *ones && number.is_multiple_of(*ones));
     match whole {
@@ -100,13 +100,13 @@ impl fmt::Display for Time {
 }
 
 impl Size {
-    /// As a length of something in memory.
+    /// Returns the size as a length in memory.
     pub(crate) fn in_memory(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 
-/// Reads a time from `min` to `max`, both included.
+/// Returns a parser of times from `min` to `max`, inclusive.
 pub(super) fn time_within(
     min: &'static str,
     max: &'static str,
@@ -114,7 +114,7 @@ pub(super) fn time_within(
     move |text| within(text, min, max)
 }
 
-/// Reads a size from `min` to `max`, both included.
+/// Returns a parser of sizes from `min` to `max`, inclusive.
 pub(super) fn size_within(
     min: &'static str,
     max: &'static str,

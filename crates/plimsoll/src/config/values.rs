@@ -1,6 +1,6 @@
-//! Values of settings that are a choice between a few words.
+//! Setting values that are one of a few words, or a number or URL instead.
 //!
-//! It has no defaults. What must hold: a word that is none of them is refused with those that are.
+//! It has no defaults. Invariant: an invalid word is refused with the list of valid ones.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -12,33 +12,33 @@ use plimsoll_engine::Kind;
 
 use super::units::Size;
 
-/// The engines as `--engine` names them; shells complete these.
+/// The engines as `--engine` names them, in the order for shell completion.
 pub(crate) const ENGINES: [&str; 6] = ["auto", "epoll", "uring", "thread", "pool", "process"];
 
-/// Reads the name of an engine.
+/// Returns a parser of an engine's name.
 pub(crate) fn engine_name() -> impl TypedValueParser<Value = Kind> {
-    // The names parse: those that do not are refused before.
+    // Every valid word parses; others are refused before.
     PossibleValuesParser::new(ENGINES).try_map(|name| name.parse::<Kind>())
 }
 
-/// More loops than any machine has cores for, and as many workers as a pool may have.
+/// The most threads: more loops than any machine has cores for, and the most workers of a pool.
 const THREADS_MAX: usize = 1024;
 
-/// What an upload waits for.
+/// The condition for confirming an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Until it survives a power cut.
+    /// The upload survives a power cut.
     Full,
-    /// Until the system has it.
+    /// The kernel has the bytes.
     None,
 }
 
-/// Where accounts, sessions and shares are asked for.
+/// The location of the auth tier.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AuthAt {
     /// In this process.
     Embedded,
-    /// At an authentication server.
+    /// On an authentication server.
     Apart(Url),
 }
 
@@ -63,12 +63,12 @@ impl fmt::Display for AuthAt {
     }
 }
 
-/// Where files are kept.
+/// The location of the store.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StoreAt {
     /// By this process, in its data folder.
     Local,
-    /// At a storage server.
+    /// On a storage server.
     Apart(Url),
 }
 
@@ -93,23 +93,23 @@ impl fmt::Display for StoreAt {
     }
 }
 
-/// How whole uploads go to a storage server.
+/// How uploads are relayed to a storage server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relay {
-    /// As they come.
+    /// As their bytes arrive.
     Stream,
-    /// When all of each is on this server's disk.
+    /// Once the whole upload is on this server's disk.
     Spool,
 }
 
-/// Who may make an account.
+/// Whether every client may create an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignUp {
     Open,
     Closed,
 }
 
-/// The listeners on which the PROXY protocol is spoken.
+/// The protocols whose listeners expect the PROXY protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proxied {
     All,
@@ -118,22 +118,22 @@ pub(crate) enum Proxied {
     Classic,
 }
 
-/// How the operator's log is written.
+/// The format of the operator's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-/// What the operator's log has.
+/// The least severe level in the operator's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogLevel(pub(crate) tracing::Level);
 
-/// Threads that serve connections; none is as many as suit the engine and the cores.
+/// The number of threads that serve connections; `None` depends on the engine and the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Threads(Option<usize>);
 
-/// A bound, or none.
+/// An upper bound, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AtMost(pub(crate) Option<u64>);
 
@@ -163,10 +163,10 @@ fn word_of<T: PartialEq>(value: &T, words: &[(&'static str, T)]) -> &'static str
     words.iter().find(|(_, of)| of == value).map_or("", |(word, _)| word)
 }
 
-/// Makes a type of words read and written.
+/// Implements parsing and formatting for types with a list of words.
 macro_rules! words {
     ($($kind:ty: $words:ident),* $(,)?) => { $(
-        // Lists the words, so that shells complete them.
+        // Lists the words for shell completion.
         impl ValueParserFactory for $kind {
             type Parser = ValueParser;
 
@@ -196,7 +196,7 @@ words!(Durability: DURABILITIES, Relay: RELAYS, SignUp: SIGN_UPS, Proxied: PROXI
 words!(LogFormat: FORMATS, LogLevel: LEVELS);
 
 impl Proxied {
-    /// Whether this is, or includes, the listeners of `protocol`.
+    /// Returns whether this is, or includes, `protocol`.
     pub(crate) fn includes(self, protocol: Proxied) -> bool {
         self == Proxied::All || self == protocol
     }

@@ -1,7 +1,7 @@
-//! The address that FTP tells its clients to connect to for data: whether those from elsewhere can reach it.
+//! Checks that remote clients can reach the address that FTP announces for data connections.
 //!
-//! It asks nobody outside. What must hold: who serves this machine alone, or by IPv6 alone, is told nothing;
-//! addresses that cannot be read are not judged.
+//! It sends nothing. Invariants: a server on loopback only, or on IPv6 only, gets no finding. Unreadable
+//! addresses are reported as such, not judged.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,7 +10,7 @@ use crate::config::Config;
 
 const CHECK: &str = "data address";
 const LASTING: &str = "the key ftp_announce in the configuration, and a reload";
-/// What the kernel knows of routes, its own addresses among them.
+/// The kernel's IPv4 routing table, which includes the machine's own addresses.
 const ROUTES: &str = "/proc/net/fib_trie";
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
@@ -19,7 +19,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     reached.map(|reached| judge(&reached, config.live.ftp.ftp_announce.0)).into_iter().collect()
 }
 
-/// The IPv4 addresses by which clients from elsewhere may reach FTP; none where there is nothing to say.
+/// Returns the IPv4 addresses at which remote clients may reach FTP; `None` if FTP has none.
 fn reached(config: &Config, own: impl FnOnce() -> Vec<Ipv4Addr>) -> Option<Vec<Ipv4Addr>> {
     let beyond = config.fixed.ftp.iter().filter_map(|at| match at.ip() {
         IpAddr::V4(ip) if !ip.is_loopback() => Some(ip),
@@ -56,14 +56,14 @@ fn judge(reached: &[Ipv4Addr], announced: Option<Ipv4Addr>) -> Finding {
     }
 }
 
-/// Whether an address means something in its own network alone (RFC 1918, 3927 and 6598).
+/// Returns whether an address is valid only within its own network (RFC 1918, 3927 and 6598).
 fn is_private(ip: Ipv4Addr) -> bool {
     let [first, second, ..] = ip.octets();
     let is_shared = first == 100 && (64..128).contains(&second);
     ip.is_private() || ip.is_loopback() || ip.is_link_local() || is_shared
 }
 
-/// This machine's own addresses, but for loopback.
+/// Returns this machine's own addresses, without loopback.
 fn own(routes: &str) -> Vec<Ipv4Addr> {
     let mut last = None;
     let mut own: Vec<Ipv4Addr> = Vec::new();

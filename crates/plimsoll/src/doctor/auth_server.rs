@@ -1,6 +1,6 @@
-//! The authentication server of a front: whether it answers, and takes our secret.
+//! Checks that the authentication server of a front answers and accepts the shared secret.
 //!
-//! What must hold: it signs nobody in or up; where accounts are answered for here, there is nothing to say.
+//! It neither logs in nor signs up. Invariant: a server with a local auth tier gets no finding.
 
 use plimsoll_auth::try_out;
 use plimsoll_engine::{Kind, block_on};

@@ -1,6 +1,6 @@
-//! The clock: whether the year can be true, and whether somebody keeps the clock right.
+//! Checks that the clock has a plausible year, and that a time service keeps it right.
 //!
-//! It measures no drift. What must hold: a clock that nobody visibly keeps right is not said to be kept.
+//! It measures no drift. Invariant: without a visible time service, the clock is never reported as correct.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -9,10 +9,10 @@ use super::Finding;
 use crate::config::Config;
 
 const CHECK: &str = "clock";
-/// 2026 and 2100: this program is not older, and will not be as old.
+/// The years 2026 and 2100: the program runs neither before nor after.
 const EARLIEST: Duration = Duration::from_secs(1_767_225_600);
 const LATEST: Duration = Duration::from_secs(4_102_444_800);
-/// Programs that keep a clock right, as the kernel shortens their names.
+/// Time services, by the names that the kernel shortens to 15 bytes.
 const KEEPERS: [&str; 6] = ["chronyd", "ntpd", "systemd-timesyn", "openntpd", "ptp4l", "ntp-daemon"];
 
 pub(super) fn check(_: &Config) -> Vec<Finding> {
@@ -34,7 +34,7 @@ fn judge(now: Duration, keeper: Option<&str>) -> Finding {
 
 const KEEP: &str = "sudo apt-get install systemd-timesyncd  # or chrony";
 
-/// Who keeps the clock right, as far as can be seen.
+/// Returns the name of the time service, if one is visible.
 fn keeper() -> Option<String> {
     if Path::new("/run/systemd/timesync/synchronized").exists() {
         return Some("systemd-timesyncd".to_owned());

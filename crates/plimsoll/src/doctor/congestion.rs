@@ -1,16 +1,16 @@
-//! Congestion control: how fast the system lets a connection send.
+//! Checks the congestion control that the kernel uses for TCP.
 //!
-//! It measures nothing. What must hold: only who serves this machine alone is warned of what slows loopback;
-//! for far networks, what slows it there may be the better choice.
+//! It measures nothing. Invariant: an algorithm that is slow on loopback causes a warning only if all
+//! clients use loopback. For distant networks, it may be the better choice.
 
 use super::Finding;
 use crate::config::Config;
 
 const CHECK: &str = "congestion";
 const SETTING: &str = "net.ipv4.tcp_congestion_control";
-/// These send by a clock of their own, which on loopback is slower than the machine.
+/// Algorithms that pace by their own timer, which on loopback is slower than the machine.
 const PACING: [&str; 1] = ["bbr"];
-/// What mends it, the better first; the kernel always has the last.
+/// The replacements, the better one first; every kernel has the last.
 const UNPACED: [&str; 2] = ["cubic", "reno"];
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
@@ -19,7 +19,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     vec![judge(read("tcp_congestion_control").trim(), &available, config.fixed.is_local())]
 }
 
-/// `current` and `available` are as the system tells them; `is_local` is whether nobody from elsewhere comes.
+/// Judges the kernel's values of `current` and `available`. `is_local` means that all clients use loopback.
 fn judge(current: &str, available: &str, is_local: bool) -> Finding {
     if current.is_empty() {
         return Finding::warn(CHECK, "the system does not say which it uses");

@@ -1,6 +1,6 @@
-//! The data folder: whether it is there, can be written, and is nobody else's to read.
+//! Checks that the data folder exists, can be written, and is readable by no other user.
 //!
-//! It makes no folder. What must hold: a folder that is not there yet is judged by where it will be made.
+//! It creates no folder. Invariant: a missing folder is judged by the folder in which it will be created.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,19 +54,19 @@ fn cannot_write(folder: &Path, error: &io::Error) -> Finding {
     Finding::fail(CHECK, seen).mend(GIVE, GIVE_LASTING)
 }
 
-/// The remedy of data that belongs to another user.
+/// The remedy for data that belongs to another user.
 const GIVE: &str = "sudo chown -R USER: DATA, for the server's user  # or name another folder with --data";
 const GIVE_LASTING: &str =
     "StateDirectory=plimsoll in the service's unit, and a data folder below /var/lib/plimsoll";
 
-/// Makes a file and takes it away.
+/// Creates a file and removes it.
 fn write_into(folder: &Path) -> io::Result<()> {
     let probe = probe_in(folder);
     std::fs::File::create_new(&probe)?;
     std::fs::remove_file(probe)
 }
 
-/// The file that a check makes and takes away.
+/// Returns the path of the file that a check creates and removes.
 pub(super) fn probe_in(folder: &Path) -> PathBuf {
     folder.join(format!(".plimsoll-doctor-{}", std::process::id()))
 }

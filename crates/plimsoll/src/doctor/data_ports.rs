@@ -1,6 +1,6 @@
-//! The ports that FTP has for data: whether the system gives them to nobody else by itself.
+//! Checks that the kernel does not use FTP's data ports for outgoing connections.
 //!
-//! It listens at none of them. What must hold: ports that are reserved are as good as those that are apart.
+//! It binds no port. Invariant: reserved ports count as free, like ports outside the kernel's range.
 
 use std::ops::RangeInclusive;
 
@@ -10,7 +10,7 @@ use super::Finding;
 use crate::config::Config;
 
 const CHECK: &str = "data ports";
-/// The ports that the system gives to connections which this machine makes.
+/// The range from which the kernel takes the local ports of outgoing connections.
 pub(super) const RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 const RESERVED: &str = "net.ipv4.ip_local_reserved_ports";
 
@@ -23,7 +23,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     vec![judge(config.live.ftp.ftp_ports.0, &read(RANGE), reserved.trim())]
 }
 
-/// `range` and `reserved` are as the system tells them.
+/// Judges `ports` by the kernel's values of `range` and `reserved`.
 fn judge(ports: Ports, range: &str, reserved: &str) -> Finding {
     let Ports { first, last } = ports;
     let told = format!("{first}-{last}");
@@ -47,7 +47,7 @@ fn judge(ports: Ports, range: &str, reserved: &str) -> Finding {
     )
 }
 
-/// The first and the last of one or two numbers.
+/// Parses a range of one or two numbers.
 pub(super) fn both<'a>(mut numbers: impl Iterator<Item = &'a str>) -> Option<RangeInclusive<u16>> {
     let first = numbers.next()?.trim().parse().ok()?;
     let last = numbers.next().map_or(Some(first), |last| last.trim().parse().ok())?;

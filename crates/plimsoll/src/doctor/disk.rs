@@ -1,7 +1,7 @@
-//! The disk below the data folder: its file system, and whether a sync is one.
+//! Checks the disk below the data folder: its file system, and the time of a sync.
 //!
-//! It is no benchmark: a few small writes show the order of magnitude. What must hold: a place that forgets
-//! everything at a power cut is never said to be well.
+//! It is no benchmark: a few small writes show the order of magnitude. Invariant: a file system in memory
+//! is never reported as good.
 
 use std::fs::File;
 use std::io;
@@ -15,18 +15,18 @@ use crate::access::existing;
 use crate::config::Config;
 
 const CHECK: &str = "disk";
-/// Writes that are timed, and their size.
+/// The number of timed writes, and their size.
 const SYNCS: usize = 21;
 const SYNC_BYTES: usize = 4096;
-/// How long all of them may take.
+/// The most time for all timed writes together.
 const SYNCS_TIME_MAX: Duration = Duration::from_secs(3);
-/// No disk stores anything faster than this; one that says so keeps it in its own memory, or passes on no
-/// sync at all.
+/// The shortest plausible sync. A faster disk only fills its volatile cache, or a layer below drops the
+/// sync.
 const SYNC_PLAUSIBLE: Duration = Duration::from_micros(50);
-/// A disk that is slower holds every upload up.
+/// The longest good sync: a slower disk delays every upload.
 const SYNC_SLOW: Duration = Duration::from_millis(100);
 
-/// What a file system is good for.
+/// The storage behind a file system.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Disk,
@@ -34,7 +34,7 @@ enum Kind {
     Network,
 }
 
-/// File systems by the number that statfs(2) tells.
+/// File systems by their magic number in statfs(2).
 const FILE_SYSTEMS: [(u32, &str, Kind); 13] = [
     (0xEF53, "ext4", Kind::Disk),
     (0x5846_5342, "xfs", Kind::Disk),
@@ -63,7 +63,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
 
 fn look(folder: &Path) -> io::Result<Finding> {
     let found = rustix::fs::statfs(folder)?;
-    // The numbers are of 32 bits, whatever type the system has for them.
+    // The magic number has 32 bits; the type of the field depends on the platform.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is of 32 bits")]
     let number = found.f_type as u32;
     let known = FILE_SYSTEMS.iter().find(|(of, ..)| *of == number);
@@ -97,7 +97,7 @@ fn judge(name: &str, kind: Kind, sync: Duration) -> Finding {
     }
 }
 
-/// How long a small write takes to be stored, in the middle of a few.
+/// Returns the median time of a small write with its sync.
 fn median_sync(folder: &Path) -> io::Result<Duration> {
     let probe = probe_in(folder).with_extension("sync");
     let file = File::create_new(&probe)?;

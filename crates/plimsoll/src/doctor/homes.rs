@@ -1,6 +1,6 @@
-//! Homes in the data folder: whether each has its account.
+//! Checks that each home in the data folder has its account.
 //!
-//! This check changes no home. Invariant: a home that no account can open is shown with the next step.
+//! It changes no home. Invariant: a home that no account can open is reported with the next step.
 
 use plimsoll_auth::Directory;
 use plimsoll_auth::directory::file_of;
@@ -18,7 +18,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     if !fixed.accounts || fixed.store != StoreAt::Local || !fixed.data.join("accounts").is_dir() {
         return Vec::new();
     }
-    // SQLite makes files when it opens the directory: they must belong to the owner of the data.
+    // SQLite creates files when it opens the directory, and the data's owner must own them.
     vec![match access::as_owner(config, || look(config)) {
         Ok(found) => judge(&found),
         Err(error) => Finding::warn(CHECK, format!("could not be checked: {error:#}")),
@@ -29,7 +29,7 @@ fn look(config: &Config) -> anyhow::Result<Quarantined> {
     let fixed = &config.fixed;
     let is_missing = file_of(&fixed.directory).is_some_and(|file| !file.exists());
     let mut directory: Option<Box<dyn Directory>> = match fixed.auth {
-        // To open the directory would make it.
+        // Opening the directory would create it.
         AuthAt::Embedded if is_missing => return quarantined_without_directory(config),
         AuthAt::Embedded => Some(open_directory(&fixed.directory)?),
         AuthAt::Apart(_) => None,
@@ -40,7 +40,7 @@ fn look(config: &Config) -> anyhow::Result<Quarantined> {
     }
 }
 
-/// Without a directory, no home has an account.
+/// Returns all homes: without a directory, none has an account.
 fn quarantined_without_directory(config: &Config) -> anyhow::Result<Quarantined> {
     let all = plimsoll_store::homes(&plimsoll_engine::SystemFs, &config.fixed.data)?;
     Ok(Quarantined { names: all.into_iter().map(|home| home.name).collect() })

@@ -1,6 +1,6 @@
-//! The kernel: whether it can do what the server does not do without.
+//! Checks that the kernel has the required system calls.
 //!
-//! It does not judge by version numbers. What must hold: each call that is needed is tried.
+//! It does not judge by version numbers. Invariant: each required call is tried.
 
 use plimsoll_engine::Kind;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -18,7 +18,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// The ring, where its engine was asked for.
+/// Checks io_uring, if the engine `uring` is configured.
 fn check_ring() -> Finding {
     match Kind::Uring.check() {
         Ok(()) => Finding::ok("io_uring", "the kernel has what the engine uring needs"),
@@ -29,7 +29,7 @@ fn check_ring() -> Finding {
     }
 }
 
-/// Names are kept beneath their folder by the kernel, and short waits are short.
+/// Checks openat2, which confines names to their folder, and epoll_pwait2, which has precise timeouts.
 fn check_calls() -> Finding {
     match plimsoll_engine::check_kernel() {
         Ok(()) => Finding::ok(
@@ -41,7 +41,7 @@ fn check_calls() -> Finding {
     }
 }
 
-/// Tokens are drawn from the kernel's random bytes.
+/// Checks the kernel's random number generator, which session tokens need.
 fn check_chance() -> Finding {
     match getrandom(&mut [0; 16], GetRandomFlags::NONBLOCK) {
         Ok(16) => Finding::ok("chance", "the kernel gives random bytes"),

@@ -1,12 +1,13 @@
-//! Memory: whether there is enough to serve and to hash passwords.
+//! Checks that there is enough memory to serve and to hash passwords.
 //!
-//! It is not what the server uses. What must hold: a container's own bound counts, where there is one.
+//! It does not measure the server's own use. Invariant: the limit of a container (cgroup) counts, if there
+//! is one.
 
 use super::Finding;
 use crate::config::Config;
 
 const CHECK: &str = "memory";
-/// With less, a crowd of log-ins or listings is refused.
+/// With less memory, many simultaneous logins or listings are refused.
 const BYTES_FEW: u64 = 256 << 20;
 const BYTES_LEAST: u64 = 48 << 20;
 
@@ -17,7 +18,7 @@ pub(super) fn check(_: &Config) -> Vec<Finding> {
     vec![judge(available.into_iter().chain(container).min())]
 }
 
-/// What can be had without pushing anything out, in bytes.
+/// Returns the memory that is available without swapping, in bytes.
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;

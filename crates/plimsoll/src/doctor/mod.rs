@@ -1,7 +1,7 @@
-//! The doctor: looks at this machine as a server would use it, one check a file.
+//! The doctor: checks whether this machine suits a server, with one check in each file.
 //!
-//! It mends nothing. What must hold: what it finds wrong comes with the command that mends it now and the one
-//! that makes it last; what it cannot find out is not said to be well.
+//! It fixes nothing. Invariants: each fault is reported with a command that fixes it now, and a setting
+//! that makes the fix permanent. A check that could not run is never reported as good.
 
 mod announced;
 mod auth_server;
@@ -29,27 +29,27 @@ use serde::Serialize;
 
 use crate::config::Config;
 
-/// How a check went.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Verdict {
     Ok,
     /// The server runs, but not as well or as safely as it could.
     Warn,
-    /// The server will not run, or will lose what is entrusted to it.
+    /// The server will not run, or will lose data.
     Fail,
 }
 
-/// What a check saw, and what mends it.
+/// The result of a check, with its remedy.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) check: &'static str,
     pub(crate) verdict: Verdict,
     pub(crate) seen: String,
-    /// What mends it until the next restart.
+    /// The remedy until the next restart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) now: Option<String>,
-    /// What makes that last.
+    /// The permanent remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lasting: Option<String>,
 }
@@ -67,7 +67,7 @@ impl Finding {
         Finding { verdict: Verdict::Fail, ..Finding::ok(check, seen) }
     }
 
-    /// With what mends it.
+    /// Adds the remedy.
     fn mend(mut self, now: impl Into<String>, lasting: impl Into<String>) -> Finding {
         self.now = Some(now.into());
         self.lasting = Some(lasting.into());
@@ -75,7 +75,7 @@ impl Finding {
     }
 }
 
-/// Every check, in the order in which it is told.
+/// All checks, in the order of the report.
 const CHECKS: [fn(&Config) -> Vec<Finding>; 18] = [
     kernel::check,
     open_files::check,
@@ -97,7 +97,7 @@ const CHECKS: [fn(&Config) -> Vec<Finding>; 18] = [
     memory::check,
 ];
 
-/// Looks at everything that a server with this configuration needs.
+/// Runs every check for a server with this configuration.
 pub(crate) fn examine(config: &Config) -> Vec<Finding> {
     CHECKS.iter().flat_map(|check| check(config)).collect()
 }

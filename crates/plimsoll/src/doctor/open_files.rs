@@ -1,6 +1,7 @@
-//! The limit of open files: how many connections there can be.
+//! Checks the limit of open files, which bounds the number of connections.
 //!
-//! It leaves the limit as it was for everybody else. What must hold: it counts as the server does.
+//! It raises the limit of its own process only. Invariant: connections are counted as the server counts
+//! them.
 
 use plimsoll_engine::Kind;
 
@@ -10,17 +11,17 @@ use crate::open_files;
 
 /// With fewer connections, a few browsers fill the server.
 const CONNECTIONS_FEW: usize = 1000;
-/// With fewer than these, nobody is served well.
+/// Fewer than these are too few to serve any client well.
 const CONNECTIONS_LEAST: usize = 16;
-/// What is asked for at least: a common limit, of some 30,000 connections.
+/// The lowest limit that the remedy names: a common one, for some 30,000 connections.
 const ASKED_LEAST: u64 = 65_536;
-/// The powers of two that are tried for the limit that is needed.
+/// The powers of two that are tried when the required limit is computed.
 const TRIED: std::ops::RangeInclusive<u32> = 6..=30;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     if config.fixed.engine == Kind::Process {
-        // Each connection has a process' limit for itself, which is never so low. That of the program, which
-        // they ask for accounts and files, is looked at with their number (`processes`).
+        // Each connection process has the limit for itself, which is never so low. The main process's limit
+        // is checked together with the number of processes (`processes`).
         return Vec::new();
     }
     let soft = open_files::soft();
@@ -47,7 +48,7 @@ fn judge(soft: u64, hard: u64, config: &Config) -> Finding {
     )
 }
 
-/// A limit, a power of two, that will do for `CONNECTIONS_FEW`.
+/// Returns the least power of two that is a sufficient limit for `CONNECTIONS_FEW`.
 fn needed(config: &Config) -> u64 {
     let mut limits = TRIED.map(|power| 1 << power);
     let is_enough = |limit: &u64| open_files::connections_max(config, *limit) >= CONNECTIONS_FEW;

@@ -1,7 +1,7 @@
-//! The ports that the system gives to connections which this machine makes: whether there are enough.
+//! Checks that the kernel has enough local ports for outgoing connections.
 //!
-//! What a server accepts takes none of them; a proxy, a tier or a load test that connects to one address
-//! takes one for each. What must hold: a range that cannot be read is not said to be well.
+//! Accepted connections take none of them. A proxy, a front or a load test takes one for each connection to
+//! the same address. Invariant: a range that cannot be read is never reported as good.
 
 use super::Finding;
 use super::data_ports::{RANGE, both};
@@ -10,14 +10,14 @@ use crate::config::Config;
 const CHECK: &str = "outgoing ports";
 /// With fewer, a proxy or a load test that opens a connection for each request runs out of them.
 const PORTS_FEW: u32 = 16_384;
-/// The kernel's own.
+/// The kernel's default.
 const SETTING: &str = r#"net.ipv4.ip_local_port_range="32768 60999""#;
 
 pub(super) fn check(_: &Config) -> Vec<Finding> {
     vec![judge(&std::fs::read_to_string(RANGE).unwrap_or_default())]
 }
 
-/// `range` is as the system tells it.
+/// Judges the kernel's value of `range`.
 fn judge(range: &str) -> Finding {
     let Some(drawn) = both(range.split_whitespace()) else {
         return Finding::warn(CHECK, "the system does not say which ports it gives out");

@@ -1,7 +1,7 @@
-//! The addresses to listen at: whether they are ours to have.
+//! Checks that the configured addresses can be bound.
 //!
-//! It listens for a moment and serves nobody. What must hold: a server of ours that has the port already is
-//! no failure.
+//! It binds each IP address for a moment and accepts no connection. Invariant: an address in use by a
+//! plimsoll server is no failure.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -15,12 +15,12 @@ use crate::config::Config;
 use crate::listening::Addresses;
 
 const CHECK: &str = "address";
-/// What is spoken at an address: its flag and key, and how a server of ours is known by it.
+/// The protocol of an address, and how to recognise a plimsoll server by it.
 struct Spoken {
     name: &'static str,
-    /// What is said to whoever listens there; a server of FTP speaks first.
+    /// The request that the check sends; an FTP server speaks first.
     asked: &'static [u8],
-    /// What an answer of ours has.
+    /// The words that a response of plimsoll contains.
     known_by: &'static [&'static str],
 }
 
@@ -34,9 +34,9 @@ const CLASSIC: Spoken =
     Spoken { name: "classic", asked: b"doctor\n", known_by: &["error: send new:NAME:PASSWORD"] };
 const FTP: Spoken = Spoken { name: "ftp", asked: b"QUIT\r\n", known_by: &["220 plimsoll"] };
 
-/// How long whoever has the port may take to say who it is.
+/// The time limit for the server at an address to respond.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
-/// More than the answer of `/healthz`.
+/// The most bytes that are read of a response.
 const ANSWER_BYTES_MAX: u64 = 4096;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
@@ -53,7 +53,7 @@ fn check_one(address: &Address, spoken: &Spoken) -> Finding {
             Ok(_) => Finding::ok(CHECK, format!("{at} is free")),
             Err(error) => taken_or_refused(*at, spoken, &error),
         },
-        // Listening there would take the place of whoever has it.
+        // Binding would replace the socket of a running server.
         Address::Unix(path) => check_folder_of(path),
     }
 }
@@ -79,7 +79,7 @@ fn taken_or_refused(at: SocketAddr, spoken: &Spoken, error: &io::Error) -> Findi
     }
 }
 
-/// Whether a server of ours answers there.
+/// Returns whether a plimsoll server answers at the address.
 fn is_ours(at: SocketAddr, spoken: &Spoken) -> bool {
     let ask = || -> io::Result<String> {
         let mut stream = TcpStream::connect_timeout(&at, ANSWER_TIME)?;
@@ -113,7 +113,7 @@ mod tests {
     fn a_port_that_another_program_has_is_a_failure_and_a_free_one_is_not() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = taken.local_addr().unwrap();
-        // Who has it ends each connection at once.
+        // The program closes each connection at once.
         let other = std::thread::spawn(move || (0..3).for_each(|_| drop(taken.accept())));
         for spoken in [HTTP, FTP, CLASSIC] {
             let finding = check_one(&Address::Ip(at), &spoken);
@@ -132,7 +132,7 @@ mod tests {
         let other = std::thread::spawn(move || {
             let (mut stream, _) = taken.accept().unwrap();
             stream.write_all(b"220 plimsoll is ready.\r\n221 Goodbye.\r\n").unwrap();
-            // Until the end, so that nothing unread resets what was said.
+            // Reads before closing, because closing with unread bytes would reset the connection.
             let _ = stream.read(&mut [0; 64]);
         });
         assert_eq!(check_one(&Address::Ip(at), &FTP).verdict, Verdict::Ok);

@@ -1,7 +1,9 @@
-//! The limit of processes, where each connection is one, and that of open files which it comes with.
+//! Checks the limits of processes and open files under the engine `process`, which forks for each
+//! connection.
 //!
-//! It is not asked under other engines, whose threads are few or, under `thread`, count like these. What must
-//! hold: it counts as the server does, and what it says to mend is what holds the server back.
+//! Other engines are not checked here, although the threads of `thread` count against the same limit.
+//! Invariants: connections are counted as the server counts them. The remedy raises the limit that is
+//! reached first.
 
 use plimsoll_engine::{Kind, ProcessBound};
 
@@ -11,11 +13,11 @@ use crate::open_files::{self, Bound};
 
 /// With fewer connections, a few browsers fill the server.
 const CONNECTIONS_FEW: usize = 1000;
-/// With fewer than these, nobody is served well.
+/// Fewer than these are too few to serve any client well.
 const CONNECTIONS_LEAST: usize = 16;
-/// What is asked for: all that the server would make, and others beside it.
+/// The limit of processes that the remedy names: enough for the server and for other programs.
 const ASKED: u64 = 8192;
-/// What is asked for of open files, where the program's are too few for what all processes ask of it.
+/// The limit of open files that the remedy names, if the main process's limit is reached first.
 const ASKED_FILES: u64 = 65_536;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
@@ -47,7 +49,7 @@ fn told(bound: &Bound) -> String {
     }
 }
 
-/// What raises the bound now, and for good.
+/// Returns the commands that raise the limit now and permanently.
 fn mended(bound: &Bound) -> (String, String) {
     match bound {
         Bound::Files => (

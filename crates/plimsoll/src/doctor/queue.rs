@@ -1,11 +1,11 @@
-//! The queue of connections that wait to be accepted: what the system lets a server have.
+//! Checks the kernel's limit of the accept queue.
 //!
-//! It is not the count of open connections. What must hold: a limit that cannot be read is not judged.
+//! It is not the number of open connections. Invariant: a limit that cannot be read is not judged.
 
 use super::Finding;
 use crate::config::Config;
 
-/// With fewer, a burst of clients is made to try again after a second.
+/// With fewer, a burst of clients must retry after a second.
 const WAITING_FEW: u64 = 1024;
 
 pub(super) fn check(_: &Config) -> Vec<Finding> {

@@ -1,12 +1,12 @@
-//! What the doctor says: lines for a person, or JSON for a program.
+//! Formats the doctor's findings: lines for a person, or JSON for a program.
 //!
-//! It judges nothing. What must hold: both say the same.
+//! It judges nothing. Invariant: both formats contain the same findings.
 
 use std::fmt::Write as _;
 
 use super::{Finding, Verdict};
 
-/// A line for each finding, and what mends it below.
+/// Formats a line for each finding, with its remedy below.
 pub(crate) fn as_text(findings: &[Finding]) -> String {
     let width = findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -27,10 +27,10 @@ pub(crate) fn as_text(findings: &[Finding]) -> String {
     text
 }
 
-/// An array with an object for each finding.
+/// Formats an array with an object for each finding.
 ///
 /// # Errors
-/// None in practice: there is nothing in a finding that could not be written.
+/// None in practice: every finding can be serialised.
 pub(crate) fn as_json(findings: &[Finding]) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(findings)? + "\n")
 }

@@ -1,6 +1,6 @@
-//! Room in the data folder: bytes, and files.
+//! Checks the free space of the data folder's file system: bytes and files.
 //!
-//! It is not a quota. What must hold: what counts is what the server's account may use.
+//! It is not a quota. Invariant: space that is reserved for the superuser does not count.
 
 use super::Finding;
 use crate::access::existing;
@@ -10,7 +10,7 @@ const CHECK: &str = "space";
 /// With less, uploads will soon be refused.
 const BYTES_FEW: u64 = 1 << 30;
 const BYTES_LEAST: u64 = 16 << 20;
-/// With fewer, the same for small files.
+/// With fewer, uploads of small files will soon be refused.
 const FILES_FEW: u64 = 10_000;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
@@ -19,7 +19,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     }
     let folder = existing(&config.fixed.data);
     vec![match rustix::fs::statvfs(&folder) {
-        // A file system without a bound of files tells that it has none at all.
+        // A file system without a limit of files reports 0 files in total.
         Ok(found) => judge(found.f_bavail * found.f_frsize, (found.f_files > 0).then_some(found.f_favail)),
         Err(error) => Finding::warn(CHECK, format!("{}: {error}", folder.display())),
     }]

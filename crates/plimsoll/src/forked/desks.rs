@@ -1,8 +1,9 @@
-//! The desks at which the processes of connections ask the program for accounts and files.
+//! The RPC servers of the main process, which connection processes call for accounts and files.
 //!
-//! They are those of a server of a tier, at a socket in the data folder that nobody else can reach
-//! ([`socket`](super::socket)). What must hold: whoever asks shows a secret that is drawn at the start and is
-//! nowhere but in the memory of this server's processes; they answer until the last connection has gone.
+//! They are the RPC servers of the two tiers, at a Unix socket in the data folder
+//! ([`socket`](super::socket)). Invariants: a caller must present a secret. It is drawn at the start and
+//! kept only in the memory of this server's processes. The RPC servers run until the last connection has
+//! ended.
 
 use std::io::{self, Read as _};
 use std::sync::Arc;
@@ -26,22 +27,23 @@ use crate::listening::Listening;
 use crate::open_files::at_desks;
 use crate::tiers::{DataLock, auth_settings, open_auth, open_auth_here, open_store_apart, open_store_here};
 
-/// Bytes that are drawn for the secret; each is two digits of it.
+/// Random bytes of the secret, each written as two hexadecimal digits.
 const SECRET_BYTES: usize = 32;
-/// Bytes that are drawn for the socket's name.
+/// Random bytes of the socket's name.
 const NAME_BYTES: usize = 4;
-/// How long the end waits for them at least, and how often it looks. Who could ask has gone by then.
+/// The least time that the end waits for the RPC servers, and how often it checks. No caller is left by
+/// then.
 const FINISH_TIME_MIN: Duration = Duration::from_secs(2);
 const FINISH_STEP: Duration = Duration::from_millis(2);
 
-/// Where the desks are, and what is shown there.
+/// The address and secret of the RPC servers.
 pub(super) struct Desks {
     at: Socket,
     secret: String,
     role: Role,
 }
 
-/// Desks that answer.
+/// Running RPC servers.
 pub(super) struct Open {
     pub(super) auth: Auth,
     at: Socket,
@@ -50,20 +52,20 @@ pub(super) struct Open {
 }
 
 impl Desks {
-    /// Those of a server with this configuration, with a secret that is drawn now.
+    /// Chooses an address and a secret for a server with this configuration.
     pub(super) fn of(config: &Config, role: &Role) -> io::Result<Desks> {
         let at = Socket::in_folder(&config.fixed.data, &drawn::<NAME_BYTES>()?)?;
         Ok(Desks { at, secret: drawn::<SECRET_BYTES>()?, role: role.clone() })
     }
 
-    /// Where a process asks for accounts.
+    /// Returns the address and secret of the auth RPC server.
     pub(super) fn place(&self) -> anyhow::Result<Place> {
         let url =
             self.at.address().to_string().parse().context("the data folder cannot be named in a URL")?;
         Ok(Place { url, secret: Secret::from(self.secret.as_str()) })
     }
 
-    /// What a process has of accounts and files: ways to ask here.
+    /// Returns the operations of a connection process, which call these RPC servers.
     pub(super) fn ask(&self, config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
         let place = self.place()?;
         let url = place.url.clone();
@@ -78,8 +80,8 @@ impl Desks {
         Ok(Operations::new(auth, store, recorder.clone()))
     }
 
-    /// Opens what is asked for, and answers on threads of its own. The data folder is this process' from
-    /// then on.
+    /// Opens accounts and files, and starts the RPC servers on threads of their own. They keep the data
+    /// folder locked.
     pub(super) fn open(&self, folder: Option<DataLock>, config: &Config) -> anyhow::Result<Open> {
         let (auth, api) = self.answering(config)?;
         let mut config = at_desks(config);
@@ -100,7 +102,7 @@ impl Desks {
         Ok(Open { auth, at: self.at.clone(), stop, thread })
     }
 
-    /// Opens what is asked for, and what answers.
+    /// Opens accounts and files, and returns the API of the RPC servers.
     fn answering(&self, config: &Config) -> anyhow::Result<(Auth, Arc<dyn Api>)> {
         let secret = Secret::from(self.secret.as_str());
         let (auth, api): (_, Arc<dyn Api>) = match self.role {
@@ -121,7 +123,7 @@ impl Desks {
     }
 }
 
-/// Bytes that nobody can guess, in digits.
+/// Returns random bytes in hexadecimal.
 fn drawn<const BYTES: usize>() -> io::Result<String> {
     let mut drawn = [0; BYTES];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut drawn)?;
@@ -129,9 +131,9 @@ fn drawn<const BYTES: usize>() -> io::Result<String> {
 }
 
 impl Open {
-    /// Ends them, because who could ask has gone: in `time`, or a little more.
+    /// Stops the RPC servers after their last caller has ended. Waits for `time`, but at least 2 s.
     pub(super) fn finish(self, time: Duration) {
-        // First: another server of this folder may begin as soon as this one lets go of it.
+        // Removed first: another server may take the data folder as soon as this one unlocks it.
         self.at.remove();
         self.stop.order();
         let until = Instant::now() + time.max(FINISH_TIME_MIN);

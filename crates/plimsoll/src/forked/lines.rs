@@ -1,9 +1,9 @@
-//! Lines of logs on their way from the processes of connections to the program, which writes them.
+//! Sends log lines from connection processes to the main process, which writes them.
 //!
-//! It writes no log itself. What must hold: a line that is handed over arrives whole or is counted as lost (a
-//! process that is killed takes with it what it has not handed over: nobody knows of that); who hands lines
-//! over waits for a bounded time, the fork master never, and nobody for whoever reads a log: the program
-//! takes lines in as they come, and loses them itself where a log's place is slow.
+//! It writes no log itself. Invariants: a sent line arrives completely or is counted as lost. A killed
+//! process loses its unsent lines uncounted. A sender waits for a bounded time, and the fork master never.
+//! A slow log delays no sender: the main process receives lines at once, and drops them if the log's queue
+//! is full.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -22,21 +22,19 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::line_writer::Lines;
 
-/// Bytes that lines under way may take of the kernel's memory; the system may allow less
-/// (`net.core.wmem_max`).
+/// The socket's send buffer, for lines in transit; the kernel may allow less (`net.core.wmem_max`).
 const UNDER_WAY_BYTES_MAX: usize = 1024 * 1024;
-/// Pieces without anything in them that may be under way: each takes more of that memory than a part in so
-/// many.
+/// The most empty pieces that the send buffer can have: each takes more than 1/4096 of its memory.
 const EMPTY_PIECES_MAX: u32 = 4096;
-/// How long a process waits where the program has not taken in what others have handed over.
+/// How long a process waits for space in the send buffer.
 const ROOM_TIME_MAX: Duration = Duration::from_secs(1);
-/// Bytes of lines that are handed over at once; more would not go through the socket, whatever its room.
+/// The most bytes of one piece; a larger one would not fit the socket even if it were empty.
 const PIECE_BYTES_MAX: usize = 128 * 1024;
-/// How long the end waits for what is still under way, and how often it looks.
+/// How long the end waits for the last pieces, and how often it checks.
 const FINISH_TIME: Duration = Duration::from_secs(2);
 const FINISH_STEP: Duration = Duration::from_millis(2);
 
-/// Which log lines belong to. The number goes before them.
+/// The log of a piece, which is its first byte.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Which {
@@ -46,18 +44,18 @@ pub(super) enum Which {
     Xferlog,
 }
 
-/// The end that processes hand lines over at.
+/// The connection processes' end of the socket.
 #[derive(Clone)]
 pub(super) struct Sender {
     socket: Arc<OwnedFd>,
-    /// Who waits for nothing.
+    /// The fork master, which never waits for space.
     master: Option<Pid>,
 }
 
-/// The program's end.
+/// The main process's end of the socket.
 pub(super) struct Receiver(OwnedFd);
 
-/// The way of lines to one log.
+/// A sender of lines to one log.
 #[derive(Clone)]
 pub(super) struct Way {
     sender: Sender,
@@ -65,7 +63,7 @@ pub(super) struct Way {
     counters: Arc<Counters>,
 }
 
-/// Where the program writes lines, by log.
+/// The main process's log writers, by log.
 pub(super) struct Writers {
     pub(super) operator: Lines,
     pub(super) requests: Option<Lines>,
@@ -74,32 +72,33 @@ pub(super) struct Writers {
     pub(super) counters: Arc<Counters>,
 }
 
-/// The thread that takes lines in.
+/// The thread that receives lines.
 pub(super) struct Receiving(JoinHandle<()>);
 
-/// A socket that keeps pieces apart, and tells its reader when the last who could send has gone.
+/// Creates a socket that preserves message boundaries, and reports to its reader when the last sender has
+/// closed.
 pub(super) fn pair() -> io::Result<(Sender, Receiver)> {
     let (sender, receiver) =
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    // What the system allows beyond is its to say.
+    // A smaller limit of the kernel is used as it is.
     let _ = set_socket_send_buffer_size(&sender, UNDER_WAY_BYTES_MAX);
     Ok((Sender { socket: Arc::new(sender), master: None }, Receiver(receiver)))
 }
 
 impl Sender {
-    /// That of the fork master, which is this process, and of those that come of it.
+    /// Returns the sender of the fork master, which is this process, and of its child processes.
     pub(super) fn of_master(&self) -> Sender {
         Sender { master: Some(getpid()), ..self.clone() }
     }
 
-    /// The way to one log; what is lost on it is counted.
+    /// Returns the sender of one log. Lost lines are counted in `counters`.
     pub(super) fn to(&self, which: Which, counters: &Arc<Counters>) -> Way {
         Way { sender: self.clone(), which, counters: Arc::clone(counters) }
     }
 }
 
 impl Way {
-    /// Hands whole lines over; whether they went.
+    /// Sends whole lines; returns whether they were sent.
     fn hand_over(&self, lines: &[u8]) -> bool {
         let piece = [&[self.which as u8][..], lines].concat();
         if piece.len() > PIECE_BYTES_MAX {
@@ -111,7 +110,7 @@ impl Way {
         }
     }
 
-    /// How long this process waits for room; the fork master does not.
+    /// Returns how long this process waits for space; `None` for the fork master.
     fn patience(&self) -> Option<Duration> {
         (self.sender.master != Some(getpid())).then_some(ROOM_TIME_MAX)
     }
@@ -120,7 +119,7 @@ impl Way {
         send(&*self.sender.socket, piece, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map(drop)
     }
 
-    /// Tries whenever there is room again: others may take it first, because all have the same.
+    /// Retries whenever there is space. Another sender may take it first, because all share the buffer.
     fn send_within(&self, time: Duration, piece: &[u8]) -> bool {
         let until = Instant::now() + time;
         loop {
@@ -134,7 +133,7 @@ impl Way {
 
     fn wait_for_room(&self, time: Duration) {
         let mut fds = [PollFd::new(&*self.sender.socket, PollFlags::OUT)];
-        // Whatever comes of it, it is tried again.
+        // A failed poll is ignored, because the caller retries in any case.
         let _ = poll(&mut fds, Timespec::try_from(time).ok().as_ref());
     }
 
@@ -161,7 +160,7 @@ impl LineSink for Way {
     }
 }
 
-/// For the operator's log: each of its events is one write. What does not fit is lost.
+/// For the operator's log, which writes each event in one call. Events that do not fit are lost.
 impl Write for Way {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.hand_over(line);
@@ -182,7 +181,7 @@ impl MakeWriter<'_> for Way {
 }
 
 impl Receiver {
-    /// Takes lines in, on a thread of its own, until nobody can send any more.
+    /// Receives lines on a thread of its own, until all senders have closed.
     pub(super) fn start(self, writers: Writers) -> io::Result<Receiving> {
         let named = std::thread::Builder::new().name("lines".to_owned());
         Ok(Receiving(named.spawn(move || self.take_in(&writers))?))
@@ -192,7 +191,7 @@ impl Receiver {
         let (mut piece, mut nothing) = (vec![0; PIECE_BYTES_MAX], 0);
         loop {
             match recv(&self.0, &mut piece[..], RecvFlags::empty()) {
-                // The end, which is seen again and again; or a piece without anything in it.
+                // Either the end of file, which repeats, or an empty piece.
                 Ok((0, _)) if self.nobody_can_send() => {
                     nothing += 1;
                     if nothing > EMPTY_PIECES_MAX {
@@ -213,7 +212,7 @@ impl Receiver {
         }
     }
 
-    /// Whether nobody is left who could send; what they have sent may still be under way.
+    /// Returns whether all senders have closed; their last pieces may still be in the buffer.
     fn nobody_can_send(&self) -> bool {
         let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
         let seen = poll(&mut fds, Some(&Timespec::default()));
@@ -237,7 +236,7 @@ impl Writers {
 }
 
 impl Receiving {
-    /// Waits until the last line has been taken in: the processes that could send have ended.
+    /// Waits until the last line is received. All sending processes must have ended.
     pub(super) fn finish(self) {
         let begun = Instant::now();
         while begun.elapsed() < FINISH_TIME {
@@ -257,10 +256,10 @@ mod tests {
     use super::*;
     use crate::line_writer::LineWriter;
 
-    /// Longer than any machine takes.
+    /// Longer than any machine needs.
     const PATIENCE: Duration = Duration::from_secs(120);
 
-    /// A log in a file, and its path.
+    /// Returns a log writer and the path of its file.
     fn log_in(folder: &Path, name: &str) -> (LineWriter, PathBuf) {
         let (path, made) = (folder.join(name), folder.join(name));
         let open =
@@ -285,7 +284,7 @@ mod tests {
         let receiving = receiver.start(writers).unwrap();
         let mut log = sender.to(Which::Operator, &counters);
         log.write_all(b"started\n").unwrap();
-        // Nothing is not the end.
+        // An empty piece is not the end of file.
         log.send(b"").unwrap();
         LogSink::take(&sender.to(Which::Requests, &counters), b"one\ntwo\n".to_vec());
         LineSink::take(&sender.to(Which::Xferlog, &counters), b"to nowhere\n".to_vec());
@@ -309,7 +308,7 @@ mod tests {
         drop(receiver);
     }
 
-    /// Who wakes for the room may find that another has taken it.
+    /// Another sender may take the space before a woken sender does.
     #[test]
     fn whoever_is_overtaken_by_others_tries_again_as_long_as_there_is_time() {
         const SENDERS: usize = 8;
@@ -336,10 +335,10 @@ mod tests {
     fn the_fork_master_waits_for_no_room_and_others_for_a_bounded_time() {
         let (sender, receiver) = pair().unwrap();
         let of = |sender: &Sender| sender.to(Which::Operator, &Arc::default());
-        // This process is the master.
+        // Marks this process as the master.
         let way = of(&sender.of_master());
         assert_eq!((way.patience(), of(&sender).patience()), (None, Some(ROOM_TIME_MAX)));
-        // Nobody reads.
+        // Nothing is received, so the buffer fills.
         while way.hand_over(b"line\n") {}
         assert!(!way.hand_over(b"line\n"));
         drop(receiver);

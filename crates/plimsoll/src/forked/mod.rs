@@ -1,11 +1,10 @@
-//! `--engine process`, of `plimsoll serve` and `plimsoll auth`: the program, and the fork master that it
-//! makes of itself.
+//! The engine `process` of `plimsoll serve` and `plimsoll auth`: the main process and the fork master.
 //!
-//! The program has what needs threads and handles: signals, the configuration's file, the logs, accounts and
-//! their files. The master has the listeners and what is served.
+//! The main process has everything that needs threads and handles: signals, the configuration file, the
+//! logs, accounts and their files. The fork master has the listeners and the services.
 //!
-//! It is not the engine, which forks ([`plimsoll_engine::fork_master`]). What must hold: the master is made
-//! before there is any thread; everything that can be wrong with the configuration is found before the first
+//! It does not fork for connections; the engine does ([`plimsoll_engine::fork_master`]). Invariants: the
+//! master is forked before any thread exists. All errors of the configuration are found before the first
 //! connection.
 
 mod desks;
@@ -36,16 +35,16 @@ use crate::sites::open_sites;
 use crate::stopping;
 use crate::tiers::{auth_settings, empty_spool, make_data_folder, share_data_folder, take_data_folder};
 
-/// What a server is whose connections are processes.
+/// The kind of server that runs under the engine `process`.
 #[derive(Clone)]
 pub(crate) enum Role {
     /// `plimsoll serve`.
     Front,
-    /// `plimsoll auth`, with the secret that its fronts share.
+    /// `plimsoll auth`, with the secret shared with its fronts.
     Auth(Secret),
 }
 
-/// What the processes of a server have in common: what they count in, and where accounts are asked for.
+/// State shared by all processes of a server: counters, and the address of the RPC servers.
 struct Common {
     counters: Cells,
     operations: Cells,
@@ -54,14 +53,14 @@ struct Common {
 }
 
 impl Common {
-    /// That of a server with this configuration.
+    /// Creates the shared state of a server with this configuration.
     fn of(config: &Config, role: &Role) -> anyhow::Result<Common> {
         let counts =
             [Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, Hold::CELLS, Readiness::CELLS];
         let [counters, connections, operations, hold, ready] =
             shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {
-            // The master may look something up in it, and so may who opens it.
+            // Created before the fork, because the master may read files in it first.
             make_data_folder(&config.fixed.data)?;
         }
         let desks = config.fixed.accounts.then(|| Desks::of(config, role)).transpose();
@@ -71,7 +70,7 @@ impl Common {
     }
 }
 
-/// Serves until the order to stop. It has to be called before there is any thread.
+/// Serves until the order to stop. Must be called before any thread exists.
 pub(crate) fn serve(
     loaded: Loaded,
     role: Role,
@@ -79,7 +78,7 @@ pub(crate) fn serve(
 ) -> anyhow::Result<()> {
     let config = &loaded.config;
     plimsoll_engine::check_kernel()?;
-    // What is wrong with them is found here, where it can be told.
+    // Opened for their errors, which this process can still print.
     open_sites(config)?;
     let listening = Listening::at(config)?;
     let (sender, receiver) = lines::pair().context("cannot make a socket for logs")?;
@@ -92,14 +91,14 @@ pub(crate) fn serve(
         Forked::Program(master) => {
             drop(sender);
             let addresses = listening.addresses();
-            // The master has the listeners, and has them alone.
+            // Only the master may have the listeners.
             drop(listening);
             watch_over(loaded, &role, master, common, receiver, &addresses, tell)
         }
     }
 }
 
-/// The master's life.
+/// Runs the fork master.
 fn accept(
     mut loaded: Loaded,
     role: Role,
@@ -144,7 +143,7 @@ fn read_again(loaded: &mut Loaded, parts: &Reloadable, level: &Level) -> anyhow:
     Ok(())
 }
 
-/// The ways to the logs that the program writes.
+/// Returns the sinks of the logs that the main process writes.
 fn sinks(config: &Config, sender: &Sender, counters: &Arc<Counters>, meter: Meter) -> Sinks {
     let fixed = &config.fixed;
     let way = |which, at: &Destination, is_on: bool| {
@@ -159,7 +158,7 @@ fn sinks(config: &Config, sender: &Sender, counters: &Arc<Counters>, meter: Mete
     }
 }
 
-/// The program's life beside its master.
+/// Runs the main process beside its fork master.
 fn watch_over(
     loaded: Loaded,
     role: &Role,
@@ -173,14 +172,14 @@ fn watch_over(
     let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
     let log = log.context("cannot start the log")?;
     let counters = Arc::new(Counters::counted_in(common.counters));
-    // First, because the logs may be in it.
+    // Before the logs, which may be in the data folder.
     let lock = match role {
         Role::Front => take_data_folder,
         Role::Auth(_) => share_data_folder,
     };
     let folder = config.fixed.accounts.then(|| lock(&config.fixed.data)).transpose()?;
     if folder.is_some() && matches!(role, Role::Front) {
-        // The master has opened it, and has nobody yet who puts anything there.
+        // The master has opened the spool folder, but no connection process uses it yet.
         empty_spool(&config.fixed)?;
     }
     let logs = Logs::open(&config.fixed)?;
@@ -218,7 +217,7 @@ fn writers(log: &OperatorLog, logs: &Logs, counters: Arc<Counters>) -> Writers {
     Writers { operator: log.lines(), requests, transfers, xferlog, counters }
 }
 
-/// What a reload replaces, most of which the master has.
+/// The reload of a server under the engine `process`; the fork master has most replaceable parts.
 struct AtMaster {
     reload: Reload,
     logs: Vec<Reopen>,
@@ -227,7 +226,7 @@ struct AtMaster {
 
 impl Replace for AtMaster {
     fn apply(&self, config: &Config) -> anyhow::Result<()> {
-        // What is wrong is told once, and better here.
+        // Checked before the master does, so that an error is reported once, with its reason.
         open_sites(config)?;
         let done = self.reload.order().context("the process that accepts does not answer")?;
         anyhow::ensure!(done, "the process that accepts could not; the log says why");

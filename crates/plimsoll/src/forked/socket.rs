@@ -1,7 +1,7 @@
-//! The socket of the desks, in the data folder.
+//! The Unix socket of the RPC servers, in the data folder.
 //!
-//! It answers nobody. What must hold: two servers that have a folder never have one socket, also where one
-//! ends as the other begins; what is cleared away belongs to a server that has ended.
+//! It answers no request. Invariants: two servers of one data folder never share a socket, even if one
+//! starts while the other ends. Only sockets of servers that have ended are removed.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -11,13 +11,14 @@ use plimsoll_io::Address;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-/// Its name, around what is drawn.
+/// The socket's name, around its random part.
 const BEFORE: &str = "desk-";
 const AFTER: &str = ".sock";
-/// What it ends with until it listens: a socket that does not refuses, as one does whose server has ended.
+/// The suffix before the socket listens. Until then it refuses connections, as the socket of a dead server
+/// does, and another server would remove it.
 const AFTER_AS_NEW: &str = ".new";
 
-/// Where one is.
+/// The path of a socket.
 #[derive(Clone)]
 pub(super) struct Socket {
     folder: PathBuf,
@@ -25,7 +26,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// One in `folder`, with `drawn` in its name.
+    /// Returns the path of a socket in `folder`, with `drawn` in its name.
     pub(super) fn in_folder(folder: &Path, drawn: &str) -> io::Result<Socket> {
         Ok(Socket { folder: std::path::absolute(folder)?, drawn: drawn.to_owned() })
     }
@@ -38,26 +39,26 @@ impl Socket {
         Address::Unix(self.path(AFTER))
     }
 
-    /// Where it is made.
+    /// Returns the address to bind.
     pub(super) fn new_address(&self) -> Address {
         Address::Unix(self.path(AFTER_AS_NEW))
     }
 
-    /// Gives it its name, once it listens.
+    /// Renames the socket to its final name. It must listen by then.
     pub(super) fn publish(&self) -> io::Result<()> {
         let name = self.path(AFTER);
-        // A name that is too long to be asked at is found here, and not by those who ask.
+        // Too long a path is an error here; otherwise it would be one of every caller.
         SocketAddrUnix::new(&name)?;
         std::fs::rename(self.path(AFTER_AS_NEW), name)
     }
 
-    /// Takes it away.
+    /// Removes the socket.
     pub(super) fn remove(&self) {
-        // If it stays, the next server clears it away.
+        // If that fails, the next server removes it.
         let _ = std::fs::remove_file(self.path(AFTER));
     }
 
-    /// Clears away those of servers that were killed.
+    /// Removes the sockets of servers that were killed.
     pub(super) fn clear_others(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(&self.folder)? {
             let entry = entry?;
@@ -65,7 +66,7 @@ impl Socket {
             let is_named =
                 name.to_str().is_some_and(|name| name.starts_with(BEFORE) && name.ends_with(AFTER));
             if is_named && entry.file_type()?.is_socket() && is_left_behind(&entry.path())? {
-                // Another server that begins may have done it just now.
+                // Another starting server may have removed it just now.
                 let _ = std::fs::remove_file(entry.path());
             }
         }

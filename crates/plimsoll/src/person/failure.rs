@@ -1,7 +1,7 @@
-//! Why the server did not do what was asked, in a sentence with the next step.
+//! Errors of requests to the server, as a sentence with the next step.
 //!
-//! It is not for what is wrong on this machine. What must hold: what a server says cannot command the
-//! terminal; what it says in terms of HTTP is said in terms of commands.
+//! Errors of this machine are only carried, not explained. Invariants: text from a server cannot send
+//! control sequences to the terminal. HTTP terms in it are replaced by commands.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,36 +14,36 @@ use super::limits::REFUSAL_BYTES_MAX;
 use super::place::Place;
 use super::shown;
 
-/// Why something was not done.
+/// The reason why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// There is no answer, or no whole one.
+    /// There is no response, or no complete one.
     Away(Error),
-    /// The server says no.
+    /// The server refused the request.
     Refused(Refusal),
-    /// The answer is not what the interface says.
+    /// The response does not follow the API.
     Unexpected(String),
-    /// Something on this machine.
+    /// An error on this machine.
     Here(String),
 }
 
-/// An answer that says no.
+/// A response that refuses the request.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: Status,
     detail: String,
     pub(crate) retry_after: Option<Duration>,
-    /// The account whose session it was; none if the request had none.
+    /// The account of the request's session; `None` if the request had none.
     account: Option<String>,
 }
 
-/// A problem as RFC 9457 has it.
+/// A problem detail of RFC 9457.
 #[derive(Deserialize)]
 struct Problem {
     detail: String,
 }
 
-/// What the interface says in terms of HTTP, and what is typed for it.
+/// HTTP terms in the server's messages, and the commands that replace them.
 const IN_COMMANDS: [(&str, &str); 7] = [
     ("MKCOL its path.", "plimsoll mkdir -p FOLDER"),
     ("or MKCOL a folder", "or make a folder: plimsoll mkdir FOLDER"),
@@ -55,11 +55,11 @@ const IN_COMMANDS: [(&str, &str); 7] = [
 ];
 
 impl Refusal {
-    /// Reads what an answer says.
+    /// Reads the refusal from a response.
     pub(super) async fn of(mut response: Response<'_>, account: Option<&str>) -> Refusal {
         let status = response.status();
         let seconds = response.field("Retry-After").and_then(|value| value.trim().parse().ok());
-        // A refusal whose text cannot be read is one all the same.
+        // A refusal remains one even if its text cannot be read.
         let detail = match response.json::<Problem>(REFUSAL_BYTES_MAX).await {
             Ok(problem) => in_commands(&shown::text(problem.detail.as_bytes())),
             Err(_) => sentence_for(status),
@@ -69,7 +69,7 @@ impl Refusal {
     }
 }
 
-/// Says what a status means where the response has no text: a response to HEAD never has one.
+/// Returns the meaning of a status where the response has no text: a response to HEAD never has one.
 fn sentence_for(status: Status) -> String {
     let sentence = match status {
         Status::UNAUTHORIZED => "The server knows no such session. Log in: plimsoll login NAME",
@@ -94,7 +94,7 @@ fn in_commands(detail: &str) -> String {
 }
 
 impl Failure {
-    /// The status, if the server answered.
+    /// Returns the status, if the server answered.
     pub(crate) fn status(&self) -> Option<Status> {
         match self {
             Failure::Refused(refusal) => Some(refusal.status),
@@ -102,7 +102,7 @@ impl Failure {
         }
     }
 
-    /// Whether the same may work a little later.
+    /// Returns whether the same request may succeed a little later.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Failure::Away(Error::Connect { .. } | Error::Broken { .. } | Error::Late(_)) => true,
@@ -119,13 +119,13 @@ impl Failure {
         }
     }
 
-    /// Whether whatever else is asked will fail in the same way.
+    /// Returns whether all other requests will fail in the same way.
     pub(crate) fn is_of_all(&self) -> bool {
         matches!(self, Failure::Away(error) if !matches!(error, Error::Source(_)))
             || self.status() == Some(Status::UNAUTHORIZED)
     }
 
-    /// The same with the folder named that it advises to make for what was to be at `place`.
+    /// Names the folder to create in the message, for an upload to `place`.
     pub(crate) fn for_a_file_at(mut self, place: &Place) -> Failure {
         if let (Failure::Refused(refusal), Some(folder)) = (&mut self, place.parent()) {
             let named = format!("mkdir -p {folder}");
@@ -134,7 +134,7 @@ impl Failure {
         self
     }
 
-    /// Something on this machine: what was done, and what the system says.
+    /// Returns an error of this machine: the failed action, and the operating system's error.
     pub(crate) fn here(what: impl fmt::Display, error: &std::io::Error) -> Failure {
         Failure::Here(format!("{what}: {error}"))
     }
@@ -146,7 +146,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What is wrong with what is remembered on this machine.
+/// Errors of the state folder.
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Failure {
         Failure::Here(format!("{error:#}"))

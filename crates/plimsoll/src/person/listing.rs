@@ -1,7 +1,7 @@
-//! What is on the server: what a name stands for, and what a folder holds.
+//! The contents of the server: the status of a name, and the entries of a folder.
 //!
-//! It shows nothing. What must hold: a name from a server is one name, and never leads out of the folder
-//! that it is put into.
+//! It prints nothing. Invariant: a name from a server is a single file name, and cannot escape from its
+//! folder.
 
 use std::time::Duration;
 
@@ -24,17 +24,17 @@ pub(crate) enum Kind {
     Folder,
 }
 
-/// What a name stands for.
+/// The status of a file or folder.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
     pub(crate) kind: Kind,
-    /// Length in bytes; 0 of a folder.
+    /// Length in bytes; 0 for a folder.
     pub(crate) size: u64,
-    /// What it is known by.
+    /// The entity tag.
     pub(crate) etag: Option<String>,
 }
 
-/// A name in a folder, as the server tells it.
+/// An entry of a folder, as the server sends it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
     pub(crate) href: String,
 }
 
-/// A folder, as the server tells it.
+/// A folder, as the server sends it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Listing {
     pub(crate) path: String,
@@ -58,7 +58,7 @@ pub(crate) struct Listing {
 }
 
 impl Entry {
-    /// The name's bytes, exactly.
+    /// Returns the exact bytes of the name.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, Failure> {
         let bad = || Failure::Unexpected(format!("{:?} is no name", shown::text(self.href.as_bytes())));
         let mut path = Vec::new();
@@ -71,14 +71,14 @@ impl Entry {
 }
 
 impl Entry {
-    /// The time of modification, since 1970, if the server says it to the nanosecond.
+    /// Returns the time of modification since 1970, if the server sends it in nanoseconds.
     pub(crate) fn modified_at(&self) -> Option<Duration> {
         parse_mtime(self.mtime.as_bytes())
     }
 }
 
 impl Server {
-    /// What is at a place; none if nothing is.
+    /// Returns the status of the file or folder at a place; `None` if it is missing.
     pub(crate) async fn look(&mut self, place: &Place) -> Result<Option<About>, Failure> {
         let target = place.target();
         let account = self.account();
@@ -87,7 +87,7 @@ impl Server {
         match status {
             Status::OK => Ok(Some(About {
                 kind: Kind::File,
-                // The length of a body that a response to HEAD does not have.
+                // A response to HEAD has the length of the body that GET would return.
                 size: response.field("Content-Length").and_then(|value| value.parse().ok()).unwrap_or(0),
                 etag: response.field("ETag").map(str::to_owned),
             })),
@@ -99,18 +99,18 @@ impl Server {
         }
     }
 
-    /// What a folder holds.
+    /// Returns the entries of a folder.
     pub(crate) async fn list(&mut self, place: &Place) -> Result<Listing, Failure> {
         self.get(&place.folder_target()).await
     }
 }
 
-/// Whether a redirection is the one from a folder's name to the same with a slash.
+/// Returns whether a redirection leads from a folder's name to the same with a slash.
 fn leads_to_folder(response: &Response<'_>) -> bool {
     response.field("Location").is_some_and(|location| location.ends_with('/'))
 }
 
-/// What is said of a place where nothing is.
+/// Returns the error for a missing file or folder.
 pub(crate) fn nothing(place: &Place) -> Failure {
     Failure::Here(match &place.owner {
         Some(owner) if place.is_home() => {

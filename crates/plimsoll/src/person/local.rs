@@ -1,7 +1,7 @@
-//! Files and folders of this machine, to be sent.
+//! Local files and folders, to be uploaded.
 //!
-//! It reads none of them. What must hold: a link to a folder is not followed inside of a folder, so that a
-//! walk ends; what is neither file nor folder is told, not passed over.
+//! It reads no file contents. Invariants: a link to a folder is not followed inside a folder, so that a
+//! walk ends. An entry that is neither a file nor a folder is reported, not skipped.
 
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,18 +10,18 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::limits::LEVELS_MAX;
 
-/// Something in a folder that is walked through, as a name below the folder's own.
+/// An entry that a walk finds; its path begins with the walked folder's.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// A folder; it comes before what is in it.
+    /// A folder; it precedes its entries.
     Folder(PathBuf),
-    /// A file, and what is known of it.
+    /// A file with its metadata.
     File(PathBuf, Metadata),
-    /// What cannot be sent, and why.
+    /// An entry that cannot be sent, and the reason.
     Not(PathBuf, String),
 }
 
-/// Everything in a folder, in the order of names.
+/// Returns all entries below a folder, in the order of names.
 pub(crate) fn walk(folder: &Path) -> Vec<Step> {
     let mut steps = Vec::new();
     walk_into(folder, 0, &mut steps);
@@ -58,12 +58,12 @@ fn walk_over(mut paths: Vec<PathBuf>, level: usize, steps: &mut Vec<Step>) {
     }
 }
 
-/// The time of modification, since 1970; none of a file from before.
+/// Returns the time of modification since 1970; `None` for an earlier time.
 pub(crate) fn modified(about: &Metadata) -> Option<Duration> {
     about.modified().ok()?.duration_since(UNIX_EPOCH).ok()
 }
 
-/// The last name of a path, also of `.` and `..`, whose names are not written there.
+/// Returns the last name of a path. Resolves `.` and `..` to the name of their folder.
 pub(crate) fn name_of(path: &Path) -> Option<Vec<u8>> {
     let written = path.file_name().map(|name| name.as_bytes().to_vec());
     let whole = || path.canonicalize().ok()?.file_name().map(|name| name.as_bytes().to_vec());

@@ -1,7 +1,7 @@
-//! A person's side: what the commands that speak to a server have in common.
+//! The client commands' common parts: connection, session, uploads, downloads and messages.
 //!
-//! It is not what is typed, nor what is printed for it (the command line). What must hold: nothing is
-//! reported as done that the server did not confirm; a password is never an argument, a token never printed.
+//! It does not parse the command line, nor print results. Invariants: only changes that the server
+//! confirmed are reported as done. A password is never an argument, a token never printed.
 
 pub(crate) mod download;
 mod failure;

@@ -1,7 +1,7 @@
-//! Passwords: from a file, from the environment, or typed and not shown.
+//! Passwords: from a file, from the environment, or typed without echo.
 //!
-//! It never takes one from an argument, which every user of the machine could read. What must hold: a
-//! new password that is typed is typed twice.
+//! It never takes one from an argument, which every user of the machine could read. Invariant: a new
+//! password from the terminal must be typed twice.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -17,32 +17,32 @@ use crate::exposure::of_file;
 
 /// The environment variable of the password.
 const VARIABLE: &str = "PLIMSOLL_PASSWORD";
-/// That of a new one.
+/// The environment variable of a new password.
 const NEW_VARIABLE: &str = "PLIMSOLL_NEW_PASSWORD";
 
-/// Where the password comes from.
+/// The sources of a password.
 #[derive(Args)]
 pub(crate) struct PasswordFrom {
-    /// The file whose first line is the password; else $PLIMSOLL_PASSWORD, else it is asked for
+    /// The file whose first line is the password; default: $PLIMSOLL_PASSWORD, else a prompt asks for it
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }
 
 impl PasswordFrom {
-    /// The password.
+    /// Reads the password of an existing account.
     pub(crate) fn get(&self, of: &str) -> anyhow::Result<String> {
         let given = given(self.password_file.as_deref(), VARIABLE)?;
         given.map_or_else(|| typed(&format!("Password of {of}: "), "--password-file FILE", VARIABLE), Ok)
     }
 
-    /// The password of an account that is to be made.
+    /// Reads the password of a new account.
     pub(crate) fn choose(&self, of: &str) -> anyhow::Result<String> {
         let given = given(self.password_file.as_deref(), VARIABLE)?;
         given.map_or_else(|| typed_twice(&format!("Password for {of}"), "--password-file FILE", VARIABLE), Ok)
     }
 }
 
-/// A password that is to replace another.
+/// Reads a password that is to replace another.
 pub(crate) fn choose_new(file: Option<&Path>) -> anyhow::Result<String> {
     let given = given(file, NEW_VARIABLE)?;
     given.map_or_else(|| typed_twice("New password", "--new-password-file FILE", NEW_VARIABLE), Ok)
@@ -69,7 +69,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
 
 fn warn_of_readers(path: &Path) {
     if let Some(open) = of_file(path, "the password") {
-        // Standard error may be closed; the password is good all the same.
+        // Standard error may be closed; the password is valid all the same.
         let _ = writeln!(std::io::stderr(), "plimsoll: warning: {}: {}", open.seen, open.remedy);
     }
 }

@@ -1,31 +1,31 @@
-//! Patience: when to try again, and when to give up.
+//! The retry policy: when to try again, and when to give up.
 //!
-//! It does not know what is tried. What must hold: a server that was never there is not waited for; tries
-//! that get nowhere are bounded, and each waits longer than the one before.
+//! It does not know the operation. Invariants: a server that has never answered is not retried. Attempts
+//! without progress are bounded, and each waits longer than the one before.
 
 use super::failure::Failure;
 use super::limits::{TRIES_MAX, WAIT_TIME_MAX, WAIT_TIME_MIN};
 use super::server::Server;
 
-/// Tries that got nowhere so far.
+/// The number of consecutive attempts without progress.
 #[derive(Default)]
 pub(super) struct Patience {
     tries: u32,
 }
 
 impl Patience {
-    /// Something was achieved: what comes now is a first try again.
+    /// Resets the count, after progress.
     pub(super) fn renew(&mut self) {
         self.tries = 0;
     }
 
-    /// Counts a try that got nowhere and can be made again at once.
+    /// Counts an attempt without progress that can be repeated at once.
     pub(super) fn count(&mut self, failure: Failure) -> Result<(), Failure> {
         self.tries += 1;
         if self.tries > TRIES_MAX { Err(failure) } else { Ok(()) }
     }
 
-    /// Waits after a failure that may pass; gives any other back.
+    /// Waits after a temporary failure, with exponential backoff. Returns any other failure.
     pub(super) async fn bear(&mut self, server: &Server, failure: Failure) -> Result<(), Failure> {
         if !failure.may_pass() || !server.has_answered || self.tries >= TRIES_MAX {
             return Err(failure);

@@ -1,7 +1,7 @@
-//! A path on the server as a person writes it: `PATH` in one's own home, `OWNER:PATH` in another's.
+//! Paths on the server as they are typed: `PATH` in the own home, `OWNER:PATH` in another account's.
 //!
-//! It asks the server nothing. What must hold: any name that a file can have can be written; the same place
-//! has one form; nothing climbs with `..`.
+//! It sends no request. Invariants: every possible file name can be typed. Each place has one canonical
+//! form. `..` is refused.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -12,19 +12,19 @@ use plimsoll_wire::http::target::encode_path;
 use super::shown;
 use crate::cli::WrongUsage;
 
-/// A path, and whose home it is in.
+/// A path, and the home that it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Whose it is, if it is another's.
+    /// The owner of the home, unless it is the own home.
     pub(crate) owner: Option<String>,
-    /// Its names, without a slash at either end; empty is the home itself.
+    /// The path without a slash at either end; empty for the home itself.
     pub(crate) path: Vec<u8>,
-    /// Whether it was written as a folder: with a slash at its end.
+    /// Whether it was typed as a folder: with a slash at its end.
     pub(crate) is_folder: bool,
 }
 
 impl Place {
-    /// Reads what was typed. A colon before the first slash ends the owner's name.
+    /// Parses a typed path. A colon before the first slash ends the owner's name.
     pub(crate) fn parse(typed: &OsStr) -> Result<Place, WrongUsage> {
         let typed = typed.as_bytes();
         let (owner, path) = split_owner(typed)?;
@@ -45,7 +45,7 @@ impl Place {
         Ok(Place { owner, path: names.join(&b'/'), is_folder })
     }
 
-    /// The top of one's own home.
+    /// Returns the top of the own home.
     pub(crate) fn home() -> Place {
         Place { owner: None, path: Vec::new(), is_folder: true }
     }
@@ -54,25 +54,25 @@ impl Place {
         self.path.is_empty()
     }
 
-    /// A name in this folder.
+    /// Returns the place of a name in this folder.
     pub(crate) fn join(&self, name: &[u8]) -> Place {
         let path = if self.path.is_empty() { name.to_vec() } else { [&self.path, name].join(&b'/') };
         Place { owner: self.owner.clone(), path, is_folder: false }
     }
 
-    /// Its last name; none for a home.
+    /// Returns the last name; `None` for a home.
     pub(crate) fn name(&self) -> Option<&[u8]> {
         self.path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
     }
 
-    /// The folder that it is in; none for a home.
+    /// Returns the parent folder; `None` for a home.
     pub(crate) fn parent(&self) -> Option<Place> {
         let name = self.name()?;
         let end = (self.path.len() - name.len()).saturating_sub(1);
         Some(Place { owner: self.owner.clone(), path: self.path[..end].to_vec(), is_folder: true })
     }
 
-    /// Where it is on the server, encoded, without a slash at its end.
+    /// Returns the path of the URL, encoded, without a slash at its end.
     pub(crate) fn target(&self) -> String {
         let mut target = match &self.owner {
             None => b"/files".to_vec(),
@@ -89,13 +89,13 @@ impl Place {
         String::from_utf8_lossy(&target).into_owned()
     }
 
-    /// The same as a folder, with a slash at its end.
+    /// Like [`Place::target`], with a slash at its end.
     pub(crate) fn folder_target(&self) -> String {
         self.target() + "/"
     }
 }
 
-/// `OWNER:PATH` taken apart.
+/// Splits `OWNER:PATH`.
 fn split_owner(typed: &[u8]) -> Result<(Option<String>, &[u8]), WrongUsage> {
     let end = typed.iter().position(|byte| matches!(byte, b':' | b'/'));
     match end {
@@ -109,7 +109,7 @@ fn split_owner(typed: &[u8]) -> Result<(Option<String>, &[u8]), WrongUsage> {
     }
 }
 
-/// As a person writes it.
+/// Formats the place as it is typed.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = shown::text(&self.path);
@@ -121,7 +121,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Whether a path would be read as `OWNER:PATH`.
+/// Returns whether a path would be parsed as `OWNER:PATH`.
 fn has_colon_first(path: &str) -> bool {
     path.split('/').next().is_some_and(|name| name.contains(':'))
 }

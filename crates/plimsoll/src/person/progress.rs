@@ -1,7 +1,7 @@
-//! Progress bars: one for the latest file, one for all; and the line that says what was done.
+//! Progress bars, one for the latest file and one for all, and the summary line.
 //!
-//! They are for people: where standard error is no terminal, nothing is drawn. What must hold: a line that
-//! is printed in between stands whole; no bar is left on the terminal when the command ends, also by Ctrl-C.
+//! Nothing is drawn unless standard error is a terminal. Invariants: a line printed between bars stays
+//! intact. No bar remains on the terminal when the command ends, not even after Ctrl-C.
 
 use std::cell::{Cell, OnceCell};
 use std::io::Write as _;
@@ -15,16 +15,16 @@ use signal_hook::low_level::emulate_default_handler;
 use super::limits::BARS_AFTER_TIME;
 use super::shown;
 
-/// What a command has transferred so far, and its bars.
+/// The progress of a command, and its bars.
 pub(crate) struct Progress {
     is_shown: bool,
     files: usize,
-    /// Bytes of all files together; none if that is not known.
+    /// Bytes of all files together; `None` if unknown.
     bytes: Option<u64>,
     started: Instant,
     /// Bytes transferred so far.
     transferred: Cell<u64>,
-    /// The name and the length of the latest file.
+    /// The name and length of the latest file.
     latest: Cell<(String, Option<u64>)>,
     both: MultiProgress,
     bars: OnceCell<Bars>,
@@ -35,7 +35,7 @@ struct Bars {
     total: ProgressBar,
 }
 
-/// What a command has transferred of one file.
+/// The progress of one file.
 pub(crate) struct FileProgress<'a> {
     progress: &'a Progress,
     at: Cell<u64>,
@@ -45,16 +45,16 @@ const FILE: &str =
     "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  {wide_msg}";
 const TOTAL: &str =
     "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  total{msg}";
-/// Without a length there is nothing to compare with.
+/// Without a length, no bar and no remaining time can be shown.
 const STREAM: &str = "{spinner} {bytes:>10}  {binary_bytes_per_sec:>12}  {wide_msg}";
 
 impl Progress {
-    /// Draws nothing.
+    /// Returns a progress that draws nothing.
     pub(crate) fn none() -> Progress {
         Progress::new(true, 0, None)
     }
 
-    /// Bars for so many files with so many bytes together, unless they are not wanted.
+    /// Creates the progress of so many files with so many bytes together; `is_quiet` draws nothing.
     pub(crate) fn new(is_quiet: bool, files: usize, bytes: Option<u64>) -> Progress {
         Progress {
             is_shown: !is_quiet && std::io::IsTerminal::is_terminal(&std::io::stderr()),
@@ -77,14 +77,14 @@ impl Progress {
                 // A terminal that is gone needs neither.
                 let _ = both.clear();
                 let _ = writeln!(std::io::stderr(), "\n{line}");
-                // It does not return: the signal ends a program.
+                // Does not return: the signal ends the program.
                 let _ = emulate_default_handler(SIGINT);
             }
         })?;
         Ok(())
     }
 
-    /// Starts a file; `bytes` is its length, if that is known.
+    /// Starts a file; `bytes` is its length, if known.
     pub(crate) fn begin(&self, name: &str, bytes: Option<u64>) -> FileProgress<'_> {
         if let Some(bars) = self.bars.get() {
             bars.file.reset();
@@ -113,7 +113,7 @@ impl Progress {
 
     /// Prints a line on standard error.
     pub(crate) fn say(&self, line: &str) {
-        // If standard error is gone, there is nobody left to tell.
+        // If standard error is closed, the line is dropped.
         let say = || drop(writeln!(std::io::stderr(), "{line}"));
         self.both.suspend(say);
     }
@@ -137,7 +137,7 @@ impl Progress {
         if let Some(bars) = self.bars.get() {
             bars.file.finish_and_clear();
             bars.total.finish_and_clear();
-            // A terminal that is gone needs no clearing.
+            // A closed terminal needs no clearing.
             let _ = self.both.clear();
         }
     }
@@ -153,7 +153,7 @@ impl Bars {
 }
 
 impl FileProgress<'_> {
-    /// The file has been transferred as far as `bytes`.
+    /// Records that the file has been transferred as far as `bytes`.
     pub(crate) fn at(&self, bytes: u64) {
         let Progress { transferred, .. } = self.progress;
         let all = (transferred.get() + bytes).saturating_sub(self.at.replace(bytes));
@@ -179,7 +179,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// A duration with a tenth of a second, or in minutes: `3.1 s`, `4 min 05 s`.
+/// Formats a duration in tenths of a second, or in minutes: `3.1 s`, `4 min 05 s`.
 fn duration(time: Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{:.1} s", time.as_secs_f64()),

@@ -1,6 +1,6 @@
-//! How a command runs: one future, on this thread.
+//! Runs a command: one future, on this thread.
 //!
-//! It is not the command. What must hold: what the engine says is told like any other error.
+//! It is not the command. Invariant: an error of the engine is reported like any other.
 
 use std::future::Future;
 
@@ -11,7 +11,7 @@ use plimsoll_engine::{Kind, block_on};
 use super::server::Server;
 use super::session::Session;
 
-/// Runs `command` with the server at `url`, and the session that it is to show.
+/// Runs `command` with the server at `url` and the session for its requests.
 pub(crate) fn run<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     url: Url,
     session: Option<Session>,

@@ -1,7 +1,7 @@
-//! Sessions: the accounts that a person is logged in to, and which of them a command uses.
+//! Login sessions stored on this machine, and the one that a command uses.
 //!
-//! It sends no request. What must hold: a token is in a file that only the person can read, and nowhere else;
-//! after a log-out no command acts as another account unless its name is given.
+//! It sends no request. Invariants: a token is only in a file that no other user can read. After a log-out,
+//! no command acts as another account unless its name is given.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -51,8 +51,9 @@ impl Session {
         Ok(all)
     }
 
-    /// Returns the session of `account` with `server`, or of the account in use there. Without a server, that
-    /// of the last login is meant, or, for an account that is not logged in there, the one it last used.
+    /// Returns the session of `account` with `server`, or of the account in use there. Without a server,
+    /// returns the session with the server of the last login. If `account` has none there, returns its
+    /// latest session.
     pub(crate) fn find(server: Option<&str>, account: Option<&str>) -> anyhow::Result<Option<Session>> {
         let (mut all, in_use) = (Session::all()?, InUse::load()?);
         let default_server = server.or(in_use.server.as_deref());

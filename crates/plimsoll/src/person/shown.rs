@@ -1,7 +1,7 @@
-//! What people see: names made harmless, sizes, times, and columns that stand below each other.
+//! Output for people: escaped names, sizes, times and aligned columns.
 //!
-//! It prints to nobody but standard output. What must hold: no name of a file commands a terminal; who
-//! closes standard output ends the program quietly.
+//! It prints only to standard output. Invariants: no file name sends control sequences to the terminal. A
+//! closed standard output ends the program without a message.
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,8 @@ use plimsoll_wire::text::is_unsafe_to_show;
 use signal_hook::consts::SIGPIPE;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Bytes as text for a terminal: control characters are escaped, what is not UTF-8 is written in hexadecimal.
+/// Formats bytes for a terminal. Control characters are escaped, and bytes that are not UTF-8 are
+/// hexadecimal.
 pub(crate) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -28,7 +29,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     text
 }
 
-/// A size with three figures: `1.25 MiB`.
+/// Formats a size with three figures: `1.25 MiB`.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -48,12 +49,12 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// A number of files.
+/// Formats a number of files.
 pub(crate) fn files(count: u64) -> String {
     format!("{count} {}", if count == 1 { "file" } else { "files" })
 }
 
-/// A time as the server tells it, `2026-11-20T13:40:05Z`, to the minute.
+/// Formats a time of the server, such as `2026-11-20T13:40:05Z`, to the minute.
 pub(crate) fn time(told: &str) -> String {
     match told.get(..16) {
         Some(minute) if told.is_ascii() => text(minute.replace('T', " ").as_bytes()),
@@ -61,7 +62,7 @@ pub(crate) fn time(told: &str) -> String {
     }
 }
 
-/// Rows of cells in columns, two spaces apart; in a column that is `right`, they end below each other.
+/// Formats rows in columns, two spaces between them. The columns in `right` are right-aligned.
 pub(crate) fn columns(rows: &[Vec<String>], right: &[usize]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width_of =
@@ -86,17 +87,17 @@ fn width(cell: &str) -> usize {
     cell.chars().count()
 }
 
-/// Prints to standard output. Where nobody reads it any more, the program ends as others do: by SIGPIPE.
+/// Prints to standard output. If its reader has gone, the program ends by SIGPIPE, as others do.
 pub(crate) fn print(bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(bytes.as_ref()).and_then(|()| stdout.flush());
     Ok(printed.inspect_err(end_if_nobody_reads)?)
 }
 
-/// Ends the program where `error` says that nobody reads what it prints.
+/// Ends the program by SIGPIPE if `error` says that standard output has no reader.
 pub(crate) fn end_if_nobody_reads(error: &io::Error) {
     if error.kind() == io::ErrorKind::BrokenPipe {
-        // If it returns after all, the error is told.
+        // If this returns after all, the caller reports the error.
         let _ = emulate_default_handler(SIGPIPE);
     }
 }
@@ -109,7 +110,7 @@ pub(crate) fn has_printed_json() -> bool {
     HAS_PRINTED_JSON.load(Ordering::Relaxed)
 }
 
-/// Prints a JSON document that is written already.
+/// Prints a JSON document that is formatted already.
 pub(crate) fn print_json_text(text: &str) -> anyhow::Result<()> {
     HAS_PRINTED_JSON.store(true, Ordering::Relaxed);
     print(text)

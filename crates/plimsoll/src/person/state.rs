@@ -1,7 +1,7 @@
-//! The state folder: small JSON files that only the person can read.
+//! The state folder: small JSON files that only their user can read.
 //!
-//! It knows nothing of what is in them. What must hold: a file is there as a whole or not at all; one that
-//! others can read or change is refused, with the command that mends it.
+//! It does not know their contents. Invariants: a file is written completely or not at all. A file that
+//! others can read or change is refused, with the command that fixes it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -15,13 +15,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::limits::STATE_BYTES_MAX;
 
-/// One kind of thing that is remembered: a folder in the state folder.
+/// The store of one kind of values: a subfolder of the state folder.
 pub(super) struct State {
     folder: PathBuf,
 }
 
 impl State {
-    /// Where things of a kind are: below `$XDG_STATE_HOME/plimsoll`, else `~/.local/state/plimsoll`.
+    /// Returns the store of a kind: below `$XDG_STATE_HOME/plimsoll`, else `~/.local/state/plimsoll`.
     pub(super) fn of(kind: &str) -> anyhow::Result<State> {
         let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
@@ -30,12 +30,12 @@ impl State {
         Ok(State { folder: base.join("plimsoll").join(kind) })
     }
 
-    /// What is remembered under `key`.
+    /// Reads the value of `key`.
     pub(super) fn load<T: DeserializeOwned>(&self, key: &str) -> anyhow::Result<Option<T>> {
         read(&self.path(key))
     }
 
-    /// Everything that is remembered of this kind.
+    /// Reads all values of this kind.
     pub(super) fn all<T: DeserializeOwned>(&self) -> anyhow::Result<Vec<T>> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -54,7 +54,7 @@ impl State {
         Ok(all)
     }
 
-    /// Remembers a value under `key`.
+    /// Stores a value under `key`.
     pub(super) fn save(&self, key: &str, value: &impl Serialize) -> anyhow::Result<()> {
         let path = self.path(key);
         self.write(&path, &serde_json::to_vec(value)?)
@@ -71,12 +71,12 @@ impl State {
                 fs::rename(&new, path)
             });
         written.inspect_err(|_| {
-            // Whatever is left of it is of no use.
+            // Removes a partly written file.
             let _ = fs::remove_file(&new);
         })
     }
 
-    /// Forgets what is remembered under `key`, if anything is.
+    /// Removes the value of `key`, if there is one.
     pub(super) fn forget(&self, key: &str) -> anyhow::Result<()> {
         let path = self.path(key);
         match fs::remove_file(&path) {
@@ -92,11 +92,11 @@ impl State {
     }
 }
 
-/// A key for what these parts name together.
+/// Returns a key for a list of parts.
 pub(super) fn key(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        // The length first, so that no two lists of parts are the same bytes.
+        // The length is hashed first, so that no two lists of parts hash the same bytes.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

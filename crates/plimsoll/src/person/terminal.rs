@@ -1,7 +1,7 @@
-//! The person's terminal: a question whose answer is not shown.
+//! The terminal: reading an answer without echo.
 //!
-//! It is not where progress is shown. What must hold: the terminal shows what is typed again afterwards,
-//! also if the program is ended in between.
+//! It does not draw progress bars. Invariant: the terminal echoes again afterwards, even if a signal ends
+//! the program in between. A killed program (SIGKILL) cannot restore it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -14,12 +14,12 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::limits::PASSWORD_BYTES_MAX;
 
-/// The terminal of this program, if it has one.
+/// Opens the terminal of this process, if it has one.
 pub(super) fn open() -> Option<File> {
     OpenOptions::new().read(true).write(true).open("/dev/tty").ok()
 }
 
-/// Asks on the terminal, and reads a line that is not shown.
+/// Asks a question on the terminal, and reads a line without echo.
 pub(super) fn ask_unseen(terminal: &File, question: &str) -> io::Result<Vec<u8>> {
     let mut out = terminal;
     let hidden = Hidden::begin(terminal.try_clone()?)?;
@@ -35,7 +35,7 @@ pub(super) fn ask_unseen(terminal: &File, question: &str) -> io::Result<Vec<u8>>
     Ok(line)
 }
 
-/// A terminal that does not show what is typed, and how it was before.
+/// A terminal with echo off, and its settings before.
 #[derive(Clone)]
 struct Hidden(Arc<Mutex<Option<(File, Termios)>>>);
 
@@ -54,25 +54,25 @@ impl Hidden {
         Ok(hidden)
     }
 
-    /// Ends the program by a signal as if nobody watched, but for the terminal.
+    /// Restores the terminal on a signal, then ends the program by the signal's default action.
     fn watch(&self) -> io::Result<()> {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let hidden = self.clone();
         std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
             for signal in signals.forever() {
                 hidden.end();
-                // It does not return: these signals end a program.
+                // Does not return: these signals end the program.
                 let _ = emulate_default_handler(signal);
             }
         })?;
         Ok(())
     }
 
-    /// Makes the terminal as it was.
+    /// Restores the terminal's settings.
     fn end(&self) {
         let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((terminal, before)) = before {
-            // The terminal may be gone: then nobody is there to mind.
+            // A terminal that is gone needs no settings.
             let _ = tcsetattr(&terminal, OptionalActions::Flush, &before);
         }
     }

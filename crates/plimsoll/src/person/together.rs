@@ -1,5 +1,4 @@
-//! Several transfers at the same time: large files one after the other on one connection, small ones on
-//! several.
+//! Runs transfers in parallel: large files one after the other on one connection, small ones on several.
 //!
 //! It knows nothing of the transfers themselves. Invariant: after an error that concerns all transfers, no
 //! connection starts another file.
@@ -12,7 +11,7 @@ use std::task::Poll;
 
 use super::server::Server;
 
-/// The numbers of the jobs that are still to be done.
+/// The queues of job numbers that are not started yet.
 pub(crate) struct Queues {
     large: RefCell<VecDeque<usize>>,
     small: RefCell<VecDeque<usize>>,
@@ -32,10 +31,12 @@ impl Queues {
     }
 }
 
-/// Has `transfer` do every job, each on one of at most so many connections.
+/// Runs `transfer` for every job, on at most so many connections.
 ///
 /// # Errors
-/// The first error of a transfer; the jobs that have not begun are left out then.
+///
+/// # Errors
+/// The first error of a transfer; jobs that have not begun are then skipped.
 pub(crate) async fn transfer_all(
     server: &mut Server,
     (queues, connections): (&Queues, usize),
@@ -63,7 +64,7 @@ pub(crate) async fn transfer_all(
     first_error.take().map_or(Ok(()), Err)
 }
 
-/// Waits until all of them have ended.
+/// Waits until all futures have ended.
 async fn until_all_end(mut futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
     poll_fn(|cx| {
         futures.retain_mut(|future| future.as_mut().poll(cx).is_pending());

@@ -1,7 +1,7 @@
-//! What became of several files or folders that a command handled one after the other.
+//! The results of several files or folders that a command handles in turn.
 //!
-//! It handles none of them. What must hold: a failure is reported at once, does not keep the rest from being
-//! done, and makes the command fail in the end; with `--json`, one document reports everything.
+//! It handles none of them. Invariants: a failure is reported at once and does not stop the rest. It makes
+//! the command fail in the end. With `--json`, one document reports everything.
 
 use serde::Serialize;
 
@@ -10,15 +10,15 @@ use super::progress::Progress;
 use super::shown::print_json;
 use crate::cli::AlreadyReported;
 
-/// What was tried so far.
+/// The failures so far.
 #[derive(Default)]
 pub(crate) struct Tried {
-    /// What failed: what it was, and why.
+    /// Each failed item with its reason.
     pub(crate) failed: Vec<(String, String)>,
 }
 
 impl Tried {
-    /// Notes a failure; returns it if everything else would fail in the same way.
+    /// Records a failure; returns it if everything else would fail in the same way.
     pub(crate) fn failed(
         &mut self,
         progress: &Progress,
@@ -32,7 +32,7 @@ impl Tried {
         Ok(())
     }
 
-    /// Notes why something was not done.
+    /// Reports and records why something was not done.
     pub(crate) fn note(&mut self, progress: &Progress, what: String, why: String) {
         progress.say(&format!("plimsoll: {what}: {why}"));
         self.failed.push((what, why));
@@ -48,7 +48,7 @@ impl Tried {
     }
 }
 
-/// Several paths that a command handles alike, and the JSON document about them.
+/// The results of several paths that a command handles alike, for a JSON document.
 pub(crate) struct Each {
     json: bool,
     tried: Tried,
@@ -56,7 +56,7 @@ pub(crate) struct Each {
     fatal: Option<anyhow::Error>,
 }
 
-/// Something that was done: to a path, perhaps with a second one, or to a share.
+/// A completed operation on a path, perhaps with a second one, or on a share.
 #[derive(Serialize)]
 pub(crate) struct Done {
     pub(crate) path: String,
@@ -74,18 +74,18 @@ struct NotDone {
 struct Document {
     done: Vec<Done>,
     failed: Vec<NotDone>,
-    /// Why the rest was not tried.
+    /// The error that prevented the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
 impl Each {
-    /// Starts with nothing done; `json` prints the document in the end.
+    /// Starts without results; `json` prints the document in the end.
     pub(crate) fn new(json: bool) -> Each {
         Each { json, tried: Tried::default(), done: Vec::new(), fatal: None }
     }
 
-    /// Notes what became of one; returns whether to try the next.
+    /// Records the result of one path; returns whether to continue with the next.
     pub(crate) fn note(&mut self, done: Done, result: Result<(), Failure>) -> bool {
         match result {
             Ok(()) => self.done.push(done),
@@ -94,7 +94,7 @@ impl Each {
         self.fatal.is_none()
     }
 
-    /// Prints the document, if it is wanted; returns an error if anything failed.
+    /// Prints the document if requested; returns an error if anything failed.
     pub(crate) fn end(self) -> anyhow::Result<()> {
         let Each { json, tried, done, fatal } = self;
         if json {

@@ -1,7 +1,7 @@
-//! `plimsoll account add`: makes an account.
+//! `plimsoll account add`: creates an account.
 //!
-//! Sign-up may be closed: this is how accounts come then. What must hold: without a bound of its own, it gets
-//! the one that the server gives to new accounts.
+//! It works even if sign-up is closed. Invariant: without a quota of its own, the account always gets the
+//! server's quota for new accounts.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -26,10 +26,10 @@ JSON: {\"name\":\"alice\",\"enabled\":true,\"quota\":{\"bytes\":10737418240,\"fi
 pub(crate) struct Add {
     /// The name of the account
     name: String,
-    /// Bytes that it may store, such as 10GiB, or none for no bound; else as the settings say
+    /// Bytes that it may store, such as 10GiB, or none for no bound; default: by the configuration
     #[arg(long, value_name = "SIZE")]
     quota_bytes: Option<AtMost>,
-    /// Files that it may store, or none for no bound; else as the settings say
+    /// Files that it may store, or none for no bound; default: by the configuration
     #[arg(long, value_name = "COUNT")]
     quota_files: Option<AtMost>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ impl Add {
     }
 }
 
-/// What to do where there is an account of this name.
+/// Returns the error for a name that is taken, with the next step.
 pub(super) fn taken(name: &str) -> anyhow::Error {
     anyhow!(
         "There is an account {name:?} already. Choose another name, or see it: plimsoll account show {name}"

@@ -1,7 +1,7 @@
-//! Which directory of accounts: the arguments that every command of an operator has, and how they are obeyed.
+//! The arguments that name the directory of accounts, and the execution of operator commands on it.
 //!
-//! It is not the configuration, only the way to the one that a server has. What must hold: the same flags,
-//! variables and file lead to the same directory as those of `plimsoll serve`.
+//! It has no settings of its own. Invariant: the same flags, variables and file lead to the same directory
+//! as those of `plimsoll serve`.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -21,23 +21,23 @@ use crate::exposure::warn_of_arguments;
 use crate::operator_log::OperatorLog;
 use crate::tiers::{auth_settings, make_data_folder, open_directory};
 
-/// Which directory.
+/// The arguments that name the directory.
 #[derive(Args)]
 pub(super) struct At {
-    /// The file of settings that the server has
+    /// The configuration file of the server
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_CONFIG")]
     config: Option<PathBuf>,
 
-    /// The data folder that the server has; else the settings', else ./plimsoll-data
+    /// The data folder of the server; default: by the configuration, else ./plimsoll-data
     #[arg(long, value_name = "DIR", env = "PLIMSOLL_DATA")]
     data: Option<PathBuf>,
 
-    /// Where accounts are kept; else as the settings say, else in the data folder
+    /// Where accounts are kept; default: by the configuration, else in the data folder
     #[arg(long, value_name = "URL", env = "PLIMSOLL_DIRECTORY", hide_env_values = true)]
     directory: Option<String>,
 }
 
-/// A directory that is open, and what a server on it would do.
+/// An open directory, with the settings of a server that uses it.
 pub(super) struct Opened {
     pub(super) io: Io,
     pub(super) auth: Auth,
@@ -45,15 +45,14 @@ pub(super) struct Opened {
 }
 
 impl At {
-    /// Runs a command on a directory that is there. The superuser acts as the owner of the data.
+    /// Runs a command on an existing directory. The superuser acts as the owner of the data.
     pub(super) fn run<T: Send + 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         &self,
         command: impl FnOnce(Opened) -> F + Send,
     ) -> anyhow::Result<T> {
         let config = self.config()?;
         as_owner(&config, || {
-            // On a server, there is a directory where there is a database: its tables are made when it is
-            // opened.
+            // Only a file can be missing. On a database server, opening the directory creates its tables.
             if let Some(path) = file_of(&config.fixed.directory)
                 && is_missing(&path)
             {
@@ -67,8 +66,8 @@ impl At {
         })
     }
 
-    /// Runs a command on a directory that is made if it is not there. The superuser acts as the owner of the
-    /// data, so that the server of that user can use what is made.
+    /// Runs a command on a directory that is created if it is missing. The superuser acts as the owner of
+    /// the data, so that the server of that user can use the created files.
     pub(super) fn run_making<T: Send + 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         &self,
         command: impl FnOnce(Opened) -> F + Send,
@@ -95,7 +94,7 @@ fn flag(name: &str, value: impl AsRef<Path>) -> OsString {
     flag
 }
 
-/// A directory that this user may not look at is not missing.
+/// Returns whether a directory is missing. One that this user may not look up is not.
 fn is_missing(path: &Path) -> bool {
     path.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
@@ -104,7 +103,7 @@ fn run_on<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     config: Config,
     command: impl FnOnce(Opened) -> F,
 ) -> anyhow::Result<T> {
-    // What the auth tier does not tell its callers, it tells the log.
+    // The auth tier logs details that its errors do not contain.
     let log = OperatorLog::start(config.fixed.log_format, LogLevel(tracing::Level::WARN));
     let log = log.context("cannot start the log")?;
     warn_of_arguments();
@@ -116,7 +115,7 @@ fn run_on<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     done
 }
 
-/// What the auth tier says of the account `name`, in the words of whoever runs the server.
+/// Converts an error about the account `name` into a message for the operator.
 pub(super) fn refused(name: &str) -> impl FnOnce(Error) -> anyhow::Error {
     move |error| match error {
         Error::NotFound | Error::BadName(_) => {
@@ -126,7 +125,7 @@ pub(super) fn refused(name: &str) -> impl FnOnce(Error) -> anyhow::Error {
     }
 }
 
-/// Why there is no answer, whichever account it is about.
+/// Converts an error that does not depend on the account.
 pub(super) fn unanswered(error: Error) -> anyhow::Error {
     match error {
         Error::Unavailable => anyhow!("The directory of accounts gives no answer; the line above says why."),

@@ -1,7 +1,7 @@
-//! Where homes are on the disk, and how one that nobody has any more is put out of the way.
+//! The homes on the disk, and the quarantine of a removed account's home.
 //!
-//! It does not look into homes. What must hold: a home that was put away is never found by an account of the
-//! same name, also after a power cut.
+//! It does not read homes. Invariant: a home that was moved away is never found by a later account of the
+//! same name, not even after a power cut.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -12,12 +12,12 @@ use std::time::SystemTime;
 use anyhow::Context as _;
 use plimsoll_proto::http::site::rfc3339;
 
-/// The folder of an account in the data folder.
+/// Returns the folder of an account in the data folder.
 pub(super) fn home_of(data: &Path, name: &str) -> PathBuf {
     data.join("accounts").join(name)
 }
 
-/// Moves the home of `name` to a place of its own below `removed`; tells where it is, if there was one.
+/// Moves the home of `name` to a unique folder below `removed`. Returns the new path, if there was a home.
 pub(super) fn put_away(data: &Path, name: &str) -> anyhow::Result<Option<PathBuf>> {
     let (home, removed) = (home_of(data, name), data.join("removed"));
     if !home.exists() {
@@ -34,9 +34,9 @@ pub(super) fn put_away(data: &Path, name: &str) -> anyhow::Result<Option<PathBuf
     Ok(Some(away))
 }
 
-/// Deletes a home that was put away.
+/// Deletes a home that was moved away.
 pub(super) fn delete(away: &Path) -> anyhow::Result<()> {
-    // A folder is held open at each level of the deepest one.
+    // The deletion opens a folder at each level of the deepest path.
     crate::open_files::raise();
     std::fs::remove_dir_all(away).with_context(|| format!("cannot delete {}", away.display()))
 }
@@ -45,7 +45,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// The time as part of a name: `20261120T134005Z`.
+/// Returns the time as part of a name: `20261120T134005Z`.
 fn now() -> String {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     rfc3339(since_1970).replace(['-', ':'], "")

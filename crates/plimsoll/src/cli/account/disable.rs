@@ -1,13 +1,13 @@
-//! `plimsoll account disable`: lets an account log in no more.
+//! `plimsoll account disable`: forbids an account to log in.
 //!
-//! It removes nothing. What must hold: its sessions have ended, and its shares hold no more.
+//! It removes nothing. Invariant: afterwards its sessions have ended, and its shares are not valid.
 
 use clap::Args;
 
 use super::at::{At, refused};
 use super::told::print_done;
 
-/// Let an account log in no more; its sessions end, and its shares do not hold
+/// Forbid an account to log in; its sessions end, and its shares become invalid
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll account disable alice

@@ -1,6 +1,6 @@
 //! `plimsoll account enable`: lets an account log in again.
 //!
-//! It brings no session back. What must hold: its password and shares are those that it had.
+//! It restores no session. Invariant: the account has its former password and shares.
 
 use clap::Args;
 

@@ -1,7 +1,7 @@
-//! `plimsoll account export`: all accounts as lines of JSON, with the hashes of their passwords.
+//! `plimsoll account export`: writes all accounts as JSON lines, with their password hashes.
 //!
-//! Sessions, shares and files are not part of it. What must hold: nobody else can read the file, and it is
-//! whole.
+//! Sessions, shares and files are not included. Invariants: only the user can read the file. A failed
+//! export leaves no incomplete file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -27,7 +27,7 @@ A line: {\"name\":\"alice\",\"password\":\"$argon2id$...\",\"quota\":{...},\"per
          \"enabled\":true}
 JSON, with a file: {\"accounts\":3,\"file\":\"accounts.jsonl\"}")]
 pub(crate) struct Export {
-    /// The file, which must not be there yet; - or nothing is standard output
+    /// The file, which must not exist; - or nothing is standard output
     file: Option<PathBuf>,
     #[command(flatten)]
     at: At,
@@ -65,7 +65,7 @@ fn lines(accounts: &[Exported]) -> serde_json::Result<Vec<u8>> {
 
 fn write(path: &Path, lines: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    // Half of the accounts is worse than none.
+    // An incomplete file is removed, because it could be mistaken for all accounts.
     write_all(file, lines).inspect_err(|_| drop(std::fs::remove_file(path)))
 }
 

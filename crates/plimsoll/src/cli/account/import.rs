@@ -1,7 +1,7 @@
-//! `plimsoll account import`: makes accounts from what `export` wrote.
+//! `plimsoll account import`: creates accounts from the output of `export`.
 //!
-//! It changes no account that exists. What must hold: all of the lines are imported, or none; with
-//! `--skip-existing`, all whose names are free.
+//! It changes no existing account. Invariant: all lines are imported, or none. With `--skip-existing`,
+//! lines with taken names are left out.
 
 use std::collections::HashSet;
 use std::io::Read as _;
@@ -16,7 +16,7 @@ use super::at::{At, Opened, unanswered};
 use super::told::Told;
 use crate::person::shown::{print, print_json};
 
-/// Make accounts from lines that were exported
+/// Create accounts from lines that were exported
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll account import accounts.jsonl
@@ -71,7 +71,7 @@ fn read(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// The accounts of all lines but empty ones, each name once.
+/// Parses the accounts of all lines but empty ones. Each name may occur once.
 fn parse(text: &str) -> anyhow::Result<Vec<Exported>> {
     let mut accounts = Vec::new();
     let mut names = HashSet::new();
@@ -108,7 +108,7 @@ async fn without_taken(
     Ok(free)
 }
 
-/// Makes the accounts one after the other; where one cannot be made, those before it are removed again.
+/// Creates the accounts in turn. If one fails, those before it are removed again.
 async fn import(at: &Opened, accounts: Vec<Exported>) -> anyhow::Result<Vec<Account>> {
     let mut made: Vec<Account> = Vec::new();
     for account in accounts {

@@ -1,6 +1,6 @@
-//! `plimsoll account list`: all accounts.
+//! `plimsoll account list`: lists all accounts.
 //!
-//! It changes nothing, and counts no files. What must hold: accounts come in the order of their names.
+//! It changes nothing, and counts no files. Invariant: accounts are sorted by name.
 
 use clap::Args;
 

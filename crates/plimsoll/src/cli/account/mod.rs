@@ -1,7 +1,7 @@
-//! `plimsoll account`: the operator's side of accounts, on the directory itself.
+//! `plimsoll account`: the operator's commands for accounts, on the directory itself.
 //!
-//! It asks no server: one that runs on the same directory sees a change within a second. What must hold: only
-//! the commands that make accounts make a directory; a password is never an argument.
+//! They send no request to a server: a running server notices a change within a second. Invariants: only
+//! the commands that create accounts create a directory. A password is never an argument.
 
 mod add;
 mod adopt;
@@ -53,7 +53,7 @@ enum Order {
 }
 
 impl Account {
-    /// Does what was typed.
+    /// Runs the command.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.order {
             Order::Add(add) => add.run(),

@@ -1,6 +1,6 @@
-//! `plimsoll account passwd`: sets a password that was forgotten.
+//! `plimsoll account passwd`: sets a new password.
 //!
-//! It asks for no old one. What must hold: every session of the account has ended.
+//! It does not require the old one. Invariant: afterwards every session of the account has ended.
 
 use clap::Args;
 use plimsoll_auth::Secret;

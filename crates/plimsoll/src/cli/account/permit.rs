@@ -1,7 +1,7 @@
-//! `plimsoll account permit`: says what an account may do with its own files.
+//! `plimsoll account permit`: sets the permissions of an account for its own files.
 //!
-//! It is not a share. What must hold: words without a sign are all that it may do; with signs, the others
-//! stay.
+//! It creates no share. Invariants: words without a sign replace all permissions. Words with signs change
+//! only the named ones.
 
 use clap::Args;
 use plimsoll_auth::Permissions;
@@ -24,8 +24,8 @@ server's /metrics and /api/status from elsewhere. JSON: as that of plimsoll acco
 pub(crate) struct Permit {
     /// The name of the account
     name: String,
-    /// Of read, write, delete, share and operate, with commas: all that it may; or + or - before each that
-    /// changes
+    /// Permissions of read, write, delete, share and operate, with commas: all that it has; or with + or -
+    /// before each that changes
     #[arg(value_name = "PERMISSIONS", allow_hyphen_values = true)]
     words: String,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct Permit {
     json: bool,
 }
 
-/// What of all permissions a word is about.
+/// Returns the field of the permissions that a word names.
 type Which = fn(&mut Permissions) -> &mut bool;
 
 const WORDS: [(&str, Which); 5] = [
@@ -51,7 +51,7 @@ const NONE: Permissions =
 
 impl Permit {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        // Before anything is opened: wrong words are wrong whoever they are about.
+        // Checked before the directory is opened, because invalid words are an error for every account.
         changed(NONE, &self.words)?;
         let (name, words) = (self.name, self.words);
         let account = self.at.run(async move |at| {
@@ -64,7 +64,7 @@ impl Permit {
     }
 }
 
-/// What `words` make of the permissions `before`.
+/// Applies `words` to the permissions `before`.
 fn changed(before: Permissions, words: &str) -> Result<Permissions, WrongUsage> {
     match words {
         "all" => return Ok(Permissions::default()),

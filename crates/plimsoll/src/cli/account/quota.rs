@@ -1,7 +1,7 @@
-//! `plimsoll account quota`: bounds what an account may store.
+//! `plimsoll account quota`: limits the storage of an account.
 //!
-//! It removes no files: who has more than the new bound can only delete. What must hold: the bound that is
-//! not given stays.
+//! It removes no files: an account above its new quota can only delete. Invariant: a limit that is not
+//! given does not change.
 
 use clap::Args;
 

@@ -1,7 +1,8 @@
-//! `plimsoll account rm`: removes an account, and puts its files away or deletes them.
+//! `plimsoll account rm`: removes an account, and moves its files away or deletes them.
 //!
-//! It ends no connection: what was begun before goes on in the old home, which nobody else has. What must
-//! hold: the name is free only when the old home is out of the way; who is cut short types the same again.
+//! It ends no connection: requests in progress continue in the old home, which no other account has.
+//! Invariants: the name becomes free only after the old home was moved. An interrupted command can be
+//! repeated.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use super::told::Told;
 use crate::cli::WrongUsage;
 use crate::person::shown::{print, print_json};
 
-/// Remove an account with its sessions and shares; its files are put away, or deleted
+/// Remove an account with its sessions and shares; its files are moved away, or deleted
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll account rm alice
@@ -83,7 +84,7 @@ impl Rm {
     }
 }
 
-/// Asks whether it is meant.
+/// Asks for confirmation.
 fn ask(name: &str, with_files: bool) -> anyhow::Result<()> {
     let files = if with_files { "and delete all of its files" } else { "and put its files away" };
     let mut out = std::io::stderr().lock();
@@ -97,11 +98,11 @@ fn ask(name: &str, with_files: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The name stays taken until the home is away: nobody signs up into it.
+/// Removes the account. Its name stays taken until the home is moved away, so that no new account gets it.
 async fn remove(at: &Opened, account: &Account) -> anyhow::Result<Option<PathBuf>> {
     let name = account.name.as_str();
     at.auth.set_enabled(&at.io, name, false).await.map_err(refused(name))?;
-    // A server that believes what it knew a moment ago would make the home again.
+    // Until its cached account expires, a server could create the home again.
     at.io.sleep(TRUST_TIME + LOOK_TIME).await;
     let away = put_away(&at.config.fixed.data, name)
         .with_context(|| format!("The account {name} is disabled, but still there"))?;

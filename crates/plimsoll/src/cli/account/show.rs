@@ -1,6 +1,6 @@
-//! `plimsoll account show`: all that is known of one account, but for its password.
+//! `plimsoll account show`: shows an account, without its password.
 //!
-//! It changes nothing. What must hold: the folder that is shown is the account's own.
+//! It changes nothing. Invariant: the folder that it prints is always the account's own.
 
 use clap::Args;
 

@@ -1,6 +1,6 @@
-//! How an operator is told of accounts: as a table, as lines, as JSON.
+//! The operator's output about accounts: as a table, as text, as JSON.
 //!
-//! It does not look them up. What must hold: what is shown of permissions and bounds can be typed again.
+//! It does not look them up. Invariant: printed permissions can be typed again.
 
 use std::time::UNIX_EPOCH;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::person::shown::{columns, files as files_of, print, print_json, size, time};
 
-/// An account, for programs. Its number is nobody's business.
+/// An account in JSON output. Its number is internal and not included.
 #[derive(Serialize)]
 pub(super) struct Told {
     name: String,
@@ -32,12 +32,12 @@ impl From<&Account> for Told {
     }
 }
 
-/// Prints what was done to an account: the account itself as JSON, or `text`.
+/// Prints the result of a change: the account as JSON, or `text`.
 pub(super) fn print_done(json: bool, account: &Account, text: &str) -> anyhow::Result<()> {
     if json { print_json(&Told::from(account)) } else { print(format!("{text}\n")) }
 }
 
-/// Prints all of `accounts`.
+/// Prints a table of all `accounts`, or a JSON array.
 pub(super) fn print_all(json: bool, accounts: &[Account]) -> anyhow::Result<()> {
     if json {
         return print_json(&accounts.iter().map(Told::from).collect::<Vec<_>>());
@@ -61,7 +61,7 @@ fn row(account: &Account) -> Vec<String> {
     ]
 }
 
-/// What an account may do, as it is typed for `permit`.
+/// Formats permissions as they are typed for `permit`.
 pub(super) fn permissions(may: Permissions) -> String {
     let words = [
         ("read", may.read),
@@ -74,19 +74,19 @@ pub(super) fn permissions(may: Permissions) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(",") }
 }
 
-/// A bound in words.
+/// Formats a quota.
 pub(super) fn bounds(quota: Quota) -> String {
     let bytes = quota.bytes.map_or_else(|| "no bound of bytes".to_owned(), size);
     let files = quota.files.map_or_else(|| "no bound of files".to_owned(), files_of);
     format!("{bytes}, {files}")
 }
 
-/// Whether it may log in.
+/// Returns whether the account may log in, as a word.
 pub(super) fn log_in(account: &Account) -> &'static str {
     if account.enabled { "enabled" } else { "disabled" }
 }
 
-/// When it was made, in UTC.
+/// Returns the time of creation, in UTC.
 pub(super) fn created(account: &Account) -> String {
     rfc3339(account.created.duration_since(UNIX_EPOCH).unwrap_or_default())
 }

@@ -1,6 +1,6 @@
-//! From what was typed to a workload: what cannot be meant is refused here.
+//! Builds the workload from the arguments, and rejects contradictory ones.
 //!
-//! It asks no server, but it looks names up and reads passwords. What must hold: a secret comes from a file,
+//! It sends no request, but it resolves names and reads passwords. Invariant: a secret comes from a file,
 //! the environment or a terminal, never from an argument.
 
 use std::path::Path;
@@ -12,11 +12,11 @@ use plimsoll_lab::load::{Ask, Checked, Connections, End, Files, Login, Pace, Pic
 use super::{Kept, Load, Method, Picked, Share};
 use crate::cli::WrongUsage;
 
-/// Threads that anybody can mean.
+/// The most threads that make sense.
 const THREADS_MAX: usize = 1024;
 
 impl Load {
-    /// The workload that is meant.
+    /// Returns the workload.
     pub(super) fn meant(&self) -> anyhow::Result<Workload> {
         self.check()?;
         let place = Place::parse(&self.url).map_err(|bad| wrong(bad.to_string()))?;
@@ -38,7 +38,7 @@ impl Load {
             },
             warm_up: self.warm_up.0,
             connections: match (self.connections, scheme) {
-                // The protocol has it so.
+                // The classic protocol has one request for each connection.
                 (Kept::New, _) | (_, Scheme::Classic) => Connections::New,
                 (Kept::Kept, _) => Connections::Kept,
             },
@@ -166,7 +166,7 @@ fn wrong(why: String) -> anyhow::Error {
     WrongUsage(why).into()
 }
 
-/// The names in a file, one on each line.
+/// Reads file names, one on each line.
 fn listed(path: &Path) -> anyhow::Result<Files> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let names: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();

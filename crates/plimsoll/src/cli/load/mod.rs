@@ -1,7 +1,7 @@
-//! `plimsoll load`: the arguments, and what is printed.
+//! `plimsoll load`: the arguments and the output.
 //!
-//! It asks no server itself (the laboratory does). What must hold: exit code 0 if every answer was right, 1
-//! if one was not, 2 if the workload cannot be meant; an interrupted trial still has its figures.
+//! It sends no request itself (the laboratory does). Invariants: the exit code is 0 if every response was
+//! right, 1 if one was not, 2 if the workload is invalid. An interrupted trial still prints its figures.
 
 mod meant;
 mod watching;
@@ -41,10 +41,10 @@ Bodies that are not verified are thrown away by the system. Ctrl-C ends early, w
 --json prints one object: url, users, loop, seconds, requests, bytes, errors, requests_per_second,
 bytes_per_second, verified, latency_us, littles_law, generator, and more.")]
 pub(crate) struct Load {
-    /// What is asked for; {} stands for the number or name of a file
+    /// The URL of the requests; {} stands for the number or name of a file
     url: String,
 
-    /// Users at the same time
+    /// Emulated users at the same time
     #[arg(short, long, value_name = "COUNT", default_value_t = 1)]
     users: usize,
     /// End after this time
@@ -59,16 +59,16 @@ pub(crate) struct Load {
     /// End after so many requests
     #[arg(short = 'n', long, value_name = "COUNT")]
     requests: Option<u64>,
-    /// Time that goes by before anything is measured
+    /// Time before the measurement begins
     #[arg(long, value_name = "TIME", default_value = "0s")]
     warm_up: Time,
-    /// Time between an answer and the user's next request
+    /// Time between a response and the user's next request
     #[arg(long, value_name = "TIME", default_value = "0s", conflicts_with = "rate")]
     think: Time,
-    /// Requests a second of all users together, whatever the server does
+    /// Requests a second of all users together, at planned times (open loop)
     #[arg(long, value_name = "COUNT")]
     rate: Option<f64>,
-    /// Whether each user keeps a connection (a session of FTP), or makes one for each request
+    /// Whether each user keeps a connection (a session of FTP), or opens one for each request
     #[arg(long, value_enum, default_value = "kept")]
     connections: Kept,
 
@@ -78,17 +78,17 @@ pub(crate) struct Load {
     /// A file with a name for {} on each line
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
-    /// Which of the files a user takes for a request
+    /// The choice of a file for each request of a user
     #[arg(long, value_enum, default_value = "each")]
     pick: Picked,
-    /// Files between the first ones of two users, with --pick each; else they are spread evenly
+    /// Files between the first ones of two users, with --pick each; default: spread evenly
     #[arg(long, value_name = "COUNT")]
     offset: Option<u64>,
-    /// What --pick random, --verify and the bytes of uploads are drawn from
+    /// The seed of --pick random, --verify and the bytes of uploads
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Download (GET, RETR), upload (PUT, STOR), or make accounts (NEW, over classic)
+    /// Download (GET, RETR), upload (PUT, STOR), or create accounts (NEW, over classic)
     #[arg(short = 'X', long, value_enum, default_value = "GET", ignore_case = true)]
     method: Method,
     /// Bytes of each upload
@@ -107,7 +107,7 @@ pub(crate) struct Load {
     )]
     mix: Option<Mix>,
 
-    /// The account of all users; without, FTP's are guests, and classic's nobody
+    /// The account of all users; without it, FTP logs in as a guest, and other protocols do not log in
     #[arg(long, visible_alias = "basic", value_name = "NAME", conflicts_with = "token_file")]
     account: Option<String>,
     #[command(flatten)]
@@ -116,10 +116,10 @@ pub(crate) struct Load {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Which bodies are compared with what they should be: all, none, or a share such as 1/64
+    /// The share of bodies that are compared with the expected contents: all, none, or a share such as 1/64
     #[arg(long, value_name = "SHARE", default_value = "1/64")]
     verify: Share,
-    /// A folder with the files as they should be; else what is fetched before the start is what should come
+    /// A folder with the expected files; default: the bodies that are fetched before the start
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
     /// Keep every body, in this folder
@@ -140,7 +140,7 @@ pub(crate) struct Load {
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     cpu: Vec<usize>,
 
-    /// Add a line with the figures to this file
+    /// Append a line with the figures to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Show nothing while it runs
@@ -163,7 +163,7 @@ enum Picked {
     Same,
     /// Another for each user and each request, as far as there are enough
     Each,
-    /// By chance, from --seed
+    /// At random, by --seed
     Random,
 }
 
@@ -175,7 +175,7 @@ enum Method {
     New,
 }
 
-/// A share of bodies: one in so many, none of them if that is zero.
+/// The share of verified bodies: one in this number; 0 verifies none.
 #[derive(Clone, Copy)]
 struct Share(u64);
 
@@ -220,7 +220,7 @@ impl Load {
     }
 }
 
-/// Adds a line to a table, with the names of its columns before the first one.
+/// Appends a line to a CSV table. An empty file gets the names of the columns first.
 fn add_line(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
     let head = if file.metadata()?.len() == 0 { format!("{CSV_HEAD}\n") } else { String::new() };

@@ -1,7 +1,7 @@
-//! While a trial runs: the live line on a terminal, and signals that end it early.
+//! The live line of a running trial, and signals that end it early.
 //!
-//! No figure that is printed at the end comes from here. What must hold: the line is on standard error, and
-//! only where somebody sees it; the first signal ends the trial, a second one the program.
+//! It computes none of the final figures. Invariants: the line is on standard error, and only on a
+//! terminal. The first signal ends the trial, a second one the program.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_shutdown;
 use signal_hook::iterator::Signals;
 
-/// Has the first signal order `stop`.
+/// Makes the first signal order `stop`.
 pub(super) fn end_by_signal(stop: &Stop) -> std::io::Result<()> {
     let before = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT] {
@@ -30,18 +30,18 @@ pub(super) fn end_by_signal(stop: &Stop) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The live line.
+/// The live line on standard error.
 pub(super) struct Line {
     is_shown: bool,
 }
 
 impl Line {
-    /// A line that is shown if anybody sees it.
+    /// Creates the line, which is shown only on a terminal.
     pub(super) fn new(quiet: bool) -> Line {
         Line { is_shown: !quiet && std::io::stderr().is_terminal() }
     }
 
-    /// Where a trial notes what is shown.
+    /// Returns the callback by which a trial updates the line.
     pub(super) fn noted(&self) -> Noted {
         match self.is_shown {
             true => Noted::watched(Box::new(|look| write(&line(look)))),
@@ -49,7 +49,7 @@ impl Line {
         }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(super) fn end(&self) {
         if self.is_shown {
             write("");
@@ -69,8 +69,8 @@ fn line(look: Look) -> String {
     )
 }
 
-/// Writes over the line that is there.
+/// Overwrites the current line.
 fn write(line: &str) {
-    // Nobody may be there to see it.
+    // Standard error may be closed.
     let _ = std::io::stderr().write_all(format!("\r\x1b[2K{line}").as_bytes());
 }

@@ -1,7 +1,7 @@
-//! Which server, and which account: the arguments that every command of a person has.
+//! The arguments that name the server and the account, for all client commands.
 //!
-//! It sends no request. What must hold: an argument overrides the environment, and that the last login; a
-//! token is sent to the server that issued it, and to no other.
+//! It sends no request. Invariants: an argument overrides the environment, which overrides the last login.
+//! A token is sent only to the server that issued it.
 
 use std::future::Future;
 
@@ -12,24 +12,24 @@ use plimsoll_client::http::{BadUrl, Url};
 use crate::person::shown::text;
 use crate::person::{self, InUse, Server, Session};
 
-/// The server when nothing says which.
+/// The default server.
 const SERVER: &str = "http://127.0.0.1:8080";
 
-/// Which server.
+/// The argument that names the server.
 #[derive(Args)]
 pub(super) struct AtServer {
-    /// The server; else that of the last login, else http://127.0.0.1:8080
+    /// The server; default: that of the last login, else http://127.0.0.1:8080
     #[arg(long, value_name = "URL", env = "PLIMSOLL_SERVER", value_parser = server_url)]
     server: Option<Url>,
 }
 
-/// Which server, and as whom.
+/// The arguments that name the server and the account.
 #[derive(Args)]
 pub(super) struct At {
     #[command(flatten)]
     at: AtServer,
 
-    /// The account; else that of the last login, until it logs out
+    /// The account; default: that of the last login, until it logs out
     #[arg(long, value_name = "NAME", env = "PLIMSOLL_ACCOUNT")]
     account: Option<String>,
 }
@@ -58,7 +58,7 @@ impl At {
         }
     }
 
-    /// Says that no session is in use, and what to type.
+    /// Returns the error that no session is in use, with the next step.
     fn no_session(&self, server: Option<String>) -> anyhow::Result<String> {
         let server = server.or(InUse::load()?.server);
         let at = server.as_deref().map(|server| format!(" at {server}")).unwrap_or_default();
@@ -76,7 +76,7 @@ impl At {
         ))
     }
 
-    /// Runs a command with the session that is meant.
+    /// Runs a command with its session.
     pub(super) fn run<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         &self,
         command: impl FnOnce(Server) -> F,
@@ -96,7 +96,7 @@ pub(super) fn logged_in_at(server: Option<&str>) -> anyhow::Result<Vec<String>> 
         .collect())
 }
 
-/// Reads a server's URL; `HOST`, `HOST:PORT` and `HOST/PATH` are HTTP.
+/// Parses a server's URL; `HOST`, `HOST:PORT` and `HOST/PATH` are HTTP.
 fn server_url(typed: &str) -> Result<Url, BadUrl> {
     let has_scheme = typed.contains("://") || typed.starts_with("unix:");
     if has_scheme { typed.parse() } else { format!("http://{typed}").parse() }

@@ -1,6 +1,6 @@
 //! `plimsoll cp`: copies files and folders on the server.
 //!
-//! No bytes come here for it. What must hold: a file may be replaced, a folder never is.
+//! No contents are transferred to the client. Invariant: a file may be replaced, a folder never is.
 
 use std::ffi::OsString;
 
@@ -19,10 +19,10 @@ The last PATH is the copy's name. If it is a folder or ends with a slash, it is 
 JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"copy.txt\"}],
        \"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Cp {
-    /// What is copied, OWNER:PATH for another's, and then where to
+    /// The sources, OWNER:PATH for another account's, then the destination
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
     paths: Vec<OsString>,
-    /// Copy folders too, with all that is in them
+    /// Copy folders too, with all their contents
     #[arg(short)]
     recursive: bool,
     #[command(flatten)]

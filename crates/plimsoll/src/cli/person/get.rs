@@ -1,8 +1,8 @@
-//! `plimsoll get`: brings files from the server.
+//! `plimsoll get`: downloads files from the server.
 //!
-//! How they come is [`crate::person::download`]'s. What must hold: what is here is replaced by a whole file
-//! or not at all; a name from the server stays in the folder that it is put into; whatever did not come is
-//! told.
+//! The transfer itself is in [`crate::person::download`]. Invariants: a local file is replaced by a
+//! complete file or not at all. A name from the server never leads out of its target folder. Every failed
+//! file is reported.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -29,7 +29,7 @@ use crate::person::shown::{print_json, text};
 use crate::person::together::{Queues, transfer_all};
 use crate::person::{Failure, Place, Progress, Server, Tried};
 
-/// Bring files from the server, and folders with -r
+/// Download files from the server, and folders with -r
 #[derive(Args)]
 #[command(override_usage = "plimsoll get [OPTIONS] PATH... [DIR]")]
 #[command(after_help = "Examples:
@@ -47,13 +47,14 @@ What was cut off is gone on with when the same is typed again.
 JSON: {\"files\":[{\"path\":\"photos/b.jpg\",\"file\":\"b.jpg\",\"bytes\":5120,\"received\":5120}],
        \"failed\":[{\"file\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Get {
-    /// The files on the server, OWNER:PATH for another's. At last the folder here, or - for standard output
+    /// The files on the server, OWNER:PATH for another account's; the last is the local folder, or - for
+    /// standard output
     #[arg(value_name = "PATH... [DIR]", required = true, num_args = 1..)]
     paths: Vec<OsString>,
-    /// The folder here, or the name of the one file
+    /// The local folder, or the local name of a single file
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
-    /// Bring folders too, with all that is in them
+    /// Download folders too, with all their contents
     #[arg(short)]
     recursive: bool,
     /// Show no progress
@@ -66,11 +67,11 @@ pub(crate) struct Get {
     json: bool,
 }
 
-/// A file that is to come, and where it is to be.
+/// A file to download, and its target path.
 struct Job {
     from: Place,
     bytes: u64,
-    /// The time of modification to the nanosecond, if the server says it.
+    /// The time of modification in nanoseconds, if the server sends it.
     modified: Option<Duration>,
     to: PathBuf,
 }
@@ -78,11 +79,11 @@ struct Job {
 #[derive(Default, Serialize)]
 struct Done {
     files: Vec<Came>,
-    /// The folders that they are in.
+    /// The folders of the received files, to be synced.
     #[serde(skip)]
     folders: BTreeSet<PathBuf>,
     failed: Vec<Failed>,
-    /// Why the rest was not tried.
+    /// The error that prevented the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -120,7 +121,8 @@ impl Get {
         })
     }
 
-    /// Returns what is wanted, and where to: the last of several operands, as for cp.
+    /// Returns the files to download and their target. The last of several operands is the target, as for
+    /// cp.
     fn places_and_folder(&self) -> Result<(Vec<Place>, PathBuf), WrongUsage> {
         let (paths, to) = match (&self.to, self.paths.as_slice()) {
             (Some(to), paths) => (paths, to.clone()),
@@ -132,7 +134,7 @@ impl Get {
     }
 }
 
-/// Everything that is to come; folders are made here.
+/// Returns all files to download. Creates the local folders.
 async fn plan(
     server: &mut Server,
     from: &[Place],
@@ -188,7 +190,7 @@ async fn plan_one(
     Ok(())
 }
 
-/// Goes through a folder and those in it; each that fails is told, and the others come.
+/// Plans a folder and its subfolders. A folder that fails is reported, and the others continue.
 async fn plan_folder(
     server: &mut Server,
     place: &Place,
@@ -207,7 +209,7 @@ async fn plan_folder(
     Ok(())
 }
 
-/// Takes down the files of one folder, makes it here, and gives back the folders in it.
+/// Plans the files of one folder and creates it locally. Returns its subfolders.
 async fn plan_level(
     server: &mut Server,
     place: &Place,
@@ -232,14 +234,14 @@ async fn plan_level(
     Ok(folders)
 }
 
-/// Files that have come and wait for their names.
+/// Received files that are not renamed yet, with their job numbers.
 type Fetched = Vec<(usize, Part, Got)>;
 
-/// What the connections of a command have done so far.
+/// The results of a command's connections so far.
 struct Received<'a> {
     tried: &'a mut Tried,
     done: Vec<(usize, Got)>,
-    /// Small files that are synced and named together.
+    /// Small files that are synced and renamed together.
     fetched: Fetched,
 }
 
@@ -261,12 +263,12 @@ async fn receive(
         if !is_stream && !seen.insert(&job.to) {
             tried.note(&progress, job.from.to_string(), TWICE.to_owned());
         } else {
-            // Streams come one after the other.
+            // Streams are received one after the other.
             pending.push((number, if is_stream { u64::MAX } else { job.bytes }));
         }
     }
     let queues = Queues::new(pending.into_iter(), WHOLE_BYTES_MAX);
-    // Each of them is open.
+    // Each received file stays open until it is renamed.
     let limit = usize::try_from(open_files::raise() / 2).unwrap_or(usize::MAX);
     let named_together = NAMED_TOGETHER_MAX.min(limit).max(1);
     let received = RefCell::new(Received { tried, done: Vec::new(), fetched: Vec::new() });
@@ -294,7 +296,7 @@ async fn receive(
     ended
 }
 
-/// Syncs and names files that have come, on another thread.
+/// Syncs and renames received files, on another thread.
 async fn name(
     server: &Server,
     received: &RefCell<Received<'_>>,
@@ -319,7 +321,7 @@ async fn name(
 }
 
 impl Received<'_> {
-    /// Notes what became of a job; returns the files that are to be named now.
+    /// Records the result of a job. Returns the files to rename now.
     fn note(
         &mut self,
         (number, fetched): (usize, Result<(Got, Option<Part>), Failure>),
@@ -340,7 +342,7 @@ impl Received<'_> {
         Ok(Vec::new())
     }
 
-    /// Reports what has come.
+    /// Reports the received files.
     fn end(mut self, jobs: &[Job], progress: &Progress, done: &mut Done) {
         self.done.sort_by_key(|(number, _)| *number);
         for (number, Got { bytes, received }) in &self.done {
@@ -354,7 +356,7 @@ impl Received<'_> {
     }
 }
 
-/// The new names survive a power cut, too.
+/// Syncs the folders, so that the new names survive a power cut.
 fn sync(folders: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
     for folder in folders {
         let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

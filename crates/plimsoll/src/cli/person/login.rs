@@ -1,6 +1,6 @@
-//! `plimsoll login`: begins a session, and remembers it.
+//! `plimsoll login`: starts a session and stores it.
 //!
-//! It prints no token. What must hold: the token is kept where only the person can read it.
+//! It prints no token. Invariant: the token is stored where only the user can read it.
 
 use clap::Args;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::person::Session;
 use crate::person::password::PasswordFrom;
 use crate::person::shown::{print, print_json, text, time};
 
-/// Log in to a server; what follows is done as this account, there
+/// Log in to a server; later commands use this account there
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll login alice
@@ -32,7 +32,7 @@ pub(crate) struct Login {
     json: bool,
 }
 
-/// A session, as the server tells it.
+/// A session, as the server sends it.
 #[derive(Deserialize)]
 struct Begun {
     token: String,

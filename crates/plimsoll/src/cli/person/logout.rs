@@ -1,7 +1,7 @@
-//! `plimsoll logout`: ends the session, at the server and here.
+//! `plimsoll logout`: ends the session, on the server and on this machine.
 //!
-//! It ends no other session of the account. What must hold: a session that the server has not ended is not
-//! removed here; no other account takes its place.
+//! It ends no other session of the account. Invariants: a session that the server has not ended is not
+//! removed here. No other account comes into use.
 
 use clap::Args;
 use plimsoll_client::http::Request;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::at::{At, logged_in_at};
 use crate::person::shown::{print, print_json, text};
 
-/// End the session, at the server and here; no other account takes its place
+/// End the session, on the server and here; no other account comes into use
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll logout
@@ -31,7 +31,7 @@ impl Logout {
         let session = self.at.session()?;
         self.at.run(async |mut server| {
             match server.tell(Request::new("DELETE", "/api/sessions/current")).await {
-                // It had ended already.
+                // The session had ended already.
                 Err(failure) if failure.status() == Some(Status::UNAUTHORIZED) => Ok(()),
                 told => Ok(told?),
             }

@@ -1,7 +1,7 @@
-//! `plimsoll ls`: what is in a folder.
+//! `plimsoll ls`: lists a folder.
 //!
-//! It goes into no folder by itself. What must hold: where somebody reads it, a name commands nothing; where
-//! a program reads it, a name is exact to the byte.
+//! It does not list subfolders. Invariants: on a terminal, no name sends control sequences. For a program,
+//! a name is exact to the byte.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -28,10 +28,10 @@ folders with a slash.
 JSON: {\"path\":\"/photos/\",\"entries\":[{\"name\":\"a.jpg\",\"kind\":\"file\",\"size\":5120,
        \"modified\":\"2026-11-20T13:40:05Z\",\"etag\":\"...\",\"href\":\"a.jpg\"}]}")]
 pub(crate) struct Ls {
-    /// The folder or file, OWNER:PATH for another's; else the top of the home
+    /// The folder or file, OWNER:PATH for another account's; default: the top of the home
     #[arg(value_name = "PATH")]
     path: Option<OsString>,
-    /// Show kind, size and time also where standard output is no terminal
+    /// Show kind, size and time even if standard output is no terminal
     #[arg(short)]
     long: bool,
     /// Show sizes in bytes
@@ -82,7 +82,7 @@ impl Ls {
     }
 }
 
-/// A folder's listing; a file's is one of its own alone, as its folder tells it.
+/// Returns a folder's listing. A file's listing has one entry, as in the listing of its folder.
 async fn list(server: &mut Server, place: &Place) -> anyhow::Result<Listing> {
     let about = server.look(place).await?.ok_or_else(|| nothing(place))?;
     if about.kind == Kind::Folder {
@@ -92,7 +92,7 @@ async fn list(server: &mut Server, place: &Place) -> anyhow::Result<Listing> {
     let mut listing = server.list(&folder).await?;
     listing.entries.retain(|entry| entry.bytes().is_ok_and(|bytes| bytes == name));
     if listing.entries.is_empty() {
-        // A folder above a share may show less than can be read.
+        // The listing of a folder above a share may omit readable files.
         listing.entries.push(serde_json::from_value(json!({
             "name": shown::text(name),
             "kind": "file",

@@ -1,6 +1,6 @@
-//! `plimsoll mkdir`: makes folders.
+//! `plimsoll mkdir`: creates folders.
 //!
-//! It changes none that is there. What must hold: with -p, a folder that is there already is no error.
+//! It changes no existing folder. Invariant: with -p, an existing folder is no error.
 
 use std::ffi::OsString;
 
@@ -12,7 +12,7 @@ use super::at::At;
 use crate::person::listing::Kind;
 use crate::person::{Done, Each, Failure, Place, Server};
 
-/// Make folders
+/// Create folders
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll mkdir photos
@@ -20,10 +20,10 @@ use crate::person::{Done, Each, Failure, Place, Server};
 
 JSON: {\"done\":[{\"path\":\"photos\"}],\"failed\":[{\"path\":\"bob:inbox\",\"error\":\"...\"}]}")]
 pub(crate) struct Mkdir {
-    /// The folders, OWNER:PATH for another's
+    /// The folders, OWNER:PATH for another account's
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
-    /// Make the folders above too, and mind none that is there
+    /// Create missing parent folders too, and accept folders that exist
     #[arg(short)]
     parents: bool,
     #[command(flatten)]
@@ -58,13 +58,13 @@ async fn make(server: &mut Server, place: &Place) -> Result<(), Failure> {
     server.tell(Request::new("MKCOL", &place.folder_target())).await
 }
 
-/// Makes a folder and those above, where they are not there.
+/// Creates a folder and its missing ancestors.
 pub(super) async fn make_all(server: &mut Server, place: &Place) -> Result<(), Failure> {
     let mut missing = Vec::new();
     let mut next = Some(place.clone()).filter(|place| !place.is_home());
     while let Some(place) = next {
         match make_one(server, &place).await {
-            // The folder above is missing.
+            // The parent folder is missing.
             Err(failure) if is_conflict(&failure) => {
                 next = place.parent().filter(|parent| !parent.is_home());
                 let is_top = next.is_none();
@@ -83,7 +83,7 @@ pub(super) async fn make_all(server: &mut Server, place: &Place) -> Result<(), F
     Ok(())
 }
 
-/// Makes a folder unless it is there. Returns whether it was.
+/// Creates a folder unless it exists. Returns whether it existed.
 pub(super) async fn make_one(server: &mut Server, place: &Place) -> Result<bool, Failure> {
     match make(server, place).await {
         Err(failure) if failure.status() == Some(Status::METHOD_NOT_ALLOWED) || is_conflict(&failure) => {

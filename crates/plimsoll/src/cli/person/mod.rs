@@ -1,7 +1,7 @@
-//! What a person types to a server: one file per command; its doc comments are its help.
+//! The client commands: one file for each command, whose doc comments are its help.
 //!
-//! It is not where files move ([`crate::person`]). What must hold: every command that prints can print JSON;
-//! every command says in its help what it takes by example.
+//! Transfers are not here ([`crate::person`] has them). Invariants: every command that prints can print
+//! JSON. The help of every command has examples.
 
 mod at;
 mod cp;
@@ -24,7 +24,7 @@ mod whoami;
 
 use clap::Subcommand;
 
-/// The commands of a person.
+/// The client commands.
 #[derive(Subcommand)]
 pub(crate) enum Person {
     Signup(signup::Signup),
@@ -47,7 +47,7 @@ pub(crate) enum Person {
 }
 
 impl Person {
-    /// Does what was typed.
+    /// Runs the command.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Person::Signup(signup) => signup.run(),

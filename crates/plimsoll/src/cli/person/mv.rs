@@ -1,6 +1,6 @@
-//! `plimsoll mv`: gives files and folders other names.
+//! `plimsoll mv`: moves or renames files and folders on the server.
 //!
-//! No bytes come here for it. What must hold: a file may be replaced, a folder never is.
+//! No contents are transferred to the client. Invariant: a file may be replaced, a folder never is.
 
 use std::ffi::OsString;
 
@@ -23,7 +23,7 @@ The last PATH is the new name. If it is a folder or ends with a slash, it is the
 JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"final.txt\"}],
        \"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Mv {
-    /// What is moved, and then where to
+    /// The sources, then the destination
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
     paths: Vec<OsString>,
     #[command(flatten)]
@@ -41,14 +41,14 @@ impl Mv {
     }
 }
 
-/// Everything but the last, and the last.
+/// Splits the paths into the sources and the destination, which is the last.
 pub(super) fn from_and_to(paths: &[OsString]) -> Result<(Vec<Place>, Place), WrongUsage> {
     let mut places: Vec<Place> = paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
     let to = places.pop().ok_or_else(|| WrongUsage("say what, and where to; see --help".to_owned()))?;
     Ok((places, to))
 }
 
-/// How [`rename_all`] goes about it.
+/// The options of [`rename_all`].
 pub(super) struct Renaming {
     /// MOVE or COPY.
     pub(super) method: &'static str,
@@ -96,7 +96,7 @@ async fn rename(server: &mut Server, how: &Renaming, from: &Place, to: &Place) -
             ));
         }
     };
-    // What is not there must not be replaced either, if it comes meanwhile: it might be a folder.
+    // A missing destination must not be replaced if it appears meanwhile: it might be a folder.
     let overwrite = match server.look(to).await? {
         Some(there) if there.kind == Kind::Folder => {
             return Err(Failure::Here(format!(

@@ -1,7 +1,6 @@
 //! `plimsoll passwd`: changes the account's password.
 //!
-//! It does not end the session that it is done in; the server ends the others. What must hold: neither
-//! password is an argument.
+//! It does not end its own session; the server ends all others. Invariant: neither password is an argument.
 
 use std::path::PathBuf;
 
@@ -25,7 +24,8 @@ pub(crate) struct Passwd {
     at: At,
     #[command(flatten)]
     password: PasswordFrom,
-    /// The file whose first line is the new password; else $PLIMSOLL_NEW_PASSWORD, else it is asked for
+    /// The file whose first line is the new password; default: $PLIMSOLL_NEW_PASSWORD, else a prompt asks
+    /// for it
     #[arg(long, value_name = "FILE")]
     new_password_file: Option<PathBuf>,
     /// Print JSON

@@ -1,7 +1,7 @@
-//! `plimsoll put`: sends files to the server.
+//! `plimsoll put`: uploads files to the server.
 //!
-//! How they are sent is [`crate::person::upload`]'s. What must hold: it is plain from what was typed, and
-//! from what is here, which of it is the place on the server; whatever was not sent is told.
+//! The transfer itself is in [`crate::person::upload`]. Invariants: the operands and the local files always
+//! determine which operand is the path on the server. Every failed file is reported.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ use crate::person::together::{Queues, transfer_all};
 use crate::person::upload::{put_file, put_stream};
 use crate::person::{Failure, Place, Progress, Server, Tried};
 
-/// Send files to the server, and folders with -r
+/// Upload files to the server, and folders with -r
 #[derive(Args)]
 #[command(override_usage = "plimsoll put [OPTIONS] FILE... [PATH]")]
 #[command(after_help = "Examples:
@@ -46,13 +46,14 @@ is gone on with when the same is typed again.
 JSON: {\"files\":[{\"file\":\"a.jpg\",\"path\":\"photos/a.jpg\",\"bytes\":5120,\"sent\":5120}],
        \"failed\":[{\"file\":\"b.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Put {
-    /// The files; - for standard input. At last the PATH on the server, OWNER:PATH for another's
+    /// The files, - for standard input; the last is the PATH on the server, OWNER:PATH for another
+    /// account's
     #[arg(value_name = "FILE... [PATH]", required = true, num_args = 1..)]
     files: Vec<OsString>,
     /// The PATH on the server
     #[arg(long, value_name = "PATH")]
     to: Option<OsString>,
-    /// Send folders too, with all that is in them
+    /// Upload folders too, with all their contents
     #[arg(short)]
     recursive: bool,
     /// Show no progress
@@ -65,25 +66,25 @@ pub(crate) struct Put {
     json: bool,
 }
 
-/// What is to be sent.
+/// A folder to create, or a file or stream to upload.
 enum Job {
     Folder(Place),
     File { path: PathBuf, bytes: u64, modified: Option<Duration>, to: Place },
     Stream(Place),
 }
 
-/// Said of a file that has the same place as one before it.
+/// The error of a file with the same target as an earlier one.
 pub(super) const TWICE: &str = "It would replace one that was just put there. Give it another name.";
 
-/// What was done, for programs.
+/// The JSON output.
 #[derive(Default, Serialize)]
 struct Done {
     files: Vec<Sent>,
-    /// How many of them were the same on the server already.
+    /// The number of files that the server has unchanged already.
     #[serde(skip)]
     unchanged: usize,
     failed: Vec<Failed>,
-    /// Why the rest was not tried.
+    /// The error that prevented the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -96,7 +97,7 @@ struct Sent {
     sent: u64,
 }
 
-/// What was not done, and why.
+/// A file that failed, and the reason.
 #[derive(Serialize)]
 pub(super) struct Failed {
     pub(super) file: String,
@@ -125,7 +126,7 @@ impl Put {
         })
     }
 
-    /// Returns what is sent, and where to: the last of several operands, as for cp.
+    /// Returns the files to upload and their target. The last of several operands is the target, as for cp.
     fn files_and_place(&self) -> Result<(Vec<PathBuf>, Place), WrongUsage> {
         let mut files: Vec<PathBuf> = self.files.iter().map(PathBuf::from).collect();
         let to = match (&self.to, self.files.as_slice()) {
@@ -143,7 +144,7 @@ impl Put {
     }
 }
 
-/// Everything that is to be sent, folders before what is in them.
+/// Returns all folders and files to upload, each folder before its contents.
 async fn plan(
     server: &mut Server,
     files: &[PathBuf],
@@ -227,13 +228,13 @@ impl Job {
         Job::File { path, bytes: about.len(), modified: modified(about), to }
     }
 
-    /// Its bytes; none of a folder, and of a stream, whose bytes are not known.
+    /// Returns the length of a file; `None` for a folder, and for a stream, because its length is unknown.
     fn bytes(&self) -> Option<u64> {
         if let Job::File { bytes, .. } = self { Some(*bytes) } else { None }
     }
 }
 
-/// Said when the command is interrupted.
+/// The message after Ctrl-C.
 pub(super) const INTERRUPTED: &str =
     "Interrupted. Type the same command again: it goes on where this one stopped.";
 
@@ -294,7 +295,7 @@ async fn send(
     let ended = transfer_all(server, (&queues, SENDING_CONNECTIONS), &transfer).await;
     let (_, mut sent) = results.into_inner();
     sent.sort_by_key(|(number, _)| *number);
-    // A stream has the name that it gets.
+    // A stream is shown by its name on the server.
     let name = |sent: &Sent| if sent.file == "-" { sent.path.clone() } else { sent.file.clone() };
     let names: Vec<String> = sent.iter().map(|(_, sent)| name(sent)).collect();
     let bytes = sent.iter().map(|(_, sent)| sent.bytes).sum();
@@ -305,18 +306,19 @@ async fn send(
     ended
 }
 
-/// Files that are on the server, by their target: the bytes and the time of modification.
+/// Files that the server has, by their target: length and time of modification.
 #[derive(Default)]
 struct There(HashMap<String, (u64, Duration)>);
 
 impl There {
-    /// Whether a file with these bytes and this time of modification is there, to the nanosecond.
+    /// Returns whether a file with this length and time of modification, to the nanosecond, is on the
+    /// server.
     fn has(&self, to: &Place, bytes: u64, modified: Option<Duration>) -> bool {
         modified.is_some_and(|modified| self.0.get(&to.target()) == Some(&(bytes, modified)))
     }
 }
 
-/// Makes the folders that are not there yet, and looks at what is in those that are.
+/// Creates the missing folders, and lists the existing ones.
 async fn make_folders(
     server: &mut Server,
     jobs: &[Job],

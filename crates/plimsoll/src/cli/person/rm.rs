@@ -1,7 +1,7 @@
-//! `plimsoll rm`: deletes files, and folders with all that is in them.
+//! `plimsoll rm`: deletes files, and folders with all their contents.
 //!
-//! It asks no second time. What must hold: without -r no folder goes, also if one comes in a file's place
-//! meanwhile.
+//! It does not ask for confirmation. Invariant: without -r no folder is deleted, not even one that replaces
+//! a file meanwhile.
 
 use std::ffi::OsString;
 
@@ -21,10 +21,10 @@ use crate::person::{Done, Each, Failure, Place, Server};
 
 JSON: {\"done\":[{\"path\":\"notes.txt\"}],\"failed\":[{\"path\":\"photos\",\"error\":\"...\"}]}")]
 pub(crate) struct Rm {
-    /// The files and folders, OWNER:PATH for another's
+    /// The files and folders, OWNER:PATH for another account's
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
-    /// Delete folders too, with all that is in them
+    /// Delete folders too, with all their contents
     #[arg(short)]
     recursive: bool,
     #[command(flatten)]

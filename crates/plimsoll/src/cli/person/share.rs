@@ -1,6 +1,6 @@
 //! `plimsoll share`: lets another account read a path, or write to it.
 //!
-//! It sends no message to anybody. What must hold: what is told is what the server gave.
+//! It notifies no account. Invariant: it prints the share only as the server returned it.
 
 use std::ffi::OsString;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,13 +27,13 @@ bob then finds it with: plimsoll shared, and gets it with: plimsoll get alice:re
 JSON: {\"id\":\"...\",\"owner\":\"alice\",\"path\":\"/report.pdf\",\"with\":\"bob\",\"permission\":\"read\",
        \"created\":\"...\",\"expires\":null,\"url\":\"/shared/alice/report.pdf\"}")]
 pub(crate) struct Share {
-    /// What is shared
+    /// The path to share
     #[arg(value_name = "PATH")]
     path: OsString,
     /// The account that it is shared with
     #[arg(value_name = "NAME")]
     with: String,
-    /// Let them write, move and delete too
+    /// Allow the account to write, move and delete too
     #[arg(long)]
     write: bool,
     /// End the share after so long (7d, 12h, 30m), or at a time (2030-12-31T23:59:59Z)
@@ -54,7 +54,7 @@ impl Share {
         }
         let expires = self.expires.as_deref().map(time_of).transpose()?;
         let permission = if self.write { "write" } else { "read" };
-        // Encoded, so that any name can be told.
+        // Encoded, because JSON cannot represent every name.
         let href = place.target().split_off("/files".len());
         let href = if href.is_empty() { "/".to_owned() } else { href };
         let mut body = json!({"href": href, "with": self.with, "permission": permission});
@@ -67,7 +67,7 @@ impl Share {
     }
 }
 
-/// What the other may do now, and how.
+/// Formats the share, with the command that the grantee can type.
 fn sentence(share: &Told) -> String {
     let may = if share.permission == "write" { "read and write" } else { "read" };
     let until = share.expires.as_deref().map(|at| format!(" until {} UTC", time(at))).unwrap_or_default();
@@ -76,7 +76,7 @@ fn sentence(share: &Told) -> String {
     format!("{with} may {may} {path}{until}: plimsoll get {owner}:{}\n", path.trim_start_matches('/'))
 }
 
-/// A time to come, as RFC 3339 has it.
+/// Returns a future time in the format of RFC 3339.
 fn time_of(typed: &str) -> Result<String, WrongUsage> {
     if typed.contains('T') {
         return Ok(typed.to_owned());

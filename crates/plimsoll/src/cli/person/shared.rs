@@ -1,6 +1,6 @@
-//! `plimsoll shared`: what others share with one.
+//! `plimsoll shared`: lists the shares that other accounts give.
 //!
-//! It changes nothing. What must hold: the path that is shown can be given to `get` and `ls`.
+//! It changes nothing. Invariant: each printed path can be given to `get` and `ls`.
 
 use clap::Args;
 

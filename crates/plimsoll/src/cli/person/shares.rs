@@ -1,6 +1,6 @@
-//! `plimsoll shares`: what one shares with others.
+//! `plimsoll shares`: lists the shares that the account gives.
 //!
-//! It changes nothing. What must hold: what is shown of a share is enough to take it back.
+//! It changes nothing. Invariant: each printed share has the id that `unshare` needs.
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub(crate) struct Shares {
     json: bool,
 }
 
-/// A share, as the server tells it.
+/// A share, as the server sends it.
 #[derive(Deserialize)]
 pub(super) struct Told {
     pub(super) id: String,
@@ -38,13 +38,13 @@ pub(super) struct Told {
     pub(super) url: String,
 }
 
-/// All shares, as the server tells them.
+/// All shares, as the server sends them.
 #[derive(Default, Serialize)]
 pub(super) struct All {
     pub(super) shares: Vec<Value>,
 }
 
-/// As many of them as the server tells at once, and what comes after.
+/// A page of shares, and the id for requesting the next page.
 #[derive(Deserialize)]
 struct Page {
     shares: Vec<Value>,
@@ -58,7 +58,7 @@ impl Shares {
     }
 }
 
-/// The shares that the server tells of, page by page, by whose and what they are.
+/// Requests all shares, page by page, and sorts them by owner, path and grantee.
 pub(super) async fn all(server: &mut Server, target: &str) -> anyhow::Result<All> {
     let mut all = All::default();
     let mut page: Page = server.get(target).await?;
@@ -74,18 +74,18 @@ pub(super) async fn all(server: &mut Server, target: &str) -> anyhow::Result<All
 }
 
 impl All {
-    /// The same, read.
+    /// Returns the shares in parsed form.
     pub(super) fn told(&self) -> anyhow::Result<Vec<Told>> {
         self.shares.iter().cloned().map(one).collect()
     }
 }
 
-/// One share, read.
+/// Parses a share.
 pub(super) fn one(value: Value) -> anyhow::Result<Told> {
     Ok(serde_json::from_value(value)?)
 }
 
-/// Prints shares for people; the other account is who it is shared `with`, or its `owner`.
+/// Prints shares for people. `other` selects the account to print: `with` for the grantee, else the owner.
 pub(super) fn print_told(shares: &[Told], other: &str) -> anyhow::Result<()> {
     let clean = |told: &str| text(told.as_bytes());
     let row = |share: &Told| {

@@ -1,6 +1,6 @@
-//! `plimsoll signup`: makes an account.
+//! `plimsoll signup`: creates an account on a server.
 //!
-//! It does not log in. What must hold: the password is not shown, and typed twice.
+//! It does not log in. Invariant: a typed password is not echoed, and must be typed twice.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::at::AtServer;
 use crate::person::password::PasswordFrom;
 use crate::person::shown::{print, print_json, text};
 
-/// Make an account on a server
+/// Create an account on a server
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll signup alice

@@ -1,6 +1,6 @@
-//! `plimsoll unshare`: takes shares back.
+//! `plimsoll unshare`: revokes shares.
 //!
-//! It deletes no file. What must hold: a path and a name end every share of that path with that account.
+//! It deletes no file. Invariant: a path and a name always end every share of that path with that account.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use crate::cli::WrongUsage;
 use crate::person::shown::{print_json, text};
 use crate::person::{Place, Server};
 
-/// Take a share back; it ends at once
+/// Revoke a share; it ends at once
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll unshare report.pdf bob
@@ -24,7 +24,7 @@ use crate::person::{Place, Server};
 
 JSON: {\"ended\":[\"5f3a...\"]}")]
 pub(crate) struct Unshare {
-    /// What is shared, or the id of the share
+    /// The shared path, or the id of the share
     #[arg(value_name = "PATH|ID")]
     what: OsString,
     /// The account that it is shared with
@@ -60,7 +60,7 @@ impl Unshare {
     }
 }
 
-/// Ends every share of a path with an account; returns their ids.
+/// Ends every share of a path with an account. Returns their ids.
 async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Result<Vec<String>> {
     let shares = all(server, "/api/shares").await?.told()?;
     let (meant, others): (Vec<Told>, Vec<Told>) =
@@ -75,20 +75,20 @@ async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Resu
     }
     for share in others.iter().filter(|share| is_above(share, place)) {
         let (with, above) = (text(with.as_bytes()), text(share.path.as_bytes()));
-        // If standard error is closed, nobody reads it.
+        // Standard error may be closed.
         let _ = writeln!(std::io::stderr(), "{with} still reaches it by the share of {above}");
     }
     Ok(ended)
 }
 
-/// Whether a share is of a place: its URL has any name, exact to the byte.
+/// Returns whether a share is of a place. Compares URLs, which represent every name exactly.
 fn is_at(share: &Told, place: &Place) -> bool {
     let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
     let own = place.target().split_off("/files".len());
     path.is_some_and(|(_, path)| path.trim_end_matches('/') == own.trim_start_matches('/'))
 }
 
-/// Whether a share is of a folder that a place is in.
+/// Returns whether a share is of a folder that contains a place.
 fn is_above(share: &Told, place: &Place) -> bool {
     let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
     let own = place.target().split_off("/files".len());

@@ -1,7 +1,6 @@
-//! `plimsoll uploads`: uploads that were broken off, to be seen and discarded.
+//! `plimsoll uploads`: lists interrupted uploads, and discards them.
 //!
-//! It goes on with none (`plimsoll put` does). What must hold: what is shown of an upload is enough to
-//! discard it.
+//! It resumes none (`plimsoll put` does). Invariant: each printed upload has the id that `--rm` needs.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -15,7 +14,7 @@ use super::at::At;
 use crate::cli::WrongUsage;
 use crate::person::shown::{columns, print, print_json, size, text, time};
 
-/// List uploads that were broken off, and discard one with --rm
+/// List interrupted uploads, and discard one with --rm
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll uploads
@@ -25,7 +24,7 @@ What was broken off is gone on with when the same is put again. Until then it ta
 JSON: {\"uploads\":[{\"id\":\"...\",\"path\":\"/a.iso\",\"length\":9000000,\"offset\":4194304,
        \"created\":\"...\",\"expires\":\"...\",\"url\":\"/uploads/...\"}]}; with --rm {\"id\":\"...\"}")]
 pub(crate) struct Uploads {
-    /// Discard the upload of this id, with what has arrived of it
+    /// Discard the upload of this id, with its received bytes
     #[arg(long, value_name = "ID")]
     rm: Option<String>,
     #[command(flatten)]
@@ -35,13 +34,13 @@ pub(crate) struct Uploads {
     json: bool,
 }
 
-/// All uploads, as the server tells them.
+/// All uploads, as the server sends them.
 #[derive(Serialize, Deserialize)]
 struct All {
     uploads: Vec<Value>,
 }
 
-/// An upload, as the server tells it.
+/// An upload, as the server sends it.
 #[derive(Deserialize)]
 struct Told {
     id: String,

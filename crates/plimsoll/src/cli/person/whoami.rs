@@ -1,6 +1,6 @@
-//! `plimsoll whoami`: the account, and how much of its quota is used.
+//! `plimsoll whoami`: shows the account, and how much of its quota is used.
 //!
-//! It changes nothing. What must hold: a quota that is none is told as such.
+//! It changes nothing. Invariant: an unlimited quota is printed as `none`.
 
 use clap::Args;
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! The directory of accounts, where it is on a server: whether it can be reached, keeps what it confirms,
-//! and has room for us.
+//! Checks a directory of accounts on a database server: reachable, durable, and with free connections.
 //!
-//! It makes no tables. What must hold: a directory in a file is the disk's and the data folder's business.
+//! It creates no tables. Invariant: a directory in a file gets no finding here; the checks of the disk and
+//! of the data folder cover it.
 
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -18,7 +18,7 @@ use super::Finding;
 use crate::config::{AuthAt, Config};
 
 const CHECK: &str = "directory";
-/// What we may have open at once: what a server opens, and a command of an operator beside it.
+/// The most connections of a server and one operator command.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
 const CONNECTIONS: u64 = DATABASE_CONNECTIONS_MAX + 1;
 
@@ -51,7 +51,7 @@ fn judge(facts: &Facts) -> Vec<Finding> {
     }
 }
 
-/// Whether there is room for our connections beside those of others; the error is a finding, too.
+/// Checks that the database server has room for these connections. Either result is a finding.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
 fn room(max: u64, taken: u64) -> Result<Finding, Finding> {
     let seen = format!("it takes {max} connections, others have {taken}, and we open up to {CONNECTIONS}");

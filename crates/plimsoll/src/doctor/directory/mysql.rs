@@ -1,6 +1,6 @@
-//! MySQL and MariaDB: whether they keep what they confirm, and have room for us.
+//! Judges MySQL and MariaDB: their durability, and their free connections.
 //!
-//! It asks nothing. What must hold: what would lose accounts is no less than a warning.
+//! It sends no query. Invariant: a setting that can lose accounts is at least a warning.
 
 use plimsoll_auth::directory::MysqlFacts;
 

@@ -1,6 +1,6 @@
-//! PostgreSQL: whether it keeps what it confirms, and has room for us.
+//! Judges PostgreSQL: its durability, and its free connections.
 //!
-//! It asks nothing. What must hold: what would lose accounts is no less than a warning.
+//! It sends no query. Invariant: a setting that can lose accounts is at least a warning.
 
 use plimsoll_auth::directory::PostgresFacts;
 

@@ -1,7 +1,7 @@
-//! Redis: whether it keeps what it confirms, throws nothing away, and has room for us.
+//! Judges Redis: its durability, its eviction policy, and its free connections.
 //!
-//! It asks nothing. What must hold: what would lose accounts is no less than a warning; what cannot be found
-//! out is not said to be well.
+//! It sends no command. Invariants: a setting that can lose accounts is at least a warning. An unreadable
+//! setting is never reported as good.
 
 use plimsoll_auth::directory::RedisFacts;
 

@@ -1,7 +1,7 @@
-//! A download under way: asked for, gone on with, checked.
+//! A download in progress: requested, resumed and checked.
 //!
-//! It does not choose where bytes go. What must hold: bytes are appended only if the server says that they
-//! follow those that are there, of the same file (RFC 9110, sections 13.1.5 and 14.4).
+//! It does not choose the destination. Invariant: bytes are appended only if the server says that they
+//! follow those already received. They must be of the same file (RFC 9110, sections 13.1.5 and 14.4).
 
 use std::path::Path;
 use std::pin::pin;
@@ -24,12 +24,12 @@ use super::part::Part;
 use super::sink::Sink;
 use super::{digest_of, sha256_in};
 
-/// What came.
+/// The result of a download.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Got {
     /// The length of the file.
     pub(crate) bytes: u64,
-    /// How many bytes came this time.
+    /// The bytes received by this command, without those of an earlier one.
     pub(crate) received: u64,
 }
 
@@ -38,26 +38,26 @@ struct Arriving<'a> {
     from: &'a Place,
     progress: &'a FileProgress<'a>,
     landing: Landing,
-    /// What the bytes are of, if the server says so.
+    /// The entity tag of the received bytes, if the server sent one.
     etag: Option<String>,
-    /// The time of modification, if the server says so.
+    /// The time of modification, if the server sent one.
     modified: Option<SystemTime>,
-    /// The digest of the whole, if the server has said it.
+    /// The SHA-256 digest of the whole file, if the server sent it.
     digest: Option<[u8; 32]>,
     received: u64,
     restarts: u32,
 }
 
-/// What an answer leads to.
+/// The next step after a response.
 enum Next {
-    /// Its body has come, and there is nothing more.
+    /// The body is complete; check its digest.
     Check,
-    /// What is there is of no use.
+    /// The bytes received so far are useless; start over.
     Anew,
 }
 
-/// Gets a file into its part, which is to be put in place of what is at `target`. It gets the time of
-/// modification `modified`; else the one that the answer says.
+/// Downloads a file into a part file, which will replace the file at `target`. Its time of modification is
+/// `modified`, else the one of the response.
 pub(crate) async fn fetch_part(
     server: &mut Server,
     from: &Place,
@@ -65,7 +65,7 @@ pub(crate) async fn fetch_part(
     modified: Option<Duration>,
     progress: &FileProgress<'_>,
 ) -> Result<(Got, Part), Failure> {
-    // Elsewhere: with many small files, the disk is waited for while others are received.
+    // Offloaded, because opening may wait for the disk: other connections receive small files meanwhile.
     let (identity, path, target) = (server.identity(), from.target(), target.to_owned());
     let opening = server.io.offload(Work::Files, move |_| {
         let mut part = Part::open(&[identity.as_bytes(), path.as_bytes()], &target)?;
@@ -97,7 +97,7 @@ pub(crate) async fn fetch_part(
     }
 }
 
-/// Gets a file to standard output.
+/// Downloads a file to standard output.
 pub(crate) async fn get_stream(
     server: &mut Server,
     from: &Place,
@@ -125,7 +125,7 @@ impl<'a> Arriving<'a> {
         loop {
             let before = self.landing.bytes();
             let received = self.receive().await;
-            // Also after a failure: what came is not fetched again.
+            // Also after a failure, so that received bytes need not be downloaded again.
             let settled = self.landing.settle().await;
             let step = match settled.and(received) {
                 Ok(Next::Check) => self.check().await,
@@ -143,10 +143,10 @@ impl<'a> Arriving<'a> {
         }
     }
 
-    /// Asks for what is not there yet, and takes it.
+    /// Requests the missing bytes and receives them.
     async fn receive(&mut self) -> Result<Next, Failure> {
         let (target, at) = (self.from.target(), self.landing.bytes());
-        // Of a large file, the server says the digest here only if it knows it.
+        // The server includes the digest of a large file only if it has computed it before.
         let mut request = Request::new("GET", &target).field("Want-Repr-Digest", "sha-256=1");
         match &self.etag {
             Some(etag) if at > 0 => {
@@ -169,7 +169,7 @@ impl<'a> Arriving<'a> {
             }
             Status::PARTIAL_CONTENT if follows(response.field("Content-Range"), at) => {}
             Status::PARTIAL_CONTENT => return Ok(Next::Anew),
-            // Everything may be there already: the check tells.
+            // The file may be complete already; the check finds out.
             Status::RANGE_NOT_SATISFIABLE if at > 0 => return Ok(Next::Check),
             _ => return Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
         }
@@ -180,13 +180,13 @@ impl<'a> Arriving<'a> {
             receiving.await?;
             return Ok(Next::Check);
         }
-        // Meanwhile, the server computes the digest.
+        // The server computes the digest while the body is received.
         let asking = pin!(digest_of(&mut second, self.from, self.etag.as_deref()));
         self.digest = receive_while_asking(receiving, asking).await?;
         Ok(Next::Check)
     }
 
-    /// Whether what is there is what the server has; if it is not, begins anew.
+    /// Returns whether the received file matches the server's digest; starts over if it does not.
     async fn check(&mut self) -> Result<bool, Failure> {
         let theirs = match self.digest {
             Some(told) => Some(told),
@@ -212,7 +212,7 @@ impl<'a> Arriving<'a> {
     }
 }
 
-/// Takes the body of an answer, of which the first byte is at the offset `at` of the file.
+/// Receives the body of a response. Its first byte has the offset `at` in the file.
 async fn take_all(
     response: &mut Response<'_>,
     landing: &mut Landing,
@@ -234,7 +234,7 @@ async fn take_all(
     }
 }
 
-/// Receives a body while the digest is asked for. Returns the digest; none if there was no answer to that.
+/// Receives a body while the digest is requested. Returns the digest, or `None` if that request failed.
 async fn receive_while_asking(
     mut receiving: impl Future<Output = Result<(), Failure>> + Unpin,
     mut asking: impl Future<Output = Result<Option<[u8; 32]>, Failure>> + Unpin,
@@ -249,7 +249,7 @@ async fn receive_while_asking(
             asked
         }
     };
-    // It is asked for again, with patience.
+    // [`Arriving::check`] repeats a failed request, with backoff.
     Ok(asked.ok().flatten())
 }
 
@@ -257,7 +257,7 @@ fn changed() -> Failure {
     Failure::Here("The file was changed on the server while it came. Get it again.".to_owned())
 }
 
-/// Whether a Content-Range begins at `at`: `bytes 5-9/10`.
+/// Returns whether a Content-Range field, such as `bytes 5-9/10`, begins at `at`.
 fn follows(content_range: Option<&str>, at: u64) -> bool {
     let range = content_range.and_then(|range| range.strip_prefix("bytes "));
     let first = range.and_then(|range| range.split_once('-')).map(|(first, _)| first.trim().parse::<u64>());

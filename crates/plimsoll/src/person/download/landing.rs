@@ -1,7 +1,7 @@
-//! Bytes of a download on their way into a file: written by one thread and hashed by another while more come.
+//! The writer of a download: one thread writes and another hashes while more bytes arrive.
 //!
 //! It sends no request. Invariants: bytes are written in the order of their arrival, and none after a
-//! failed write; the digest is that of the written bytes; the batch in memory is bounded.
+//! failed write. The digest is that of the written bytes. The batch in memory is bounded.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -15,30 +15,30 @@ use super::super::limits::{BATCH_BYTES_MAX, BATCH_BYTES_MIN};
 use super::part::Part;
 use super::sink::Sink;
 
-/// The bytes that were written, and where.
+/// The destination, and the number of bytes in it.
 struct Written {
     sink: Sink,
     bytes: u64,
 }
 
-/// What a download is written to.
+/// Writes and hashes the bytes of a download.
 pub(super) struct Landing {
     io: Io,
-    /// None while another thread has it.
+    /// `None` while another thread owns it.
     written: Option<Written>,
-    /// The digest of what is written; none while another thread has it.
+    /// The digest of the written bytes; `None` while another thread owns it.
     hash: Option<Sha256>,
     writing: Option<Receiver<(Written, Result<(), Failure>)>>,
     hashing: Option<Receiver<Sha256>>,
     batch: Vec<Detached>,
     batch_bytes: usize,
     is_stream: bool,
-    /// Whether a write has failed: what came behind it must not be written in its place.
+    /// Whether a write has failed. Later bytes must not be written then.
     has_failed: bool,
 }
 
 impl Landing {
-    /// Begins after `bytes` that are in `sink` already, with their digest.
+    /// Continues after `bytes` that `sink` has already, with their digest.
     pub(super) fn new(io: &Io, sink: Sink, (hash, bytes): (Sha256, u64)) -> Landing {
         let is_stream = matches!(sink, Sink::StandardOutput);
         Landing {
@@ -54,7 +54,7 @@ impl Landing {
         }
     }
 
-    /// Takes the next bytes. Waits if too many wait to be written.
+    /// Takes the next bytes. Waits if the batch is full.
     pub(super) async fn push(&mut self, bytes: Detached) -> Result<(), Failure> {
         self.batch_bytes += bytes.len();
         self.batch.push(bytes);
@@ -64,8 +64,7 @@ impl Landing {
         if self.is_busy() { Ok(()) } else { self.write_batch() }
     }
 
-    /// Has what waits written as soon as the other threads are free. Ends with an error alone; dropping it
-    /// loses nothing.
+    /// Writes the batch whenever the other threads are free. Completes only with an error. Cancel safe.
     pub(super) async fn keep_writing(&mut self) -> Failure {
         loop {
             if !self.is_busy() {
@@ -77,8 +76,8 @@ impl Landing {
         }
     }
 
-    /// Waits until everything is written. After a failed write, the rest is dropped; the failure was returned
-    /// when it happened.
+    /// Waits until everything is written. After a failed write, the rest is dropped. The failure was
+    /// already returned when it happened.
     pub(super) async fn settle(&mut self) -> Result<(), Failure> {
         self.wait().await?;
         if self.has_failed {
@@ -90,7 +89,7 @@ impl Landing {
             self.write()?;
             return self.wait().await;
         }
-        // So little that another thread is not worth it.
+        // Too few bytes to be worth a thread.
         let (Some(written), Some(hash)) = (&mut self.written, &mut self.hash) else { return Err(lost()) };
         self.batch_bytes = 0;
         for bytes in self.batch.drain(..) {
@@ -100,19 +99,19 @@ impl Landing {
         Ok(())
     }
 
-    /// Empties what it is written to, for a file that has this tag.
+    /// Empties the destination, for a file with this entity tag.
     pub(super) fn begin(&mut self, etag: Option<&str>) -> Result<(), Failure> {
         let written = self.written.as_mut().ok_or_else(lost)?;
         (written.bytes, self.hash, self.has_failed) = (0, Some(Sha256::new()), false);
         written.sink.begin(etag)
     }
 
-    /// How many bytes are written.
+    /// Returns the number of bytes written.
     pub(super) fn bytes(&self) -> u64 {
         self.written.as_ref().map_or(0, |written| written.bytes)
     }
 
-    /// The digest of the bytes that are written.
+    /// Returns the digest of the written bytes.
     pub(super) fn sha256(&self) -> Option<[u8; 32]> {
         Some(self.hash.as_ref()?.clone().finalize().into())
     }
@@ -121,7 +120,7 @@ impl Landing {
         self.is_stream
     }
 
-    /// Returns the part to be put in place, with the file's time of modification; none of a stream.
+    /// Returns the part file with its time of modification, or `None` if the destination is a stream.
     pub(super) fn into_part(self, modified: Option<SystemTime>) -> Option<Part> {
         match self.written?.sink {
             Sink::Part(mut part) => {
@@ -132,18 +131,18 @@ impl Landing {
         }
     }
 
-    /// Whether other threads write and hash.
+    /// Returns whether other threads are writing or hashing.
     fn is_busy(&self) -> bool {
         self.writing.is_some() || self.hashing.is_some()
     }
 
-    /// Hands the batch to other threads if it is worth that.
+    /// Hands the batch to other threads if it is large enough.
     fn write_batch(&mut self) -> Result<(), Failure> {
         let enough = if self.is_stream { 1 } else { BATCH_BYTES_MIN };
         if self.batch_bytes >= enough { self.write() } else { Ok(()) }
     }
 
-    /// Hands the batch to other threads: one writes it, one hashes it.
+    /// Hands the batch to two other threads: one writes it, one hashes it.
     fn write(&mut self) -> Result<(), Failure> {
         let (mut written, mut hash) =
             (self.written.take().ok_or_else(lost)?, self.hash.take().ok_or_else(lost)?);
@@ -163,7 +162,7 @@ impl Landing {
         handed.and(hashed).map_err(|_| lost())
     }
 
-    /// Waits until the other threads have written and hashed what they were given.
+    /// Waits until the other threads have written and hashed their batch.
     async fn wait(&mut self) -> Result<(), Failure> {
         if let Some(writing) = &mut self.writing {
             let ended = writing.await;

@@ -1,7 +1,7 @@
-//! Files on their way from the server: into a file, or to standard output.
+//! Downloads from the server, into a file or to standard output.
 //!
-//! It walks through no folders. What must hold: what breaks is gone on with, if the file is still the same
-//! one; a file counts as received only when its digest is the server's.
+//! It walks through no folders. Invariants: an interrupted download resumes only if the file is still the
+//! same. A file counts as received only if its digest matches the server's.
 
 mod arriving;
 mod landing;
@@ -18,7 +18,7 @@ use super::server::Server;
 pub(crate) use arriving::{Got, fetch_part, get_stream};
 pub(crate) use part::{Part, place_all};
 
-/// The SHA-256 of what is at a place; none if that is not what `etag` names any more.
+/// Returns the SHA-256 of the file at a place. `None` if it is missing or no longer has the tag `etag`.
 pub(super) async fn digest_of(
     server: &mut Server,
     place: &Place,

@@ -1,7 +1,7 @@
-//! A file that is not complete, beside the place that it will have.
+//! A part file: an incomplete download, beside its target path.
 //!
-//! It is not trusted: its digest is checked at the end. What must hold: the place itself has what it had
-//! until all has come; nobody else writes to the part meanwhile.
+//! Its contents are not trusted until the digest is checked. Invariants: the file at the target path does
+//! not change until the download is complete. No other process writes to the part file meanwhile.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -22,16 +22,16 @@ use super::super::failure::Failure;
 use super::super::limits::{READ_BYTES, SYNCED_EARLY_BYTES};
 use super::super::state::{State, key};
 
-/// What is remembered of a part: what it is a part of.
+/// The stored state of a part file: the entity tag of the file that it is a part of.
 #[derive(Serialize, Deserialize)]
 struct Remembered {
     etag: String,
 }
 
-/// Bytes of a name that its part's name repeats; the rest of 255 is for what is added.
+/// The most bytes of the target's name in the part file's name. The rest of 255 is for the additions.
 const NAME_BYTES_MAX: usize = 200;
 
-/// A part, open and locked.
+/// A part file, open and locked.
 pub(crate) struct Part {
     file: Arc<File>,
     early: EarlySync,
@@ -46,15 +46,15 @@ pub(crate) struct Part {
 /// Syncs of a long file while it is written, so that little is left for the last one.
 #[derive(Default)]
 struct EarlySync {
-    /// Bytes that were written since the latest began.
+    /// Bytes written since the latest sync began.
     since: u64,
-    /// The latest; its error, which the system reports once, must not be lost.
+    /// The latest sync. Its error must not be lost, because the kernel reports it only once.
     latest: Option<JoinHandle<io::Result<()>>>,
     failed: bool,
 }
 
 impl EarlySync {
-    /// Notes that bytes were written; begins a sync if they are many and none is in progress.
+    /// Records that bytes were written. Begins a sync if they are many and none is in progress.
     fn after(&mut self, bytes: u64, file: &Arc<File>) {
         self.since += bytes;
         if self.since < SYNCED_EARLY_BYTES || self.latest.as_ref().is_some_and(|sync| !sync.is_finished()) {
@@ -63,14 +63,16 @@ impl EarlySync {
         self.since = 0;
         self.failed |= self.latest.take().is_some_and(|sync| !matches!(sync.join(), Ok(Ok(()))));
         let file = Arc::clone(file);
-        // Without a thread, the last sync does it all.
+        // If no thread can be started, the last sync writes everything.
         self.latest = thread::Builder::new().spawn(move || file.sync_data()).ok();
     }
 
-    /// Waits for the latest.
+    /// Waits for the latest sync.
     ///
     /// # Errors
-    /// One of them has failed.
+    ///
+    /// # Errors
+    /// If one of the syncs has failed.
     fn end(&mut self) -> io::Result<()> {
         self.failed |= self.latest.take().is_some_and(|sync| !matches!(sync.join(), Ok(Ok(()))));
         if self.failed { Err(io::Error::other("a sync of the file has failed")) } else { Ok(()) }
@@ -78,7 +80,7 @@ impl EarlySync {
 }
 
 impl Part {
-    /// Opens the part of what `from` names that is to be `target`; `from` has server, account and path.
+    /// Opens the part file for `target`. `from` identifies the source by server, account and path.
     pub(super) fn open(from: &[&[u8]], target: &Path) -> Result<Part, Failure> {
         let failed = |error| Failure::here(format!("cannot write {}", target.display()), &error);
         let folder = target.parent().unwrap_or(Path::new(""));
@@ -101,7 +103,7 @@ impl Part {
         Ok(Part { file, early, modified: None, path, target, state, key })
     }
 
-    /// What came earlier, if it is known of what: its digest, its length, and the tag of the file it is of.
+    /// Returns the digest, length and entity tag of an earlier download's bytes, if their tag was stored.
     pub(super) fn take_up(&mut self) -> Result<Option<(Sha256, u64, String)>, Failure> {
         let Some(Remembered { etag }) = self.state.load(&self.key)? else {
             return Ok(None);
@@ -122,7 +124,7 @@ impl Part {
         Ok((bytes > 0).then_some((hash, bytes, etag)))
     }
 
-    /// Begins anew, with a file that has this tag.
+    /// Empties the part file, for a file with this entity tag.
     pub(super) fn begin(&mut self, etag: Option<&str>) -> Result<(), Failure> {
         let emptied = self.file.set_len(0).and_then(|()| (&*self.file).seek(SeekFrom::Start(0)).map(drop));
         emptied.map_err(|error| self.failed(&error))?;
@@ -138,26 +140,26 @@ impl Part {
         Ok(())
     }
 
-    /// Waits until what was written is on the disk.
+    /// Waits until all written bytes are on the disk.
     fn sync(&mut self) -> io::Result<()> {
         self.early.end()?;
         self.file.sync_all()
     }
 
-    /// Sets the time of modification.
+    /// Sets the file's time of modification.
     fn date(&self) -> io::Result<()> {
         self.modified.map_or(Ok(()), |modified| self.file.set_modified(modified))
     }
 
-    /// Gives the part, which is synced, its name.
+    /// Renames the part file, which must be synced, to its target path.
     fn place(self) -> Result<(), Failure> {
         fs::rename(&self.path, &self.target).map_err(|error| self.failed(&error))?;
         Ok(self.state.forget(&self.key)?)
     }
 
-    /// Nothing of it is worth being gone on with.
+    /// Removes the part file, which is not worth resuming.
     pub(super) fn discard(self) {
-        // What is left of it is overwritten next time.
+        // If removal fails, the next download overwrites the file.
         let _ = fs::remove_file(&self.path);
         let _ = self.state.forget(&self.key);
     }
@@ -167,8 +169,8 @@ impl Part {
     }
 }
 
-/// Puts parts, which are complete and were checked, in their places, with one sync of each file system for
-/// all of them: thousands of small files would wait for the disk one by one. Returns each with its result.
+/// Renames complete and checked part files to their target paths, after one sync of each file system. A
+/// sync for each of thousands of small files would be slow. Returns the result of each.
 pub(crate) fn place_all(parts: Vec<Part>) -> Vec<Result<(), Failure>> {
     let (is_alone, mut synced) = (parts.len() == 1, HashMap::new());
     let mut sync = |part: &mut Part| -> io::Result<()> {
@@ -188,11 +190,11 @@ pub(crate) fn place_all(parts: Vec<Part>) -> Vec<Result<(), Failure>> {
     parts.into_iter().zip(dated).map(place).collect()
 }
 
-/// Opens a part for this program alone; none if another has it.
+/// Opens and locks a part file. Returns `None` if another process has locked it.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    // In a folder that others can write to, the name may be a link to anywhere.
+    // In a folder that others can write to, the name may be a symbolic link to any file.
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     loop {
         let file = options.open(path)?;
@@ -201,7 +203,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Whoever had it may have put it in its place meanwhile: then what we hold is a part no more.
+        // The previous holder may have renamed the file meanwhile. The lock is then on the target file.
         let now = fs::symlink_metadata(path).map(|about| about.ino()).ok();
         if now == Some(file.metadata()?.ino()) {
             return Ok(Some(file));
@@ -209,7 +211,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// `.NAME.KEY.part`, of at most 255 bytes.
+/// Returns `.NAME.KEY.part`, of at most 255 bytes.
 fn part_name(name: &[u8], key: &str) -> OsString {
     let name = &name[..name.len().min(NAME_BYTES_MAX)];
     OsString::from_vec([b".", name, b".", &key.as_bytes()[..8], b".part"].concat())

@@ -1,6 +1,6 @@
-//! Where the bytes of a download go.
+//! The destination of a download's bytes.
 //!
-//! It does not check them. What must hold: a reader of standard output that is gone ends the program quietly.
+//! It does not check them. Invariant: a closed standard output ends the program without a message.
 
 use std::io::{self, Write as _};
 
@@ -8,14 +8,14 @@ use super::super::failure::Failure;
 use super::super::shown::end_if_nobody_reads;
 use super::part::Part;
 
-/// Where the bytes go.
+/// The destination of a download's bytes.
 pub(super) enum Sink {
     Part(Box<Part>),
     StandardOutput,
 }
 
 impl Sink {
-    /// Empties it, for a file that has this tag.
+    /// Empties the destination, for a file with this entity tag.
     pub(super) fn begin(&mut self, etag: Option<&str>) -> Result<(), Failure> {
         match self {
             Sink::Part(part) => part.begin(etag),

@@ -1,7 +1,7 @@
-//! Files on their way to the server: at once, in parts, or as a stream.
+//! Uploads to the server: in one request, in parts, or as a stream.
 //!
-//! It walks through no folders. What must hold: a file counts as sent only when the server has checked its
-//! digest; one that changed meanwhile does not.
+//! It walks through no folders. Invariant: a file counts as sent only if the server has checked its digest,
+//! and if it did not change meanwhile.
 
 mod parts;
 mod reading;
@@ -21,14 +21,14 @@ use super::server::Server;
 use reading::Version;
 pub(crate) use stream::put_stream;
 
-/// A file of this machine, open.
+/// A local file, open for reading.
 struct Opened<'a> {
     path: &'a Path,
     file: Arc<File>,
     version: Version,
 }
 
-/// Sends a file; returns how many bytes were sent this time.
+/// Uploads a file; returns how many bytes this command sent.
 pub(crate) async fn put_file(
     server: &mut Server,
     path: &Path,
@@ -40,7 +40,7 @@ pub(crate) async fn put_file(
     let opened = Opened { path, file: Arc::new(file), version };
     match opened.version.bytes {
         0..=WHOLE_BYTES_MAX => whole::put_at_once(server, &opened, to, progress).await,
-        // Uploads in parts go to one's own home.
+        // Uploads in parts can only go to the own home.
         _ if to.owner.is_some() => whole::put_streamed(server, &opened, to, progress).await,
         _ => parts::put(server, &opened, to, progress).await,
     }

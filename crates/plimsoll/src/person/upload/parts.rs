@@ -1,7 +1,7 @@
-//! A large file in parts, by tus 1.0: whatever breaks, what the server has is not sent again.
+//! Uploads a large file in parts by tus 1.0, so that an interrupted upload resumes.
 //!
-//! The server keeps the bytes; what is remembered here is which upload was for which file. What must hold: a
-//! file that was changed begins anew; the last part comes with the digest of the whole.
+//! The server keeps the bytes; the state folder maps files to uploads. Invariants: a changed file is never
+//! resumed, but starts over. The last part carries the digest of the whole file.
 
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -25,14 +25,14 @@ use super::source::FileSource;
 
 const TUS: (&str, &str) = ("Tus-Resumable", "1.0.0");
 
-/// An upload that was begun, as it is remembered.
+/// The stored state of an upload in progress.
 #[derive(Serialize, Deserialize)]
 struct Begun {
     target: String,
     of: Version,
 }
 
-/// An upload under way.
+/// An upload in progress.
 struct Parts<'a, 'o> {
     server: &'a mut Server,
     opened: &'a Opened<'o>,
@@ -40,18 +40,18 @@ struct Parts<'a, 'o> {
     progress: &'a FileProgress<'a>,
     state: State,
     key: String,
-    /// Where the upload is on the server; none if it has to be begun.
+    /// The upload's path on the server; `None` if it is not created yet.
     target: Option<String>,
-    /// What the server has.
+    /// The number of bytes that the server has.
     at: u64,
-    /// Whether it has all, in its place.
+    /// Whether the upload is complete and committed.
     done: bool,
-    /// The digest of that.
+    /// The digest of the file's first bytes, and their number.
     hash: (Sha256, u64),
     sent: u64,
 }
 
-/// Sends a file; returns how many bytes were sent this time.
+/// Uploads a file; returns how many bytes this command sent.
 pub(super) async fn put(
     server: &mut Server,
     opened: &Opened<'_>,
@@ -81,7 +81,7 @@ pub(super) async fn put(
 }
 
 impl Parts<'_, '_> {
-    /// Takes up an upload that was begun earlier, if it was of this very file; throws it away if not.
+    /// Resumes an earlier upload of the same version of the file; discards one of another version.
     async fn take_up(&mut self, begun: Option<Begun>) -> Result<(), Failure> {
         match begun {
             Some(begun) if begun.of == self.opened.version => {
@@ -89,7 +89,7 @@ impl Parts<'_, '_> {
                 self.look_up().await
             }
             Some(begun) => {
-                // If it has ended already, so much the better.
+                // Fails if the upload has ended already, which is as good.
                 let _ = self.server.tell(Request::new("DELETE", &begun.target).field(TUS.0, TUS.1)).await;
                 Ok(())
             }
@@ -97,7 +97,7 @@ impl Parts<'_, '_> {
         }
     }
 
-    /// Asks the server how much it has.
+    /// Asks the server for its offset.
     async fn look_up(&mut self) -> Result<(), Failure> {
         let Some(target) = self.target.clone() else { return Ok(()) };
         let account = self.server.account();
@@ -117,7 +117,7 @@ impl Parts<'_, '_> {
         }
     }
 
-    /// Does the next step: begins the upload, or sends a part.
+    /// Takes the next step: creates the upload, or sends a part.
     async fn go_on(&mut self) -> Result<(), Failure> {
         match self.target.clone() {
             None => self.begin().await,
@@ -164,7 +164,8 @@ impl Parts<'_, '_> {
             self.opened.check_unchanged()?;
             request = request.field("Repr-Digest", repr_digest(self.hash.0.clone()));
         } else {
-            // The server hashes what comes, so that it need not read the file again for the last part.
+            // The server hashes while it receives, so that it need not read the file again for the last
+            // part.
             request = request.field("Want-Repr-Digest", "sha-256=1");
         }
         let io = self.server.io.clone();
@@ -180,7 +181,7 @@ impl Parts<'_, '_> {
         Ok(())
     }
 
-    /// Has the digest of everything up to `to`.
+    /// Extends the digest to the first `to` bytes.
     async fn hash_to(&mut self, to: u64) -> Result<(), Failure> {
         let (hash, from) = std::mem::take(&mut self.hash);
         let (hash, from) = if from <= to { (hash, from) } else { (Sha256::new(), 0) };
@@ -188,22 +189,22 @@ impl Parts<'_, '_> {
         Ok(())
     }
 
-    /// After a failure: gives up, or waits and finds out what the server has.
+    /// Handles a failure: gives up, or waits and asks the server for its offset.
     async fn after(&mut self, failure: Failure, patience: &mut Patience) -> Result<(), Failure> {
         match failure.status() {
-            // It has expired, or somebody threw it away.
+            // It has expired, or was deleted.
             Some(Status::NOT_FOUND | Status::GONE) if self.target.is_some() => {
                 let renewed = Failure::Here("The server lost the upload. Put the file again.".to_owned());
                 (self.target, self.at) = (None, 0);
                 return patience.count(renewed);
             }
-            // It stands elsewhere than we thought.
+            // The server's offset is not ours.
             Some(Status::CONFLICT) if self.target.is_some() => {
                 self.look_up().await?;
                 return patience.count(failure);
             }
             Some(Status::UNPROCESSABLE_CONTENT) => {
-                // The server threw it away.
+                // The server discarded the upload, because its digest was wrong.
                 let _ = self.state.forget(&self.key);
                 return Err(failure);
             }
@@ -217,8 +218,8 @@ impl Parts<'_, '_> {
         }
     }
 
-    /// Finds out what the server has. An upload that is not there any more may have been completed, if only
-    /// the answer that said so was lost.
+    /// Asks the server for its offset. A missing upload may be complete, if only the response to its last
+    /// part was lost; the digest tells.
     async fn look_up_all(&mut self) -> Result<(), Failure> {
         self.look_up().await?;
         let (hash, hashed) = &self.hash;

@@ -1,6 +1,6 @@
-//! Reading a file where that may block, and computing digests of it.
+//! Reads files on threads that may block, and computes their digests.
 //!
-//! It sends nothing. What must hold: a file that is shorter than it was is an error, not an end.
+//! It sends nothing. Invariant: a file that has become shorter is an error, not an end of file.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use super::super::failure::Failure;
 use super::super::limits::READ_BYTES;
 use super::Opened;
 
-/// Which contents a file has, as far as that can be told without reading it.
+/// Identifies the contents of a file without reading it, by inode, length and time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Version {
     pub(super) bytes: u64,
@@ -38,7 +38,7 @@ impl Version {
 }
 
 impl Version {
-    /// The time of modification as a field of a request; none of a file from before 1970.
+    /// Returns the time of modification as a request field; `None` for a time before 1970.
     pub(super) fn mtime(&self) -> Option<String> {
         let (seconds, nanoseconds) = self.modified;
         let time = Duration::new(seconds.try_into().ok()?, nanoseconds.try_into().ok()?);
@@ -47,7 +47,7 @@ impl Version {
 }
 
 impl Opened<'_> {
-    /// Whether the file is still what it was when it was opened.
+    /// Checks that the file is unchanged since it was opened.
     pub(super) fn check_unchanged(&self) -> Result<(), Failure> {
         if Version::of(&self.file).is_ok_and(|now| now == self.version) {
             return Ok(());
@@ -73,7 +73,7 @@ fn hash_range(file: &File, mut hash: Sha256, mut from: u64, to: u64) -> io::Resu
     Ok(hash)
 }
 
-/// The next bytes at an offset: at least one, at most `left`.
+/// Reads the next bytes at an offset: at least one, at most `left`.
 pub(super) fn read_piece(file: &File, at: u64, left: u64) -> io::Result<Vec<u8>> {
     let mut piece = vec![0; usize::try_from(left).map_or(READ_BYTES, |left| left.min(READ_BYTES))];
     let bytes = file.read_at(&mut piece, at)?;
@@ -84,7 +84,7 @@ pub(super) fn read_piece(file: &File, at: u64, left: u64) -> io::Result<Vec<u8>>
     Ok(piece)
 }
 
-/// The value of Repr-Digest.
+/// Returns the value of a Repr-Digest field.
 pub(crate) fn repr_digest(hash: Sha256) -> String {
     String::from_utf8_lossy(&sha256_digest(&hash.finalize().into())).into_owned()
 }

@@ -1,7 +1,7 @@
-//! A range of a file as the body of a request, read and hashed ahead on another thread.
+//! A range of a file as a request body, read ahead and hashed on another thread.
 //!
-//! It does not look at answers. What must hold: it counts what it gives, since that is what was sent; the
-//! digest is of the bytes that were given.
+//! It does not handle responses. Invariant: the offset and the digest cover exactly the bytes given to the
+//! HTTP client.
 
 use std::fs::File;
 use std::io;
@@ -15,24 +15,24 @@ use sha2::{Digest as _, Sha256};
 use super::super::progress::FileProgress;
 use super::reading::read_piece;
 
-/// A piece that was read, and the digest of everything up to its end.
+/// A piece of the file, and the digest of everything up to its end.
 type Hashed = io::Result<(Vec<u8>, Sha256)>;
 
-/// The bytes of a file from an offset to another, and the digest of everything up to the last that was read.
+/// A range of a file, and the digest of the file up to the last byte read.
 pub(super) struct FileSource<'a> {
     io: Io,
     file: Arc<File>,
-    /// The offset of the next byte to be given.
+    /// The offset of the next byte.
     pub(super) at: u64,
     to: u64,
     progress: &'a FileProgress<'a>,
-    /// None while a thread has it.
+    /// `None` while another thread owns it.
     hash: Option<Sha256>,
     next: Option<Receiver<Hashed>>,
 }
 
 impl<'a> FileSource<'a> {
-    /// The bytes from `at` to `to`; `hash` is of those before.
+    /// Returns the source of the bytes from `at` to `to`; `hash` covers those before.
     pub(super) fn new(
         io: &Io,
         file: &Arc<File>,
@@ -44,12 +44,12 @@ impl<'a> FileSource<'a> {
         FileSource { io, file, at, to, progress, hash, next: None }
     }
 
-    /// Returns the digest of everything up to the end, if all of it was given.
+    /// Returns the digest of everything up to `to`, if all of it was read.
     pub(super) fn into_hash(self) -> Option<Sha256> {
         self.hash.filter(|_| self.at == self.to)
     }
 
-    /// Has the piece at `at` read and hashed.
+    /// Has another thread read and hash the piece at `at`.
     fn read_ahead(&mut self, at: u64) -> io::Result<()> {
         let Some(mut hash) = self.hash.take() else { return Ok(()) };
         let (sender, receiver) = oneshot();

@@ -1,6 +1,7 @@
-//! Standard input as a file: its length and its digest are not known before its end.
+//! Uploads standard input. Its length and digest are unknown before its end.
 //!
-//! It cannot be sent twice. What must hold: the server has what was read, which is asked for afterwards.
+//! It cannot be retried. Invariant: the upload succeeds only if the server's digest matches that of the
+//! bytes read.
 
 use std::cell::RefCell;
 use std::io::{self, Read as _};
@@ -17,7 +18,7 @@ use super::super::place::Place;
 use super::super::progress::FileProgress;
 use super::super::server::Server;
 
-/// Sends standard input; returns how many bytes that were.
+/// Uploads standard input; returns the number of bytes.
 pub(crate) async fn put_stream(
     server: &mut Server,
     to: &Place,
@@ -27,7 +28,7 @@ pub(crate) async fn put_stream(
     let mut source = StandardInput { io: server.io.clone(), read: Rc::clone(&read), progress };
     let target = to.target();
     let body = Body::Stream { length: None, source: &mut source };
-    // The server hashes what comes, so that it need not read the file again for the digest.
+    // The server hashes while it receives, so that it need not read the file again for the digest.
     let request = Request::new("PUT", &target).field("Want-Repr-Digest", "sha-256=1");
     let mut response = server.ask(request.body(body)).await?;
     let etag = response.field("ETag").map(str::to_owned);
@@ -48,7 +49,7 @@ pub(crate) async fn put_stream(
 
 struct StandardInput<'a> {
     io: Io,
-    /// The digest of what was read, and how much that was.
+    /// The digest of the bytes read, and their number.
     read: Rc<RefCell<(Sha256, u64)>>,
     progress: &'a FileProgress<'a>,
 }
@@ -56,7 +57,7 @@ struct StandardInput<'a> {
 impl Source for StandardInput<'_> {
     fn next(&mut self) -> Piece<'_> {
         Box::pin(async move {
-            // It may wait for a person: no deadline, and not where connections are looked after.
+            // Offloaded and without a deadline, because the read may wait for a person's input.
             let piece = self.io.offload(Work::Files, |_| read_some()).await.map_err(io::Error::from)??;
             if piece.is_empty() {
                 return Ok(None);

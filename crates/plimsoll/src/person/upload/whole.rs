@@ -1,7 +1,7 @@
-//! A file in one PUT.
+//! Uploads a file in one PUT.
 //!
-//! It cannot be gone on with: when the connection breaks, it begins anew. What must hold: the server gets
-//! the digest before the bytes, and so refuses what arrived otherwise.
+//! It is not resumable: an interrupted upload starts over. Invariant: the digest precedes the bytes, so
+//! that the server rejects damaged contents.
 
 use plimsoll_client::http::{Body, Request};
 use sha2::{Digest as _, Sha256};
@@ -15,7 +15,7 @@ use super::Opened;
 use super::reading::{read_piece, repr_digest};
 use super::source::FileSource;
 
-/// Sends a small file.
+/// Uploads a small file from memory.
 pub(super) async fn put_at_once(
     server: &mut Server,
     opened: &Opened<'_>,
@@ -44,7 +44,7 @@ pub(super) async fn put_at_once(
     Ok(sent)
 }
 
-/// A request without its body.
+/// Returns the request without its body.
 fn put<'a>(opened: &Opened<'_>, target: &'a str, digest: &str) -> Request<'a> {
     let request = Request::new("PUT", target).field("Repr-Digest", digest);
     match opened.version.mtime() {
@@ -53,7 +53,7 @@ fn put<'a>(opened: &Opened<'_>, target: &'a str, digest: &str) -> Request<'a> {
     }
 }
 
-/// Sends a large file.
+/// Uploads a large file as a stream.
 pub(super) async fn put_streamed(
     server: &mut Server,
     opened: &Opened<'_>,
