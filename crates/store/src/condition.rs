@@ -1,45 +1,47 @@
-//! What must be true of what is there before it is changed.
+//! A precondition of a change: a test of the entry that a path has before it.
 //!
-//! What the words say is the protocol's to know. What must hold: whoever is told a condition by
-//! [`Condition::said`], and reads its words as the protocol does, asks the very same.
+//! It does not interpret the condition's text: that is the protocol's. Invariant: a condition that the same
+//! protocol rebuilds from [`Condition::said`] gives the same results. Tests added by `Condition::and` are
+//! not part of that text.
 
 use std::sync::Arc;
 
 use plimsoll_io::{FileKind, Stat};
 use serde::{Deserialize, Serialize};
 
-/// Asks something of what a reader of a path finds there, or none.
+/// A test of the entry that a reader of a path finds; `None` if there is no entry.
 type Test = Arc<dyn Fn(Option<&Stat>) -> bool + Send + Sync>;
 
-/// What must be true of what is there: given what a reader of the path finds, or none. It is asked before the
-/// bytes come, to spare them, and again with the change, under the home's lock.
+/// A precondition: a test of the entry that a reader of the path finds, or of none. It is checked before
+/// the bytes are received, to spare their transfer. It is checked again with the change, under the home's
+/// lock.
 #[derive(Clone, Default)]
 pub struct Condition {
     test: Option<Test>,
     said: Said,
 }
 
-/// A condition as data: how a store elsewhere is told of it.
+/// A condition as data, as it is sent to a remote store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// In the protocol's own words; empty if it asks for nothing.
+    /// The condition in the protocol's own syntax; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub words: String,
-    /// Whether there must be nothing.
+    /// Whether the path must have no entry.
     #[serde(default)]
     pub only_new: bool,
-    /// Whether what is there must be a folder.
+    /// Whether an existing entry must be a folder.
     #[serde(default)]
     pub only_folder: bool,
 }
 
 impl Condition {
-    /// Whatever is there.
+    /// Returns a condition that always holds.
     pub fn none() -> Condition {
         Condition::default()
     }
 
-    /// What `test` asks, and the same in the protocol's own words.
+    /// Creates a condition from `test`; `words` says the same in the protocol's own syntax.
     pub fn new(
         words: impl Into<String>,
         test: impl Fn(Option<&Stat>) -> bool + Send + Sync + 'static,
@@ -48,21 +50,21 @@ impl Condition {
         Condition { test: Some(Arc::new(test)), said }
     }
 
-    /// And nothing may be there.
+    /// Also requires that the path has no entry.
     #[must_use]
     pub fn and_new(mut self) -> Condition {
         self.said.only_new = true;
         self
     }
 
-    /// And what is there, if anything is, must be a folder.
+    /// Also requires that an existing entry is a folder.
     #[must_use]
     pub fn and_folder(mut self) -> Condition {
         self.said.only_folder = true;
         self
     }
 
-    /// And what `other` asks, which is not said: it is for who has the files at hand.
+    /// Also requires `other`, which [`Condition::said`] leaves out: it is for a store in this process only.
     pub(crate) fn and(mut self, other: impl Fn(Option<&Stat>) -> bool + Send + Sync + 'static) -> Condition {
         let first = self.test.take();
         let both = move |now: Option<&Stat>| other(now) && first.as_ref().is_none_or(|first| first(now));
@@ -70,7 +72,7 @@ impl Condition {
         self
     }
 
-    /// Whether it is met.
+    /// Whether the condition holds for the present entry.
     pub fn holds(&self, now: Option<&Stat>) -> bool {
         let is_kind = |stat: &Stat| stat.kind == FileKind::Folder;
         (!self.said.only_new || now.is_none())

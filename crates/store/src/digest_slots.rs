@@ -1,7 +1,7 @@
 //! Slots for digests of whole files, which take as long as reading them.
 //!
-//! It reads nothing. Invariant: neither one owner nor all together have more digests in progress than the
-//! limits allow; a slot that is dropped, wherever that happens, is free again.
+//! It reads nothing. Invariants: no owner has more digests in progress than its limit, and all together not
+//! more than theirs. Dropping a slot anywhere releases it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use plimsoll_io::JobOwner;
 
 use crate::limits::{DIGESTS_MAX, DIGESTS_PER_ACCOUNT_MAX};
 
-/// How many digests each owner has in progress. Clones are the same.
+/// Counts the digests that each owner has in progress. Clones share the counts.
 #[derive(Clone, Default)]
 pub struct DigestSlots(Arc<Mutex<HashMap<JobOwner, usize>>>);
 
@@ -25,7 +25,7 @@ impl DigestSlots {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a slot for an owner; `None` if it, or all together, have as many as allowed.
+    /// Takes a slot for an owner; `None` if the owner, or all together, have as many as allowed.
     #[must_use]
     pub fn take(&self, owner: JobOwner) -> Option<DigestSlot> {
         let mut counts = self.counts();

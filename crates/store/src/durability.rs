@@ -1,11 +1,11 @@
-//! Syncs, grouped: what waits for the disk together is synced together.
+//! Grouped syncs: callers that wait for the same folder share one sync.
 //!
-//! It does not decide what must be synced. What must hold: nobody is told that something is synced unless a
-//! sync of it that began after it was handed in has ended well.
+//! It does not decide what must be synced. Invariant: a call returns success only if a sync that began
+//! after the call has succeeded; only [`Durability::None`] skips the sync.
 //!
-//! Files are synced by whoever wrote them, many at a time: the file system's journal makes groups of them,
-//! and to line them up here took a third of the throughput and more (ext4, 8 and 64 writers). Folders are
-//! another matter: uploads share them, so one sync serves all who wait for the same folder.
+//! Each file is synced by the thread that wrote it, many at a time. The file system's journal groups those
+//! syncs; queueing them here cost a third of the throughput and more (ext4, 8 and 64 writers). Folders
+//! differ: uploads share them, so one sync serves all callers that wait for the same folder.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,15 +15,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_io::{File, FileKind, Fs};
 
-/// What an answer of success promises.
+/// The guarantee that a success response gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// That what was confirmed survives a power cut.
+    /// Confirmed changes survive a power cut.
     #[default]
     Full,
-    /// That it survives the end of the server, but not that of the machine.
+    /// Confirmed changes survive the end of the server, but not that of the machine.
     None,
-    /// As `Full`, with a sync for each file by itself: for the laboratory, to measure what groups are worth.
+    /// As `Full`, with a sync for each file by itself: for benchmarks, to measure the gain of grouping.
     Each,
 }
 
@@ -42,21 +42,21 @@ impl FromStr for Durability {
 /// A folder on a file system: device and inode.
 type FolderId = (u64, u64);
 
-/// Groups of syncs, one for each folder that somebody waits for.
+/// Groups of syncs, one for each folder that a caller waits for.
 pub(crate) struct Syncs {
     durability: Durability,
     folders: Mutex<HashMap<FolderId, Arc<Folder>>>,
 }
 
-/// Those who wait for one folder: while one group's sync is under way, the next gathers.
+/// The callers that wait for one folder: while one group's sync runs, the next group gathers.
 #[derive(Default)]
 struct Folder {
     gathering: Mutex<Arc<Group>>,
-    /// Held by whoever syncs for a group.
+    /// Held by the thread that syncs for a group.
     disk: Mutex<()>,
 }
 
-/// How a group's sync has ended, once it has.
+/// The result of a group's sync; none until it has ended.
 #[derive(Default)]
 struct Group(Mutex<Option<Result<(), Arc<io::Error>>>>);
 
@@ -69,7 +69,7 @@ impl Syncs {
         Syncs { durability, folders: Mutex::default() }
     }
 
-    /// Whether anything is ever waited for.
+    /// Whether any sync is performed.
     pub(crate) fn is_waiting(&self) -> bool {
         self.durability != Durability::None
     }
@@ -95,7 +95,7 @@ impl Syncs {
         synced
     }
 
-    /// Drops a folder that nobody else waits for.
+    /// Drops a folder that no other caller waits for.
     fn forget(&self, id: FolderId, folder: Arc<Folder>) {
         let mut folders = lock(&self.folders);
         drop(folder);
@@ -113,7 +113,7 @@ impl Folder {
         let _disk = lock(&self.disk);
         let mut ended = lock(&group.0);
         if ended.is_none() {
-            // First at the disk: from here on, who comes gathers in another group.
+            // The first of its group at the disk syncs. Later callers gather in another group.
             *lock(&self.gathering) = Arc::default();
             *ended = Some(fs.sync(file).map_err(Arc::new));
         }

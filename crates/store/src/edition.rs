@@ -1,33 +1,33 @@
-//! The edition of a folder: what tells one state of the names in it from the next.
+//! The generation number of a folder: distinguishes one state of its names from the next.
 //!
-//! It does not say what has changed. What must hold: no two states of any folders have the same edition as
-//! long as the process lives; that of a home changes after each change of its files, while the home is still
-//! locked, and so before the change is confirmed to anybody.
+//! It does not say which names have changed. Invariants: no two states of any folders have the same
+//! generation during the lifetime of the process. A home's generation changes after each change of its
+//! files, while the home is still locked. So it changes before the change is confirmed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Never counts back, and never repeats: at a thousand million changes a second it would last for 584 years.
+/// The counter. It never decreases or repeats: at 10⁹ changes a second it would last for 584 years.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// A folder that paths begin at, and the state that it is in as far as this server changes it. What was
-/// opened beneath the folder after an edition was asked for is what has the name for as long as the edition
-/// is the same; but for changes that other programs make.
+/// A folder that paths begin at, and its state as far as this server changes it. A file that is opened
+/// beneath the folder after the generation was read keeps its name while the generation is unchanged.
+/// Changes by other programs are not covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Edition {
-    /// The folder: another one each time that one is opened.
+    /// Identifies the open folder: a new number each time that one is opened.
     pub folder: u64,
-    /// The last change of the names in it.
+    /// Identifies the latest change of the files in it.
     pub change: u64,
 }
 
 impl Edition {
-    /// That of a folder which is opened now.
+    /// Returns the generation of a folder that is opened now.
     pub fn draw() -> Edition {
         Edition { folder: draw(), change: draw() }
     }
 }
 
-/// The edition that a home is in.
+/// The present generation of a home.
 pub(crate) struct Current {
     folder: u64,
     change: AtomicU64,
@@ -43,7 +43,7 @@ impl Current {
         Edition { folder: self.folder, change: self.change.load(Ordering::Acquire) }
     }
 
-    /// What was seen before is not to be relied on any more. With the home locked, after the change.
+    /// Invalidates lookups made before. Call it after the change, with the home locked.
     pub(crate) fn raise(&self) {
         self.change.store(draw(), Ordering::Release);
     }

@@ -1,7 +1,7 @@
-//! Why the store did not do what was asked.
+//! Errors of the store.
 //!
-//! These are not texts for a peer: protocols say it in their own words. What must hold: what the system said
-//! is kept for the log.
+//! They are not messages for clients: each protocol has its own. Invariant: errors of the operating system
+//! are kept for the log.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::BadPath;
 
-/// Why something was not done. Unless it says otherwise, nothing has changed.
+/// The reason why an operation failed. Unless a variant says otherwise, nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no such file, folder or upload.
     #[error("not there")]
     NotFound,
-    /// The folder that it would be in is not there, or is a file.
+    /// The parent folder does not exist, or is a file.
     #[error("the folder it would be in is not there")]
     NoFolder,
     /// The name is taken.
@@ -28,7 +28,7 @@ pub enum Error {
     /// A file is where a folder is needed.
     #[error("a file, not a folder")]
     NotFolder,
-    /// The folder has something in it.
+    /// The folder is not empty.
     #[error("the folder is not empty")]
     NotEmpty,
     /// The home itself cannot be replaced, moved or removed.
@@ -37,59 +37,59 @@ pub enum Error {
     /// A folder cannot be moved or copied into itself.
     #[error("a folder into itself")]
     IntoItself,
-    /// A name cannot move from one file system to another.
+    /// A rename cannot move an entry from one file system to another.
     #[error("on another disk")]
     OtherDisk,
-    /// A path that cannot be.
+    /// The path is invalid.
     #[error(transparent)]
     Path(#[from] BadPath),
-    /// What is there is not what the client believed.
+    /// A condition is not met: the present entry is not the one that the client expects.
     #[error("a condition is not met")]
     Precondition,
-    /// What came is not what the client said it sends.
+    /// The received bytes do not match a digest that the client sent.
     #[error("the bytes are not those of the digest")]
     Digest,
-    /// More bytes came than were announced, or fewer.
+    /// More or fewer bytes were received than were announced.
     #[error("the bytes are not as many as were announced")]
     Length,
-    /// It would be more than the account may have.
+    /// The account's quota would be exceeded.
     #[error("over quota")]
     Quota,
     /// The disk is full.
     #[error("the disk is full")]
     Full,
-    /// More uploads are under way than may be.
+    /// The home has the maximum number of uploads that are in progress or resumable.
     #[error("too many uploads under way")]
     TooManyUploads,
-    /// An upload goes on at another offset: this one. Asked for a larger one than there is, this is the
-    /// largest.
+    /// The upload continues at another offset: this one. If the requested offset is too large, this is the
+    /// largest possible one.
     #[error("the upload is at offset {0}")]
     Offset(u64),
-    /// Which bytes a resumed upload would continue is not certain, so none are mixed.
+    /// The bytes that a resumed upload would continue are not certain, so none are mixed.
     #[error("not resumable: {0:?}")]
     NotResumable(NotResumable),
-    /// Somebody is writing to the upload right now.
+    /// Another connection is writing to the upload, or has taken it over.
     #[error("the upload is in use")]
     InUse,
-    /// Whoever sent the upload took it back before it was in its place.
+    /// The sender cancelled the upload before its commit.
     #[error("taken back")]
     TakenBack,
-    /// The server may not: the operator's rights on the disk forbid it.
+    /// The file permissions, which are the operator's, deny access; or the home is quarantined.
     #[error("the system refuses it: {0}")]
     Denied(io::Error),
     /// The file system is mounted read-only, as kernels do after a disk error. Nothing has changed.
     #[error("the disk is read-only")]
     ReadOnlyDisk,
-    /// The folder has more in it than is listed.
+    /// The folder has more entries than a listing may have.
     #[error("more entries than are listed")]
     TooManyEntries,
-    /// The store is another server, and it did not answer. Whether it was done is not known.
+    /// A remote store did not respond. The outcome is unknown.
     #[error("the store did not answer")]
     Away,
-    /// Too much is waiting; nothing was begun.
+    /// Too much work is queued; nothing was started.
     #[error("too much is waiting")]
     Busy,
-    /// The disk failed. Whether it was done is not known.
+    /// The disk failed. The outcome is unknown.
     #[error("the disk failed: {0}")]
     Failed(io::Error),
 }
@@ -98,20 +98,20 @@ pub enum Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotResumable {
-    /// A file is there, and an upload that would replace it was interrupted: the client may mean either.
+    /// The path has a file, and an interrupted upload would replace it: the client may mean either.
     FileAndUpload {
         /// The size of the file.
         file: u64,
-        /// The offset at which a client may resume the upload by REST; none if the file has the same size, or
-        /// is newer than the upload.
+        /// The offset at which a client may resume the upload by REST; none if the file has the same size,
+        /// or is newer than the upload.
         upload: Option<u64>,
     },
-    /// No file is there, but an upload that was interrupted at this offset, and the client appends without
-    /// having asked for the size.
+    /// The path has no file, but an upload that was interrupted at this offset. The client appends without
+    /// having requested the size.
     Unannounced(u64),
     /// Several uploads to the path are unfinished.
     SeveralUploads,
-    /// The file or upload has this size by now, and SIZE reported another to the client.
+    /// The file or upload now has this size, and SIZE reported another one to the client.
     Changed(u64),
 }
 
@@ -142,5 +142,5 @@ impl From<NotDone> for Error {
     }
 }
 
-/// What the store answers.
+/// The result of a store operation.
 pub(crate) type Result<T> = std::result::Result<T, Error>;

@@ -1,7 +1,7 @@
-//! Uploads that were completed a while ago, for whoever asks once more because the answer was lost.
+//! Recently completed uploads, for clients that repeat a request because the response was lost.
 //!
-//! It is a memory and no record: who restarts the store, or has completed many since, is told that there is
-//! none. What must hold: it is bounded, in all and for each home; an upload is there for its own home alone.
+//! It is a cache, not a record: an upload is unknown after a restart, or after many later ones. Invariants:
+//! it is bounded, in all and for each home. An upload is found only for its own home.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use crate::owner::Whose;
 use crate::path::Path;
 use crate::write::{Algorithm, UploadId};
 
-/// A kept upload that is in its place.
+/// A resumable upload that was committed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
-    /// The path that it got.
+    /// Its path.
     pub to: Path,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Digests of the whole that it was checked against.
+    /// Digests of the whole file that it was checked against.
     pub whole: Vec<(Algorithm, Vec<u8>)>,
 }
 
@@ -32,12 +32,13 @@ struct Known {
     completed: Completed,
 }
 
-/// Those that are remembered, the oldest first.
+/// The remembered uploads, the oldest first.
 #[derive(Default)]
 pub(crate) struct Finished(Mutex<VecDeque<Known>>);
 
 impl Finished {
-    /// Remembers one. The oldest of its home makes room, or of all.
+    /// Remembers an upload. Evicts the oldest of its home if that has too many, or else the oldest of all
+    /// if all are too many.
     pub(crate) fn note(&self, whose: &Whose, id: UploadId, at: SystemTime, completed: Completed) {
         let mut known = self.known();
         let mut own = (0..known.len()).filter(|index| known[*index].whose == *whose);
@@ -50,11 +51,11 @@ impl Finished {
         known.push_back(Known { whose: whose.clone(), id, at, completed });
     }
 
-    /// One of a home's own.
+    /// Returns an upload of this home, if it is remembered.
     pub(crate) fn of(&self, whose: &Whose, id: UploadId, now: SystemTime) -> Option<Completed> {
         let known = self.known();
         let found = known.iter().find(|known| known.id == id && known.whose == *whose)?;
-        // After a clock that was set back it is as good as new.
+        // If the clock was set back, the entry counts as new.
         let is_kept = now.duration_since(found.at).map_or(true, |age| age < FINISHED_TIME);
         is_kept.then(|| found.completed.clone())
     }

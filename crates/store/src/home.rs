@@ -1,8 +1,8 @@
 //! A home: one account's files, its uploads, and the lock under which all of them change.
 //!
-//! It does not write contents ([`crate::write`] does). What must hold: every change of a name in the home is
-//! made with [`State`] locked, and so are the conditions it depends on; what changes a file that people see
-//! holds a [`Change`].
+//! It does not write contents ([`crate::write`] does). Invariants: every change of a name in the home is
+//! made with [`State`] locked, and so is the check of its conditions. A change of visible files holds a
+//! [`Change`].
 
 use std::collections::HashMap;
 use std::io;
@@ -36,18 +36,19 @@ struct Inner {
     common: Arc<Common>,
     state: Mutex<State>,
     edition: Current,
-    /// What it holds; none until it is counted. Apart from the state, which is held while the disk is waited
-    /// for: this one is locked for a moment only, also on a loop. It is changed by what comes and goes, never
-    /// set: what is cleared away is taken off it while others hold the state.
+    /// The home's usage; none until it is counted. It has a lock of its own, which is held only for a
+    /// moment, so an event loop may take it too. The state, in contrast, stays locked while the disk is
+    /// waited for. After the count it is only adjusted, never set: removed trees are subtracted while other
+    /// threads hold the state.
     usage: Mutex<Option<Usage>>,
-    /// Uploads that were broken off when nothing more could be waited for: whoever changes the home next
-    /// clears them away.
+    /// Uploads that were interrupted when no work could be queued. The next change of the home removes
+    /// their files.
     abandoned: Mutex<Vec<UploadId>>,
-    /// Copies to it that are under way or wait for their turn.
+    /// Copies to it that are running or queued.
     copies: AtomicUsize,
 }
 
-/// A copy that is under way or waits for its turn.
+/// The slot of a copy that is running or queued. Dropping it releases the slot.
 pub(crate) struct CopyingTo(Home);
 
 impl Drop for CopyingTo {
@@ -56,8 +57,8 @@ impl Drop for CopyingTo {
     }
 }
 
-/// A home while something that people see in it is changed: its state, locked. When it is let go, also on the
-/// way out of an error, the home is in another edition.
+/// The locked state of a home while a visible file is changed. Dropping it, also after an error, advances
+/// the home's generation.
 pub(crate) struct Change<'a> {
     home: &'a Home,
     state: MutexGuard<'a, State>,
@@ -78,25 +79,25 @@ impl DerefMut for Change<'_> {
 
 impl Drop for Change<'_> {
     fn drop(&mut self) {
-        // The lock goes after this.
+        // The lock is released after this.
         self.home.0.edition.raise();
     }
 }
 
-/// What is known of a home.
+/// The state that a home's lock protects.
 pub(crate) struct State {
-    /// The uploads under way and kept, and the bytes that each may come to.
+    /// The uploads in progress and the resumable ones, with the bytes reserved for each.
     pub(crate) uploads: HashMap<UploadId, Upcoming>,
 }
 
-/// An upload, for those who count.
+/// An upload's entry in the state of its home.
 pub(crate) struct Upcoming {
     pub(crate) bytes: u64,
-    /// Whether somebody is writing to it.
+    /// Whether a connection is writing to it.
     pub(crate) in_use: bool,
-    /// Its file, if it is kept or will be, and somebody is writing to it.
+    /// Its file, if a connection is writing to it, and it is resumable or will be.
     pub(crate) slot: Weak<Mutex<Option<Written>>>,
-    /// What it is found by, if its path is enough.
+    /// The path that identifies it, if it can be resumed by path.
     pub(crate) by_path: Option<ByPath>,
 }
 
@@ -113,7 +114,7 @@ impl Upcoming {
     }
 }
 
-/// A name and the folder it is in, open.
+/// A name and its parent folder, open.
 pub(crate) struct Place<'a> {
     pub(crate) folder: File,
     pub(crate) name: &'a [u8],
@@ -128,7 +129,7 @@ impl Home {
         Home(Arc::new(Inner { whose, files, pending, common, state, edition, usage, abandoned, copies }))
     }
 
-    /// Whose it is.
+    /// The home's account.
     pub(crate) fn whose(&self) -> &Whose {
         &self.0.whose
     }
@@ -138,12 +139,12 @@ impl Home {
         &self.0.whose.name
     }
 
-    /// The folder that its paths begin at, to open files for reading beneath.
+    /// The folder that its paths begin at, for opening files to read beneath it.
     pub(crate) fn files(&self) -> &File {
         &self.0.files
     }
 
-    /// The edition that its files are in.
+    /// The generation of its files.
     pub(crate) fn edition(&self) -> Edition {
         self.0.edition.get()
     }
@@ -156,25 +157,25 @@ impl Home {
         self.0.common.settings
     }
 
-    /// Remembers for a while that a kept upload is in its place.
+    /// Remembers for a while that a resumable upload is committed.
     pub(crate) fn note_completed(&self, id: UploadId, at: SystemTime, completed: Completed) {
         self.0.common.finished.note(&self.0.whose, id, at, completed);
     }
 
-    /// A kept upload that came into its place a while ago.
+    /// Returns a resumable upload that was committed a while ago.
     ///
     /// # Errors
-    /// [`Error::NotFound`], also for one that is still kept, and after a while.
+    /// [`Error::NotFound`], also before the commit, and a while after it.
     pub(crate) fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
         self.0.common.finished.of(&self.0.whose, id, io.wall()).ok_or(Error::NotFound)
     }
 
-    /// Whether what is confirmed has been waited for.
+    /// Whether confirmed changes are synced.
     pub(crate) fn is_synced(&self) -> bool {
         self.0.common.syncs.is_waiting()
     }
 
-    /// What the uploads to it and to other homes hold.
+    /// The memory that the uploads to all homes of the store take for buffered bytes.
     pub(crate) fn held_together(&self) -> Arc<HeldTogether> {
         Arc::clone(&self.0.common.held)
     }
@@ -184,7 +185,7 @@ impl Home {
         &self.0.common.recordings
     }
 
-    /// The digests that are known of files in all homes of the store.
+    /// The cached digests of files in all homes of the store.
     pub(crate) fn known_digests(&self) -> &KnownDigests {
         &self.0.common.known_digests
     }
@@ -194,14 +195,14 @@ impl Home {
         &self.0.common.running_digests
     }
 
-    /// Whether it is the same home.
+    /// Whether `other` is the same home.
     pub(crate) fn is(&self, other: &Home) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether anybody but the store has it.
+    /// Whether it has users other than the store.
     pub(crate) fn is_in_use(&self) -> bool {
-        // Whoever holds the lock or an upload has a clone too.
+        // A holder of the lock or of an upload has a clone too.
         Arc::strong_count(&self.0) > 1
     }
 
@@ -209,7 +210,7 @@ impl Home {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Home::lock`], if nobody has it; whoever has it may be waiting for the disk.
+    /// As [`Home::lock`], if the lock is free; its holder may be waiting for the disk.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
         match self.0.state.try_lock() {
             Ok(state) => Some(state),
@@ -218,33 +219,33 @@ impl Home {
         }
     }
 
-    /// As [`Home::lock`], to change what people see.
+    /// As [`Home::lock`], for a change of visible files.
     pub(crate) fn change(&self) -> Change<'_> {
         Change { home: self, state: self.lock() }
     }
 
     /// Waits until files and folders survive a power cut.
     pub(crate) fn sync(&self, fs: &dyn Fs, files: &[&File]) -> Result<()> {
-        // What was written may be gone after a failed sync: nothing can be promised of it any more.
+        // After a failed sync, earlier writes may be lost: a later sync would prove nothing.
         self.0.common.syncs.sync(fs, files).map_err(Error::Failed)
     }
 
-    /// What is known of what a reader finds at `path`.
+    /// Returns the metadata of the entry that a reader finds at `path`.
     pub(crate) async fn look_up(&self, io: &Io, path: &Path) -> Result<Stat> {
         let (files, path) = (self.0.files.clone(), path.clone());
         Ok(io.files(move |fs| fs.stat(&fs.open_beneath(&files, &path.to_open())?)).await?)
     }
 
-    /// What it holds.
+    /// Returns its usage. Counts it if needed.
     ///
     /// # Errors
-    /// What keeps it from being counted.
+    /// Any error of counting it.
     pub(crate) async fn usage(&self, io: &Io) -> Result<Usage> {
         if let Some(usage) = self.known_usage() {
             return Ok(usage);
         }
         let home = self.clone();
-        // A large home takes a while: not among the writes, which would wait for it one by one.
+        // Counting a large home takes long: not among the writes, which would wait for it one by one.
         io.offload(Work::Chores, move |fs| home.count(fs, &home.lock())).await?
     }
 
@@ -252,19 +253,19 @@ impl Home {
         *self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts `more` in the place of `less`, after [`Home::allows`] and with the state locked since.
+    /// Adds `more` and subtracts `less`, after [`Home::allows`] and with the state locked since.
     pub(crate) fn replaces(&self, _: &State, less: Usage, more: Usage) {
         let mut usage = self.0.usage.lock().unwrap_or_else(PoisonError::into_inner);
         *usage = usage.map(|before| before.minus(less).plus(more));
     }
 
-    /// Takes off what is gone from it, which needs no lock: nobody else can count it any more.
+    /// Subtracts removed entries. Needs no lock of the state: no other thread can count them any more.
     pub(crate) fn takes_off(&self, gone: Usage) {
         let mut usage = self.0.usage.lock().unwrap_or_else(PoisonError::into_inner);
         *usage = usage.map(|before| before.minus(gone));
     }
 
-    /// What it holds; counted if it was not. With the state locked.
+    /// Returns its usage. Counts it if needed. Call it with the state locked.
     fn count(&self, fs: &dyn Fs, _: &State) -> Result<Usage> {
         if let Some(usage) = self.known_usage() {
             return Ok(usage);
@@ -274,30 +275,30 @@ impl Home {
         Ok(usage)
     }
 
-    /// Takes a place among the copies to it: each may take as long as it likes, so one home has a few.
+    /// Takes a slot for a copy to the home. A copy may take long, so each home has a few slots.
     pub(crate) fn begin_copy(&self) -> Result<CopyingTo> {
         let before = self.0.copies.fetch_add(1, Ordering::Relaxed);
         let copying = CopyingTo(self.clone());
         if before < COPIES_PER_HOME_MAX { Ok(copying) } else { Err(Error::Busy) }
     }
 
-    /// Leaves an upload's files to whoever changes the home next.
+    /// Leaves an upload's files to be removed by the next change of the home.
     pub(crate) fn abandon(&self, id: UploadId) {
         self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner).push(id);
     }
 
-    /// Whether something is left to whoever comes next.
+    /// Whether abandoned uploads have files to be removed.
     pub(crate) fn has_abandoned(&self) -> bool {
         !self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Clears away what was left to whoever comes next.
+    /// Removes the files of abandoned uploads.
     pub(crate) fn clear_abandoned(&self, fs: &dyn Fs) {
         let ids = std::mem::take(&mut *self.0.abandoned.lock().unwrap_or_else(PoisonError::into_inner));
         ids.into_iter().for_each(|id| self.remove_upload(fs, id));
     }
 
-    /// Whether `more` may take the place of `less`.
+    /// Checks whether the quota allows `more` in the place of `less`.
     pub(crate) fn allows(
         &self,
         fs: &dyn Fs,
@@ -310,8 +311,8 @@ impl Home {
         quota.allows(before, before.minus(less).plus(more))
     }
 
-    /// The folder that a path's last name is in, opened. To be called with the state locked: a folder that
-    /// is moved away afterwards would take along what is put into it.
+    /// Opens the parent folder of a path's last name. Call it with the state locked: a folder that is moved
+    /// away afterwards would take along new entries.
     pub(crate) fn place<'a>(&self, fs: &dyn Fs, path: &'a Path) -> Result<Place<'a>> {
         // The home itself is no name in any folder.
         let (folder, name) = path.split_last().ok_or(Error::Home)?;
@@ -322,7 +323,7 @@ impl Home {
         Ok(Place { folder, name })
     }
 
-    /// What a reader of `path` finds there.
+    /// Returns the metadata of the entry that a reader of `path` finds.
     pub(crate) fn seen(&self, fs: &dyn Fs, path: &Path) -> Result<Option<Stat>> {
         match fs.open_beneath(&self.0.files, &path.to_open()).and_then(|file| fs.stat(&file)) {
             Ok(stat) => Ok(Some(stat)),
@@ -333,7 +334,7 @@ impl Home {
 }
 
 impl Place<'_> {
-    /// What the name itself stands for.
+    /// Returns the metadata of the name itself; a link is not followed.
     pub(crate) fn stat(&self, fs: &dyn Fs) -> Result<Option<Stat>> {
         match fs.stat_name(&self.folder, self.name) {
             Ok(stat) => Ok(Some(stat)),
@@ -343,7 +344,7 @@ impl Place<'_> {
     }
 }
 
-/// What went wrong on the way to a name is about the folder that the name would be in.
+/// Maps an error of opening a parent folder: one that does not exist is [`Error::NoFolder`].
 fn no_folder(error: io::Error) -> Error {
     match error.into() {
         Error::NotFound | Error::NotFolder => Error::NoFolder,
@@ -351,7 +352,7 @@ fn no_folder(error: io::Error) -> Error {
     }
 }
 
-/// What one name counts for: links and devices count nothing.
+/// The usage of one entry: links and devices count nothing.
 pub(crate) fn weight(stat: &Stat) -> Usage {
     match stat.kind {
         FileKind::File => Usage::file(stat.size),
@@ -377,7 +378,7 @@ mod tests {
         let state = home.lock();
         home.count(&*disk, &state).unwrap();
         home.replaces(&state, Usage::default(), Usage::file(100));
-        // A folder is cleared away between the question and the change.
+        // A folder is removed between the check and the change.
         home.allows(&*disk, &state, Quota::default(), Usage::default(), Usage::file(7)).unwrap();
         home.takes_off(Usage::file(100));
         home.replaces(&state, Usage::default(), Usage::file(7));

@@ -37,9 +37,9 @@ impl KnownDigests {
         self.lock().digests.get(&state_of(stat)).copied()
     }
 
-    /// Remembers the digest of the file that `stat` describes; `stat` is no newer than the bytes that the
-    /// digest was computed of. Evicts the oldest entry of a full cache. Ignores small files, which are hashed
-    /// at once: one could be written twice within a tick of the file system's clock.
+    /// Remembers the digest of the file that `stat` describes; `stat` must be no newer than the hashed
+    /// bytes. Evicts the oldest entry of a full cache. Ignores small files, which are hashed quickly: one
+    /// could be written twice within a tick of the file system's clock.
     pub fn note(&self, stat: &Stat, digest: [u8; 32]) {
         if stat.size < KNOWN_DIGEST_BYTES_MIN {
             return;

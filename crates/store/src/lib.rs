@@ -1,14 +1,15 @@
-//! The store: accounts' files on a local file system, and the one write path to them.
+//! The store: accounts' files on a local file system, and the only write path to them.
 //!
-//! It knows no protocol, no account and no right: it is given the name of a home, a path in it and a quota.
+//! It knows no protocol, account or permission: callers pass the name of a home, a path in it and a quota.
 //!
-//! What must hold:
+//! Invariants:
 //!
-//! 1. A file arrives complete or the old one stays, whatever happens in between. What was answered with
-//!    success survives a power cut (unless [`Durability::None`] was asked for).
-//! 2. Conditions, quota and the change itself are decided under one lock, the home's.
-//! 3. The offset told of an upload is never beyond what is synced.
-//! 4. A path becomes a file in `home.rs` and nowhere else, beneath the home and never outside.
+//! 1. After any failure, a file is either complete or unchanged. A confirmed change survives a power cut,
+//!    unless [`Durability::None`] is set.
+//! 2. Conditions and quota are checked, and the change is made, under one lock, the home's.
+//! 3. The offset reported for an upload never exceeds the bytes that are synced.
+//! 4. A path is resolved beneath the home's folder, never outside it. Visible names are changed only in
+//!    folders that `Home::place` (`home.rs`) has opened.
 #![forbid(unsafe_code)]
 
 pub mod apart;

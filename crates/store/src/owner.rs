@@ -19,7 +19,7 @@ use crate::write::written::write_all;
 const NAME: &[u8] = b"account";
 /// The file before it has its name.
 const NEW: &[u8] = b"account.new";
-/// The folder of the home's files: a home that has none holds nothing that could be given away.
+/// The folder of the home's files. A home without it holds nothing that another account could obtain.
 pub(crate) const FILES: &[u8] = b"files";
 /// Bytes of the file: a number, a blank, the name of a directory.
 const BYTES_MAX: usize = 32 + DIRECTORY_BYTES_MAX;
@@ -34,7 +34,7 @@ pub(crate) struct Whose {
     pub(crate) account: i64,
     /// The account's name.
     pub(crate) name: String,
-    /// The name of the account's directory, which only fronts of older versions have; else empty.
+    /// The name of the account's directory of accounts, if a front sent one; else empty.
     pub(crate) directory: String,
 }
 
@@ -47,8 +47,8 @@ pub struct FoundHome {
     pub account: Option<i64>,
 }
 
-/// Checks that the home in `folder` is this account's. A home without files that names no account becomes the
-/// account's.
+/// Checks that the home in `folder` is this account's. A home without files that names no account is
+/// assigned to the account.
 ///
 /// # Errors
 /// [`Error::Denied`] if it is another account's, or has files and names no account.
@@ -87,7 +87,7 @@ pub fn homes(fs: &dyn Fs, root: &Path) -> io::Result<Vec<FoundHome>> {
             continue;
         }
         let folder = match fs.open_beneath(&accounts, name.as_bytes()) {
-            // Such as lost+found, which is no home; a home that cannot be read stays without an account.
+            // For example lost+found, which is no home. A home that cannot be read is left out, too.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 tracing::warn!(folder = name, "a folder beside the homes cannot be read, and is left alone");
                 continue;
@@ -103,8 +103,8 @@ pub fn homes(fs: &dyn Fs, root: &Path) -> io::Result<Vec<FoundHome>> {
     Ok(found)
 }
 
-/// Gives the home of `name` in the data folder `root` to the account of this number, whosever it was. No
-/// store may have the folder open.
+/// Assigns the home `name` in the data folder `root` to the account of this number, regardless of its
+/// present account. No store may have the folder open.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is no such home; any error of the file system.
@@ -146,7 +146,7 @@ fn has_files(fs: &dyn Fs, folder: &File) -> io::Result<bool> {
 /// Writes the line whole or not at all.
 fn write(fs: &dyn Fs, folder: &File, line: &[u8]) -> Result<()> {
     let file = match fs.create(folder, NEW) {
-        // The power was cut before it had its name.
+        // A power cut left the file before its rename.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs.open_to_write(folder, NEW)?,
         created => created?,
     };
@@ -157,7 +157,8 @@ fn write(fs: &dyn Fs, folder: &File, line: &[u8]) -> Result<()> {
     Ok(fs.sync(folder)?)
 }
 
-/// The line; none if there is no file, or if older versions were cut off before they had written it.
+/// Reads the line; none if there is no file, or if an older version was interrupted before it had written
+/// the line.
 fn read(fs: &dyn Fs, folder: &File) -> io::Result<Option<Vec<u8>>> {
     let file = match fs.open_beneath(folder, NAME) {
         Ok(file) => file,

@@ -1,7 +1,7 @@
 //! A path in a home: plain names, from the home's root down.
 //!
-//! It is not yet a file. What must hold: no name in it is empty, `.`, `..`, or has a `/`, NUL or another
-//! control character; so it means the same to a file system as to whoever compares it.
+//! It is not yet a file. Invariant: no name in it is empty, `.` or `..`, or contains `/`, NUL or another
+//! control character. So a path means the same to a file system as in a comparison.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Path {
     top: usize,
 }
 
-/// What is wrong with a path.
+/// The reason why a path is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum BadPath {
     /// An empty name between slashes.
@@ -44,10 +44,10 @@ impl Path {
         Path { bytes: Arc::default(), top: 0 }
     }
 
-    /// Reads a path; a slash at its start and one at its end may be there or not.
+    /// Parses a path. A slash at its start and one at its end are optional.
     ///
     /// # Errors
-    /// What no path may be.
+    /// [`BadPath`] if the path is invalid.
     pub fn parse(text: &[u8]) -> Result<Path, BadPath> {
         let text = text.strip_prefix(b"/").unwrap_or(text);
         let text = text.strip_suffix(b"/").unwrap_or(text);
@@ -65,25 +65,26 @@ impl Path {
         if names > PATH_NAMES_MAX { Err(BadPath::TooDeep) } else { Ok(Path { bytes: text.into(), top: 0 }) }
     }
 
-    /// The same path, resolved beneath `folder`: links on the way may lead to wherever they like in `folder`,
-    /// and not out of it. The path is `folder` or below it; else, it stays as it is.
+    /// Returns the same path, resolved beneath `folder`: links on the way may lead anywhere within
+    /// `folder`, and not out of it. A path that is neither `folder` nor below it is returned unchanged.
     #[must_use]
     pub fn beneath(self, folder: &Path) -> Path {
         let top = if self.is_within(folder) { folder.bytes.len() } else { self.top };
         Path { top, ..self }
     }
 
-    /// Whether it is the folder that no link may lead out of, and not something in it.
+    /// Whether it is the folder that no link may lead out of, and not an entry in it.
     pub fn is_top(&self) -> bool {
         self.top == self.bytes.len()
     }
 
-    /// Whether links in the path may lead at least as far out as those of `other`, which names the same file.
+    /// Whether links in the path may lead at least as far out as those of `other`, which names the same
+    /// file.
     pub fn is_bounded_no_closer_than(&self, other: &Path) -> bool {
         self.top <= other.top
     }
 
-    /// The folder that links do not lead out of.
+    /// The folder that no link may lead out of.
     pub(crate) fn top(&self) -> &[u8] {
         &self.bytes[..self.top]
     }
@@ -93,8 +94,8 @@ impl Path {
         &self.bytes
     }
 
-    /// As [`plimsoll_io::Fs::open_beneath`] takes it, below the home's folder: with a boundary where links
-    /// end.
+    /// The path as [`plimsoll_io::Fs::open_beneath`] takes it, below the home's folder. [`BOUNDARY`]
+    /// follows the folder that no link may lead out of.
     pub fn to_open(&self) -> Vec<u8> {
         self.bounded(&self.bytes)
     }
@@ -112,7 +113,7 @@ impl Path {
         self.bytes.is_empty()
     }
 
-    /// The folder that it is in, as a name to open, and its last name; none for the home itself.
+    /// The parent folder, as a name to open, and the last name; none for the home itself.
     pub(crate) fn split_last(&self) -> Option<(Vec<u8>, &[u8])> {
         if self.is_root() {
             return None;
@@ -123,7 +124,7 @@ impl Path {
         })
     }
 
-    /// How many names it has.
+    /// The number of names in it.
     pub fn depth(&self) -> usize {
         if self.is_root() { 0 } else { self.bytes.split(|byte| *byte == b'/').count() }
     }

@@ -1,7 +1,7 @@
-//! The data folder: where homes are, and those that are open.
+//! The data folder: its homes, and those of them that are open.
 //!
-//! It does not say who may have a home. What must hold: a home that two threads ask for is one home, with one
-//! lock and one count.
+//! It does not decide which accounts may have a home. Invariant: a home that two threads open is one home,
+//! with one lock and one count.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,17 +19,17 @@ use crate::limits::{HOMES_CLOSED_PARTS, HOMES_OPEN_MAX, UPLOAD_KEPT_TIME};
 use crate::owner::{self, Whose};
 use crate::write::{HeldTogether, Recordings};
 
-/// The folder, in the data folder, of which each account has one.
+/// The folder, in the data folder, that has one folder for each account.
 pub(crate) const ACCOUNTS: &[u8] = b"accounts";
 
-/// How a store works.
+/// The settings of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// What an answer of success promises.
+    /// The guarantee that a success response gives.
     pub durability: Durability,
-    /// How long an upload that was broken off is kept for its owner to go on with.
+    /// The time for which an interrupted upload stays resumable.
     pub upload_kept_time: std::time::Duration,
-    /// Homes whose folders are kept open while nobody uses them. Each takes two descriptors.
+    /// Homes whose folders are kept open while unused. Each takes two descriptors.
     pub homes_open_max: usize,
 }
 
@@ -50,13 +50,13 @@ pub(crate) struct Store(Arc<Inner>);
 struct Inner {
     accounts: File,
     common: Arc<Common>,
-    /// By the account's number: a name may come to be another account's, whose home is another folder.
+    /// By the account's number: a name may later belong to another account, with another home.
     open: Mutex<HashMap<i64, Slot>>,
     /// Held while the account of a home is looked up or written.
     claims: Mutex<()>,
 }
 
-/// What its homes have in common.
+/// State that all homes of a store share.
 pub(crate) struct Common {
     pub(crate) settings: Settings,
     pub(crate) syncs: Syncs,
@@ -86,10 +86,10 @@ impl Common {
 type Slot = Arc<Mutex<Option<Home>>>;
 
 impl Store {
-    /// Opens the data folder `root`, which the operator named, and makes what is missing in it.
+    /// Opens the data folder `root`, which the operator named, and creates missing folders in it.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of the file system.
     pub(crate) fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
         let root = fs.open_root(root)?;
         let accounts = folder_in(fs, &root, ACCOUNTS)?;
@@ -98,20 +98,20 @@ impl Store {
         Ok(Store(Arc::new(Inner { accounts, common, open, claims })))
     }
 
-    /// The home of the account of this number and name in this directory of accounts, made if there is none.
-    /// `name` must be fit for a folder's name; a directory gives a number to one account alone.
+    /// Returns the home of the account of this number and name in this directory of accounts. Creates a
+    /// missing one. `name` must be a valid folder name. A directory gives a number to one account only.
     ///
     /// # Errors
-    /// What keeps the home from being opened.
+    /// Any error of opening the home.
     pub(crate) async fn home(&self, io: &Io, account: i64, name: &str, directory: &str) -> Result<Home> {
         match self.known(account) {
             Some(home) => of(home, name, directory),
-            // Apart, because it is rare.
+            // Boxed: rarely taken, and inlining it would enlarge every caller's future.
             None => Box::pin(self.home_anew(io, account, name, directory)).await,
         }
     }
 
-    /// The same home, if it is open.
+    /// Returns the same home if it is open, without blocking.
     pub(crate) fn home_at_hand(&self, account: i64, name: &str, directory: &str) -> Option<Home> {
         of(self.known(account)?, name, directory).ok()
     }
@@ -131,12 +131,13 @@ impl Store {
     }
 
     fn known(&self, account: i64) -> Option<Home> {
-        // Whoever opens it holds its slot; who comes meanwhile waits where that may be.
+        // A thread that opens the home holds its slot. Other callers wait for it in `open_home`, where they
+        // may block.
         self.lock().get(&account)?.try_lock().ok()?.clone()
     }
 
-    /// The home, and what is to be cleared away in it. One that is opened by somebody else is waited for; no
-    /// other home is.
+    /// Returns the home, and the trees in it that are to be removed. Waits if another thread is opening the
+    /// same home, but for no other home.
     fn open_home(&self, fs: &dyn Fs, whose: &Whose, now: SystemTime) -> Result<(Home, Vec<Vec<u8>>)> {
         let slot = self.slot(whose.account);
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +145,7 @@ impl Store {
             return Ok((home.clone(), Vec::new()));
         }
         let folders = match self.folders(fs, whose) {
-            // No more may be open: those that nobody uses make room.
+            // The limit of open files is reached: closes unused homes and tries again.
             Err(Error::Busy) => {
                 self.close_idle(usize::MAX);
                 self.folders(fs, whose)
@@ -158,7 +159,7 @@ impl Store {
         Ok((home, trees))
     }
 
-    /// Where a home is, or is to be.
+    /// Returns the slot of a home. Creates a missing one.
     fn slot(&self, account: i64) -> Slot {
         let most = self.0.common.settings.homes_open_max;
         if self.lock().len() >= most {
@@ -167,7 +168,7 @@ impl Store {
         Arc::clone(self.lock().entry(account).or_default())
     }
 
-    /// Closes homes that nobody uses, at most so many: each is to be counted anew when somebody does.
+    /// Closes at most `most` unused homes: each must be counted again at its next use.
     fn close_idle(&self, most: usize) {
         let mut left = most;
         self.lock().retain(|_, slot| {
@@ -179,11 +180,11 @@ impl Store {
         });
     }
 
-    /// The files of an account, and its pending uploads.
+    /// Opens the folders of an account's files and of its pending uploads.
     fn folders(&self, fs: &dyn Fs, whose: &Whose) -> Result<(File, File)> {
         let folder = folder_in(fs, &self.0.accounts, whose.name.as_bytes())?;
         {
-            // One at a time: a second thread would read a file that the first is writing as one with no
+            // One at a time: a second thread could read a file that the first is still writing, and find no
             // owner.
             let _alone = self.0.claims.lock().unwrap_or_else(PoisonError::into_inner);
             owner::check(fs, &folder, whose)?;
@@ -196,16 +197,16 @@ impl Store {
     }
 }
 
-/// The home, if it is theirs: numbers of one directory of accounts are never another account's, those of two
-/// may be.
+/// Returns the home if its name and directory match. Numbers are unique in one directory of accounts, but
+/// not across two.
 fn of(home: Home, name: &str, directory: &str) -> Result<Home> {
     let whose = home.whose();
     if whose.name == name && whose.directory == directory { Ok(home) } else { Err(owner::another(name)) }
 }
 
-/// The folder `name` in `parent`, made if there is none, and synced: also one that is there, which a server
-/// may have made that was killed before it synced. At start and when a home is opened, so whatever the
-/// durability.
+/// Opens the folder `name` in `parent`. Creates a missing one. Syncs `parent` even if the folder exists: a
+/// server may have been killed between creating and syncing it. It runs only at start and when a home is
+/// opened, so it syncs with any durability setting.
 fn folder_in(fs: &dyn Fs, parent: &File, name: &[u8]) -> io::Result<File> {
     match fs.make_folder(parent, name) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

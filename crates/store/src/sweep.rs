@@ -1,7 +1,7 @@
-//! Clearing away: what a server that ended left behind, what has expired, and what was removed as a whole.
+//! Cleanup of the `pending` folders: leftovers of a server that ended, expired uploads, removed trees.
 //!
-//! It touches nothing but the `pending` folders. What must hold: an upload that its owner was told of stays
-//! until it expires.
+//! It touches nothing outside the `pending` folders. Invariant: an upload that was reported to its owner
+//! stays until it expires.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,7 +14,7 @@ use crate::home::{Home, Upcoming};
 use crate::write::UploadId;
 use crate::write::record::{Told, has_expired, read};
 
-/// What the names of trees end with that are in `pending` only to be cleared away, or not in place yet.
+/// The suffix of trees in `pending`, which are to be removed, or are not in place yet.
 const TREE: &str = ".tree";
 
 /// The name of a tree in `pending`.
@@ -23,8 +23,8 @@ pub(crate) fn tree_name(id: UploadId) -> Vec<u8> {
 }
 
 impl Home {
-    /// Looks through `pending` when the home is opened, which is when nobody is writing to it. Returns the
-    /// names of trees, which take longer to clear away.
+    /// Cleans up `pending` when the home is opened: no connection writes to it then. Returns the names of
+    /// trees, which take longer to remove.
     pub(crate) fn sweep(&self, fs: &dyn Fs, now: SystemTime) -> Result<Vec<Vec<u8>>> {
         let mut trees = Vec::new();
         for entry in fs.names(self.pending(), usize::MAX)? {
@@ -40,7 +40,7 @@ impl Home {
         Ok(trees)
     }
 
-    /// Clears trees in `pending` away.
+    /// Removes trees in `pending`.
     pub(crate) fn clear_trees(&self, fs: &dyn Fs, names: &[Vec<u8>]) {
         for name in names {
             if let Err(error) = clear_tree(fs, self.pending(), name) {
@@ -49,7 +49,8 @@ impl Home {
         }
     }
 
-    /// One that has a record: it is kept if it can be, and is as it says.
+    /// Keeps an upload that has a valid record and the recorded bytes, and has not expired. Removes any
+    /// other.
     fn sweep_upload(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<()> {
         let record = fs.open_beneath(self.pending(), &id.record_name())?;
         let told = read(fs, &record, id)?.filter(|told| has_bytes(fs, self, id, told.offset));
@@ -95,13 +96,13 @@ fn has_record(fs: &dyn Fs, home: &Home, id: UploadId) -> Result<bool> {
     }
 }
 
-/// Whether an upload has the bytes that its record says.
+/// Whether an upload's file has the bytes that its record states.
 fn has_bytes(fs: &dyn Fs, home: &Home, id: UploadId, offset: u64) -> bool {
     fs.stat_name(home.pending(), &id.data_name()).is_ok_and(|stat| stat.size >= offset)
 }
 
-/// Removes the folder `name` of `pending` with all that is in it. A folder in it that is not empty is
-/// moved up and comes later: however deep the tree is, few folders are open and no path is long.
+/// Removes the folder `name` of `pending` with its contents. A subfolder that is not empty is moved up and
+/// removed later. So few folders are open and no path is long, however deep the tree is.
 pub(crate) fn clear_tree(fs: &dyn Fs, pending: &File, name: &[u8]) -> Result<()> {
     let mut ahead = VecDeque::from([name.to_vec()]);
     let mut moved = 0_u64;

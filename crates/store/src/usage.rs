@@ -1,7 +1,7 @@
-//! What a home holds, and what it may hold.
+//! The usage of a home, and its quota.
 //!
-//! It is not stored: it is counted when a home is first written to, and kept exact by every change after.
-//! What must hold: a fresh count always agrees.
+//! The usage is not stored: it is counted at its first use, and updated by every later change. Invariant: a
+//! fresh count always agrees.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::limits::LEVELS_MAX;
 
-/// What a home holds, or what a change adds to it.
+/// The usage of a home, or the usage that a change adds to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Bytes in files.
@@ -22,12 +22,12 @@ pub struct Usage {
     pub folders: u64,
 }
 
-/// What a home may hold. None is no bound.
+/// The most that a home may hold. None is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
-    /// Bytes in files. Uploads under way may take as much again.
+    /// Bytes in files. Uploads in progress may take as much again.
     pub bytes: Option<u64>,
-    /// Files. There may be as many folders again.
+    /// Files. As many folders are allowed in addition.
     pub files: Option<u64>,
 }
 
@@ -58,8 +58,8 @@ impl Usage {
 }
 
 impl Quota {
-    /// Whether a home may go from `before` to `after`: what does not grow is always allowed, also to who has
-    /// more than they may, since a quota can be lowered.
+    /// Checks whether a home may change from `before` to `after`. A value that does not grow is always
+    /// allowed, even above the quota, which may have been lowered.
     pub(crate) fn allows(&self, before: Usage, after: Usage) -> Result<()> {
         let fits = |most: Option<u64>, before: u64, after: u64| {
             after <= before || most.is_none_or(|most| after <= most)
@@ -71,20 +71,20 @@ impl Quota {
     }
 }
 
-/// Counts what is in a folder, itself not among it. Links and devices count nothing.
+/// Counts the contents of a folder, without the folder itself. Links and devices count nothing.
 pub(crate) fn count(fs: &dyn Fs, folder: &File) -> Result<Usage> {
     let mut counting = Counting::new(folder.clone());
     while counting.advance(fs, usize::MAX)?.is_continue() {}
     Ok(counting.usage)
 }
 
-/// A count of what is in a folder, some of its folders at a time.
+/// A count of a folder's contents, done in slices.
 pub(crate) struct Counting {
     /// The count so far.
     pub(crate) usage: Usage,
     /// Levels of folders that were found.
     pub(crate) levels: usize,
-    /// Folders to look into: by name in their parent, so that few are open at a time.
+    /// Folders to be counted: by name in their parent, so that few are open at a time.
     ahead: Vec<(File, Vec<u8>, usize)>,
 }
 
@@ -118,7 +118,7 @@ impl Counting {
     }
 }
 
-/// A folder in an open one, or that one itself; none if it is gone meanwhile.
+/// Opens a folder in an open one, or that one itself if `name` is empty; none if it no longer exists.
 fn subfolder(fs: &dyn Fs, parent: &File, name: &[u8]) -> Result<Option<File>> {
     match fs.open_beneath(parent, name) {
         Ok(folder) => Ok(Some(folder)),

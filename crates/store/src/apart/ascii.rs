@@ -1,15 +1,16 @@
-//! JSON in a field of a head, which has one line of ASCII.
+//! JSON in a header field, which is one line of ASCII.
 //!
-//! What must hold: what [`to_ascii`] wrote is one line that any field may have, and [`from_ascii`] reads it.
+//! Invariants: the output of [`to_ascii`] must be one line that any field may have, and [`from_ascii`]
+//! reads it.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A value as JSON in ASCII, without an end of a line in it.
+/// Serialises a value as JSON in ASCII, without a line break.
 pub fn to_ascii(value: &impl Serialize) -> String {
-    // Strings and numbers into memory: there is nothing here that could fail.
+    // Serialising strings and numbers into memory cannot fail.
     let json = serde_json::to_string(value).unwrap_or_default();
     if json.is_ascii() {
         return json;
@@ -28,7 +29,7 @@ pub fn to_ascii(value: &impl Serialize) -> String {
     line
 }
 
-/// The value of such a line; none if it is no such value.
+/// Parses the value of such a line; none if it is not valid.
 pub fn from_ascii<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     serde_json::from_slice(line).ok()
 }

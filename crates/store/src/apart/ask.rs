@@ -1,7 +1,7 @@
-//! What a front asks a store, as data.
+//! Requests of a front to a store, as data.
 //!
-//! It says nothing of how it travels. What must hold: a question has all that its answer depends on, but for
-//! the files, the settings and the time; paths are told as their bytes, whatever these are.
+//! It does not define their transport. Invariants: a request has all that its response depends on, except
+//! files, settings and time. Paths are sent as bytes, which need not be UTF-8.
 
 use std::time::Duration;
 
@@ -17,123 +17,123 @@ use crate::usage::Quota;
 use crate::write::{Algorithm, Begin, Committed, Expected, UploadId};
 use crate::{Depth, What};
 
-/// Whose home something is about.
+/// The owner of a home.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The account's number, which is never another account's.
     pub account: i64,
     /// The account's name.
     pub name: String,
-    /// The front's name for the directory that has the account, if other fronts may have another directory.
+    /// The front's name for its directory of accounts, if other fronts may have another directory.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub directory: String,
 }
 
 impl Owner {
-    /// On whose behalf work is done that `caller` asked for.
+    /// The owner of work that `caller` requested; 0 is the home's account.
     pub(super) fn job_owner(&self, caller: u64) -> JobOwner {
         let caller = if caller == 0 { JobOwner::account(self.account).number() } else { caller };
         JobOwner::elsewhere(caller, &self.directory)
     }
 }
 
-/// A question about a home.
+/// A request about a home.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Asked {
     /// The home.
     pub owner: Owner,
-    /// On whose behalf: [`plimsoll_io::JobOwner::number`]. Without, the home's account.
+    /// The caller, as [`plimsoll_io::JobOwner::number`]; 0 is the home's account.
     #[serde(default)]
     pub caller: u64,
-    /// The question.
+    /// The request itself.
     pub question: Question,
 }
 
-/// What is asked; the type of the answer is behind each.
+/// An operation, each with the type of its response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// What does it hold? [`crate::Usage`]
+    /// Returns the home's usage. [`crate::Usage`]
     Usage,
-    /// What is known of what a reader finds at a path? [`Seen`]
+    /// Returns the metadata of the entry that a reader finds at a path. [`Seen`]
     Stat(Path),
-    /// What is in a folder? A list of names, percent-encoded, each with what is known of it.
+    /// Lists a folder. A list of names, percent-encoded, each with its metadata.
     List {
         /// The folder.
         path: Path,
-        /// More entries than these are not told: the folder is too large.
+        /// The largest number of entries; a larger folder is an error.
         most: usize,
-        /// Only these, and one more that says that the page is not the last. An older store ignores it.
+        /// Only these entries, and one more if the page is not the last. An older store ignores it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         page: Option<SaidPage>,
     },
-    /// Make a folder. Nothing.
+    /// Creates a folder. No data.
     MakeFolder {
         /// The folder.
         path: Path,
-        /// What the home may hold.
+        /// The home's quota.
         quota: Quota,
     },
-    /// Would this be removed? Nothing.
+    /// Checks a removal. No data.
     CheckRemoval(Removal),
-    /// Remove. [`crate::Removed`]
+    /// Removes an entry. [`crate::Removed`]
     Remove(Removal),
-    /// Say when something was last changed. [`Seen`]
+    /// Sets a modification time. [`Seen`]
     SetModified {
         /// The file or folder.
         path: Path,
         /// The time since 1970.
         modified: Duration,
     },
-    /// Would this be moved? Nothing.
+    /// Checks a move. No data.
     CheckRename(Path, Destination),
-    /// Move. [`crate::Moved`]
+    /// Moves an entry. [`crate::Moved`]
     Rename(Path, Destination),
-    /// Would this be copied? Nothing.
+    /// Checks a copy. No data.
     CheckCopy(Path, Destination),
-    /// Copy. [`crate::Copied`]
+    /// Copies an entry. [`crate::Copied`]
     Copy(Path, Destination, Depth),
-    /// Begin an upload that is kept. [`crate::KeptUpload`]
+    /// Creates a resumable upload. [`crate::KeptUpload`]
     Keep {
-        /// Where it goes, and under which terms.
+        /// Its path and terms.
         terms: SaidTerms,
-        /// How many bytes it will have.
+        /// Its length in bytes, if known.
         bytes: Option<u64>,
-        /// The condition to be asked again with the commit.
+        /// The condition to be checked again at the commit.
         words: String,
     },
-    /// Look at a kept upload. [`crate::KeptUpload`]
+    /// Returns a resumable upload. [`crate::KeptUpload`]
     Kept(UploadId),
-    /// Look at a kept upload that is in its place. [`crate::Completed`]
+    /// Returns a resumable upload that was committed. [`crate::Completed`]
     Completed(UploadId),
-    /// The unfinished uploads that a path identifies. A list of [`crate::KeptUpload`].
+    /// Returns the unfinished uploads that a path identifies. A list of [`crate::KeptUpload`].
     PendingAt(Path),
-    /// All kept uploads. A list of [`crate::KeptUpload`].
+    /// Returns all resumable uploads. A list of [`crate::KeptUpload`].
     AllKept,
-    /// Throw a kept upload away. Nothing.
+    /// Discards a resumable upload. No data.
     Discard(UploadId),
-    /// At which offset an upload would begin that goes on at the end. A number.
+    /// Returns the offset at which an upload would begin at the end. A number.
     EndOf {
         /// The path.
         path: Path,
-        /// Whether kept uploads are looked at.
+        /// Whether resumable uploads are considered.
         keep: bool,
     },
-    /// The digest of a whole file, and what is known of that very file. [`Seen`], bytes.
+    /// Computes the digest of a whole file; also returns the metadata of that very file. [`Seen`], bytes.
     Digest(Path, Algorithm),
 }
 
-/// What a question does to a home.
+/// The effect of a request on a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing: to ask twice is the same as to ask once.
+    /// None: the request may be repeated.
     Looks,
-    /// Something: who does not know whether it was taken must not ask again.
+    /// A change: after an unknown outcome, the request must not be repeated.
     Changes,
 }
 
 impl Question {
-    /// What it does, and how long the answer is waited for.
+    /// The effect of the request, and the time to wait for its response.
     pub(super) fn manner(&self) -> (Effect, Duration) {
         use Effect::{Changes, Looks};
         match self {
@@ -160,45 +160,45 @@ impl Question {
     }
 }
 
-/// What is to be removed.
+/// The entry to be removed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Removal {
     /// The path.
     pub path: Path,
-    /// What it must be.
+    /// The kind that it must have.
     pub what: What,
-    /// What must be true of it.
+    /// The condition on it.
     pub condition: Said,
 }
 
-/// Where something is moved or copied to.
+/// The target of a move or copy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Destination {
-    /// Whose home.
+    /// The owner of its home.
     pub owner: Owner,
     /// The path in it.
     pub path: Path,
-    /// What that home may hold.
+    /// The quota of that home.
     pub quota: Quota,
-    /// Whether what is there is replaced.
+    /// Whether an existing entry is replaced.
     pub replaces: bool,
 }
 
 /// [`crate::Terms`] as data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SaidTerms {
-    /// The path that it gets.
+    /// The path of the upload.
     pub to: Path,
-    /// What must be true of what is there.
+    /// The condition on the entry that the path has before.
     pub condition: Said,
-    /// What the home may hold.
+    /// The home's quota.
     pub quota: Quota,
 }
 
-/// A file that is asked for.
+/// A request for a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Get {
-    /// Whose home it is in.
+    /// The owner of its home.
     pub owner: Owner,
     /// As [`Asked::caller`].
     #[serde(default)]
@@ -207,10 +207,10 @@ pub struct Get {
     pub path: Path,
 }
 
-/// An upload to be begun, before its bytes.
+/// A request to begin an upload, sent before its bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewArrival {
-    /// Whose home it goes to.
+    /// The owner of its home.
     pub owner: Owner,
     /// As [`Asked::caller`].
     #[serde(default)]
@@ -227,60 +227,60 @@ pub enum How {
     Whole(SaidTerms, Expected),
     /// As [`crate::Home::upload_from`].
     From {
-        /// Where it goes, and under which terms.
+        /// Its path and terms.
         terms: SaidTerms,
         /// Where it begins.
         begin: Begin,
-        /// Whether it is kept.
+        /// Whether it is resumable if it is interrupted.
         keep: bool,
-        /// The offset that this must be: who asked was told so.
+        /// The offset at which it must begin, as it was reported to the caller.
         at: u64,
     },
     /// As [`crate::Home::go_on`].
     GoOn {
         /// The upload.
         id: UploadId,
-        /// Where it stands.
+        /// Its present offset.
         offset: u64,
-        /// Digests of the part that comes.
+        /// Digests of the part that is now sent.
         digests: Vec<(Algorithm, Vec<u8>)>,
-        /// What the home may hold.
+        /// The home's quota.
         quota: Quota,
-        /// Whether there must be nothing where it goes.
+        /// Whether its path must have no entry.
         only_new: bool,
     },
     /// As [`crate::Home::upload_of_parts`].
     Parts {
-        /// Where it goes, and under which terms.
+        /// Its path and terms.
         terms: SaidTerms,
         /// The parts, in their order.
         parts: Vec<UploadId>,
     },
 }
 
-/// What is to become of an upload whose bytes have come.
+/// The end of an upload, after all its bytes were sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It gets its name, if the digests of all of it are these.
+    /// It is committed, if the digests of all its bytes are these.
     Commit(Vec<(Algorithm, Vec<u8>)>),
-    /// The same, with the time of modification that it gets, since 1970.
+    /// The same, with the modification time that it gets, since 1970.
     CommitDated(Vec<(Algorithm, Vec<u8>)>, Duration),
-    /// It is left for later.
+    /// The part ends, and the upload stays resumable.
     Pause,
-    /// It is given up.
+    /// It is aborted.
     GiveUp,
 }
 
-/// What has become of it.
+/// The result of an [`Ending`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// It has its name.
+    /// It is committed.
     Committed(Committed),
-    /// It stands at this offset.
+    /// It is at this offset.
     Paused(u64),
-    /// It is settled.
+    /// It is aborted and settled.
     GivenUp,
 }
 
@@ -303,7 +303,7 @@ impl From<SaidPage> for ListingPage {
     }
 }
 
-/// What is known of a file.
+/// The metadata of a file or folder.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Seen(#[serde(with = "SaidStat")] pub Stat);
 
@@ -341,7 +341,7 @@ enum SaidKind {
     Other,
 }
 
-/// A path: as its bytes; or with the folder that no link may lead out of, unless that is the home.
+/// A path as its bytes. If links may not lead out of a folder below the home, that folder is added.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum SaidPath {
@@ -371,7 +371,7 @@ impl<'de> Deserialize<'de> for Path {
             SaidPath::InHome(path) => parse(&path),
             SaidPath::Beneath { beneath, path } => {
                 let (beneath, path) = (parse(&beneath)?, parse(&path)?);
-                // Without its bound, the path would mean more than it was asked for.
+                // Without its boundary, the path could resolve to more than the request allows.
                 let is_bounded = !beneath.is_root() && path.is_within(&beneath);
                 is_bounded.then(|| path.beneath(&beneath)).ok_or_else(|| D::Error::custom("no path beneath"))
             }
@@ -392,7 +392,7 @@ impl<'de> Deserialize<'de> for UploadId {
     }
 }
 
-/// Bytes of a name or path as text.
+/// Serialises bytes of a name or path as percent-encoded text.
 mod percent_encoded {
     use super::*;
 
@@ -403,7 +403,7 @@ mod percent_encoded {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        // A path as a target has it begins with a slash.
+        // The path of a request target begins with a slash.
         let (text, mut bytes) = (format!("/{}", String::deserialize(deserializer)?), Vec::new());
         let bad = || D::Error::custom("no name or path");
         decode_path(text.as_bytes(), &mut bytes).map_err(|_| bad())?;

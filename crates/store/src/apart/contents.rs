@@ -1,7 +1,7 @@
-//! A file on its way from a store elsewhere: what is known of it, and its bytes as they come.
+//! A file on its way from a remote store: its metadata, and its bytes as they are received.
 //!
-//! It is one answer to one request, and not more in memory than came last. What must hold: bytes and what is
-//! said of them are of one file; what is cut short is an error.
+//! It is one response to one request; only the bytes received last are in memory. Invariants: bytes and
+//! metadata are of the same file. A truncated body must be an error.
 
 use std::io;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use crate::error::{Error, Result};
 use crate::limits::{STORE_ANSWER_TIME, STORE_LONG_ANSWER_TIME};
 use crate::path::Path;
 
-/// What is asked of a file, and how.
+/// The requested representation of a file.
 #[derive(Debug, Default)]
 pub struct Wanted {
-    /// Whether only the head is wanted.
+    /// Whether only the head is requested.
     pub head_only: bool,
-    /// Fields of HTTP that choose what is sent: conditions, ranges.
+    /// HTTP fields that select the bytes to be sent: conditions, ranges.
     pub fields: Vec<(&'static str, String)>,
-    /// Whether the answer takes as long as the file is large.
+    /// Whether the response takes as long as the file is large.
     pub is_long: bool,
 }
 
-/// An answer of a store with a file in it, or parts of it, or what else is to be said of it.
+/// A store's response for a file: all of it, parts of it, or a status and fields without bytes.
 pub struct Contents {
     io: Io,
     remote: Arc<Remote>,
-    /// None once all of it has come.
+    /// None once all of it is received.
     coming: Option<Coming>,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
     status: Status,
@@ -44,15 +44,15 @@ pub struct Contents {
     left: u64,
 }
 
-/// An answer on its way, and the turn that it has; a head alone needs none.
+/// A response in progress, and its permit; a head alone needs none.
 type Coming = (Response<'static>, Option<Turn>);
 
 impl Elsewhere {
-    /// Asks for a file.
+    /// Requests a file.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::IsFolder`]; [`Error::Away`]; [`Error::Busy`] while many files are on
-    /// their way.
+    /// [`Error::NotFound`]; [`Error::IsFolder`]; [`Error::Away`]; [`Error::Busy`] while many transfers are
+    /// in progress.
     pub async fn get(&self, io: &Io, path: &Path, wanted: Wanted) -> Result<Contents> {
         let remote = Arc::clone(&self.remote);
         let method = if wanted.head_only { "HEAD" } else { "GET" };
@@ -81,7 +81,7 @@ impl Contents {
         };
         let fields = response.fields().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         let told = response.field("Content-Length").and_then(|length| length.parse().ok());
-        // Of a HEAD, the length that a GET would have; else that of what comes.
+        // For a HEAD request, the length that a GET would have; else that of the body.
         let (left, status) = (response.length().ok_or(Error::Away)?, response.status());
         let length = told.unwrap_or(left);
         let (io, coming) = (io.clone(), Some((response, turn)));
@@ -90,35 +90,35 @@ impl Contents {
         Ok(contents)
     }
 
-    /// The status that the store gives it.
+    /// The status of the store's response.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// The fields that the store sends with it.
+    /// The fields of the store's response.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()))
     }
 
-    /// What is known of the file.
+    /// The metadata of the file.
     pub fn stat(&self) -> Stat {
         self.stat
     }
 
-    /// Bytes that come, or would.
+    /// The length of the body in bytes; for a HEAD request, that of the body of a GET.
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// Whether none do.
+    /// Whether that length is zero.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The next bytes; none when all have come. Dropping the future loses nothing.
+    /// Receives the next bytes; none at the end. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// They cannot come to their end.
+    /// The body cannot be received to its end.
     pub async fn next(&mut self) -> io::Result<Option<Lease>> {
         let Some((response, _)) = &mut self.coming else { return Ok(None) };
         let lease = came(response.recv().await)?;
@@ -126,10 +126,7 @@ impl Contents {
         Ok(Some(lease))
     }
 
-    /// As [`Contents::next`], for who pushes the bytes to `to` and does not look at them.
-    ///
-    /// # Errors
-    /// As [`Contents::next`].
+    /// As [`Contents::next`], for a caller that pushes the bytes to `to` without inspecting them.
     pub async fn next_for(&mut self, to: &Tx) -> io::Result<Option<Segment>> {
         let Some((response, _)) = &mut self.coming else { return Ok(None) };
         let segment = came(response.recv_for(to).await)?;
@@ -142,7 +139,7 @@ impl Contents {
         self.keep_if_all();
     }
 
-    /// The connection is for others as soon as nothing more comes.
+    /// Returns the connection to the pool as soon as the body is complete.
     fn keep_if_all(&mut self) {
         if self.left == 0
             && let Some((response, _)) = self.coming.take()
@@ -152,7 +149,7 @@ impl Contents {
     }
 }
 
-/// What came of a file that has not come to its end.
+/// Maps a receive of an incomplete body, where an end is an error.
 fn came<T>(received: std::result::Result<Option<T>, HttpError>) -> io::Result<T> {
     let came = received.map_err(|error| {
         tracing::warn!(%error, "a file did not come from the store to its end");

@@ -1,8 +1,8 @@
-//! Where a store answers its fronts.
+//! The RPC server of a store: answers the requests of fronts.
 //!
-//! It decides nothing: it asks the store that is here, as an operation of this process would. What must hold:
-//! a condition that comes as words is asked under the home's lock; a name that no account can have is no
-//! folder's.
+//! It decides nothing: it calls the store in this process, as an operation in this process would.
+//! Invariants: a condition that is received as text is checked under the home's lock. A name that no
+//! account can have is never used for a folder.
 
 use std::ops::ControlFlow;
 
@@ -23,21 +23,21 @@ use crate::usage::Quota;
 use crate::write::{Algorithm, FileDigest, NewUpload, Terms};
 use crate::{End, Files, Home, Store, Upload};
 
-/// Answers for a store.
+/// Answers requests for a store.
 pub struct Desk {
     store: Store,
-    /// Makes a condition of its words, which are the protocol's.
+    /// Parses the text of a condition, in the protocol's own syntax.
     again: fn(&str) -> Condition,
     digests: DigestSlots,
 }
 
 impl Desk {
-    /// Answers for `store`; `again` makes of a condition's words what they ask.
+    /// Creates a server for `store`; `again` parses the text of conditions.
     pub fn new(store: Store, again: fn(&str) -> Condition) -> Desk {
         Desk { store, again, digests: DigestSlots::default() }
     }
 
-    /// The answer to a question, in JSON.
+    /// Executes a request, and returns the response in JSON.
     pub async fn answer(&self, io: &Io, asked: Asked) -> Vec<u8> {
         self.ask(io, asked).await.unwrap_or_else(|error| told::<()>(Err(error)))
     }
@@ -91,7 +91,7 @@ impl Desk {
         })
     }
 
-    /// The ends of a move or copy, and what is to become of what has the name.
+    /// Returns the ends of a move or copy, and whether an existing entry is replaced.
     async fn ends(&self, io: &Io, home: Home, path: Path, to: Destination) -> Result<(End, End, Existing)> {
         let Destination { owner, path: name, quota, replaces } = to;
         let existing = if replaces { Existing::Replaced } else { Existing::Kept };
@@ -121,7 +121,7 @@ impl Desk {
         }
     }
 
-    /// The digest of a whole file that `get` asks for.
+    /// Computes the digest of a whole file that `get` requests.
     ///
     /// # Errors
     /// [`Error::Busy`] if too many are in progress; the file cannot be read.
@@ -133,7 +133,7 @@ impl Desk {
         let _slot = self.digests.take(io.owner()).ok_or(Error::Busy)?;
         let mut going = FileDigest::new(algorithm, file);
         loop {
-            // One turn at a time, so that others' digests are made in between.
+            // One step at a time, so that digests for other owners are computed in between.
             match io.ask(Work::Chores, move |fs| going.go_on(fs)).await? {
                 ControlFlow::Continue(further) => going = further,
                 ControlFlow::Break(digest) => return Ok(digest),
@@ -141,10 +141,10 @@ impl Desk {
         }
     }
 
-    /// The home that a file is asked for in.
+    /// Returns the home that a file is requested from.
     ///
     /// # Errors
-    /// What keeps the home from being opened.
+    /// Any error of opening the home.
     pub async fn home_of(&self, io: &Io, get: &Get) -> Result<Home> {
         self.home(io, &get.owner).await
     }
@@ -152,7 +152,7 @@ impl Desk {
     /// Begins an upload.
     ///
     /// # Errors
-    /// As the home's own.
+    /// As the methods of [`Home`] that begin uploads.
     pub async fn begin(&self, io: &Io, arrival: NewArrival) -> Result<Upload> {
         let io = &io.for_owner(arrival.owner.job_owner(arrival.caller));
         let home = self.home(io, &arrival.owner).await?;
@@ -160,7 +160,7 @@ impl Desk {
             How::Whole(terms, expected) => home.upload(io, self.terms(terms), expected).await,
             How::From { terms, begin, keep, at } => {
                 let upload = home.upload_from(io, self.terms(terms), begin, keep).await?;
-                // It has grown since the front was told.
+                // The upload has grown since its offset was reported to the front.
                 if upload.begun_at() == at { Ok(upload) } else { Err(Error::InUse) }
             }
             How::GoOn { id, offset, digests, quota, only_new } => {
@@ -174,7 +174,7 @@ impl Desk {
         }
     }
 
-    /// Ends an upload whose bytes have come.
+    /// Ends an upload after all its bytes were received.
     ///
     /// # Errors
     /// As [`Upload::commit_whole`] and [`Upload::pause`].
@@ -221,11 +221,12 @@ impl Desk {
     }
 }
 
-/// What was answered, as it travels. What only the log may have stays in it.
+/// Serialises a result as a response. Logs errors of the operating system; the response has their text,
+/// too.
 pub fn told<T: Serialize>(answered: Result<T>) -> Vec<u8> {
     if let Err(error @ (Error::Failed(_) | Error::Denied(_))) = &answered {
         tracing::error!(%error, "an operation on files failed");
     }
-    // Strings and numbers into memory: there is nothing here that could fail.
+    // Serialising strings and numbers into memory cannot fail.
     serde_json::to_vec(&Told::from(answered)).unwrap_or_default()
 }

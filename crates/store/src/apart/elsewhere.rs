@@ -1,6 +1,6 @@
-//! A home at a store elsewhere: each thing that is asked of a home, as a question.
+//! A home at a remote store: each operation on it is sent as a request.
 //!
-//! It decides nothing. What must hold: each question is answered by what a home that is here would say.
+//! It decides nothing. Invariant: each response is that of a home in the store's own process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
 use crate::{Copied, Depth, Moved, Removed, What};
 
-/// A home at a store elsewhere. Clones are the same home.
+/// A home at a remote store. Clones share the home.
 #[derive(Clone)]
 pub struct Elsewhere {
     pub(super) remote: Arc<Remote>,
@@ -43,7 +43,7 @@ impl Elsewhere {
         self.remote.ask(io, &Asked { owner: self.owner.clone(), caller, question }).await
     }
 
-    /// What is known of what a reader finds at `path`.
+    /// Returns the metadata of the entry that a reader finds at `path`.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::Away`].
@@ -51,12 +51,12 @@ impl Elsewhere {
         self.ask(io, Question::Stat(path.clone())).await.map(|Seen(stat)| stat)
     }
 
-    /// What is in the folder `path`, in no order, if that is not more than `most`. Of a `page`, that and the
-    /// entry after it, whatever else is in the folder; an older store returns all there is.
+    /// Lists the folder `path`, in no order, if it has at most `most` entries. With a `page`, returns that
+    /// page and the entry after it, regardless of the folder's size. An older store returns all entries.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::NotFolder`], [`crate::Error::TooManyEntries`],
-    /// [`crate::Error::Away`]; [`crate::Error::Busy`] while many listings are under way.
+    /// [`crate::Error::Away`]; [`crate::Error::Busy`] while many listings are in progress.
     pub async fn list(
         &self,
         io: &Io,
@@ -69,7 +69,7 @@ impl Elsewhere {
         Ok(named.into_iter().map(|Named(entry)| entry).collect())
     }
 
-    /// The digest of a whole file, and what is known of that very file.
+    /// Returns the digest of a whole file, and the metadata of that very file.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::IsFolder`], [`crate::Error::Busy`],
@@ -107,7 +107,7 @@ impl Elsewhere {
         self.ask(io, Question::SetModified { path, modified }).await.map(|Seen(stat)| stat)
     }
 
-    /// Where something goes that is moved or copied here.
+    /// Returns the target of a move or copy into this home.
     pub(crate) fn destination(&self, path: Path, quota: Quota, existing: Existing) -> Destination {
         Destination { owner: self.owner.clone(), path, quota, replaces: existing == Existing::Replaced }
     }
@@ -176,7 +176,8 @@ impl Elsewhere {
         self.begin(io, How::From { terms: said(terms), begin, keep, at }, (terms.to.clone(), None, at)).await
     }
 
-    /// `terms` is asked for what does not depend on the upload: the store knows its path and condition.
+    /// Uses only those of the `terms` that do not depend on the upload: the store knows its path and
+    /// condition.
     pub(crate) async fn go_on(
         &self,
         io: &Io,

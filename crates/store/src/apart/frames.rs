@@ -1,51 +1,52 @@
-//! The body of an upload on its way to a store: bytes in frames, and a last frame that says how it ends.
+//! The body of an upload to a remote store: bytes in frames, and a last frame that says how it ends.
 //!
-//! A frame is a letter, its length as four bytes, the most significant first, and so many bytes: `D` for
-//! bytes of the file, `P` (of none) for "write and sync what has come", `E` for an [`Ending`] in JSON.
+//! A frame is a letter, its length as a 32-bit big-endian number, and that many bytes. `D` has bytes of the
+//! file. `P`, always empty, means "write and sync the received bytes". `E` has an [`Ending`] in JSON.
 //!
-//! What must hold: bytes of a file come out in their order, whatever pieces they came in; a body that was cut
-//! off anywhere has no ending.
+//! Invariants: bytes of the file come out in their order, however the body is split. A truncated body has
+//! no ending.
 
 use plimsoll_io::Lease;
 
 use super::ask::Ending;
 use crate::limits::ENDING_BYTES_MAX;
 
-/// Bytes of a frame before its own.
+/// Bytes of a frame's head.
 const HEAD_BYTES: usize = 5;
 
-/// What comes out of a body.
+/// A decoded part of a body.
 #[derive(Debug)]
 pub enum Frame {
     /// Bytes of the file.
     Bytes(Lease),
-    /// What has come is to be written and synced.
+    /// The received bytes are to be written and synced.
     Prepare,
-    /// All has come.
+    /// The body is complete.
     End(Ending),
 }
 
-/// Reads frames.
+/// Decodes frames.
 #[derive(Debug, Default)]
 pub struct Frames {
-    /// The head of a frame, as far as it has come, and what an ending has.
+    /// The head of a frame, as far as it is received, or the received bytes of an ending.
     held: Vec<u8>,
-    /// Bytes of the file that are left of the present frame.
+    /// Bytes of the file that the present frame still has.
     left: usize,
-    /// Bytes of the ending, once it has begun.
+    /// The length of the ending in bytes, once its head is received.
     ending: Option<usize>,
     has_ended: bool,
 }
 
-/// It is no such body.
+/// The body is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadFrame;
 
 impl Frames {
-    /// What is in the bytes that have come. Small pieces are in memory of their own size.
+    /// Decodes received bytes. Bytes of the file are copied, so that a small piece does not keep a whole
+    /// block.
     ///
     /// # Errors
-    /// They are no frames.
+    /// The bytes are not valid frames.
     pub fn read(&mut self, mut come: Lease) -> Result<Vec<Frame>, BadFrame> {
         let mut frames = Vec::new();
         while !come.is_empty() {
@@ -78,7 +79,7 @@ impl Frames {
         bytes
     }
 
-    /// The head of a frame, if it has come as a whole; and the frame, if that is all of it.
+    /// Takes the head of a frame once it is complete. Returns the frame if that is all of it.
     fn take_head(&mut self) -> Result<Option<Frame>, BadFrame> {
         let Some(&[kind, a, b, c, d]) = self.held.first_chunk::<HEAD_BYTES>() else { return Ok(None) };
         self.held.clear();
@@ -92,7 +93,7 @@ impl Frames {
         Ok(None)
     }
 
-    /// The ending, if it has come as a whole.
+    /// Takes the ending once it is complete.
     fn take_ending(&mut self, length: usize) -> Result<Option<Frame>, BadFrame> {
         if self.held.len() < length {
             return Ok(None);
@@ -107,14 +108,14 @@ pub(super) fn data_head(bytes: u32) -> Vec<u8> {
     [&b"D"[..], &bytes.to_be_bytes()].concat()
 }
 
-/// The frame that has what has come written and synced.
+/// Encodes the frame that has the received bytes written and synced.
 pub(super) fn prepare() -> Vec<u8> {
     b"P\0\0\0\0".to_vec()
 }
 
 /// The last frame.
 pub(super) fn ending(ending: &Ending) -> Vec<u8> {
-    // Strings and numbers into memory: there is nothing here that could fail.
+    // Serialising strings and numbers into memory cannot fail.
     let json = serde_json::to_vec(ending).unwrap_or_default();
     let length = u32::try_from(json.len()).unwrap_or(u32::MAX);
     [&b"E"[..], &length.to_be_bytes(), &json].concat()
@@ -131,7 +132,7 @@ mod tests {
             .concat()
     }
 
-    /// What comes out of a body that comes in pieces of these lengths.
+    /// Decodes a body that is received in these pieces.
     fn read(pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<String>), BadFrame> {
         let (mut frames, mut bytes, mut others) = (Frames::default(), Vec::new(), Vec::new());
         for piece in pieces {

@@ -1,6 +1,6 @@
-//! A listing as a store sends it to its front: entries in JSON, written as they are read.
+//! A listing as a store sends it to its front: entries in JSON, written slice by slice.
 //!
-//! Invariant: of a page, no more entries are in memory than it has, and one.
+//! Invariant: for a page, there are never more entries in memory than the page has, and one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,13 +14,14 @@ use crate::error::Error;
 use crate::path::Path;
 use crate::{Files, Home};
 
-/// Writes entries as [`told`] does.
+/// Writes entries in the format of [`told`].
 struct JsonEntries {
     json: Vec<u8>,
     page: Option<(ListingPage, BTreeMap<Vec<u8>, Stat>)>,
 }
 
-/// The entries of a folder, or why there are none. Aborted if the future is dropped.
+/// Returns the response for a listing: the entries of a folder, or an error. Dropping the future cancels
+/// it.
 pub(super) async fn list(
     io: &Io,
     home: &Home,
@@ -47,7 +48,7 @@ impl JsonEntries {
         if !self.json.ends_with(b"[") {
             self.json.push(b',');
         }
-        // Strings and numbers into memory: there is nothing here that could fail.
+        // Serialising strings and numbers into memory cannot fail.
         let _ = serde_json::to_writer(&mut self.json, &Named(entry));
     }
 }

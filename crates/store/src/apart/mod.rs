@@ -1,12 +1,13 @@
-//! A store elsewhere: what fronts ask it, as data, and how that is carried there and answered.
+//! A remote store: requests of fronts as data, their transport, and the RPC server that answers them.
 //!
-//! It keeps no bytes and decides nothing: [`Desk`] asks the store that is here, which decides under the
-//! home's lock as for anybody. Questions are JSON, one request each. Bytes stream, one request for a file: a
-//! GET has the file as its body; a PUT has [`Frames`], and its last one says what is to become of the upload.
+//! It stores no bytes and decides nothing: [`Desk`] calls the store in its process, which decides under the
+//! home's lock as for any caller. Requests are JSON, each in one HTTP request. Bytes are streamed, one HTTP
+//! request for each file. A GET has the file as its body. A PUT has [`Frames`], the last of which says how
+//! the upload ends.
 //!
-//! What must hold: a yes comes from the store's own answer and from nothing else; who got no answer does not
-//! know, and says so ([`crate::Error::Away`]); an upload whose connection breaks is one that is broken off;
-//! every wait and every message is bounded.
+//! Invariants: only the store's own response reports success. A front without a response does not know the
+//! outcome, and reports [`crate::Error::Away`]. An upload with a broken connection is interrupted. Every
+//! wait and every message is bounded.
 
 mod ascii;
 mod ask;

@@ -1,9 +1,9 @@
-//! A store elsewhere, as a front reaches it: connections, and requests with one answer each.
+//! A remote store as its RPC client sees it: connections, and requests with one response each.
 //!
-//! What the messages say is [`super::ask`]'s. What must hold: a request is sent once, or again where it only
-//! looks or nothing of it was taken; a connection is kept only when nothing is under way on it, so many of
-//! them, so long; so many files are on their way at a time, however slow who takes them is; the secret is in
-//! every request and in no message of ours.
+//! The contents of messages are not here, but in [`super::ask`]. Invariants: a request is repeated only if
+//! it is read-only, or if the store received none of it. A connection is kept only while it is idle, with
+//! bounds for number and age. Transfers in progress are bounded, however slow their receivers are. The
+//! secret is in every request and in no log message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,47 +24,47 @@ use crate::limits::{
     STORE_TELLS_EVERY, STORE_TRANSFERS_MAX,
 };
 
-/// Where questions are sent.
+/// The URL path of requests.
 pub const QUESTIONS: &str = "/api/store/questions";
-/// Where files come from and go to.
+/// The URL path of file transfers.
 pub const FILES: &str = "/api/store/files";
-/// Where it is asked whether the store is ready.
+/// The URL path of the readiness check.
 pub const READY: &str = "/api/store/ready";
-/// The field that says which file, or how an upload begins.
+/// The field that has the request for a file, or the request to begin an upload.
 pub const CALL: &str = "Plimsoll-Call";
-/// The field that says what is known of a file that is sent.
+/// The field that has the metadata of a file that is sent.
 pub const STAT: &str = "Plimsoll-Stat";
-/// The field that says why a file is not sent.
+/// The field that has the error if a file is not sent.
 pub const TROUBLE: &str = "Plimsoll-Trouble";
 
-/// Where a store is.
+/// The address of a store, and the settings for its use.
 #[derive(Clone)]
 pub struct Place {
-    /// Its URL, as the HTTP client takes it.
+    /// Its URL, in the HTTP client's type.
     pub url: Url,
-    /// What it and its fronts alone know.
+    /// The secret that it shares with its fronts.
     pub secret: Zeroizing<String>,
-    /// What the directory of accounts is called, if others' accounts may have the same numbers: up to 64
-    /// letters and digits. Fronts that have one directory say the same.
+    /// The name of the directory of accounts, if accounts in another directory may have the same numbers:
+    /// up to 64 letters and digits. Fronts that share a directory use the same name.
     pub directory: String,
-    /// The folder, here, in which whole uploads wait until all of each has come; none if they go on as they
-    /// come.
+    /// The local folder in which whole uploads are spooled until all bytes of each are received; none if
+    /// they are streamed.
     pub spool: Option<File>,
-    /// What looks up the name of its host; without, the URL has an IP address or `localhost`.
+    /// Resolves the name of its host; without it, the URL must have an IP address or `localhost`.
     pub resolve: Option<fn(&Io) -> Resolve>,
 }
 
-/// A store elsewhere.
+/// A remote store.
 pub(crate) struct Remote {
     place: Place,
-    /// Its URL as text: which connections on a shelf lead there.
+    /// The URL as text: the key of its connections in the pool.
     leads_to: Arc<str>,
     authorization: Zeroizing<String>,
-    /// For files on their way, from any thread.
+    /// Permits for file transfers, shared by all threads.
     transfers: Arc<Turns>,
 }
 
-/// A connection that is kept on a thread.
+/// An idle connection in a thread's pool.
 struct Idle {
     kept: Kept,
     since: Instant,
@@ -85,14 +85,14 @@ impl Remote {
         self.place.spool.as_ref()
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the response.
     pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
         &self,
         io: &Io,
         asked: &Asked,
     ) -> Result<T> {
         let (effect, patience) = asked.question.manner();
-        // Strings and numbers into memory: there is nothing here that could fail.
+        // Serialising strings and numbers into memory cannot fail.
         let body = serde_json::to_vec(asked).unwrap_or_default();
         let request = self.request("POST", QUESTIONS).field("Content-Type", "application/json");
         let request = request.idempotent_if(effect == Effect::Looks).body(Body::Bytes(body));
@@ -100,13 +100,14 @@ impl Remote {
         self.told(io, asked.await.map_err(|error| away(&error))?).await
     }
 
-    /// Whether it answers, and takes the secret.
+    /// Checks that the store responds, and accepts the secret.
     pub(crate) async fn is_there(&self, io: &Io) -> Result<()> {
         let asked = self.client(io, STORE_ANSWER_TIME).send_along(self.request("GET", READY));
         self.told(io, asked.await.map_err(|error| away(&error))?).await
     }
 
-    /// A turn for a file on its way: it may take as long as a client does. Questions wait for none.
+    /// Takes a permit for a file transfer, which may take as long as a client does. Other requests need
+    /// none.
     ///
     /// # Errors
     /// [`Error::Busy`].
@@ -114,13 +115,13 @@ impl Remote {
         self.transfers.take(io).await
     }
 
-    /// A request with the secret in it.
+    /// Creates a request that has the secret.
     pub(super) fn request<'a>(&self, method: &'a str, target: &'a str) -> Request<'a> {
         Request::new(method, target).field("Authorization", self.authorization.as_str())
     }
 
-    /// A client on a connection that was kept, if there is one: the store may be at what it is asked for as
-    /// long as `patience`, if it says so.
+    /// Creates a client, on a connection from the pool if there is one. The store may work on its request
+    /// for as long as `patience`, if it sends interim responses.
     pub(super) fn client(&self, io: &Io, patience: Duration) -> Client {
         let times = Times {
             connect: STORE_CONNECT_TIME,
@@ -140,7 +141,8 @@ impl Remote {
         }
     }
 
-    /// What an answer in JSON says. A long one is read where it holds up nobody of this thread.
+    /// Decodes a JSON response. A long one is parsed as listing work, so that it does not delay this
+    /// thread's connections.
     pub(super) async fn told<T: DeserializeOwned + Send + 'static>(
         &self,
         io: &Io,
@@ -155,19 +157,19 @@ impl Remote {
         io.ask(Work::Listings, move |_| Ok(read(&json))).await?
     }
 
-    /// A connection that was kept, if one is young enough: an older one may be closed at the very moment that
-    /// a request goes out.
+    /// Takes an idle connection from the pool, if it is recent: the store may close an older one just as a
+    /// request is sent.
     fn idle(&self, io: &Io) -> Option<Kept> {
         let idle: Idle = io.shelf().take(&self.leads_to)?;
         if io.now() < idle.since + STORE_CONNECTION_KEPT_TIME {
             return Some(idle.kept);
         }
-        // The others are older.
+        // The remaining ones are older.
         while io.shelf().take::<Idle>(&self.leads_to).is_some() {}
         None
     }
 
-    /// Keeps the connection that an answer came on.
+    /// Returns the connection of a response to the pool.
     pub(super) fn keep(&self, io: &Io, response: Response<'static>) {
         if let Some(kept) = response.into_kept() {
             let idle = Idle { kept, since: io.now() };
@@ -176,7 +178,7 @@ impl Remote {
     }
 }
 
-/// What is answered, in JSON.
+/// Decodes the value or error in a JSON response.
 fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
     let told: Told<T> = serde_json::from_slice(json).map_err(|_| {
         tracing::warn!("the store's answer is not what was asked for; the two may be of different versions");
@@ -185,7 +187,7 @@ fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
     told.into()
 }
 
-/// Whether a store has answered, and not somebody who speaks for none.
+/// Checks that a store has responded, and not another server.
 pub(super) fn check(response: &Response<'_>) -> Result<()> {
     match response.status() {
         Status::OK => Ok(()),
@@ -200,7 +202,7 @@ pub(super) fn check(response: &Response<'_>) -> Result<()> {
     }
 }
 
-/// There was no answer, or no whole one: nobody knows whether it was done.
+/// Logs a missing or incomplete response, and returns [`Error::Away`]: the outcome is unknown.
 pub(super) fn away(error: &http::Error) -> Error {
     tracing::warn!(%error, "the store did not answer");
     Error::Away

@@ -1,7 +1,7 @@
-//! The bytes of an upload on a front's own disk, until all of them have come and are sent on.
+//! The bytes of an upload on a front's own disk, until all of them are received and sent on.
 //!
-//! It is no pending upload: nobody can go on with it, and nothing of it is synced. What must hold: it has no
-//! name, so that nothing is left of it when the upload ends, the process is killed, or the power is cut.
+//! It is not resumable, and nothing of it is synced. Invariant: the file is unlinked right after its
+//! creation. So nothing is left of it when the upload ends, the process is killed, or the power is cut.
 
 use plimsoll_io::{Detached, File, Io, Work};
 
@@ -10,7 +10,7 @@ use crate::limits::HELD_BYTES_MAX;
 use crate::write::UploadId;
 use crate::write::written::write_all;
 
-/// A file without a name, and how much is in it.
+/// An unlinked file, and its size in bytes.
 pub(super) struct Spool {
     io: Io,
     file: File,
@@ -44,7 +44,7 @@ impl Spool {
         self.bytes
     }
 
-    /// What is there at an offset, as much as is sent at a time; nothing at the end.
+    /// Reads at an offset, at most as many bytes as are sent at a time; none at the end.
     pub(super) async fn read(&self, at: u64) -> Result<Vec<u8>> {
         let file = self.file.clone();
         let read = self.io.ask(Work::Files, move |fs| {

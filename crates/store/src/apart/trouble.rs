@@ -1,6 +1,7 @@
-//! Errors as data: what a store says to a front that asked for what was not done.
+//! Errors as data, as a store returns them to a front.
 //!
-//! What must hold: a front can tell from it all that it could tell from the error itself.
+//! Invariant: a front must be able to distinguish all variants. Errors of the operating system are reduced
+//! to their text.
 
 use std::io;
 
@@ -9,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, NotResumable};
 use crate::path::BadPath;
 
-/// What is told to who asked from elsewhere.
+/// The response to a request of a front.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Told<T> {
-    /// The answer.
+    /// The value.
     Answer(T),
-    /// Why there is none.
+    /// The error.
     Error(Trouble),
 }
 
-/// An [`Error`], each by its name.
+/// An [`Error`] as data, with the same variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "they are those of Error")]

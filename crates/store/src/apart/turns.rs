@@ -1,7 +1,7 @@
-//! Turns: so many have one at a time, and so many more wait for one, for so long.
+//! Permits: a bounded number at a time, with a bounded queue and a bounded wait.
 //!
-//! It does not know for what. What must hold: a turn that ends is the next one's who still waits, whatever
-//! thread that is on; none is lost.
+//! It does not know their purpose. Invariants: a released permit goes to the next waiter in the queue, on
+//! any thread. No permit is lost.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use plimsoll_io::oneshot::{Receiver, Sender, oneshot};
 use crate::error::{Error, Result};
 use crate::limits::{STORE_TRANSFER_WAIT_TIME, STORE_TRANSFERS_WAITING_MAX};
 
-/// Those of one kind.
+/// The permits for one purpose.
 pub(super) struct Turns(Mutex<State>);
 
 struct State {
     free: usize,
-    /// In the order in which they came; none while one is free.
+    /// In the order of their arrival; none while a permit is free.
     waiting: VecDeque<Sender<Turn>>,
 }
 
-/// A turn, until it is dropped.
+/// A permit. Dropping it releases it.
 pub(super) struct Turn(Arc<Turns>);
 
 impl Turns {
@@ -29,10 +29,10 @@ impl Turns {
         Arc::new(Turns(Mutex::new(State { free: most, waiting: VecDeque::new() })))
     }
 
-    /// A turn, now or when one ends.
+    /// Takes a permit, now or when one is released.
     ///
     /// # Errors
-    /// [`Error::Busy`] if too many wait, or none ends for too long.
+    /// [`Error::Busy`] if too many wait, or if none is released in time.
     pub(super) async fn take(self: &Arc<Turns>, io: &Io) -> Result<Turn> {
         let Some(wait) = self.line_up()? else { return Ok(Turn(Arc::clone(self))) };
         let deadline = io.deadline();
@@ -40,14 +40,14 @@ impl Turns {
         deadline.within(wait).await.ok().flatten().ok_or(Error::Busy)
     }
 
-    /// The wait for a turn; none if one was free, and is taken.
+    /// Queues for a permit; none if one was free, and is taken.
     fn line_up(&self) -> Result<Option<Receiver<Turn>>> {
         let mut state = self.lock();
         if let Some(left) = state.free.checked_sub(1) {
             state.free = left;
             return Ok(None);
         }
-        // Who has gone makes room.
+        // Waiters that gave up leave the queue.
         state.waiting.retain(Sender::is_wanted);
         if state.waiting.len() >= STORE_TRANSFERS_WAITING_MAX {
             return Err(Error::Busy);
@@ -57,7 +57,7 @@ impl Turns {
         Ok(Some(wait))
     }
 
-    /// Who has the turn that has just ended; it is free if nobody waits.
+    /// Takes the next waiter, for a released permit; the permit is free if there is no waiter.
     fn next(&self) -> Option<Sender<Turn>> {
         let mut state = self.lock();
         while let Some(next) = state.waiting.pop_front() {
@@ -77,7 +77,7 @@ impl Turns {
 impl Drop for Turn {
     fn drop(&mut self) {
         if let Some(next) = self.0.next() {
-            // Who goes away just now drops it, and so hands it on.
+            // A waiter that gives up at this moment drops the permit, and so passes it on.
             next.send(Turn(Arc::clone(&self.0)));
         }
     }

@@ -1,9 +1,9 @@
-//! An upload on its way to a store elsewhere: one request, whose body comes as its bytes do; or, where
-//! uploads are spooled, when all of it is here.
+//! An upload to a remote store: one request, with a body that is sent as its bytes are received. A spooled
+//! upload is sent once it is complete in this process.
 //!
-//! It does not read from a client's connection. What must hold: nothing is asked of a client before the store
-//! has begun the upload; no more is in memory than the store has room to take; when it is dropped, its
-//! connection breaks, and the store has it broken off.
+//! It does not read from a client's connection. Invariants: no bytes are requested from a client before the
+//! store has begun the upload. No more is in memory than the store has room to take. Dropping an upload
+//! breaks its connection, and the store then treats the upload as interrupted.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -27,9 +27,9 @@ use crate::limits::{HELD_BYTES_MAX, STORE_LONG_ANSWER_TIME, STORE_SILENT_TIME};
 use crate::path::Path;
 use crate::write::{Algorithm, CommitGuard, Committed, TakeBack};
 
-/// An upload under way.
+/// An upload in progress.
 pub(crate) struct Upload {
-    /// The request; none once it has ended, or before all has come that is spooled.
+    /// The request; none once it has ended, and none while the upload is spooled.
     sending: Option<Sending>,
     pipe: Rc<Pipe>,
     spooled: Option<Spooled>,
@@ -37,13 +37,13 @@ pub(crate) struct Upload {
     announced: Option<u64>,
     begun_at: u64,
     bytes: u64,
-    /// None if nobody asked for it.
+    /// None until a handle was requested.
     take_back: Option<TakeBack>,
-    /// The time of modification that the file gets, since 1970.
+    /// The modification time that the file gets, since 1970.
     modified: Option<Duration>,
 }
 
-/// What waits here until all of it has come, and what is to be asked then.
+/// A spooled upload, and the request to be sent once it is complete.
 struct Spooled {
     spool: Spool,
     remote: Arc<Remote>,
@@ -52,21 +52,21 @@ struct Spooled {
     bytes_max: Option<u64>,
 }
 
-/// A request on its way, and what the store has answered.
+/// A request in progress, with the store's response as its output.
 type Sending = Pin<Box<dyn Future<Output = Result<Ended>>>>;
 
-/// What is to be sent.
+/// The queue of segments to be sent.
 #[derive(Default)]
 struct Pipe {
     ahead: RefCell<VecDeque<Segment>>,
-    /// Whether the store has given leave to send.
+    /// Whether the store has permitted the body.
     is_open: Cell<bool>,
-    /// Whether nothing more comes.
+    /// Whether the body is complete.
     is_over: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
-/// The end of it that sends.
+/// The sending end of the queue.
 struct Out(Rc<Pipe>);
 
 impl Source for Out {
@@ -115,7 +115,7 @@ impl Upload {
         Ok(upload)
     }
 
-    /// As [`Upload::begin`], of one whose bytes wait in `folder`, here, until all of them have come.
+    /// As [`Upload::begin`], for an upload that is spooled in the local `folder` until it is complete.
     pub(super) async fn begin_spooled(
         remote: &Arc<Remote>,
         io: &Io,
@@ -123,7 +123,8 @@ impl Upload {
         (to, announced, bytes_max): (Path, Option<u64>, Option<u64>),
         folder: &File,
     ) -> Result<Upload> {
-        // What would be refused is refused before a byte comes; the commit asks again.
+        // Begun and aborted at once, to report errors before the first byte. The commit makes the same
+        // checks again.
         let mut asked = Upload::begin(remote, io, arrival.clone(), to.clone(), announced, 0).await?;
         asked.end(Ending::GiveUp).await?;
         let spool = Spool::new(io, folder).await?;
@@ -133,7 +134,7 @@ impl Upload {
         Ok(Upload { sending, pipe, spooled, to, announced, begun_at, bytes, take_back, modified })
     }
 
-    /// Sends what was spooled on its way.
+    /// Sends the spooled bytes to the store.
     async fn send_spooled(&mut self) -> Result<()> {
         let Some(Spooled { spool, remote, io, arrival, .. }) = self.spooled.take() else { return Ok(()) };
         let mut upload = Upload::begin(&remote, &io, arrival, self.to.clone(), self.announced, 0).await?;
@@ -150,14 +151,14 @@ impl Upload {
         Ok(())
     }
 
-    /// Lets the request go on until the pipe is as wanted.
+    /// Polls the request until the queue satisfies `enough`.
     async fn until(&mut self, enough: impl Fn(&Pipe) -> bool) -> Result<()> {
         let Upload { sending, pipe, .. } = self;
         poll_fn(|cx| {
             let Some(going) = sending else { return Poll::Ready(Err(Error::InUse)) };
             if let Poll::Ready(ended) = going.as_mut().poll(cx) {
                 *sending = None;
-                // That it has ended well is nothing that could be said by now.
+                // It cannot have succeeded before the body is complete.
                 return Poll::Ready(Err(ended.err().unwrap_or(Error::Away)));
             }
             if enough(pipe) { Poll::Ready(Ok(())) } else { Poll::Pending }
@@ -254,7 +255,7 @@ impl Upload {
     }
 
     async fn end_by_giving_up(&mut self) {
-        // Of what is spooled, the store knows nothing.
+        // The store does not know of a spooled upload.
         if self.spooled.is_none()
             && let Err(error) = self.end(Ending::GiveUp).await
         {
@@ -273,14 +274,15 @@ impl Upload {
 }
 
 impl Spooled {
-    /// No more than the home may have: the store, which weighs it, hears of it late.
+    /// Spools bytes, and fails above the home's quota: the store checks that too, but only once the upload
+    /// is complete.
     async fn write_all(&mut self, pieces: Vec<Detached>) -> Result<()> {
         self.spool.write_all(pieces).await?;
         if self.bytes_max.is_some_and(|most| self.spool.bytes() > most) { Err(Error::Quota) } else { Ok(()) }
     }
 }
 
-/// Sends all that comes, and waits for what has become of it.
+/// Sends the body as it is received, and waits for the result.
 async fn send(remote: Arc<Remote>, io: Io, arrival: NewArrival, mut out: Out) -> Result<Ended> {
     let _turn = remote.transfer(&io).await?;
     let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));

@@ -1,7 +1,7 @@
 //! Copying: the same bytes under another name, in the same home or in another.
 //!
-//! How the bytes are copied is [`super::copying`]'s. What must hold: a copy is made in `pending`, synced, and
-//! put in place as a whole.
+//! The copying of bytes is not here, but in [`super::copying`]. Invariant: a copy is made in `pending`,
+//! synced, and put in place as a whole.
 
 use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 use serde::{Deserialize, Serialize};
@@ -15,30 +15,30 @@ use crate::usage::Usage;
 use crate::write::UploadId;
 use crate::write::claim::Claim;
 
-/// How much of a folder is copied.
+/// The part of a folder that is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Depth {
-    /// The folder without what is in it.
+    /// The folder without its contents.
     Zero,
-    /// All of it.
+    /// The folder with all its contents.
     Infinity,
 }
 
-/// What became of a copy.
+/// The result of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copied {
-    /// Whether nothing had the new name before.
+    /// Whether the new name had no entry before.
     pub created: bool,
-    /// What was copied.
+    /// The usage of the copied entries.
     pub usage: Usage,
 }
 
 impl End {
-    /// Copies what is here to `to`. Links and devices are left out. If the future is dropped before the copy
+    /// Copies this end to `to`. Links and devices are left out. If the future is dropped before the copy
     /// has its name, nothing is left of it.
     ///
     /// # Errors
-    /// As [`End::rename`]; [`Error::Busy`] while many copies to the same home are under way.
+    /// As [`End::rename`]; [`Error::Busy`] while many copies to the same home are in progress.
     pub(crate) async fn copy(self, io: &Io, to: End, existing: Existing, depth: Depth) -> Result<Copied> {
         to.home.usage(io).await?;
         let (made, replaced) = (UploadId::draw(io), UploadId::draw(io));
@@ -51,7 +51,7 @@ impl End {
         Ok(copied)
     }
 
-    /// Whether [`End::copy`] would do it, as far as can be told now without counting.
+    /// Checks whether [`End::copy`] would succeed, as far as is known without counting.
     ///
     /// # Errors
     /// As [`End::copy`].
@@ -67,7 +67,7 @@ impl End {
     }
 }
 
-/// Where a copy is to go, and what is there. With the state locked.
+/// Returns the place of a copy, and the entry now there. Call it with the state locked.
 fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(Place<'a>, Option<Stat>)> {
     let target = to.home.place(fs, &to.path)?;
     let replaced = target.stat(fs)?;
@@ -77,7 +77,7 @@ fn target<'a>(fs: &dyn Fs, to: &'a End, existing: Existing) -> Result<(Place<'a>
     Ok((target, replaced))
 }
 
-/// Takes room for a copy, if there is any hope for it.
+/// Reserves space for a copy, if quota and target now allow the copy.
 pub(super) fn begin(fs: &dyn Fs, to: &End, existing: Existing, usage: Usage, id: UploadId) -> Result<Claim> {
     to.home.clear_abandoned(fs);
     let mut state = to.home.lock();
@@ -86,7 +86,7 @@ pub(super) fn begin(fs: &dyn Fs, to: &End, existing: Existing, usage: Usage, id:
     Claim::room(&to.home, &mut state, id, to.quota, usage.bytes)
 }
 
-/// What is gone when the copy is in place. A folder that is replaced counts until it is cleared away.
+/// The usage that is freed when the copy is in place. A replaced folder counts until it is removed.
 fn less_of(replaced: Option<&Stat>) -> Usage {
     replaced.filter(|stat| stat.kind != FileKind::Folder).map_or_else(Usage::default, weight)
 }
@@ -101,7 +101,7 @@ pub(super) fn put_in_place(
     let state = to.home.change();
     let (target, replaced) = target(fs, to, existing)?;
     let aside = Aside::set(fs, &to.home, &target, replaced.as_ref(), made.kind, id)?;
-    // What was set aside is taken off when it is forgotten.
+    // An entry that is set aside is subtracted by `forget`.
     let less = if aside.is_some() { Usage::default() } else { less_of(replaced.as_ref()) };
     let placed = to.home.allows(fs, &state, to.quota, less, made.usage).and_then(|()| {
         let name = &made.name;

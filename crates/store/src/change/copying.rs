@@ -1,8 +1,8 @@
-//! A copy in the making, a slice at a time.
+//! A copy in progress, made a slice at a time.
 //!
-//! Where it goes and what it replaces is [`super::copy`]'s. Invariants: what is copied is in `pending` until
-//! its last slice gives it its name; a copy that fails or is cancelled leaves nothing there. Each slice syncs
-//! what it has written, so that no sync takes longer than a slice.
+//! Its target and the entry that it replaces are not here, but in [`super::copy`]. Invariants: the copy is
+//! in `pending` until its last slice gives it its name. A copy that fails or is cancelled leaves nothing
+//! there. Each slice syncs its own writes, so that no sync takes longer than a slice.
 
 use std::ops::ControlFlow;
 
@@ -19,17 +19,17 @@ use crate::usage::{Counting, Usage};
 use crate::write::UploadId;
 use crate::write::claim::Claim;
 
-/// What a copy stands for before it has its name.
+/// A copy before it has its name.
 pub(super) struct Made {
     pub(super) name: Vec<u8>,
     pub(super) kind: FileKind,
     pub(super) usage: Usage,
 }
 
-/// What became of a copy, and whether a replaced tree is left to be cleared away.
+/// The result of a copy, and whether a replaced tree remains to be removed.
 type Outcome = Result<(Copied, bool)>;
 
-/// A copy in the making.
+/// A copy in progress.
 pub(super) struct Copying {
     from: End,
     to: End,
@@ -38,7 +38,7 @@ pub(super) struct Copying {
     made_id: UploadId,
     replaced_id: UploadId,
     step: Step,
-    /// Released when the copy is over.
+    /// Released when the copy ends.
     under_way: Option<CopyingTo>,
 }
 
@@ -49,12 +49,13 @@ enum Step {
     Over,
 }
 
-/// What is copied so far, and what is to be copied yet.
+/// The progress of a copy.
 struct Making {
     made: Made,
     file: Option<FileCopy>,
     folder: Option<FolderCopy>,
-    /// Folders, by name in their parents, so that few are open at a time: of the source, of the copy.
+    /// Folders to be copied, as parent in the source, parent in the copy, and name, so that few are open at
+    /// a time.
     ahead: Vec<(File, File, Vec<u8>)>,
 }
 
@@ -84,7 +85,7 @@ impl Copying {
         Copying { from, to, existing, depth, made_id, replaced_id, step: Step::New, under_way }
     }
 
-    /// Does a slice of whatever is next.
+    /// Does the next slice.
     fn advance(&mut self, fs: &dyn Fs) -> Result<ControlFlow<(Copied, bool)>> {
         self.step = match std::mem::replace(&mut self.step, Step::Over) {
             Step::New => self.look(fs)?,
@@ -108,7 +109,7 @@ impl Copying {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What is to be copied: a tree is counted first.
+    /// Opens the source: a tree is counted first.
     fn look(&self, fs: &dyn Fs) -> Result<Step> {
         check_apart(&self.from, &self.to)?;
         let source = fs.open_beneath(self.from.home.files(), &self.from.path.to_open())?;
@@ -121,22 +122,22 @@ impl Copying {
         }
     }
 
-    /// Whether all folders have paths at the target. Those that have paths now have no longer ones unless
-    /// the target is deeper.
+    /// Checks that all folders have valid paths at the target. Existing paths get longer only if the target
+    /// is deeper.
     fn check_depth(&self, counted: &Counting) -> Result<()> {
         let (from, to) = (self.from.path.depth(), self.to.path.depth());
         let is_too_deep = to > from && to + counted.levels > PATH_NAMES_MAX;
         if is_too_deep { Err(BadPath::TooDeep.into()) } else { Ok(()) }
     }
 
-    /// Takes room, and begins to copy.
+    /// Reserves space, and begins to copy.
     fn begin(&self, fs: &dyn Fs, usage: Usage) -> Result<Step> {
         let room = begin(fs, &self.to, self.existing, usage, self.made_id)?;
         let making = Making::begin(fs, &self.from, &self.to.home, self.depth, self.made_id)?;
         Ok(Step::Making(Box::new(making), room))
     }
 
-    /// Clears away what is in `pending`.
+    /// Removes the unfinished copy from `pending`.
     fn clear(&self, fs: &dyn Fs) {
         let pending = self.to.home.pending();
         let _ = fs.remove_file(pending, &self.made_id.data_name());
@@ -156,7 +157,7 @@ impl SlicedWork for Copying {
                 Err(error)
             }
         };
-        // Before the caller hears of it, and may begin another.
+        // Released before the caller gets the result, and may begin another copy.
         drop(self.under_way.take());
         ControlFlow::Break(outcome)
     }
@@ -190,7 +191,7 @@ impl Making {
         Ok(Making { made, file, folder: None, ahead })
     }
 
-    /// Copies some more.
+    /// Copies one slice.
     fn advance(&mut self, fs: &dyn Fs, home: &Home) -> Result<ControlFlow<()>> {
         let mut left = COPY_SLICE_BYTES;
         while left > 0 {
@@ -221,7 +222,7 @@ impl Making {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Begins to copy an entry of the folder that is copied.
+    /// Begins to copy an entry of the present folder.
     fn enter(&mut self, fs: &dyn Fs, Entry { name, stat }: Entry) -> Result<()> {
         let Some(FolderCopy { source, target, .. }) = &self.folder else { return Ok(()) };
         match stat.kind {
@@ -245,8 +246,8 @@ impl FileCopy {
         Ok(FileCopy { source, target: fs.create(folder, name)?, at: 0, size })
     }
 
-    /// Copies at most `bytes_max` more bytes, and syncs them; returns how many. What is added to the file
-    /// meanwhile is left out, and one that becomes shorter is over.
+    /// Copies at most `bytes_max` more bytes, and syncs them; returns their number. Bytes that are appended
+    /// to the source meanwhile are left out. If the source becomes shorter, its copy ends there.
     fn advance(&mut self, fs: &dyn Fs, home: &Home, bytes_max: u64) -> Result<u64> {
         let most = bytes_max.min(self.size - self.at);
         let copied = fs.copy_part(&self.source, &self.target, self.at, most)?;

@@ -1,6 +1,6 @@
-//! A new folder.
+//! Creating a folder.
 //!
-//! What must hold: it is confirmed after its name is synced.
+//! It must not be confirmed before its name is synced.
 
 use plimsoll_io::{Io, Work};
 
@@ -10,10 +10,11 @@ use crate::path::Path;
 use crate::usage::{Quota, Usage};
 
 impl Home {
-    /// Makes a folder.
+    /// Creates a folder.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`], whatever has the name; [`Error::NoFolder`]; [`Error::Quota`].
+    /// [`Error::AlreadyExists`] if an entry of any kind has the name; [`Error::NoFolder`];
+    /// [`Error::Quota`].
     pub(crate) async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
         if path.is_root() {
             return Err(Error::AlreadyExists);

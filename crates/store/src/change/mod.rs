@@ -1,7 +1,7 @@
-//! Changes that bring no bytes: folders made, names removed, moved and copied.
+//! Changes without bytes of a client: creating folders, and removing, moving and copying entries.
 //!
-//! Contents are [`crate::write`]'s. What must hold: a change of folders is synced before anybody else changes
-//! the home, since what is put into a folder is only as safe as the folder's own name.
+//! Contents are not here, but in [`crate::write`]. Invariant: a change of folders is synced before the home
+//! can change again, because a new entry is only as safe as its folder's name.
 
 mod copy;
 mod copying;

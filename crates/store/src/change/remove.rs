@@ -1,6 +1,7 @@
-//! Removing a file, an empty folder, or a folder with all that is in it.
+//! Removing a file, an empty folder, or a folder with all its contents.
 //!
-//! What must hold: a folder goes as a whole: it is moved out of the home at once and cleared away after.
+//! Invariant: a folder is removed as a whole. It must leave the home at once, by a rename; its contents are
+//! removed afterwards.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -15,30 +16,30 @@ use crate::sweep::tree_name;
 use crate::usage::{self, Usage};
 use crate::write::UploadId;
 
-/// What was removed.
+/// The result of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Removed {
-    /// All that is gone.
+    /// The usage of all removed entries.
     pub usage: Usage,
 }
 
-/// What may be removed.
+/// The kind of entry that may be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
-    /// Whatever it is, a folder with all that is in it.
+    /// Any entry; a folder with all its contents.
     Any,
     /// A file or a link.
     File,
-    /// A folder that has nothing in it.
+    /// An empty folder.
     EmptyFolder,
 }
 
 impl Home {
-    /// Removes what has the name `path`, if it is such a thing.
+    /// Removes the entry `path`, if it is of this kind.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Precondition`], [`Error::Home`]; [`Error::IsFolder`],
-    /// [`Error::NotFolder`] and [`Error::NotEmpty`] if it is another thing.
+    /// [`Error::NotFolder`] and [`Error::NotEmpty`] if it is of another kind.
     pub(crate) async fn remove(
         &self,
         io: &Io,
@@ -52,7 +53,7 @@ impl Home {
         if let Some(usage) = removed {
             return Ok(Removed { usage });
         }
-        // To count what is gone takes as long as the folder is large.
+        // Counting the removed entries takes as long as the folder is large.
         let (home, id) = (self.clone(), UploadId::draw(io));
         let usage =
             io.offload(Work::Chores, move |fs| home.remove_folder(fs, &path, &condition, id)).await??;
@@ -60,7 +61,7 @@ impl Home {
         Ok(Removed { usage })
     }
 
-    /// Whether [`Home::remove`] would remove anything, as things stand.
+    /// Checks whether [`Home::remove`] would now succeed.
     ///
     /// # Errors
     /// As [`Home::remove`].
@@ -79,7 +80,7 @@ impl Home {
         checked.await?
     }
 
-    /// Where something is that may be removed, and what it is. With the state locked.
+    /// Returns the place and the metadata of an entry that may be removed. Call it with the state locked.
     fn removable<'a>(
         &self,
         fs: &dyn Fs,
@@ -88,7 +89,7 @@ impl Home {
         condition: &Condition,
     ) -> Result<(Place<'a>, Stat)> {
         let place = self.place(fs, path).map_err(|error| match error {
-            // Of what is to be removed, it is the same whether it or its folder is not there.
+            // For a removal, a missing parent folder is the same as a missing entry.
             Error::NoFolder => Error::NotFound,
             other => other,
         })?;
@@ -101,7 +102,7 @@ impl Home {
         }
     }
 
-    /// Removes what goes at once; none if it is a folder that may have something in it, which then stays.
+    /// Removes a file or an empty folder at once. None for a folder that may have contents, which stays.
     fn remove_now(
         &self,
         fs: &dyn Fs,
@@ -115,7 +116,7 @@ impl Home {
             (FileKind::Folder, What::EmptyFolder) => {
                 fs.remove_folder(&place.folder, place.name)?;
                 self.takes_off(weight(&stat));
-                // While nobody can put anything where it was.
+                // With the lock held, so that the name is not used again before.
                 self.sync(fs, &[&place.folder])?;
             }
             (FileKind::Folder, _) => return Ok(None),
@@ -133,17 +134,17 @@ impl Home {
         let state = self.change();
         let (place, _) = self.removable(fs, path, What::Any, condition)?;
         fs.rename(&place.folder, place.name, self.pending(), &tree_name(id), Existing::Kept)?;
-        // While nobody can put anything where it was.
+        // With the lock held, so that the name is not used again before.
         self.sync(fs, &[&place.folder])?;
         drop(state);
-        // Without the lock: nobody can reach it any more.
+        // Without the lock: no other thread can reach the tree any more.
         let tree = Place { folder: self.pending().clone(), name: &tree_name(id) };
         let usage = subtree(fs, &tree, &fs.stat_name(self.pending(), &tree_name(id))?)?;
         self.takes_off(usage);
         Ok(usage)
     }
 
-    /// Clears a tree in `pending` away when there is time.
+    /// Removes a tree in `pending` later, as long-running work.
     pub(super) fn clear_later(&self, io: &Io, id: UploadId) {
         let home = self.clone();
         let cleared = io.hand_off(Work::Chores, move |fs| home.clear_trees(fs, &[tree_name(id)]));
@@ -154,7 +155,7 @@ impl Home {
 }
 
 impl What {
-    /// Whether it is such a thing.
+    /// Checks that the entry is of this kind.
     fn check(self, fs: &dyn Fs, place: &Place<'_>, stat: &Stat) -> Result<()> {
         match (self, stat.kind) {
             (What::File, FileKind::Folder) => Err(Error::IsFolder),
@@ -171,7 +172,7 @@ impl What {
     }
 }
 
-/// What a name and all below it count for.
+/// The usage of an entry and all below it.
 pub(super) fn subtree(fs: &dyn Fs, place: &Place<'_>, stat: &Stat) -> Result<Usage> {
     if stat.kind != FileKind::Folder {
         return Ok(weight(stat));

@@ -1,7 +1,7 @@
 //! Moving: a file or folder gets another name, in the same home or in another.
 //!
-//! What must hold: a file that is moved onto another replaces it at once; nothing is moved into itself; what
-//! changes homes counts for the one that has it.
+//! Invariants: a file that is moved onto another replaces it atomically. Nothing is moved into itself. An
+//! entry that moves to another home counts for that home only.
 
 use plimsoll_io::{Existing, FileKind, Fs, Io, Stat, Work};
 use serde::{Deserialize, Serialize};
@@ -22,18 +22,18 @@ pub(crate) struct End {
     pub(crate) home: Home,
     /// The path in it.
     pub(crate) path: Path,
-    /// What that home may hold.
+    /// The quota of that home.
     pub(crate) quota: Quota,
 }
 
-/// What became of a move or copy.
+/// The result of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
-    /// Whether nothing had the new name before.
+    /// Whether the new name had no entry before.
     pub created: bool,
 }
 
-/// What a move finds at its two ends.
+/// The places and entries at both ends of a move.
 struct Found<'a> {
     source: Place<'a>,
     moving: Stat,
@@ -41,14 +41,15 @@ struct Found<'a> {
     replaced: Option<Stat>,
 }
 
-/// Both homes' states, locked; one if they are one home.
+/// The locked states of both homes; a single one if the homes are the same.
 struct Both<'a> {
     from: Change<'a>,
     to: Option<Change<'a>>,
 }
 
 impl<'a> Both<'a> {
-    /// In the order of their names, so that two moves across the same homes never wait for each other.
+    /// Locks the homes in the order of their names, so that two moves between the same homes cannot
+    /// deadlock.
     fn change(from: &'a Home, to: &'a Home) -> Both<'a> {
         if from.is(to) {
             return Both { from: from.change(), to: None };
@@ -67,7 +68,7 @@ impl<'a> Both<'a> {
 }
 
 impl End {
-    /// Moves what is here to `to`.
+    /// Moves this end to `to`.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::AlreadyExists`] unless `existing` is to be replaced;
@@ -76,7 +77,7 @@ impl End {
         self.home.usage(io).await?;
         to.home.usage(io).await?;
         let (id, home) = (UploadId::draw(io), to.home.clone());
-        // What changes homes is counted, which takes as long as it is large.
+        // An entry that moves to another home is counted, which takes as long as it is large.
         let work = if self.home.is(&to.home) { Work::Writes } else { Work::Chores };
         let moved = io.offload(work, move |fs| rename(fs, &self, &to, existing, id));
         let (moved, leaves_tree) = moved.await??;
@@ -86,7 +87,7 @@ impl End {
         Ok(moved)
     }
 
-    /// Whether [`End::rename`] would do it, as far as can be told now without counting.
+    /// Checks whether [`End::rename`] would succeed, as far as is known without counting.
     ///
     /// # Errors
     /// As [`End::rename`].
@@ -101,7 +102,7 @@ impl End {
     }
 }
 
-/// Whether one of two ends lies within the other.
+/// Checks that neither of two ends lies within the other.
 pub(super) fn check_apart(from: &End, to: &End) -> Result<()> {
     let overlap = to.path.is_within(&from.path) || from.path.is_within(&to.path);
     if from.home.is(&to.home) && overlap { Err(Error::IntoItself) } else { Ok(()) }
@@ -139,7 +140,7 @@ fn rename(fs: &dyn Fs, from: &End, to: &End, existing: Existing, id: UploadId) -
     Ok((Moved { created: replaced.is_none() }, leaves_tree))
 }
 
-/// Looks at both ends, with the states locked.
+/// Looks up both ends. Call it with the states locked.
 fn find<'a>(fs: &dyn Fs, from: &'a End, to: &'a End, existing: Existing) -> Result<Found<'a>> {
     let source = from.home.place(fs, &from.path).map_err(|error| match error {
         Error::NoFolder => Error::NotFound,
@@ -157,8 +158,9 @@ fn find<'a>(fs: &dyn Fs, from: &'a End, to: &'a End, existing: Existing) -> Resu
     Ok(Found { source, moving, target, replaced })
 }
 
-/// What goes from the other home at once, and what comes to it, if that may be. A folder that is replaced
-/// counts until it is gone. None within one home, where nothing is added.
+/// Returns the usage that the move frees in the target's home at once, and the usage that it adds, if the
+/// quota allows it. A replaced folder counts until it is removed. None within one home, where nothing is
+/// added.
 fn weigh(
     fs: &dyn Fs,
     states: &Both<'_>,
@@ -179,10 +181,11 @@ fn weigh(
     Ok(Some((less, moving)))
 }
 
-/// Whether what is at `from` would still have paths at `to`. Not under the lock: it looks at every folder.
+/// Checks that all folders of `from` would have valid paths at `to`. Call it without the lock: it reads
+/// every folder.
 pub(super) fn check_depth(fs: &dyn Fs, from: &End, to: &End) -> Result<()> {
     if to.path.depth() <= from.path.depth() {
-        // What has paths now has no longer ones then.
+        // No path gets longer.
         return Ok(());
     }
     let mut ahead = vec![(from.home.files().clone(), from.path.to_open(), to.path.depth())];

@@ -1,6 +1,6 @@
-//! The time of a file or folder, as its owner wants it told.
+//! Setting the modification time of a file or folder, at its owner's request.
 //!
-//! Not here: its contents, of which nothing changes. What must hold: it is confirmed after it is synced.
+//! It does not change contents. Invariant: a change is confirmed only after it is synced.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::home::Home;
 use crate::path::Path;
 
 impl Home {
-    /// Sets when the file or folder `path` was last modified, as time since 1970; what is known of it then.
+    /// Sets the modification time of the file or folder `path`, as time since 1970. Returns its metadata
+    /// after that.
     ///
     /// # Errors
     /// [`Error::NotFound`], also for a link; [`Error::Home`].

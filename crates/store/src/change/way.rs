@@ -1,7 +1,7 @@
-//! Making way for what is moved or copied onto something that a rename cannot replace by itself.
+//! Setting aside an entry that is to be replaced by a move or copy, but that a rename cannot replace.
 //!
-//! A file that takes a file's place needs none of this. What must hold: what is set aside comes back if the
-//! rename after it fails, and nothing can happen in between, since the home is locked.
+//! A file that replaces a file needs none of this. Invariants: the entry is put back if the later rename
+//! fails. Nothing happens in between, because the home is locked.
 
 use plimsoll_io::{Existing, FileKind, Fs, Stat};
 
@@ -11,14 +11,14 @@ use crate::home::{Home, Place, weight};
 use crate::sweep::tree_name;
 use crate::write::UploadId;
 
-/// What was set aside, in `pending`.
+/// An entry that is set aside in `pending`.
 pub(super) struct Aside {
     name: Vec<u8>,
     was: Stat,
 }
 
 impl Aside {
-    /// Sets aside what has the name of `target`, if something of the kind `coming` cannot replace it.
+    /// Sets aside the entry at `target`, if a rename of an entry of the kind `coming` cannot replace it.
     pub(super) fn set(
         fs: &dyn Fs,
         home: &Home,
@@ -37,7 +37,7 @@ impl Aside {
         Ok(Some(Aside { name, was }))
     }
 
-    /// Puts it back where it was.
+    /// Puts the entry back.
     pub(super) fn put_back(self, fs: &dyn Fs, home: &Home, target: &Place<'_>) {
         if let Err(error) = fs.rename(home.pending(), &self.name, &target.folder, target.name, Existing::Kept)
         {
@@ -45,8 +45,8 @@ impl Aside {
         }
     }
 
-    /// It is replaced: takes it off what the home holds. Tells whether a tree is left to be cleared away.
-    /// Without the lock: nobody can reach it any more.
+    /// Ends the replacement: subtracts the entry from the home's usage. Returns whether a tree remains to
+    /// be removed. It needs no lock: no other thread can reach the entry any more.
     pub(super) fn forget(self, fs: &dyn Fs, home: &Home) -> Result<bool> {
         if self.was.kind != FileKind::Folder {
             home.takes_off(weight(&self.was));

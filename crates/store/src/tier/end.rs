@@ -1,6 +1,6 @@
-//! The ends of a move or copy, wherever their homes are.
+//! The ends of a move or copy, in homes of this process or in remote ones.
 //!
-//! What must hold: both homes are at one store; there is no other way for a name to move at once.
+//! Invariant: both homes must be in one store, because only then a name moves atomically.
 
 use plimsoll_io::{Existing, Io};
 
@@ -18,12 +18,12 @@ pub struct End {
     pub home: Home,
     /// The path in it.
     pub path: Path,
-    /// What that home may hold.
+    /// The quota of that home.
     pub quota: Quota,
 }
 
 impl End {
-    /// Moves what is here to `to`.
+    /// Moves this end to `to`.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::AlreadyExists`] unless `existing` is to be replaced;
@@ -41,7 +41,7 @@ impl End {
         }
     }
 
-    /// Whether [`End::rename`] would do it, as far as can be told now without counting.
+    /// Checks whether [`End::rename`] would succeed, as far as is known without counting.
     ///
     /// # Errors
     /// As [`End::rename`].
@@ -60,10 +60,10 @@ impl End {
         }
     }
 
-    /// Copies what is here to `to`. Links and devices are left out.
+    /// Copies this end to `to`. Links and devices are left out.
     ///
     /// # Errors
-    /// As [`End::rename`]; [`Error::Busy`] while many copies to the same home are under way.
+    /// As [`End::rename`]; [`Error::Busy`] while many copies to the same home are in progress.
     pub async fn copy(self, io: &Io, to: End, existing: Existing, depth: Depth) -> Result<Copied> {
         match (self.home.0, to.home.0) {
             (At::Here(from), At::Here(home)) => {
@@ -77,7 +77,7 @@ impl End {
         }
     }
 
-    /// Whether [`End::copy`] would do it, as far as can be told now without counting.
+    /// Checks whether [`End::copy`] would succeed, as far as is known without counting.
     ///
     /// # Errors
     /// As [`End::copy`].

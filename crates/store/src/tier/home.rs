@@ -1,6 +1,6 @@
-//! A home, wherever it is.
+//! A home, in this process or remote.
 //!
-//! What must hold: each question means the same of a home that is here and of one elsewhere.
+//! Invariant: each operation must have the same meaning for both.
 
 use std::time::Duration;
 
@@ -19,32 +19,32 @@ use crate::usage::{Quota, Usage};
 use crate::write::{Algorithm, Begin, Expected, KeptUpload, NewUpload, Terms, UploadId};
 use crate::{Removed, What};
 
-/// The files of one account. Clones are the same home.
+/// The files of one account. Clones share the home.
 #[derive(Clone)]
 pub struct Home(pub(super) At);
 
-/// Where a home is.
+/// The location of a home.
 #[derive(Clone)]
 pub(super) enum At {
     /// In this process.
     Here(home::Home),
-    /// At a store elsewhere.
+    /// At a remote store.
     Apart(Elsewhere),
 }
 
-/// Where the files of a home are read.
+/// The location at which the files of a home are read.
 #[derive(Clone)]
 pub enum Files {
-    /// Beneath a folder that is open here.
+    /// Beneath a folder that is open in this process.
     Here {
         /// The folder that paths begin at.
         folder: File,
-        /// The edition that the folder is in.
+        /// The generation of the folder.
         edition: Edition,
-        /// The digests that are known of files in it.
+        /// The cached digests of files in it.
         digests: KnownDigests,
     },
-    /// At a store elsewhere.
+    /// At a remote store.
     Apart(Elsewhere),
 }
 
@@ -57,10 +57,10 @@ impl Home {
         }
     }
 
-    /// Where its files are read, as it is now.
+    /// Returns the location at which its files are read, with the present generation.
     pub fn files(&self) -> Files {
         match &self.0 {
-            // The edition first: what is opened after it is at least as new.
+            // The generation first: a file that is opened after it is at least as new.
             At::Here(home) => {
                 let edition = home.edition();
                 Files::Here { edition, folder: home.files().clone(), digests: home.known_digests().clone() }
@@ -69,7 +69,7 @@ impl Home {
         }
     }
 
-    /// What is known of what a reader finds at `path`.
+    /// Returns the metadata of the entry that a reader finds at `path`.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`].
@@ -80,10 +80,10 @@ impl Home {
         }
     }
 
-    /// What it holds.
+    /// Returns its usage.
     ///
     /// # Errors
-    /// What keeps it from being counted.
+    /// Any error of counting it.
     pub async fn usage(&self, io: &Io) -> Result<Usage> {
         match &self.0 {
             At::Here(home) => home.usage(io).await,
@@ -91,10 +91,10 @@ impl Home {
         }
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     ///
     /// # Errors
-    /// [`crate::Error::AlreadyExists`], whatever has the name; [`crate::Error::NoFolder`];
+    /// [`crate::Error::AlreadyExists`] if an entry of any kind has the name; [`crate::Error::NoFolder`];
     /// [`crate::Error::Quota`].
     pub async fn make_folder(&self, io: &Io, path: Path, quota: Quota) -> Result<()> {
         match &self.0 {
@@ -103,11 +103,11 @@ impl Home {
         }
     }
 
-    /// Removes what has the name `path`, if it is such a thing.
+    /// Removes the entry `path`, if it is of this kind.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`], [`crate::Error::Precondition`], [`crate::Error::Home`]; if it is another
-    /// thing, [`crate::Error::IsFolder`], [`crate::Error::NotFolder`], [`crate::Error::NotEmpty`].
+    /// [`crate::Error::NotFound`], [`crate::Error::Precondition`], [`crate::Error::Home`]; if it is of
+    /// another kind, [`crate::Error::IsFolder`], [`crate::Error::NotFolder`], [`crate::Error::NotEmpty`].
     pub async fn remove(&self, io: &Io, path: Path, what: What, condition: Condition) -> Result<Removed> {
         match &self.0 {
             At::Here(home) => home.remove(io, path, what, condition).await,
@@ -115,7 +115,7 @@ impl Home {
         }
     }
 
-    /// Whether [`Home::remove`] would remove anything, as things stand.
+    /// Checks whether [`Home::remove`] would now succeed.
     ///
     /// # Errors
     /// As [`Home::remove`].
@@ -126,7 +126,8 @@ impl Home {
         }
     }
 
-    /// Sets when the file or folder `path` was last modified, as time since 1970; what is known of it then.
+    /// Sets the modification time of the file or folder `path`, as time since 1970. Returns its metadata
+    /// after that.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], also for a link; [`crate::Error::Home`].
@@ -137,10 +138,10 @@ impl Home {
         }
     }
 
-    /// Begins an upload. It is not kept if it is broken off.
+    /// Begins an upload, which is not resumable if it is interrupted.
     ///
     /// # Errors
-    /// Whatever can be told before the first byte: that its folder is not there, that a folder has its name,
+    /// Errors that are known before the first byte: [`crate::Error::NoFolder`], [`crate::Error::IsFolder`],
     /// [`crate::Error::Precondition`], [`crate::Error::Quota`], [`crate::Error::TooManyUploads`].
     pub async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
         match &self.0 {
@@ -149,21 +150,22 @@ impl Home {
         }
     }
 
-    /// Begins an upload of unknown length at `from`. With `keep`, which is for the home's own account, kept
-    /// uploads to the path are looked at, and the upload is kept when it is broken off; not if nothing has
-    /// come, not if it is refused, and not if it began with a file's bytes, since that is still there to
-    /// begin with. Without, kept uploads are left alone.
+    /// Begins an upload of unknown length at `from`. `keep` is for the home's own account: resumable
+    /// uploads to the path are considered, and the upload is itself resumable if it is interrupted. It is
+    /// not if no bytes were received, or if it is refused. Nor if it began with a file's bytes, since those
+    /// still exist. Without `keep`, resumable uploads are left alone.
     ///
-    /// A connection that wrote to a kept upload until now does so no more, if nothing has come from it for
+    /// A connection that wrote to a resumable upload can write no more, if it has received nothing for
     /// [`crate::limits::TAKEN_OVER_TIME`]. Bytes beyond an offset are cut off.
     ///
-    /// One that begins with a file's bytes is committed only if that is still what its path stands for.
+    /// An upload that begins with a file's bytes is committed only if its path still has that file,
+    /// unchanged.
     ///
     /// # Errors
-    /// As [`Home::upload`]; [`crate::Error::Offset`] with the largest offset that there is, if that is too
-    /// small; [`crate::Error::NotResumable`] if the client could mean something else that is there;
-    /// [`crate::Error::InUse`] if another connection sends the same upload; [`crate::Error::Busy`] while many
-    /// long copies to the home are under way.
+    /// As [`Home::upload`]. [`crate::Error::Offset`] with the largest possible offset, if the requested one
+    /// is larger. [`crate::Error::NotResumable`] if the client could mean another file or upload.
+    /// [`crate::Error::InUse`] if another connection is sending the same upload. [`crate::Error::Busy`]
+    /// while many long copies to the home are in progress.
     pub async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         match &self.0 {
             At::Here(home) => home.upload_from(io, terms, from, keep).await.map(Upload::here),
@@ -171,10 +173,11 @@ impl Home {
         }
     }
 
-    /// The offset at which [`Home::upload_from`] would begin at the end, as things stand.
+    /// Returns the offset at which [`Home::upload_from`] would now begin at the end.
     ///
     /// # Errors
-    /// What keeps it from being found; [`crate::Error::Away`] of a home elsewhere, of which nobody else asks.
+    /// Any error of looking it up. [`crate::Error::Away`] for a remote home: only the RPC server calls it,
+    /// for a home in its own process.
     pub async fn end_of(&self, io: &Io, path: &Path, keep: bool) -> Result<u64> {
         match &self.0 {
             At::Here(home) => home.end_of(io, path, keep).await,
@@ -182,15 +185,16 @@ impl Home {
         }
     }
 
-    /// Goes on with a kept upload, if that stands at `offset`. With `digests` of the part that comes now, the
-    /// part counts only as a whole. `terms` is given its path, and the condition that it was begun with; a
-    /// store elsewhere, which knows both, asks of it the quota alone and whether there must be nothing.
+    /// Resumes an upload, if that is at `offset`. With `digests` of the part that is now sent, the part
+    /// counts only as a whole. `terms` gets the upload's path, and the condition that it began with. A
+    /// remote store knows both: of the result it uses only the quota, and whether the path must have no
+    /// entry.
     ///
-    /// Whoever wrote to it until now does so no more: that is most often the same client, whose connection
-    /// broke without a word.
+    /// Another connection that wrote to the upload can write no more. Most often it is a broken connection
+    /// of the same client.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`]; [`crate::Error::Offset`] with the offset that it does stand at.
+    /// [`crate::Error::NotFound`]; [`crate::Error::Offset`] with the offset at which the upload is.
     pub async fn go_on(
         &self,
         io: &Io,
@@ -205,12 +209,13 @@ impl Home {
         }
     }
 
-    /// Begins an upload with all bytes of `parts`, complete kept uploads without a path, in this order. They
-    /// have `bytes` together.
+    /// Begins an upload with all bytes of `parts`, complete partial uploads, in this order. `bytes` is
+    /// their total length.
     ///
     /// # Errors
-    /// As [`Home::upload`]; [`crate::Error::NotFound`] if a part is none; [`crate::Error::Length`] if one is
-    /// incomplete; [`crate::Error::Busy`] while many long copies to the home are under way.
+    /// As [`Home::upload`]. [`crate::Error::NotFound`] if one is not a partial upload.
+    /// [`crate::Error::Length`] if one is incomplete. [`crate::Error::Busy`] while many long copies to the
+    /// home are in progress.
     pub async fn upload_of_parts(
         &self,
         io: &Io,
@@ -224,7 +229,7 @@ impl Home {
         }
     }
 
-    /// Begins an upload that is kept: one to the root is a part of a file, and has no path.
+    /// Creates a resumable upload. One to the root is a partial upload, which has no path.
     ///
     /// # Errors
     /// As [`Home::upload`].
@@ -235,7 +240,7 @@ impl Home {
         }
     }
 
-    /// A kept upload, with what has come of a part that goes on.
+    /// Returns a resumable upload, with the bytes received so far if a part is in progress.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], also for one that has expired.
@@ -246,10 +251,10 @@ impl Home {
         }
     }
 
-    /// A kept upload of announced length that came into its place a while ago.
+    /// Returns a resumable upload of announced length that was committed a while ago.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`], also for one that is still kept, and after a while.
+    /// [`crate::Error::NotFound`], also before the commit, and a while after it.
     pub async fn completed(&self, io: &Io, id: UploadId) -> Result<Completed> {
         match &self.0 {
             At::Here(home) => home.completed(io, id),
@@ -257,11 +262,11 @@ impl Home {
         }
     }
 
-    /// The unfinished uploads that `path` identifies, the newest first, as far as anything has been received
-    /// of them: those that [`Home::upload_from`] with `keep` has begun.
+    /// Returns the unfinished uploads that `path` identifies and that have received bytes, the newest
+    /// first. They were begun by [`Home::upload_from`] with `keep`.
     ///
     /// # Errors
-    /// What keeps them from being read.
+    /// Any error of reading them.
     pub async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
         match &self.0 {
             At::Here(home) => home.pending_at(io, path).await,
@@ -269,10 +274,10 @@ impl Home {
         }
     }
 
-    /// All kept uploads, the oldest first.
+    /// Returns all resumable uploads, the oldest first.
     ///
     /// # Errors
-    /// What keeps them from being read.
+    /// Any error of reading them.
     pub async fn all_kept(&self, io: &Io) -> Result<Vec<KeptUpload>> {
         match &self.0 {
             At::Here(home) => home.all_kept(io).await,
@@ -280,7 +285,7 @@ impl Home {
         }
     }
 
-    /// Throws a kept upload away.
+    /// Discards a resumable upload.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::InUse`].

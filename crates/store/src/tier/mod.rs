@@ -1,10 +1,10 @@
-//! The store as everybody else sees it: in this process, or elsewhere.
+//! The store as other crates see it: in this process, or remote.
 //!
-//! Nothing is decided here. The cut is at what operations ask of a home, so that rights, quotas, conditions
-//! and the write path are told once: a home that is here does what it is asked; one elsewhere asks a store
-//! ([`crate::apart`]), which does the very same with a home that is there.
+//! It decides nothing. The tiers are separated at the operations on a home, so that permissions, quotas,
+//! conditions and the write path are written once. A home in this process executes an operation. A remote
+//! home sends it to a store ([`crate::apart`]), which executes it on a home in its process.
 //!
-//! What must hold: what a home that is here costs, it costs without this: a branch, and nothing on the heap.
+//! Invariant: for a home in this process, the separation costs only a branch, and nothing on the heap.
 
 mod end;
 mod home;

@@ -1,7 +1,7 @@
-//! Which store it is.
+//! The store in use: in this process, or remote.
 //!
-//! What must hold: that a store is elsewhere is found out by asking it, so that it may be away when a front
-//! starts.
+//! Invariant: a remote store is never contacted before a request, so that it may be unreachable when a
+//! front starts.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::apart::{Elsewhere, Owner, Place, Remote};
 use crate::error::{Error, Result};
 use crate::store::{self, Settings};
 
-/// Accounts' homes. Clones are the same store.
+/// Accounts' homes. Clones share the store.
 #[derive(Clone)]
 pub struct Store(Tier);
 
@@ -24,24 +24,24 @@ enum Tier {
 }
 
 impl Store {
-    /// Opens the data folder `root`, which the operator named, and makes what is missing in it.
+    /// Opens the data folder `root`, which the operator named, and creates missing folders in it.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of the file system.
     pub fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
         Ok(Store(Tier::Here(store::Store::open(fs, root, settings)?)))
     }
 
-    /// A store elsewhere.
+    /// Returns a remote store.
     pub fn apart(place: Place) -> Store {
         Store(Tier::Apart(Remote::new(place)))
     }
 
-    /// The home of the account of this number and name, made if there is none. `name` must be fit for a
-    /// folder's name; a number is never another account's.
+    /// Returns the home of the account of this number and name. Creates a missing one. `name` must be a
+    /// valid folder name. A number is never reused for another account.
     ///
     /// # Errors
-    /// What keeps the home from being opened; nothing of one elsewhere, which nobody asks yet.
+    /// Any error of opening the home; none for a remote one, which is not contacted yet.
     pub async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
         match &self.0 {
             Tier::Here(store) => Ok(Home(At::Here(store.home(io, account, name, "").await?))),
@@ -49,20 +49,20 @@ impl Store {
         }
     }
 
-    /// The same home, if it is here and open.
+    /// Returns the same home if it is in this process and open, without blocking.
     pub fn home_at_hand(&self, account: i64, name: &str) -> Option<Home> {
         let Tier::Here(store) = &self.0 else { return None };
         Some(Home(At::Here(store.home_at_hand(account, name, "")?)))
     }
 
-    /// The home that a front asks for; a store that is elsewhere itself has none.
+    /// Returns the home that a front requests; a store that is itself remote has none.
     pub(crate) async fn home_of(&self, io: &Io, owner: &Owner) -> Result<Home> {
         let Tier::Here(store) = &self.0 else { return Err(Error::Away) };
         let Owner { account, name, directory } = owner;
         Ok(Home(At::Here(store.home(io, *account, name, directory).await?)))
     }
 
-    /// Whether it answers, if it is elsewhere.
+    /// Checks that a remote store responds.
     ///
     /// # Errors
     /// [`crate::Error::Away`].

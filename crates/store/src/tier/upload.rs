@@ -1,6 +1,6 @@
-//! An upload under way, wherever it goes.
+//! An upload in progress, to a store in this process or to a remote one.
 //!
-//! What must hold: what is answered to a commit is what the store says that has the file.
+//! Invariant: the result of a commit comes only from the store that has the file.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::apart;
 use crate::error::Result;
 use crate::write::{self, Algorithm, CommitGuard, Committed, Filling, TakeBack};
 
-/// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
+/// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
 pub struct Upload(Way);
 
 enum Way {
@@ -29,7 +29,7 @@ impl Upload {
         Upload(Way::Apart(upload))
     }
 
-    /// The offset that it began at: how many bytes it had before the first that came this time.
+    /// The offset at which it began: the bytes it had before this connection sent any.
     pub fn begun_at(&self) -> u64 {
         match &self.0 {
             Way::Here(upload) => upload.begun_at(),
@@ -37,7 +37,7 @@ impl Upload {
         }
     }
 
-    /// Bytes that came so far, with those that it began with.
+    /// Bytes received so far, including those that it began with.
     pub fn bytes(&self) -> u64 {
         match &self.0 {
             Way::Here(upload) => upload.bytes(),
@@ -53,7 +53,7 @@ impl Upload {
         }
     }
 
-    /// Whether its commit waits for the disk, as far as is known here.
+    /// Whether its commit waits for the disk, as far as is known in this process.
     pub fn is_synced(&self) -> bool {
         match &self.0 {
             Way::Here(upload) => upload.is_synced(),
@@ -61,9 +61,9 @@ impl Upload {
         }
     }
 
-    /// By which it may be taken back while it is being committed: [`crate::Error::TakenBack`] then, and it is
-    /// as if it had been given up; or it is too late. At a store elsewhere it is too late once that
-    /// was told, and for one that waited here until it was whole.
+    /// Returns a handle that cancels the upload during its commit, unless it is too late. A cancelled
+    /// commit returns [`crate::Error::TakenBack`], and the upload is as if it had been aborted. For a
+    /// remote store, it is too late once the request to commit is sent.
     pub fn take_back(&mut self) -> TakeBack {
         match &mut self.0 {
             Way::Here(upload) => upload.take_back(),
@@ -71,7 +71,7 @@ impl Upload {
         }
     }
 
-    /// How many there will be, if that was announced.
+    /// The announced length in bytes, if any.
     pub fn announced(&self) -> Option<u64> {
         match &self.0 {
             Way::Here(upload) => upload.announced(),
@@ -79,16 +79,15 @@ impl Upload {
         }
     }
 
-    /// Computes the SHA-256 of the whole as it is written: for a client that will have it checked at the end.
-    /// Before any bytes come. A remote store reads the file instead.
+    /// Computes the SHA-256 of the whole file as it is written, for a client that will have it checked at
+    /// the end. Call it before any bytes. A remote store reads the file instead.
     pub fn start_running_digest(&self) {
         if let Way::Here(upload) = &self.0 {
             upload.start_running_digest();
         }
     }
 
-    /// Makes the file have this time of modification, since 1970, when it is committed. Before any bytes
-    /// come.
+    /// Sets the modification time, since 1970, that the file gets at its commit. Call it before any bytes.
     pub fn set_modified(&mut self, modified: Duration) {
         match &mut self.0 {
             Way::Here(upload) => upload.set_modified(modified),
@@ -100,7 +99,7 @@ impl Upload {
     ///
     /// # Errors
     /// [`crate::Error::Length`], [`crate::Error::Quota`], [`crate::Error::Full`], [`crate::Error::Failed`],
-    /// [`crate::Error::Away`]; the upload cannot go on then.
+    /// [`crate::Error::Away`]; the upload cannot continue then.
     pub async fn write(&mut self, piece: Detached) -> Result<()> {
         self.write_all([piece]).await
     }
@@ -116,7 +115,7 @@ impl Upload {
         }
     }
 
-    /// What the next bytes are to be received into, if they are many; else into memory.
+    /// Returns the pipe that the next bytes are to be received into, if they are many; none for memory.
     pub fn filling(&self) -> Option<Filling> {
         match &self.0 {
             Way::Here(upload) => upload.filling(),
@@ -124,7 +123,7 @@ impl Upload {
         }
     }
 
-    /// As [`Upload::write`], for so many bytes, the next that went into the pipe; none, if that is full.
+    /// As [`Upload::write`], for the next bytes that went into the pipe; none means that the pipe is full.
     ///
     /// # Errors
     /// As [`Upload::write`].
@@ -135,7 +134,7 @@ impl Upload {
         }
     }
 
-    /// Waits for what comes next, and has what has come written if that takes long.
+    /// Waits for `next`. If that takes long, writes the buffer meanwhile.
     ///
     /// # Errors
     /// As [`Upload::write`].
@@ -146,8 +145,8 @@ impl Upload {
         }
     }
 
-    /// Waits for what comes next; for no more than a moment while something is held: then it is to be
-    /// [written](Upload::write_held), and to be waited for again.
+    /// Waits for `next`. Returns none after a moment if buffered bytes are to be
+    /// [written](Upload::write_held) then, or when a recording is due. The caller waits again afterwards.
     pub async fn soon<F: Future>(&self, next: Pin<&mut F>) -> Option<F::Output> {
         match &self.0 {
             Way::Here(upload) => upload.soon(next).await,
@@ -155,7 +154,7 @@ impl Upload {
         }
     }
 
-    /// Writes what is held.
+    /// Writes the buffer, and starts a recording if one is due.
     ///
     /// # Errors
     /// As [`Upload::write`].
@@ -166,9 +165,9 @@ impl Upload {
         }
     }
 
-    /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
-    /// written and synced by the commit; where nothing is synced and others upload, too, so is all of it. A
-    /// store elsewhere is told to, and not waited for.
+    /// Writes and syncs the received bytes, so that a commit has little to wait for. The commit writes and
+    /// syncs later bytes. If nothing is ever synced and other uploads are active, it does nothing. A remote
+    /// store gets a request, and the response is not waited for.
     ///
     /// # Errors
     /// As [`Upload::write`].
@@ -179,23 +178,23 @@ impl Upload {
         }
     }
 
-    /// Ends the upload: its path stands for it from now on.
+    /// Commits the upload: its path then has the new file.
     ///
     /// # Errors
-    /// Whatever keeps it from being so; the path stands for what it did before. [`crate::Error::Failed`] and
-    /// [`crate::Error::Away`] alone leave open which. If the future is dropped, it is done all the same, or,
-    /// at a store elsewhere, done or not.
+    /// Any error that prevents the commit; the path is unchanged then. Only after [`crate::Error::Failed`]
+    /// and [`crate::Error::Away`] the outcome is unknown. If the future is dropped, the commit is made all
+    /// the same; at a remote store it may be made or not.
     pub async fn commit(self) -> Result<Committed> {
         self.commit_whole(Vec::new()).await
     }
 
-    /// As [`Upload::commit`], if the digests of all its bytes, also those of earlier times, are these. A kept
-    /// upload for which they are not is thrown away: nothing that could still come would mend it.
+    /// As [`Upload::commit`], if the digests of all its bytes, including earlier parts, are these. A
+    /// resumable upload with other digests is discarded: no further bytes could correct it.
     ///
     /// # Errors
     /// As [`Upload::commit`], and [`crate::Error::Digest`].
     pub async fn commit_whole(mut self, digests: Vec<(Algorithm, Vec<u8>)>) -> Result<Committed> {
-        // Without a guard, nothing refuses.
+        // Without a guard, the commit is never refused.
         self.try_commit(digests, None).await?.ok_or(crate::Error::Busy)
     }
 
@@ -204,7 +203,7 @@ impl Upload {
     /// the request to commit.
     ///
     /// # Errors
-    /// As [`Upload::commit_whole`]; the upload cannot go on then.
+    /// As [`Upload::commit_whole`]; the upload cannot continue then.
     pub async fn try_commit(
         &mut self,
         digests: Vec<(Algorithm, Vec<u8>)>,
@@ -216,10 +215,10 @@ impl Upload {
         }
     }
 
-    /// Leaves a kept upload for later: the offset that it stands at, which is synced.
+    /// Ends a part of a resumable upload. Returns the upload's offset, which is synced.
     ///
     /// # Errors
-    /// [`crate::Error::Digest`] if the part is not what it should be; it does not count then.
+    /// [`crate::Error::Digest`] if a digest of the part does not match: the part does not count then.
     pub async fn pause(self) -> Result<u64> {
         match self.0 {
             Way::Here(upload) => upload.pause().await,
@@ -227,7 +226,7 @@ impl Upload {
         }
     }
 
-    /// As dropping it, and waits until it is settled: whoever asks after that is told of all that has come.
+    /// Aborts the upload and waits until it is settled, so that a later lookup reports all received bytes.
     pub async fn give_up(self) {
         match self.0 {
             Way::Here(upload) => upload.give_up().await,

@@ -1,12 +1,12 @@
-//! Where an upload begins: at the start, at an offset, or at the end of what is there already.
+//! Where an upload begins: at the start, at an offset, or at the end of the existing bytes.
 //!
-//! It is for protocols that know an upload by its path alone, as FTP does. Resuming one by its identifier is
-//! [`super::upload`]'s.
+//! It serves protocols that identify an upload by its path alone, such as FTP. Resuming by identifier is in
+//! [`super::upload`].
 //!
-//! What must hold: a file never gets the beginning of one upload and the end of another. A client that
-//! resumes knows an offset and not what is before it. So an upload continues a file, or an interrupted
-//! upload, only if nothing else is there that the client could mean; else it is refused, and the reason names
-//! a way on.
+//! Invariant: a file never gets the beginning of one upload and the end of another. A client that resumes
+//! knows an offset, but not the bytes before it. So an upload continues a file, or an interrupted upload,
+//! only if the client can mean nothing else. Otherwise it is refused, with an error that lets the client
+//! choose how to continue.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -32,20 +32,20 @@ use crate::usage::Quota;
 /// Where an upload begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Begin {
-    /// At the start. Kept uploads to the same path that nobody is writing to are thrown away.
+    /// At the start. Discards resumable uploads to the same path that no connection is writing to.
     Start,
-    /// After so many bytes of what is there: a kept upload or a file. With none, as `Start`. Where both are,
-    /// the offset must be that of the upload, not also the file's size, and the upload the newer of them.
+    /// After this many bytes of an existing resumable upload or file; zero is the same as `Start`. If both
+    /// exist, the offset must be the upload's and not also the file's size, and the upload must be newer.
     Offset(u64),
-    /// At the end of the file that is there; without one, as `Start`. Not while an upload to the path is
-    /// kept.
+    /// At the end of the existing file; without one, as `Start`. Refused if the path has a resumable
+    /// upload.
     End,
-    /// At the end of what is there, a kept upload or a file and not both, if it is at this offset, which the
-    /// client was told.
+    /// At the end of an existing resumable upload or file, but not of both. The end must be at this offset,
+    /// which was reported to the client.
     EndAt(u64),
 }
 
-/// What was asked for, and when.
+/// A request to begin an upload, and its time.
 struct Asked {
     id: UploadId,
     terms: Terms,
@@ -62,7 +62,7 @@ struct Source {
     stat: Stat,
 }
 
-/// What an upload begins with.
+/// The bytes that an upload begins with.
 enum Base {
     Nothing,
     Kept(UploadId, u64),
@@ -79,20 +79,21 @@ struct Begun {
 }
 
 impl Home {
-    /// Begins an upload of unknown length at `from`. With `keep`, which is for the home's own account, kept
-    /// uploads to the path are looked at, and the upload is kept when it is broken off; not if nothing has
-    /// come, not if it is refused, and not if it began with a file's bytes, since that is still there to
-    /// begin with. Without, kept uploads are left alone.
+    /// Begins an upload of unknown length at `from`. `keep` is for the home's own account: resumable
+    /// uploads to the path are considered, and the upload is itself resumable if it is interrupted. It is
+    /// not if no bytes were received, or if it is refused. Nor if it began with a file's bytes, since those
+    /// still exist. Without `keep`, resumable uploads are left alone.
     ///
-    /// A connection that wrote to a kept upload until now does so no more, if nothing has come from it for
+    /// A connection that wrote to a resumable upload can write no more, if it has received nothing for
     /// [`TAKEN_OVER_TIME`]. Bytes beyond an offset are cut off.
     ///
-    /// One that begins with a file's bytes is committed only if that is still what its path stands for.
+    /// An upload that begins with a file's bytes is committed only if its path still has that file,
+    /// unchanged.
     ///
     /// # Errors
-    /// As [`Home::upload`]; [`Error::Offset`] with the largest offset that there is, if that is too small;
-    /// [`Error::NotResumable`]; [`Error::InUse`] if another connection sends the same upload; [`Error::Busy`]
-    /// while many long copies to the home are under way.
+    /// As [`Home::upload`]. [`Error::Offset`] with the largest possible offset, if the requested one is
+    /// larger. [`Error::NotResumable`]. [`Error::InUse`] if another connection is sending the same upload.
+    /// [`Error::Busy`] while many long copies to the home are in progress.
     pub(crate) async fn upload_from(&self, io: &Io, terms: Terms, from: Begin, keep: bool) -> Result<Upload> {
         self.usage(io).await?;
         let (now, instant) = (io.wall(), io.now());
@@ -112,7 +113,7 @@ impl Home {
         Ok(upload)
     }
 
-    /// The offset at which such an upload would begin at the end, as things stand.
+    /// Returns the offset at which such an upload would now begin at the end.
     pub(crate) async fn end_of(&self, io: &Io, path: &Path, keep: bool) -> Result<u64> {
         let (home, now, instant, id) = (self.clone(), io.wall(), io.now(), UploadId::draw(io));
         let terms = Terms::any(path.clone(), Quota::default());
@@ -127,7 +128,7 @@ impl Home {
     }
 
     fn begin(&self, fs: &dyn Fs, asked: Asked) -> Result<Begun> {
-        // They hold room that is nobody's any more.
+        // Expired uploads hold reserved space.
         self.remove_expired(fs, asked.now)?;
         let before = {
             let _state = self.lock();
@@ -140,7 +141,7 @@ impl Home {
         }
     }
 
-    /// Returns what the upload begins with.
+    /// Returns the existing bytes that the upload begins with.
     ///
     /// # Errors
     /// [`Error::NotResumable`], [`Error::Offset`], [`Error::InUse`].
@@ -189,7 +190,7 @@ impl Home {
         Ok(asked.begun_with(claim, &mut self.lock(), before))
     }
 
-    /// As [`Home::begin`], of an upload that begins with nothing, if nothing is to be waited for.
+    /// As [`Home::begin`], for an upload that begins empty, if it need not block.
     fn begin_at_hand(&self, fs: &dyn Fs, asked: &Asked) -> Option<Begun> {
         if !asked.begins_empty() {
             return None;
@@ -219,13 +220,13 @@ impl Asked {
         matches!(self.from, Begin::Start | Begin::Offset(0))
     }
 
-    /// Whether the offset says that the client means `kept` and not the file that is there: a client that was
-    /// told the file's size would resume there.
+    /// Whether the offset shows that the client means `kept` and not the existing file: a client that knows
+    /// the file's size would resume there.
     fn means(&self, kept: &KeptUpload, file: &Source) -> bool {
         self.from == Begin::Offset(kept.offset) && is_resumable_over(kept, file)
     }
 
-    /// Where the upload begins in what ends at `end`.
+    /// Returns the offset at which the upload begins, if the existing bytes end at `end`.
     fn offset_within(&self, end: u64) -> Result<u64> {
         match self.from {
             Begin::Start => Ok(0),
@@ -237,7 +238,7 @@ impl Asked {
         }
     }
 
-    /// Begins with nothing; `before` is there now.
+    /// Begins an empty upload; `before` is the entry now at the path.
     fn begun_with(&self, claim: Claim, state: &mut State, before: Option<Stat>) -> Begun {
         let slot = if self.keep {
             let created = later(self.now, before);
@@ -251,8 +252,8 @@ impl Asked {
     }
 }
 
-/// Whether a client can name `kept` by its offset though a file is there: the upload is to replace that very
-/// file, and their sizes differ.
+/// Whether a client can identify `kept` by its offset although a file exists: the upload began after the
+/// file's last change, and their sizes differ.
 fn is_resumable_over(kept: &KeptUpload, file: &Source) -> bool {
     kept.created >= SystemTime::UNIX_EPOCH + file.stat.changed && kept.offset != file.stat.size
 }
@@ -262,7 +263,7 @@ fn both(kept: &KeptUpload, file: &Source) -> Error {
     Error::NotResumable(NotResumable::FileAndUpload { file: file.stat.size, upload })
 }
 
-/// The terms, if the path still stands for the same file then.
+/// Adds a condition to the terms: the path must still have the same file at the commit.
 fn unchanged(terms: Terms, file: Stat) -> Terms {
     let is_same = move |now: &Stat| {
         let told = |stat: &Stat| (stat.device, stat.inode, stat.size, stat.changed);
@@ -271,8 +272,8 @@ fn unchanged(terms: Terms, file: Stat) -> Terms {
     Terms { condition: terms.condition.and(move |now| now.is_some_and(is_same)), ..terms }
 }
 
-/// When an upload is begun that is to replace what is there: to the microsecond, and later than that was
-/// changed, whatever the clocks say.
+/// Returns the start time of an upload that is to replace `before`: later than that was changed, even if
+/// clocks disagree. It is later by a microsecond at least, the resolution of a record.
 fn later(now: SystemTime, before: Option<Stat>) -> SystemTime {
     let changed = before.map_or(Duration::ZERO, |stat| stat.changed);
     now.max(SystemTime::UNIX_EPOCH + changed + Duration::from_micros(1))

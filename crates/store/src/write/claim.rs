@@ -1,7 +1,7 @@
-//! The claim of an upload on its home: room for its bytes, and that nobody else writes to it.
+//! The claim of an upload on its home: space for its bytes, and the exclusive right to write to it.
 //!
-//! It is not the quota's last word, which is the commit's. What must hold: a claim that is dropped, wherever
-//! that happens, is given back; uploads under way never take more room than the quota has.
+//! It is not the final check of the quota, which is the commit's. Invariants: dropping a claim anywhere
+//! releases it. Uploads in progress never reserve more space than the quota.
 
 use std::collections::hash_map::Entry;
 use std::sync::{Mutex, Weak};
@@ -16,7 +16,7 @@ use crate::home::{ByPath, Home, State, Upcoming, weight};
 use crate::limits::UPLOADS_PER_HOME_MAX;
 use crate::usage::{Quota, Usage};
 
-/// An upload's place among those of its home, while it is written to.
+/// An upload's reservation in its home, while the upload is written to.
 pub(crate) struct Claim {
     pub(super) home: Home,
     pub(super) id: UploadId,
@@ -25,15 +25,15 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims room for a new upload of `bytes`, if it would be let in as things stand.
+    /// Reserves space for a new upload of `bytes`, if conditions and quota now allow the upload.
     pub(super) fn new(fs: &dyn Fs, home: &Home, id: UploadId, terms: &Terms, bytes: u64) -> Result<Claim> {
         home.clear_abandoned(fs);
         Claim::let_in(fs, home, &mut home.lock(), id, terms, bytes).map(|(claim, _)| claim)
     }
 
-    /// As [`Claim::new`], with what is there now, if nothing is to be waited for: what the path stands for is
-    /// known, and nothing is to be cleared away first. Else nothing, and whoever asks goes the long way, also
-    /// to be told why not.
+    /// As [`Claim::new`], without blocking; also returns the entry now at the path. None if the path is not
+    /// cached, if cleanup may be due, or if the upload is refused. The caller then takes the blocking path,
+    /// which also reports the error.
     pub(super) fn at_hand(
         fs: &dyn Fs,
         home: &Home,
@@ -62,7 +62,7 @@ impl Claim {
         Ok((Claim::room(home, state, id, terms.quota, bytes)?, before))
     }
 
-    /// Claims room for something new of `bytes`, whatever it is.
+    /// Reserves space for a new entry of `bytes`, of any kind.
     pub(crate) fn room(
         home: &Home,
         state: &mut State,
@@ -78,7 +78,7 @@ impl Claim {
         Ok(Claim { home: home.clone(), id, kept: false })
     }
 
-    /// Claims an upload that was kept.
+    /// Claims a resumable upload.
     pub(super) fn again(home: &Home, id: UploadId) -> Result<Claim> {
         match home.lock().uploads.get_mut(&id) {
             None => Err(Error::NotFound),
@@ -90,17 +90,17 @@ impl Claim {
         }
     }
 
-    /// The upload stays when the claim ends.
+    /// Makes the upload stay when the claim ends.
     pub(super) fn keep(&mut self) {
         self.kept = true;
     }
 
-    /// The upload does not stay.
+    /// Makes the upload go when the claim ends.
     pub(super) fn forget(&mut self) {
         self.kept = false;
     }
 
-    /// The upload is found by its path, and the file that is written to by `slot`.
+    /// Registers the slot of the upload's file, and the path that identifies the upload.
     pub(super) fn show(
         &self,
         state: &mut State,
@@ -112,14 +112,14 @@ impl Claim {
         }
     }
 
-    /// Gives back the room beyond `bytes`.
+    /// Releases the reserved space beyond `bytes`.
     pub(super) fn cut(&self, bytes: u64) {
         if let Some(upcoming) = self.home.lock().uploads.get_mut(&self.id) {
             upcoming.bytes = upcoming.bytes.min(bytes);
         }
     }
 
-    /// Makes room for `bytes` in all, as an upload grows that nobody announced the length of.
+    /// Reserves `bytes` in all, as an upload of unannounced length grows.
     pub(super) fn grow(&self, quota: Quota, bytes: u64) -> Result<()> {
         let mut state = self.home.lock();
         let Some(before) = state.uploads.get(&self.id).map(|upcoming| upcoming.bytes) else { return Ok(()) };
@@ -145,8 +145,8 @@ impl Drop for Claim {
     }
 }
 
-/// Whether uploads may take `more` bytes than they do. They may take as much as the quota has, beside what is
-/// in the home: a file that is replaced needs room for both.
+/// Checks whether uploads may reserve `more` bytes. They may reserve as much as the quota, in addition to
+/// the home's files: a file that is replaced needs space for both versions.
 fn has_room(state: &State, quota: Quota, more: u64) -> Result<()> {
     let Some(most) = quota.bytes else { return Ok(()) };
     let taken = state.uploads.values().map(|upcoming| upcoming.bytes).fold(0, u64::saturating_add);

@@ -1,7 +1,8 @@
-//! The commit: an upload's file becomes what its path stands for.
+//! The commit: an upload's file is renamed to its path.
 //!
-//! Not here: how its bytes came. What must hold: condition, quota and rename are one step for everybody else;
-//! before it the file is synced, after it the folder, and only then is it confirmed.
+//! Receiving the bytes is not here. Invariants: the checks of condition and quota, and the rename, are one
+//! atomic step under the home's lock. The file is synced before it, the folder after it, and only then is
+//! the upload confirmed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,38 +20,38 @@ use crate::limits::FREED_LATER_BYTES;
 use crate::path::Path;
 use crate::usage::{Quota, Usage};
 
-/// Where an upload goes, and under which terms.
+/// The path of an upload, and the terms of its commit.
 #[derive(Clone)]
 pub struct Terms {
     /// The path that it gets.
     pub to: Path,
-    /// What must be true of what is there.
+    /// The condition on the entry that the path has before.
     pub condition: Condition,
-    /// What the home may hold.
+    /// The home's quota.
     pub quota: Quota,
 }
 
-/// What became of an upload.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Committed {
-    /// Whether nothing had the name before.
+    /// Whether the path had no entry before.
     pub created: bool,
-    /// The file as it is now.
+    /// The metadata of the committed file.
     #[serde(with = "SaidStat")]
     pub stat: Stat,
 }
 
-/// By which an upload that is being put in its place is taken back. Clones are the same.
+/// A handle that cancels an upload during its commit. Clones share the state.
 #[derive(Clone, Default)]
 pub struct TakeBack(Arc<AtomicBool>);
 
-/// Says, with the home locked and right before an upload gets its name, whether the right to that still
-/// holds. It must not block. Clones are the same.
+/// Checks, with the home locked and right before an upload gets its name, whether the permission for it
+/// still holds. It must not block. Clones share the check.
 #[derive(Clone)]
 pub struct CommitGuard(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl CommitGuard {
-    /// A guard that asks `holds`.
+    /// Creates a guard from the check `holds`.
     pub fn new(holds: impl Fn() -> bool + Send + Sync + 'static) -> CommitGuard {
         CommitGuard(Arc::new(holds))
     }
@@ -60,42 +61,42 @@ impl CommitGuard {
     }
 }
 
-/// An upload whose bytes are all there.
+/// An upload with all its bytes written.
 pub(crate) struct Whole<'a> {
     pub(crate) id: UploadId,
     pub(crate) file: &'a File,
     pub(crate) bytes: u64,
     /// Whether the file has been synced since its last byte.
     pub(crate) is_synced: bool,
-    /// The time of modification that it gets, since 1970, if that is not when it was written.
+    /// The modification time that it gets, since 1970; none leaves that of its last write.
     pub(crate) modified: Option<Duration>,
-    /// Looked at last, as is the guard.
+    /// Checked last, as is the guard.
     pub(crate) take_back: Option<&'a TakeBack>,
     pub(crate) guard: Option<&'a CommitGuard>,
 }
 
 impl TakeBack {
-    /// Takes the upload back, if it is not too late: what its commit comes to tells.
+    /// Cancels the upload, if it is not too late: the result of its commit tells which.
     pub fn take(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether it was taken back.
+    /// Whether the upload was cancelled.
     pub(crate) fn is_taken(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
 impl Terms {
-    /// Puts it at `to`, whatever is there.
+    /// Returns terms without a condition: the upload replaces any file at `to`.
     pub fn any(to: Path, quota: Quota) -> Terms {
         Terms { to, condition: Condition::none(), quota }
     }
 }
 
 impl Home {
-    /// Puts an upload in its place. `None` if its guard refuses: then the file is synced, and nothing else
-    /// has changed.
+    /// Commits an upload. `None` if its guard refuses: the file is then synced, and nothing else has
+    /// changed.
     pub(crate) fn commit(&self, fs: &dyn Fs, whole: &Whole<'_>, terms: &Terms) -> Result<Option<Committed>> {
         if let Some(modified) = whole.modified {
             fs.set_modified(whole.file, modified)?;
@@ -110,7 +111,7 @@ impl Home {
         Ok(Some(committed))
     }
 
-    /// With the state locked.
+    /// Makes the final checks and renames the file. Call it with the state locked.
     fn put_in_place(
         &self,
         fs: &dyn Fs,
@@ -137,14 +138,14 @@ impl Home {
         Ok(Some((folder, Committed { created: before.is_none(), stat: fs.stat(whole.file)? })))
     }
 
-    /// Where an upload would go, and what is there now, if that may be replaced.
+    /// Returns the place of an upload and the entry now there, if that may be replaced.
     pub(super) fn replaceable<'a>(&self, fs: &dyn Fs, terms: &'a Terms) -> Result<(Place<'a>, Option<Stat>)> {
         let place = self.place(fs, &terms.to)?;
         let before = place.stat(fs)?;
         if before.is_some_and(|stat| stat.kind == FileKind::Folder) {
             return Err(Error::IsFolder);
         }
-        // A condition is about what readers see: behind a link, that is another file.
+        // A condition is about the file that readers see: behind a link, that is another one.
         let seen = match before {
             Some(stat) if stat.kind == FileKind::Other => self.seen(fs, &terms.to)?,
             other => other,

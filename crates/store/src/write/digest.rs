@@ -1,7 +1,7 @@
-//! Digests that a client sent with its bytes, computed again from what came, and digests of files.
+//! Digests that a client sent with its bytes, computed again from the received bytes; and digests of files.
 //!
-//! It does not know how they are written in a field. What must hold: every digest that was sent is checked,
-//! and one that does not match stops the commit.
+//! It does not know their syntax in a field. Invariants: every digest that was sent is checked, and one
+//! that does not match stops the commit.
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -15,10 +15,10 @@ use sha2::{Digest as _, Sha256, Sha512};
 use crate::error::{Error, Result};
 use crate::limits::{DIGEST_CHUNK_BYTES, DIGEST_TURN_BYTES};
 
-/// How a digest is made.
+/// A digest algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Algorithm {
-    /// RFC 1321; it finds accidents, not forgers.
+    /// RFC 1321. It detects accidents, not forgeries.
     Md5,
     /// RFC 3174; as MD5.
     Sha1,
@@ -28,16 +28,16 @@ pub enum Algorithm {
     Sha512,
 }
 
-/// What a client said of the bytes that it sends.
+/// The length and digests that a client announced for its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
-    /// Their number, if it is known before they have come.
+    /// The number of bytes, if it is known in advance.
     pub bytes: Option<u64>,
     /// Their digests.
     pub digests: Vec<(Algorithm, Vec<u8>)>,
 }
 
-/// A digest in the making.
+/// The state of a digest computation.
 enum Hasher {
     Md5(Md5),
     Sha1(Sha1),
@@ -45,7 +45,7 @@ enum Hasher {
     Sha512(Box<Sha512>),
 }
 
-/// Digests in the making, and what they should be.
+/// Digest computations, each with its expected value.
 pub(crate) struct Digests(Vec<(Hasher, Vec<u8>)>);
 
 impl Hasher {
@@ -91,7 +91,7 @@ impl Digests {
         self.0.iter_mut().for_each(|(hasher, _)| hasher.update(bytes));
     }
 
-    /// Checks that each is as it should be. Returns the SHA-256 if it was among them.
+    /// Checks each digest against its expected value. Returns the SHA-256 if it is among them.
     pub(crate) fn check(self) -> Result<Option<[u8; 32]>> {
         let mut sha256 = None;
         for (hasher, wanted) in self.0 {
@@ -108,8 +108,8 @@ impl Digests {
     }
 }
 
-/// Checks the digests of a whole file. Uses `running`, the SHA-256 computed during the upload, if `whole` has
-/// no other digest; else reads the file. Returns the SHA-256 if it is known then.
+/// Checks the digests of a whole file. Uses `running`, the SHA-256 computed during the upload, if `whole`
+/// has no other digest; else reads the file. Returns the SHA-256 if it is known then.
 pub(super) fn check_whole(
     fs: &dyn Fs,
     file: &File,
@@ -128,7 +128,7 @@ pub(super) fn check_whole(
     digests.check()
 }
 
-/// The digest of a whole file, read from where it may block.
+/// Reads a whole file, and passes its bytes to `update`. It may block.
 fn of_file(fs: &dyn Fs, file: &File, mut update: impl FnMut(&[u8])) -> Result<()> {
     let mut chunk = vec![0; DIGEST_CHUNK_BYTES];
     let mut at = 0;
@@ -143,8 +143,8 @@ fn of_file(fs: &dyn Fs, file: &File, mut update: impl FnMut(&[u8])) -> Result<()
     }
 }
 
-/// The digest of a whole file in the making, piece by piece: so that others have their turn in between, and
-/// whoever wants it no more just asks for no more.
+/// A step-by-step computation of a whole file's digest. Other work gets its turn between two steps, and a
+/// caller cancels it by not continuing.
 pub struct FileDigest {
     hasher: Hasher,
     file: File,
@@ -152,12 +152,13 @@ pub struct FileDigest {
 }
 
 impl FileDigest {
-    /// Begins; nothing is read yet.
+    /// Starts a computation; nothing is read yet.
     pub fn new(algorithm: Algorithm, file: File) -> FileDigest {
         FileDigest { hasher: Hasher::new(algorithm), file, at: 0 }
     }
 
-    /// Reads some [`DIGEST_TURN_BYTES`] more, for a closure that may block: what is to go on, or the digest.
+    /// Reads about [`DIGEST_TURN_BYTES`] more, in a closure that may block. Returns the computation to
+    /// continue, or the digest.
     ///
     /// # Errors
     /// The file cannot be read.

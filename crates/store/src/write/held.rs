@@ -1,12 +1,13 @@
-//! Bytes of an upload that have come and are not written yet.
+//! Bytes of an upload that are received and not written yet.
 //!
-//! Whoever hands bytes to where they may be written changes threads, and back. So what comes fast is handed
-//! over a megabyte at a time, and what comes slowly once it is a receive's worth. What nobody looks at may be
-//! in a pipe, of which the system moves it into the file. It does not write.
+//! Writing passes the bytes to another thread, at the cost of two thread switches. So bytes that arrive
+//! fast are handed over a megabyte at a time, and slow ones once they fill a receive. Bytes that need no
+//! inspection may be in a pipe, from which the kernel moves them into the file. It does not write.
 //!
-//! What must hold: who looks at the upload's file, or takes it over, finds what is held; whoever takes it has
-//! the file's lock until it is written, so that bytes stay in order; the memory that all uploads take for it,
-//! until it is written, is no more than [`HELD_TOGETHER_BYTES_MAX`] beyond one receive each.
+//! Invariants: a thread that inspects the upload's file, or takes it over, finds the buffered bytes. A
+//! thread that takes them has the file's lock until they are written, so that bytes stay in order. The
+//! memory that all uploads take for them, until they are written, is at most [`HELD_TOGETHER_BYTES_MAX`]
+//! beyond one receive each.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,39 +22,40 @@ use crate::limits::{
 };
 use crate::usage::Quota;
 
-/// The memory, in bytes, that the uploads of a store take beyond what each may hold anyway.
+/// The memory, in bytes, that is charged to the uploads of a store for buffered bytes. An upload that
+/// buffers less than one receive is not charged.
 #[derive(Default)]
 pub(crate) struct HeldTogether(AtomicUsize);
 
-/// What one upload holds: for who receives it, and for the file that it is to be written to. Clones are the
-/// same. Its lock is never held while the disk is waited for.
+/// The buffer of one upload, shared by its receiver and the writer of its file. Clones share the buffer.
+/// Its lock is never held while the disk is waited for.
 #[derive(Clone)]
 pub(super) struct Held(Arc<Mutex<Holding>>);
 
 struct Holding {
     pieces: Vec<Piece>,
-    /// What came in small pieces since the last of those: each would keep a whole block.
+    /// Small pieces that were received since the last large one, copied: each would keep a whole block.
     small: Vec<u8>,
     bytes: usize,
-    /// When the first of them came; none if nothing is held.
+    /// When the first of them was received; none if nothing is buffered.
     since: Option<Instant>,
     /// When the last bytes were received; none before the first.
     last: Option<Instant>,
     charge: Charge,
     quota: Quota,
-    /// Where the next bytes are received into, if they stay with the system: no pipe that anything was taken
-    /// out of, because whoever empties one waits for the disk with the pipe's own lock.
+    /// The pipe that the next bytes are received into, if they stay in the kernel. It is never a pipe that
+    /// is being emptied: that thread waits for the disk with the pipe's own lock.
     pipe: Option<Arc<Pipe>>,
-    /// Whether what comes is received into memory: somebody looks at it, or it goes into no pipe.
+    /// Whether bytes are received into memory: they need inspection, or they cannot go into a pipe.
     is_for_memory: bool,
-    /// Whether a thread writes what was held before, and the sender does not wait for it.
+    /// Whether a thread is writing buffered bytes while the sender goes on.
     is_ahead: bool,
-    /// Why the upload cannot go on, until its sender is told.
+    /// The error that ended the upload, until it is returned to the sender.
     failed: Option<Error>,
 }
 
-/// What an upload that is under way receives into, for whoever polls its connection: bytes that go into a
-/// pipe stay with the system until they are in the file.
+/// The receiving end of an upload in progress, for the code that polls its connection. Bytes that go into a
+/// pipe stay in the kernel until they are in the file.
 pub struct Filling(Held);
 
 impl Filling {
@@ -61,9 +63,9 @@ impl Filling {
         Filling(held.clone())
     }
 
-    /// Has `fill` receive into the upload's pipe, which `open` opens if there is none. What came of it, and
-    /// the pipe, which the upload is to be given with the bytes; nothing, if they are to be received
-    /// otherwise.
+    /// Calls `fill` to receive into the upload's pipe; `open` opens one if there is none. Returns the pipe,
+    /// which must be passed to the upload along with the bytes, and the result. None if bytes are to be
+    /// received into memory.
     pub fn poll(
         &self,
         open: impl FnOnce() -> Option<Pipe>,
@@ -73,32 +75,32 @@ impl Filling {
     }
 }
 
-/// A part of what is held.
+/// A piece of the buffered bytes.
 pub(super) enum Piece {
     /// In memory.
     Lease(Detached),
-    /// So many bytes that stay with the system: they are next to come out of this pipe.
+    /// This many bytes that stay in the kernel: the next ones out of this pipe.
     Piped(Arc<Pipe>, u64),
 }
 
 /// Memory that is charged, until it is dropped.
 struct Charge {
     together: Arc<HeldTogether>,
-    /// What of it is this upload's, with what is on its way to the file.
+    /// This upload's part of it, which includes bytes that are being written.
     own: Arc<AtomicUsize>,
     bytes: usize,
 }
 
-/// What was held, until it is written.
+/// Bytes that were buffered, until they are written.
 pub(super) struct Batch {
     pub(super) pieces: Vec<Piece>,
-    /// What their upload may have all in all.
+    /// The quota that their upload counts against.
     pub(super) quota: Quota,
     _charge: Charge,
 }
 
 impl Held {
-    /// Nothing yet, of an upload that is looked at here or not.
+    /// Creates an empty buffer. `is_looked_at` says whether the bytes need inspection.
     pub(super) fn new(together: Arc<HeldTogether>, is_looked_at: bool) -> Held {
         let (pieces, small, bytes, since, last, pipe) = (Vec::new(), Vec::new(), 0, None, None, None);
         let (charge, quota) = (Charge { together, own: Arc::default(), bytes }, Quota::default());
@@ -118,8 +120,8 @@ impl Held {
         })))
     }
 
-    /// Has `fill` receive into a pipe, which `open` opens if there is none; nothing, if what comes is to be
-    /// received into memory. Nobody takes what is held meanwhile.
+    /// Calls `fill` to receive into a pipe, which `open` opens if there is none. None if bytes are to be
+    /// received into memory. The buffer stays locked meanwhile.
     fn fill(
         &self,
         open: impl FnOnce() -> Option<Pipe>,
@@ -138,8 +140,8 @@ impl Held {
         Some((pipe, filled))
     }
 
-    /// Takes what came, of an upload under `quota`. Whether all that is held is to be written before more is
-    /// taken.
+    /// Buffers a piece of an upload under `quota`. Returns whether the buffer is to be written before more
+    /// is received.
     pub(super) fn push(&self, piece: Detached, now: Instant, quota: Quota) -> bool {
         let mut held = self.lock();
         held.bytes += piece.len();
@@ -152,7 +154,7 @@ impl Held {
         held.is_due(now, quota)
     }
 
-    /// The same of `bytes` that went into a pipe.
+    /// As [`Held::push`], for `bytes` that went into a pipe.
     pub(super) fn push_piped(&self, pipe: &Arc<Pipe>, bytes: u64, now: Instant, quota: Quota) -> bool {
         let mut held = self.lock();
         held.bytes += usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -164,12 +166,12 @@ impl Held {
         held.is_due(now, quota)
     }
 
-    /// Has all that comes received into memory, because it is looked at.
+    /// Makes all further bytes be received into memory, because they need inspection.
     pub(super) fn receive_into_memory(&self) {
         self.lock().is_for_memory = true;
     }
 
-    /// All that is held; nothing is, then.
+    /// Takes all buffered bytes.
     pub(super) fn take(&self) -> Batch {
         let mut held = self.lock();
         held.gather();
@@ -185,18 +187,18 @@ impl Held {
         self.lock().last
     }
 
-    /// How many bytes are held.
+    /// The number of buffered bytes.
     pub(super) fn bytes(&self) -> usize {
         self.lock().bytes
     }
 
-    /// Whether as much as a receive is held here, and no other upload has as much that is not written.
+    /// Whether at least one receive is buffered here, and no other upload has as much unwritten.
     pub(super) fn is_alone(&self) -> bool {
         self.lock().is_alone()
     }
 
-    /// Whether what is held is to be written while more comes, and is thought to be from now on: it is alone,
-    /// and enough to be worth it.
+    /// Returns whether to write the buffer while more is received, and notes that if so. The upload must be
+    /// the only active one, and the buffer large enough.
     pub(super) fn goes_ahead(&self) -> bool {
         let mut held = self.lock();
         let goes = !held.is_ahead && held.bytes >= AHEAD_BYTES && held.is_alone();
@@ -204,7 +206,7 @@ impl Held {
         goes
     }
 
-    /// What was held when it went ahead is written, or not, as the sender is to be told.
+    /// Notes the end of such a write. Its error is returned to the sender later.
     pub(super) fn went_ahead(&self, done: Result<()>) {
         let mut held = self.lock();
         held.is_ahead = false;
@@ -216,7 +218,7 @@ impl Held {
         self.lock().failed.get_or_insert(error);
     }
 
-    /// Why the upload cannot go on, if nobody has been told.
+    /// Takes the error that ended the upload, unless it was returned already.
     pub(super) fn failure(&self) -> Option<Error> {
         self.lock().failed.take()
     }
@@ -253,7 +255,7 @@ impl Holding {
 }
 
 impl Charge {
-    /// Charges so many bytes, which are taken already. Whether there was room for them.
+    /// Charges `bytes` in all, which are allocated already. Returns whether the limit has room for them.
     fn is_let(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
         let before = self.together.0.fetch_add(more, Ordering::Relaxed);
@@ -271,7 +273,7 @@ impl Drop for Charge {
 }
 
 impl Piece {
-    /// Its bytes.
+    /// The number of its bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
             Piece::Lease(lease) => lease.len() as u64,
@@ -279,7 +281,7 @@ impl Piece {
         }
     }
 
-    /// The memory that it takes; the system's, if it is in a pipe.
+    /// The memory that it takes, in a pipe the kernel's.
     fn memory(&self) -> usize {
         match self {
             Piece::Lease(lease) => lease.capacity(),
@@ -289,7 +291,7 @@ impl Piece {
 }
 
 impl Batch {
-    /// Its bytes.
+    /// The number of its bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.pieces.iter().map(Piece::len).sum()
     }
@@ -312,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Takes receives of 64 KiB, one each `apart`, until they are to be written.
+    /// Pushes receives of 64 KiB, at intervals of `apart`, until the buffer is to be written.
     fn fill(held: &Held, apart: Duration) -> Batch {
         let mut now = Instant::default();
         while !held.push(piece(HELD_BYTES_MAX), now, Quota::default()) {

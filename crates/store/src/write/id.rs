@@ -1,25 +1,25 @@
-//! The name of an upload: 128 random bits, in hexadecimal the name of its file.
+//! The identifier of an upload: 128 random bits, in hexadecimal the name of its file.
 //!
-//! It is no secret that opens anything: an upload is only found in its owner's home. What must hold: it is
-//! fit for a file's name and is never another upload's.
+//! It is no secret that gives access: an upload is only found in its owner's home. Invariants: it is a
+//! valid file name, and never another upload's.
 
 use std::fmt;
 
 use plimsoll_io::Io;
 
-/// Names an upload.
+/// Identifies an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UploadId(u128);
 
 impl UploadId {
-    /// A new one.
+    /// Draws a new identifier.
     pub(crate) fn draw(io: &Io) -> UploadId {
         let mut bytes = [0; 16];
         io.entropy(&mut bytes);
         UploadId(u128::from_be_bytes(bytes))
     }
 
-    /// Reads what [`fmt::Display`] writes, and nothing else.
+    /// Parses the output of [`fmt::Display`], and nothing else.
     pub fn parse(text: &[u8]) -> Option<UploadId> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() == 32)?;
         let id = UploadId(u128::from_str_radix(text, 16).ok()?);

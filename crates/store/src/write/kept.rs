@@ -1,7 +1,7 @@
-//! Uploads that are kept: begun now, gone on with later, listed for their owner, thrown away or expired.
+//! Resumable uploads: created, looked up, listed for their owner, discarded or expired.
 //!
-//! Writing to them is [`super::upload`]'s. What must hold: one is told of only after its file and its record
-//! are synced; an expired one is gone for everybody at once.
+//! Writing to them is not here, but in [`super::upload`]. Invariants: an upload is reported only after its
+//! file and its record are synced. An expired one is gone for all callers at once.
 
 use serde::{Deserialize, Serialize};
 use std::sync::{PoisonError, Weak};
@@ -19,32 +19,32 @@ use crate::home::{Home, Upcoming};
 use crate::limits::TAKEN_OVER_TIME;
 use crate::path::Path;
 
-/// An upload to be kept.
+/// A resumable upload to be created.
 #[derive(Clone)]
 pub struct NewUpload {
-    /// Where it goes.
+    /// Its path and terms.
     pub terms: Terms,
-    /// How many bytes it will have, if that is known.
+    /// Its length in bytes, if known.
     pub bytes: Option<u64>,
-    /// The condition of its terms in the protocol's own words, to be asked again with the commit.
+    /// The condition of its terms in the protocol's own syntax, to be checked again at the commit.
     pub condition: String,
 }
 
-/// A kept upload, as its owner sees it.
+/// A resumable upload, as it is reported to its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptUpload {
-    /// Its name.
+    /// Its identifier.
     pub id: UploadId,
-    /// The path that it will have; the root of a part, which has none.
+    /// The path that it will have; the root for a partial upload, which has none.
     pub to: Path,
-    /// How many bytes it will have, if that was said.
+    /// Its length in bytes, if it was announced.
     pub bytes: Option<u64>,
-    /// How many bytes are received and synced: fewer than `bytes` until the commit, except of a partial
+    /// Bytes that are received and synced: fewer than `bytes` until the commit, except for a partial
     /// upload.
     pub offset: u64,
-    /// When it was begun.
+    /// When it began.
     pub created: SystemTime,
-    /// Until when it is kept, if nothing more comes.
+    /// When it expires, if no more bytes are received.
     pub expires: SystemTime,
 }
 
@@ -61,10 +61,7 @@ impl KeptUpload {
 }
 
 impl Home {
-    /// Begins an upload that is kept.
-    ///
-    /// # Errors
-    /// As [`Home::upload`].
+    /// Creates a resumable upload.
     pub(crate) async fn keep(&self, io: &Io, new: NewUpload) -> Result<KeptUpload> {
         self.usage(io).await?;
         let (home, id, now) = (self.clone(), UploadId::draw(io), io.wall());
@@ -102,26 +99,23 @@ impl Home {
         Ok(expires(fs.stat(record.file())?.modified, self))
     }
 
-    /// A kept upload, with what has come of a part that goes on.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], also for one that has expired.
+    /// Returns a resumable upload, with the bytes received so far if a part is in progress.
     pub(crate) async fn kept(&self, io: &Io, id: UploadId) -> Result<KeptUpload> {
         let (home, now) = (self.clone(), io.wall());
         io.offload(Work::Writes, move |fs| home.look_so_far(fs, id, now)).await?
     }
 
-    /// The unfinished uploads that `path` identifies, the newest first, as far as anything has been received
-    /// of them.
+    /// Returns the unfinished uploads that `path` identifies and that have received bytes, the newest
+    /// first.
     ///
     /// # Errors
-    /// What keeps them from being read.
+    /// Any error of reading them.
     pub(crate) async fn pending_at(&self, io: &Io, path: &Path) -> Result<Vec<KeptUpload>> {
         let (home, path, now) = (self.clone(), path.clone(), io.wall());
         io.offload(Work::Writes, move |fs| home.kept_at(fs, &path, now)).await?
     }
 
-    /// The kept uploads that are found by `path`, the newest first.
+    /// Returns the resumable uploads that `path` identifies, the newest first.
     pub(super) fn kept_at(&self, fs: &dyn Fs, path: &Path, now: SystemTime) -> Result<Vec<KeptUpload>> {
         let is_there = |upcoming: &Upcoming| upcoming.by_path.as_ref().is_some_and(|found| found.to == *path);
         let ids: Vec<UploadId> = {
@@ -129,15 +123,15 @@ impl Home {
             state.uploads.iter().filter(|(_, upcoming)| is_there(upcoming)).map(|(id, _)| *id).collect()
         };
         let looked = ids.into_iter().map(|id| self.look_so_far(fs, id, now));
-        // One of which nothing has come has no record; one that has ended meanwhile is no error.
+        // An upload that received no bytes has no record; one that ended meanwhile is no error.
         let mut kept: Vec<_> =
             looked.filter(|kept| !matches!(kept, Err(Error::NotFound))).collect::<Result<_>>()?;
         kept.sort_by_key(|kept| std::cmp::Reverse((kept.created, kept.id)));
         Ok(kept)
     }
 
-    /// Throws away the kept uploads that are found by `path` and that nobody is writing to. One that comes
-    /// back with the power is as harmless as one that was never thrown away.
+    /// Discards the resumable uploads that `path` identifies and no connection is writing to. Does not
+    /// sync: one that reappears after a power cut is as harmless as before.
     pub(super) fn discard_idle_at(&self, fs: &dyn Fs, path: &Path) {
         let mut state = self.lock();
         let is_idle = |upcoming: &Upcoming| {
@@ -147,13 +141,13 @@ impl Home {
         idle.into_iter().for_each(|(id, _)| self.remove_upload(fs, id));
     }
 
-    /// A kept upload, after what has come of it is recorded.
+    /// Returns a resumable upload, after its received bytes are recorded.
     fn look_so_far(&self, fs: &dyn Fs, id: UploadId, now: SystemTime) -> Result<KeptUpload> {
         self.with_file(id, |slot| {
             let Some(written) = slot else { return Ok(()) };
             let recorded = written.write_kept(fs);
             if recorded.is_err() {
-                // Whoever sends it is told with what comes next.
+                // The sender's next write fails.
                 slot.take().into_iter().for_each(|written| written.settle(fs));
                 return recorded;
             }
@@ -162,7 +156,7 @@ impl Home {
         self.look_at(fs, id, now)
     }
 
-    /// Whether an upload can be gone on with at `offset`.
+    /// Checks whether an upload can be resumed at `offset`.
     pub(super) fn check_offset(&self, fs: &dyn Fs, id: UploadId, offset: u64, now: SystemTime) -> Result<()> {
         let kept = self.look_so_far(fs, id, now)?;
         if offset == kept.offset || Some(offset) == kept.bytes {
@@ -172,8 +166,8 @@ impl Home {
         }
     }
 
-    /// Settles what somebody is writing to, who can then write no more. Whatever has come since the upload
-    /// was last looked at has not been told to anybody.
+    /// Settles the upload of another connection, which can then write no more. Bytes that it received since
+    /// the last lookup were never reported.
     pub(super) fn take_over(&self, fs: &dyn Fs, id: UploadId) {
         self.with_file(id, |slot| slot.take().into_iter().for_each(|written| written.settle(fs)));
     }
@@ -185,7 +179,8 @@ impl Home {
         last.is_some_and(|last| now < last + TAKEN_OVER_TIME)
     }
 
-    /// Works on the file of an upload that somebody is writing to, when no closure of theirs does.
+    /// Works on the file of an upload that a connection is writing to, while no closure of that connection
+    /// does. Without such a connection, `work` gets none.
     fn with_file<T>(&self, id: UploadId, work: impl FnOnce(&mut Option<Written>) -> T) -> T {
         let slot = self.lock().uploads.get(&id).and_then(|upcoming| upcoming.slot.upgrade());
         match slot {
@@ -194,16 +189,16 @@ impl Home {
         }
     }
 
-    /// All kept uploads, the oldest first.
+    /// Returns all resumable uploads, the oldest first.
     ///
     /// # Errors
-    /// What keeps them from being read.
+    /// Any error of reading them.
     pub(crate) async fn all_kept(&self, io: &Io) -> Result<Vec<KeptUpload>> {
         let (home, now) = (self.clone(), io.wall());
         let listed = io.offload(Work::Listings, move |fs| {
             let ids: Vec<UploadId> = home.lock().uploads.keys().copied().collect();
             let looked = ids.into_iter().map(|id| home.look_at(fs, id, now));
-            // One that passes is not kept; one that has ended meanwhile is no error.
+            // An upload without a record is not resumable; one that ended meanwhile is no error.
             let mut kept: Vec<_> =
                 looked.filter(|kept| !matches!(kept, Err(Error::NotFound))).collect::<Result<_>>()?;
             kept.sort_by_key(|kept| (kept.created, kept.id));
@@ -212,10 +207,7 @@ impl Home {
         listed.await?
     }
 
-    /// Throws a kept upload away.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::InUse`].
+    /// Discards a resumable upload.
     pub(crate) async fn discard(&self, io: &Io, id: UploadId) -> Result<()> {
         let (home, now) = (self.clone(), io.wall());
         let discarded = io.offload(Work::Writes, move |fs| {
@@ -224,7 +216,7 @@ impl Home {
             let mut claim = Claim::again(&home, id)?;
             claim.forget();
             home.remove_upload(fs, id);
-            // What was confirmed to be gone must not come back with the power.
+            // After the confirmation, a power cut must not bring it back.
             home.sync(fs, &[home.pending()])
         });
         discarded.await?
@@ -245,9 +237,9 @@ impl Home {
         Ok(KeptUpload { id, to, bytes, offset, created, expires: expires(modified, self) })
     }
 
-    /// Removes the files of an upload, as far as they are there.
+    /// Removes the files of an upload, as far as they exist.
     pub(crate) fn remove_upload(&self, fs: &dyn Fs, id: UploadId) {
-        // The record first: bytes without one are cleared away at the next start, a record without bytes too.
+        // The record first: the next start removes bytes without a record, and a record without bytes too.
         for name in [id.record_name(), id.data_name()] {
             match fs.remove_file(self.pending(), &name) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

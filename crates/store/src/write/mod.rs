@@ -1,14 +1,14 @@
 //! The write path: from the first byte of an upload to the name that it gets.
 //!
-//! Every protocol's bytes come this way. Not here: changes that bring no bytes ([`crate::change`]).
+//! The bytes of every protocol take it. Changes without bytes are not here ([`crate::change`]).
 //!
-//! An upload is a file with a random name in the home's `pending` folder. It is written, its digests are
-//! checked, it is synced; then, under the home's lock, conditions and quota are weighed and it is renamed to
-//! its path; then the folder is synced; then it is confirmed. One that may be gone on with has a [record]
-//! beside it.
+//! An upload is a staging file with a random name in the home's `pending` folder. It is written, its
+//! digests are checked, and it is synced. Then, under the home's lock, conditions and quota are checked and
+//! it is renamed to its path. Then the folder is synced, and the upload is confirmed. A resumable upload
+//! has a [record] next to its file.
 //!
-//! What must hold: whoever drops an upload leaves nothing behind but what is kept for going on; nothing waits
-//! in an async task: all of it is in closures that run to their end.
+//! Invariants: dropping an upload leaves nothing behind but resumable state. Async tasks never block:
+//! blocking work is in closures that run to their end.
 
 mod begin;
 pub(crate) mod claim;

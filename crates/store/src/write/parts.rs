@@ -1,8 +1,9 @@
-//! Joins partial uploads: complete resumable uploads without a path, copied one after the other into a file.
+//! Joins partial uploads: complete resumable uploads without a path, copied one after the other into a
+//! file.
 //!
-//! It serves tus' extension concatenation, by which a client sends the parts over several connections at
-//! once.
-//! Invariants: the file appears by the commit of any upload; until then the parts stay.
+//! It serves the concatenation extension of tus, by which a client sends parts over several connections at
+//! once. Invariants: the file appears by an ordinary commit. The parts must stay until the client discards
+//! them.
 
 use plimsoll_io::{File, Fs, Io, Work};
 
@@ -19,8 +20,8 @@ impl Home {
     /// Begins an upload with all bytes of `parts`, in this order.
     ///
     /// # Errors
-    /// As [`Home::upload`]; [`Error::NotFound`] if a part is none; [`Error::Length`] if one is incomplete;
-    /// [`Error::Busy`] while many long copies to the home are under way.
+    /// As [`Home::upload`]. [`Error::NotFound`] if one is not a partial upload. [`Error::Length`] if one is
+    /// incomplete. [`Error::Busy`] while many long copies to the home are in progress.
     pub(crate) async fn upload_of_parts(
         &self,
         io: &Io,
@@ -58,7 +59,7 @@ impl Written {
         while from < end {
             let most = usize::try_from(end - from).map_or(block.len(), |left| left.min(block.len()));
             match fs.read_at(source, &mut block[..most], from)? {
-                // Another program has cut the file.
+                // Another program has truncated the file.
                 0 => return Err(Error::Precondition),
                 read => {
                     write_all(fs, &file, &block[..read], self.at)?;
@@ -72,7 +73,7 @@ impl Written {
 }
 
 impl Upload {
-    /// Appends the first `bytes` of a file. Other work of the home's store is done in between.
+    /// Appends the first `bytes` of a file. Other work of the home's store gets its turn in between.
     async fn append_file(&mut self, source: &File, bytes: u64) -> Result<()> {
         self.settle_by(Work::Chores);
         let mut offset = 0;

@@ -1,10 +1,10 @@
-//! The record of a kept upload: a small file beside its bytes.
+//! The record of a resumable upload: a small file next to its bytes.
 //!
-//! The first line is a JSON object that says what the upload is. After it are two lines of one length,
-//! written in turn, each with an offset up to which the bytes are synced and a check; one is written only
-//! after that sync. It is text, so that an operator can read it, and it does not grow.
+//! The first line is a JSON object that describes the upload. After it are two lines of equal length,
+//! written in turn. Each has an offset up to which the bytes are synced, and a check code; it is written
+//! only after that sync. The record is text, so that an operator can read it, and it does not grow.
 //!
-//! What must hold: a record that was cut short or torn anywhere tells an offset that was synced, or none.
+//! Invariant: a record that was truncated or torn anywhere yields an offset that was synced, or none.
 
 use std::time::{Duration, SystemTime};
 
@@ -19,19 +19,19 @@ use crate::home::{ByPath, Home};
 use crate::limits::RECORD_BYTES_MAX;
 use crate::path::Path;
 
-/// What an upload is.
+/// The description of an upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
-    /// The path that it is to have; the root of a part, which has none.
+    /// The path that it is to have; the root for a partial upload, which has none.
     pub(crate) to: Path,
-    /// How many bytes it will have, if that was said.
+    /// Its length in bytes, if it was announced.
     pub(crate) bytes: Option<u64>,
-    /// When it was begun.
+    /// When it began.
     pub(crate) created: SystemTime,
-    /// What must be true of what is there when it is complete, in the protocol's own words; empty if nothing.
+    /// The condition at its commit, in the protocol's own syntax; empty if there is none.
     pub(crate) condition: String,
-    /// Whether its path alone identifies it, as FTP resumes. An upload that has an identifier of its own is
-    /// not resumed by path: the client that started it does not know of it.
+    /// Whether its path alone identifies it, as FTP resumes. An upload with an identifier of its own is not
+    /// resumed by path: its client would not learn of that.
     pub(crate) is_by_path: bool,
 }
 
@@ -39,16 +39,16 @@ pub(crate) struct About {
 pub(super) struct Record {
     id: UploadId,
     file: File,
-    /// Where the lines of offsets begin.
+    /// The offset in the file at which the two lines with offsets begin.
     begin: u64,
-    /// Which of them is not the last that was written.
+    /// The index of the line that is written next: not the one that was written last.
     next: u64,
 }
 
-/// Bytes of a line with an offset: 20 digits, a space, a check of 8, the line's end.
+/// Bytes of a line with an offset: 20 digits, a space, a check code of 8, the line's end.
 const OFFSET_LINE_BYTES: usize = 30;
 
-/// What a record says.
+/// The contents of a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) about: About,
@@ -57,7 +57,7 @@ pub(crate) struct Told {
     next: u64,
 }
 
-/// The first line.
+/// The first line of a record.
 #[derive(Serialize, Deserialize)]
 struct FirstLine {
     path: String,
@@ -78,7 +78,7 @@ impl Record {
         Ok(Record { id, file, begin: line.len() as u64, next: 0 })
     }
 
-    /// Opens the record of an upload: what it is, and its offset.
+    /// Opens the record of an upload. Also returns the description and the offset.
     pub(super) fn open(
         fs: &dyn Fs,
         home: &Home,
@@ -98,8 +98,8 @@ impl Record {
         &self.file
     }
 
-    /// Says that the bytes up to `offset` are synced, which must be so. The other line stays: a power cut may
-    /// tear this one.
+    /// Records that the bytes up to `offset` are synced, which must be true. The other line stays: a power
+    /// cut may tear this one.
     pub(super) fn write_offset(&mut self, fs: &dyn Fs, offset: u64) -> Result<()> {
         let at = self.begin + self.next * OFFSET_LINE_BYTES as u64;
         write_all(fs, &self.file, &offset_line(self.id, offset), at)?;
@@ -107,10 +107,11 @@ impl Record {
         Ok(())
     }
 
-    /// Goes back to a smaller `offset`, before other bytes are written beyond it. Of the two lines the larger
-    /// counts, so both are written, the larger last; between them a power cut changes nothing.
+    /// Returns to a smaller `offset`, before other bytes are written beyond it. The larger of the two
+    /// offsets counts, so both lines are overwritten, that with the larger offset last. A power cut between
+    /// them changes nothing.
     ///
-    /// After an error the record may tell either offset, now or after a power cut.
+    /// After an error the record may yield either offset, now or after a power cut.
     pub(super) fn cut_to(&mut self, fs: &dyn Fs, home: &Home, offset: u64) -> Result<()> {
         for _ in 0..2 {
             self.write_offset(fs, offset)?;
@@ -121,9 +122,9 @@ impl Record {
 }
 
 impl About {
-    /// The offset that is told where the bytes up to `offset` are there: never that of the end, as long as
-    /// the upload is not in its place. Its commit may have failed, or never have come; who believed that all
-    /// is done would never try again. A part is complete by itself.
+    /// Returns the offset to report when the bytes up to `offset` are synced: never that of the end before
+    /// the commit. The commit may have failed or never have been requested; a client that takes the upload
+    /// for complete would never retry. A partial upload is complete by itself.
     pub(super) fn told(&self, offset: u64) -> u64 {
         if self.to.is_root() {
             return offset;
@@ -132,17 +133,17 @@ impl About {
     }
 }
 
-/// Whether what was last written at `modified` is not kept any more.
+/// Whether an upload has expired that was last written at `modified`.
 pub(crate) fn has_expired(modified: Duration, home: &Home, now: SystemTime) -> bool {
     expires(modified, home) <= now
 }
 
-/// Until when an upload that was last written to at `modified` is kept.
+/// Returns when an upload expires that was last written at `modified`.
 pub(super) fn expires(modified: Duration, home: &Home) -> SystemTime {
     SystemTime::UNIX_EPOCH + modified + home.settings().upload_kept_time
 }
 
-/// What a record's file says; none if it is no record.
+/// Reads a record's file; none if it is no valid record.
 pub(crate) fn read(fs: &dyn Fs, file: &File, id: UploadId) -> Result<Option<Told>> {
     let size = fs.stat(file)?.size.min(RECORD_BYTES_MAX);
     let mut text = vec![0; usize::try_from(size).unwrap_or(0)];
@@ -166,13 +167,13 @@ fn parse(text: &[u8], id: UploadId) -> Option<Told> {
         text.get(start..start + OFFSET_LINE_BYTES).and_then(|line| parse_offset(line, id))
     };
     let (first, second) = (offset_at(0), offset_at(1));
-    // Offsets only grow, and a cut writes both: the larger one is the later one.
+    // Offsets only grow, and a cut overwrites both lines: the larger one is the later one.
     let next = u64::from(first > second);
     Some(Told { about, offset: first.max(second).unwrap_or(0), begin: begin as u64, next })
 }
 
 impl About {
-    /// As a record keeps it: to the microsecond.
+    /// Describes a new upload, with its time as a record keeps it: to the microsecond.
     pub(super) fn new(to: Path, bytes: Option<u64>, condition: String, now: SystemTime) -> About {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let micros = Duration::from_micros(u64::from(since.subsec_micros()));
@@ -180,12 +181,12 @@ impl About {
         About { to, bytes, created, condition, is_by_path: false }
     }
 
-    /// The same of an upload that its path alone identifies: of unknown length, without a condition.
+    /// Describes a new upload that its path alone identifies: of unknown length, without a condition.
     pub(super) fn new_by_path(to: Path, now: SystemTime) -> About {
         About { is_by_path: true, ..About::new(to, None, String::new(), now) }
     }
 
-    /// What it is found by, if its path is enough.
+    /// The path and time that identify it, if it can be resumed by path.
     pub(crate) fn by_path(&self) -> Option<ByPath> {
         self.is_by_path.then(|| ByPath { to: self.to.clone(), created: self.created })
     }
@@ -198,7 +199,7 @@ impl About {
         let path = String::from_utf8_lossy(&path).into_owned();
         let (bytes, condition, by_path) = (self.bytes, self.condition.clone(), self.is_by_path);
         let line = FirstLine { path, bytes, created_micros, condition, by_path };
-        // Strings and numbers into memory: there is nothing here that could fail.
+        // Serialising strings and numbers into memory cannot fail.
         let mut line = serde_json::to_vec(&line).unwrap_or_default();
         line.push(b'\n');
         line
@@ -226,7 +227,7 @@ fn parse_offset(line: &[u8], id: UploadId) -> Option<u64> {
     (check == check_of(id, offset)).then_some(offset)
 }
 
-/// What tells a line that was written from what a power cut may leave in its place.
+/// Computes the check code, which tells a written line from the remains of a power cut.
 fn check_of(id: UploadId, offset: u64) -> String {
     let hash = blake3::hash(format!("{id} {offset}").as_bytes());
     hash.to_hex()[..8].to_owned()

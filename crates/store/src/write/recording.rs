@@ -1,11 +1,11 @@
 //! Periodic recording of a resumable upload's offset, so that a killed server loses little of the upload.
 //!
-//! A recording syncs the upload's file, then writes and syncs its record. Syncs take as long as the disk
-//! likes, so a recording holds the upload's lock only to read and update state, never during a sync: the
-//! connection writes on meanwhile, and a fast upload is not slowed.
+//! A recording syncs the upload's file, then writes and syncs its record. A sync may take long, so a
+//! recording holds the upload's lock only to read and update state, never during a sync. The connection
+//! writes on meanwhile, and a fast upload is not slowed.
 //!
-//! Invariants: an offset is written to the record after the bytes before it are synced. One thread at a time
-//! writes to a record. An upload that was committed, settled or taken over is not recorded.
+//! Invariants: an offset is written to the record after the bytes before it are synced. One thread at a
+//! time writes to a record. An upload that was committed, settled or taken over is not recorded.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -67,8 +67,8 @@ impl RecordingSchedule {
         Some(if now < at { at - now } else { Duration::ZERO })
     }
 
-    /// Starts a recording on a thread that may wait for the disk, if one is due. If too many are in progress,
-    /// or this upload's last one still is, the next is due a whole interval later.
+    /// Starts a recording on a thread that may wait for the disk, if one is due. If too many are in
+    /// progress, or this upload's last one still is, the next is due a whole interval later.
     pub(super) fn record_if_due(&self, io: &Io, slot: &Slot) {
         let now = io.now();
         if self.due_in(now) != Some(Duration::ZERO) {

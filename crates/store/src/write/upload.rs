@@ -1,7 +1,7 @@
-//! An upload under way: bytes come in, and are written where that may block.
+//! An upload in progress: receives bytes, and has them written where that may block.
 //!
-//! It does not read from a connection. What must hold: bytes are written in the order they came; when it is
-//! dropped, a closure that is under way ends first, and then the upload is settled.
+//! It does not read from a connection. Invariants: bytes are written in the order of their arrival. When an
+//! upload is dropped, a running closure ends first, and then the upload is settled.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,40 +21,43 @@ use crate::finished::Completed;
 use crate::home::Home;
 use crate::limits::{COPIED_AT_ONCE_BYTES_MAX, GATHERED_BYTES, HELD_TIME, PIPED_FROM_BYTES};
 
-/// An upload under way. Dropping it gives it up, or, if it is a kept one, leaves it for later.
+/// An upload in progress. Dropping it aborts it; a resumable one is kept, to be resumed.
 pub(crate) struct Upload {
     io: Io,
     terms: Terms,
-    /// How many bytes it may come to; none if nobody said.
+    /// The announced length in bytes; none if it was not announced.
     announced: Option<u64>,
-    /// Where it began.
+    /// The offset at which it began.
     begun_at: u64,
-    /// Bytes that came so far, with those that it began with.
+    /// Bytes received so far, including those that it began with.
     bytes: u64,
     held: Held,
-    /// When a wait for more is one in which buffered bytes are written, or a recording starts.
+    /// The deadline of a wait for more bytes, after which buffered bytes are written, or a recording
+    /// starts.
     pause: Deadline,
     schedule: RecordingSchedule,
     /// Whether its commit waits for the disk.
     is_synced: bool,
     slot: Slot,
-    /// None if nobody asked for it.
+    /// None until a handle was requested.
     take_back: Option<TakeBack>,
-    /// Which it is, to be remembered once it is in its place: a kept one whose length was announced.
+    /// The home and identifier to be remembered after the commit, for a resumable upload of announced
+    /// length.
     told: Option<(Home, UploadId)>,
-    /// Who settles it if it is dropped now: that waits for whatever is under way.
+    /// The kind of work that settles it if it is dropped now. It waits for work in progress, so it is of
+    /// the same kind.
     settles: Work,
 }
 
-/// Where the file is. Whoever works on it holds the lock; none once it is committed or settled, or taken
-/// over.
+/// The slot of the upload's file. A thread that works on the file holds the lock. None once the file is
+/// committed, settled or taken over.
 pub(super) type Slot = Arc<Mutex<Option<Written>>>;
 
 impl Home {
-    /// Begins an upload. It is not kept if it is broken off.
+    /// Begins an upload, which is not resumable if it is interrupted.
     ///
     /// # Errors
-    /// Whatever can be told before the first byte: that its folder is not there, that a folder has its name,
+    /// Errors that are known before the first byte: [`Error::NoFolder`], [`Error::IsFolder`],
     /// [`Error::Precondition`], [`Error::Quota`], [`Error::TooManyUploads`].
     pub(crate) async fn upload(&self, io: &Io, terms: Terms, expected: Expected) -> Result<Upload> {
         self.usage(io).await?;
@@ -68,7 +71,7 @@ impl Home {
             Some((claim, _)) => claim,
             None => {
                 let claim = io.offload(Work::Writes, move |fs| {
-                    // They hold room that is nobody's any more.
+                    // Expired uploads hold reserved space.
                     home.remove_expired(fs, now)?;
                     Claim::new(fs, &home, id, &asked, bytes)
                 });
@@ -79,14 +82,14 @@ impl Home {
         Ok(Upload::over(self, io, terms, announced, 0, written.in_slot()))
     }
 
-    /// Goes on with a kept upload, if that stands at `offset`. With `digests` of the part that comes now, the
-    /// part counts only as a whole. `terms` is given its path, and the condition that it was begun with.
+    /// Resumes an upload, if that is at `offset`. With `digests` of the part that is now sent, the part
+    /// counts only as a whole. `terms` gets the upload's path, and the condition that it began with.
     ///
-    /// Whoever wrote to it until now does so no more: that is most often the same client, whose connection
-    /// broke without a word.
+    /// Another connection that wrote to the upload can write no more. Most often it is a broken connection
+    /// of the same client.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Offset`] with the offset that it does stand at.
+    /// [`Error::NotFound`]; [`Error::Offset`] with the offset at which the upload is.
     pub(crate) async fn go_on(
         &self,
         io: &Io,
@@ -98,7 +101,7 @@ impl Home {
         self.usage(io).await?;
         let (home, now) = (self.clone(), io.wall());
         let opened = io.offload(Work::Writes, move |fs| {
-            // Who is wrong about the offset ends nobody's upload.
+            // Before the takeover, so that a wrong offset does not end another connection's upload.
             home.check_offset(fs, id, offset, now)?;
             home.take_over(fs, id);
             let (written, about) = Written::open(fs, &home, id, Offset::Exactly(offset), &digests, now)?;
@@ -146,23 +149,23 @@ impl Upload {
         self.schedule = RecordingSchedule::of(home);
     }
 
-    /// Computes the SHA-256 of the whole as it is written: for a client that will have it checked at the end.
-    /// Before any bytes come.
+    /// Computes the SHA-256 of the whole file as it is written, for a client that will have it checked at
+    /// the end. Call it before any bytes.
     pub(crate) fn start_running_digest(&self) {
         if let Some(written) = &mut *self.slot.lock().unwrap_or_else(PoisonError::into_inner) {
             written.start_running_digest();
         }
     }
 
-    /// Makes the file have this time of modification, since 1970, when it is committed. Before any bytes
-    /// come.
+    /// Sets the modification time, since 1970, that the file gets at its commit. Call it before any bytes.
     pub(crate) fn set_modified(&self, modified: Duration) {
         if let Some(written) = &mut *self.slot.lock().unwrap_or_else(PoisonError::into_inner) {
             written.set_modified(modified);
         }
     }
 
-    /// Copies the first bytes of a file, as many as it begins at, before any others come.
+    /// Copies the first bytes of a file, up to the offset that the upload begins at. Call it before any
+    /// bytes.
     pub(super) async fn copy_begin(&mut self, home: &Home, source: File) -> Result<()> {
         let (bytes, mut copying) = (self.begun_at, None);
         if bytes > COPIED_AT_ONCE_BYTES_MAX {
@@ -177,22 +180,22 @@ impl Upload {
         Ok(())
     }
 
-    /// Counts bytes that were appended past the queue of received ones.
+    /// Counts bytes that were appended without the receive buffer.
     pub(super) fn has_appended(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
-    /// Has the upload settled by work of this kind if it is dropped.
+    /// Sets the kind of work that settles the upload if it is dropped.
     pub(super) fn settle_by(&mut self, work: Work) {
         self.settles = work;
     }
 
-    /// The offset that it began at: how many bytes it had before the first that came this time.
+    /// The offset at which it began: the bytes it had before this connection sent any.
     pub(crate) fn begun_at(&self) -> u64 {
         self.begun_at
     }
 
-    /// Bytes that came so far, with those that it began with.
+    /// Bytes received so far, including those that it began with.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -207,12 +210,12 @@ impl Upload {
         self.is_synced
     }
 
-    /// By which it may be taken back while it is being committed.
+    /// Returns a handle that cancels the upload during its commit.
     pub(crate) fn take_back(&mut self) -> TakeBack {
         self.take_back.get_or_insert_default().clone()
     }
 
-    /// How many there will be, if that was announced.
+    /// The announced length in bytes, if any.
     pub(crate) fn announced(&self) -> Option<u64> {
         self.announced
     }
@@ -220,7 +223,8 @@ impl Upload {
     /// Takes the next bytes. If the future is dropped, they are written all the same.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::Quota`], [`Error::Full`], [`Error::Failed`]; the upload cannot go on then.
+    /// [`Error::Length`], [`Error::Quota`], [`Error::Full`], [`Error::Failed`]; the upload cannot continue
+    /// then.
     pub(crate) async fn write_all(&mut self, pieces: impl IntoIterator<Item = Detached>) -> Result<()> {
         let (now, quota, mut is_due) = (self.io.now(), self.terms.quota, false);
         for piece in pieces {
@@ -233,29 +237,28 @@ impl Upload {
         self.write_if(is_due).await
     }
 
-    /// What the next bytes are to be received into. Few are not worth it: nothing, before some have come.
+    /// Returns the pipe that the next bytes are to be received into. None until some bytes were received:
+    /// few are not worth a pipe.
     pub(crate) fn filling(&self) -> Option<Filling> {
         (self.bytes - self.begun_at >= PIPED_FROM_BYTES).then(|| Filling::of(&self.held))
     }
 
-    /// Takes so many bytes, the next that went into the pipe. None are a pipe that is full. If the future is
+    /// Takes the next bytes that went into the pipe; none means that the pipe is full. If the future is
     /// dropped, they are written all the same.
-    ///
-    /// # Errors
-    /// As [`Upload::write_all`].
     pub(crate) async fn write_piped(&mut self, pipe: Arc<Pipe>, bytes: u64) -> Result<()> {
         self.bytes += bytes;
         if self.announced.is_some_and(|most| self.bytes > most) {
             return Err(Error::Length);
         }
         let is_due = self.held.push_piped(&pipe, bytes, self.io.now(), self.terms.quota) || bytes == 0;
-        // Who empties it gives it back to be used again.
+        // The writer is left with the last reference: it returns the emptied pipe for reuse.
         drop(pipe);
         self.write_if(is_due).await
     }
 
-    /// Writes what is held if it `is_due`. Else, where nobody else uploads, it is written while more comes,
-    /// so that there is less to wait for at the end: by another thread, unless this one serves nobody else.
+    /// Writes the buffer if it `is_due`. Otherwise, if no other upload is active, has it written while more
+    /// is received, so that the commit has less to wait for. Another thread does that, unless this one
+    /// serves a single connection.
     async fn write_if(&self, is_due: bool) -> Result<()> {
         self.schedule.received(self.io.now());
         if is_due {
@@ -266,7 +269,7 @@ impl Upload {
             let (slot, held) = (Arc::clone(&self.slot), self.held.clone());
             let handed = self.io.hand_off(Work::Writes, move |fs| {
                 let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                // Nobody goes on with it after a panic: what was held then is nowhere.
+                // The slot stays empty after a panic, so the upload fails: the buffered bytes are lost.
                 let Some(mut written) = slot.take() else { return };
                 let done = written.write(fs);
                 match &done {
@@ -282,11 +285,8 @@ impl Upload {
         Ok(())
     }
 
-    /// Waits for what comes next. If it is long in coming, what is held is written meanwhile: a sender who
-    /// stops takes no memory, and what they have sent is in the file.
-    ///
-    /// # Errors
-    /// As [`Upload::write_all`].
+    /// Waits for `next`. If that takes long, writes the buffer meanwhile: a client that stalls takes no
+    /// memory, and the bytes that it sent are in the file.
     pub(crate) async fn meanwhile<F: Future>(&mut self, mut next: Pin<&mut F>) -> Result<F::Output> {
         loop {
             if let Some(come) = self.soon(next.as_mut()).await {
@@ -320,14 +320,11 @@ impl Upload {
         Ok(())
     }
 
-    /// Writes and syncs what has come, so that a commit has little to wait for. What comes after it is
-    /// written and synced by the commit; where nothing is synced and others upload, too, so is all of it.
-    ///
-    /// # Errors
-    /// As [`Upload::write_all`].
+    /// Writes and syncs the received bytes, so that a commit has little to wait for. The commit writes and
+    /// syncs later bytes. If nothing is ever synced and other uploads are active, it does nothing.
     pub(crate) async fn prepare(&mut self) -> Result<()> {
         if !self.is_synced && !self.held.is_alone() {
-            // Nothing is waited for but a thread that has enough to do: the commit writes what is left.
+            // There is no sync to wait for, only a busy thread: the commit writes the rest.
             return Ok(());
         }
         let prepared =
@@ -335,13 +332,13 @@ impl Upload {
         prepared.await
     }
 
-    /// Ends the upload, if the digests of all its bytes, also those of earlier times, are these: its path
-    /// stands for it from now on. A kept upload for which they are not is thrown away: nothing that could
-    /// still come would mend it. `None` if the `guard` refuses: the upload can be committed later.
+    /// Commits the upload, if the digests of all its bytes, including earlier parts, are these. A resumable
+    /// upload with other digests is discarded: no further bytes could correct it. `None` if the `guard`
+    /// refuses: the upload can be committed later.
     ///
     /// # Errors
-    /// Whatever keeps it from being so; the path stands for what it did before. [`Error::Failed`] alone
-    /// leaves open which. If the future is dropped, it is done all the same.
+    /// Any error that prevents the commit; the path is unchanged then. Only after [`Error::Failed`] the
+    /// outcome is unknown. If the future is dropped, the commit is made all the same.
     pub(crate) async fn try_commit(
         &mut self,
         digests: Vec<(Algorithm, Vec<u8>)>,
@@ -357,7 +354,8 @@ impl Upload {
             let written = slot.take().ok_or(Error::InUse)?;
             let written = written.write_last(fs, bytes)?;
             if take_back.is_some() {
-                // Whoever is to hear of it, or is being killed, may be waiting for this core.
+                // A thread that would cancel this upload may be waiting for this core, or a local client
+                // that is being killed.
                 fs.let_others_go();
             }
             match written.commit(fs, &terms, (take_back.as_ref(), guard.as_ref()), &digests)? {
@@ -376,10 +374,10 @@ impl Upload {
         committed.await
     }
 
-    /// Leaves a kept upload for later: the offset that it stands at, which is synced.
+    /// Ends a part of a resumable upload. Returns the upload's offset, which is synced.
     ///
     /// # Errors
-    /// [`Error::Digest`] if the part is not what it should be; it does not count then.
+    /// [`Error::Digest`] if a digest of the part does not match: the part does not count then.
     pub(crate) async fn pause(self) -> Result<u64> {
         let bytes = self.bytes;
         let paused = self.work(Work::Writes, move |fs, slot| {
@@ -388,7 +386,7 @@ impl Upload {
         paused.await
     }
 
-    /// As dropping it, and waits until it is settled: whoever asks after that is told of all that has come.
+    /// Aborts the upload and waits until it is settled, so that a later lookup reports all received bytes.
     pub(crate) async fn give_up(self) {
         let settled = self.work(self.settles, move |fs, slot| {
             slot.take().into_iter().for_each(|written| written.give_up(fs));
@@ -417,7 +415,8 @@ impl Upload {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        // Nobody else has the slot if no closure is under way; then what is settled already needs no closure.
+        // If no closure is running, this is the only reference to the slot. An upload that is settled needs
+        // no closure.
         if let Some(slot) = Arc::get_mut(&mut self.slot)
             && slot.get_mut().unwrap_or_else(PoisonError::into_inner).is_none()
         {
@@ -425,7 +424,7 @@ impl Drop for Upload {
         }
         let slot = Arc::clone(&self.slot);
         let settled = self.io.hand_off(self.settles, move |fs| {
-            // Held until it is settled: whoever looks at it or takes it over meanwhile waits.
+            // Locked until it is settled: a lookup or takeover waits meanwhile.
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
             slot.take().into_iter().for_each(|written| written.give_up(fs));
         });

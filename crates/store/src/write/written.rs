@@ -1,6 +1,6 @@
-//! The file of an upload, as far as it is written: what the closures of an upload work on.
+//! The file of an upload, as far as it is written: the closures of an upload work on it.
 //!
-//! It waits for nothing but the disk. What must hold: what is kept is recorded only after it is synced.
+//! It waits for nothing but the disk. Invariant: bytes are recorded only after they are synced.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,39 +21,39 @@ use crate::error::{Error, Result};
 use crate::home::{ByPath, Home, State};
 use crate::known_digests::RunningDigest;
 
-/// The file of an upload.
+/// The file of an upload, and the state of its bytes.
 pub(crate) struct Written {
     claim: Claim,
-    /// None until there is a reason to make it.
+    /// None until it is needed.
     file: Option<File>,
     pub(super) at: u64,
-    /// How much of it is synced as a whole, if it was prepared for its commit.
+    /// The offset up to which all of it is synced, if it was prepared for its commit.
     prepared: Option<u64>,
-    /// Of what came since the upload was begun or gone on with.
+    /// Digests of the bytes received since the upload began or was resumed.
     digests: Digests,
-    /// The offset that those begin at.
+    /// The offset at which those begin.
     digests_from: u64,
-    /// The time of modification that the file gets; that of its last byte if there is none.
+    /// The modification time that the file gets; none leaves that of its last write.
     modified: Option<Duration>,
-    /// Of everything so far, if the sender has said that it will have the whole checked.
+    /// The digest of all bytes so far, if the sender has announced a check of the whole file.
     running: Option<RunningDigest>,
     stay: Stay,
     trouble: Trouble,
-    /// What has come and is not written.
+    /// Received bytes that are not written.
     held: Held,
 }
 
-/// What becomes of an upload that is broken off.
+/// Whether an interrupted upload stays.
 pub(super) enum Stay {
-    /// It goes.
+    /// It is removed.
     No,
-    /// It is kept; while it is new, no record says so.
+    /// It is resumable; while it is new, it has no record.
     Unrecorded(About),
-    /// It is kept, as its record says.
+    /// It is resumable, as its record states.
     Recorded(Kept),
 }
 
-/// What there is beside the file of an upload that may be gone on with.
+/// The state of a resumable upload, in addition to its file.
 pub(super) struct Kept {
     /// Locked by a writer until its write is synced. Lock order: the upload, then this.
     record: Arc<Mutex<Record>>,
@@ -63,41 +63,41 @@ pub(super) struct Kept {
     is_named: bool,
     /// Whether this part counts only once its digest was checked.
     checked: bool,
-    /// Whether its path is enough to go on with it.
+    /// Whether its path alone identifies it.
     by_path: bool,
 }
 
-/// What went wrong, which whoever sent the bytes was told.
+/// The worst error so far.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
     None,
-    /// They cannot be taken: there is no room for them, or no such folder.
+    /// The bytes cannot be taken: no space for them, or no such folder.
     Refused,
-    /// The disk failed: what was written since the last sync may be lost, and another sync proves nothing.
+    /// The disk failed: bytes written since the last sync may be lost, and another sync proves nothing.
     Disk,
 }
 
 /// The result of a commit.
 pub(super) enum Outcome {
     Committed(Committed),
-    /// The guard refused: the upload is as it was.
+    /// The guard refused: the upload is unchanged.
     Refused(Box<Written>),
 }
 
-/// Where a kept upload is to go on.
+/// The offset at which a resumable upload is to continue.
 #[derive(Clone, Copy)]
 pub(super) enum Offset {
-    /// Where it stands, which must be this.
+    /// Its present offset, which must be this.
     Exactly(u64),
-    /// At this one, which it must have reached: what is beyond is cut off.
+    /// This one, which it must have reached: bytes beyond are cut off.
     Cut(u64),
 }
 
-/// Digests that the whole is to have.
+/// The expected digests of the whole file.
 type Expectation = [(Algorithm, Vec<u8>)];
 
 impl Written {
-    /// Nothing so far, and nothing to be kept.
+    /// Creates an upload without bytes.
     pub(super) fn new(claim: Claim, digests: &[(Algorithm, Vec<u8>)], stay: Stay) -> Written {
         let digests = Digests::new(digests);
         let held = Held::new(claim.home.held_together(), !digests.are_none());
@@ -116,7 +116,7 @@ impl Written {
         }
     }
 
-    /// A kept upload, to go on at `offset`.
+    /// Opens a resumable upload, to continue at `offset`.
     pub(super) fn open(
         fs: &dyn Fs,
         home: &Home,
@@ -135,13 +135,13 @@ impl Written {
         if synced < stands_at
             && let Err(error) = record.cut_to(fs, home, synced)
         {
-            // Nobody knows any more what its record tells.
+            // The offset that its record now yields is unknown.
             claim.forget();
             home.remove_upload(fs, id);
             return Err(error);
         }
         let file = fs.open_to_write(home.pending(), &id.data_name())?;
-        // What was written and not synced is not known to be what was sent.
+        // Bytes that were written and not synced may differ from those that were sent.
         fs.set_len(&file, synced)?;
         if about.bytes.is_none() {
             claim.cut(synced);
@@ -169,9 +169,9 @@ impl Written {
         Ok((written, about))
     }
 
-    /// Starts to hash all bytes as they are written, so that a digest of the whole is checked without reading
-    /// the file. Call it before any bytes. Does nothing for a resumed upload whose earlier bytes were not
-    /// hashed: the file is read then.
+    /// Starts to hash all bytes as they are written, so that a digest of the whole is checked without
+    /// reading the file. Call it before any bytes. Does nothing for a resumed upload with earlier bytes
+    /// that were not hashed: the file is read then.
     pub(super) fn start_running_digest(&mut self) {
         if self.at == 0 {
             self.running = Some(RunningDigest { sha256: Sha256::new(), at: 0 });
@@ -186,14 +186,14 @@ impl Written {
         self.modified = Some(modified);
     }
 
-    /// Stores the digest of everything so far for the next part.
+    /// Stores the digest of all bytes so far for the next part.
     fn keep_running_digest(&mut self) {
         if let Some(running) = self.running.take().filter(|running| running.at == self.at) {
             self.claim.home.running_digests().put(self.claim.id, running);
         }
     }
 
-    /// Puts it where who goes on with it finds it, and takes it over.
+    /// Registers the file where another connection finds it, and can take it over.
     pub(super) fn shown(self, state: &mut State, by_path: Option<ByPath>) -> (Slot, Held) {
         let (slot, held) = self.in_slot();
         if let Some(written) = &*slot.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -202,7 +202,7 @@ impl Written {
         (slot, held)
     }
 
-    /// Where its file is, and what is held for it: for who receives it.
+    /// Returns the slot of the file, and its buffer for the receiver.
     pub(super) fn in_slot(self) -> (Slot, Held) {
         let held = self.held.clone();
         (Arc::new(Mutex::new(Some(self))), held)
@@ -217,11 +217,11 @@ impl Written {
     pub(super) fn copy_begin(&mut self, fs: &dyn Fs, source: &File, bytes: u64) -> Result<()> {
         let file = self.file(fs)?;
         self.at = fs.copy(source, &file, bytes)?;
-        // Another program has cut the file.
+        // Another program has truncated the file.
         if self.at == bytes { Ok(()) } else { Err(Error::Precondition) }
     }
 
-    /// Writes what is held.
+    /// Writes the buffer.
     pub(super) fn write(&mut self, fs: &dyn Fs) -> Result<()> {
         let written = self.write_held(fs);
         self.note(written)
@@ -249,7 +249,7 @@ impl Written {
         Ok(())
     }
 
-    /// Writes what is left and syncs it, so that the commit has little to wait for.
+    /// Writes the buffer and syncs the file, so that the commit has little to wait for.
     pub(super) fn prepare(&mut self, fs: &dyn Fs) -> Result<()> {
         let prepared = self.write_held(fs).and_then(|()| self.file(fs));
         let prepared = prepared.and_then(|file| self.claim.home.sync(fs, &[&file]));
@@ -257,7 +257,7 @@ impl Written {
         self.note(prepared)
     }
 
-    /// Remembers what went wrong.
+    /// Notes the error of a result.
     fn note<T>(&mut self, done: Result<T>) -> Result<T> {
         let trouble = match &done {
             Ok(_) | Err(Error::TakenBack) => Trouble::None,
@@ -268,8 +268,7 @@ impl Written {
         done
     }
 
-    /// Whether what was written can still be promised: a sync that failed, also one for somebody who only
-    /// looked, may have lost what was written before it.
+    /// Returns an error if a sync has failed, also one for a lookup: earlier writes may be lost then.
     fn check_disk(&self) -> Result<()> {
         match self.trouble {
             Trouble::Disk => Err(Error::Failed(io::Error::other("a sync of the upload has failed before"))),
@@ -277,13 +276,13 @@ impl Written {
         }
     }
 
-    /// Whether all `bytes` that were taken are in the file.
+    /// Checks that all received `bytes` are in the file.
     fn check_whole(&self, bytes: u64) -> Result<()> {
         let missing = || io::Error::other(format!("{} of {bytes} bytes of the upload were written", self.at));
         if self.at == bytes { Ok(()) } else { Err(Error::Failed(missing())) }
     }
 
-    /// Writes what is left of an upload of which so many bytes have come; after an error, it is settled.
+    /// Writes the rest of an upload that has received this many bytes. After an error, it is settled.
     pub(super) fn write_last(mut self, fs: &dyn Fs, bytes: u64) -> Result<Written> {
         match self.write_held(fs).and_then(|()| self.check_whole(bytes)) {
             Ok(()) => Ok(self),
@@ -291,8 +290,8 @@ impl Written {
         }
     }
 
-    /// Puts it in its place, if the digests of the whole are these, and unless it is taken back or its guard
-    /// refuses. After an error, it is settled.
+    /// Commits the upload, if the digests of the whole file are these, and unless it is cancelled or its
+    /// guard refuses. After an error, it is settled.
     pub(super) fn commit(
         mut self,
         fs: &dyn Fs,
@@ -345,7 +344,7 @@ impl Written {
         Ok(committed)
     }
 
-    /// Leaves it for later: the offset that it stands at.
+    /// Ends a part, to be continued later. Returns the upload's offset.
     pub(super) fn pause(mut self, fs: &dyn Fs) -> Result<u64> {
         if let Err(error) = self.take_digests().check() {
             return Err(self.settle_after(fs, error));
@@ -358,21 +357,21 @@ impl Written {
         Ok(self.at)
     }
 
-    /// It is checked, as far as there was something to check: it counts as far as it has come.
+    /// Notes that the part's digests are checked, if it had any: all its bytes count now.
     fn is_checked(&mut self) {
         if let Stay::Recorded(kept) = &mut self.stay {
             kept.checked = false;
         }
     }
 
-    /// What becomes of it after an error, and the error.
+    /// Settles the upload after an error, which it returns.
     fn settle_after(mut self, fs: &dyn Fs, error: Error) -> Error {
         let noted = self.note::<()>(Err(error));
         self.settle(fs);
         noted.err().unwrap_or(Error::InUse)
     }
 
-    /// What becomes of it when its client is gone.
+    /// Settles the upload when its client is gone.
     pub(super) fn give_up(mut self, fs: &dyn Fs) {
         if let Err(error) = self.write_kept(fs) {
             let id = self.claim.id;
@@ -381,10 +380,10 @@ impl Written {
         self.settle(fs);
     }
 
-    /// Writes what is held of an upload that counts as far as it has come.
+    /// Writes the buffer of a resumable upload, unless its part counts only as a whole.
     ///
     /// # Errors
-    /// What was held is nowhere then: it cannot go on.
+    /// The buffered bytes are lost then: the upload cannot continue.
     pub(super) fn write_kept(&mut self, fs: &dyn Fs) -> Result<()> {
         let is_worth_it = match &self.stay {
             Stay::No => false,
@@ -398,14 +397,14 @@ impl Written {
         self.note(written)
     }
 
-    /// What becomes of it where nothing can be waited for: one that is kept stays as it was last recorded.
+    /// Ends the upload where nothing may block: a resumable one stays as it was last recorded.
     pub(super) fn abandon(self) {
         if !matches!(self.stay, Stay::Recorded(_)) && self.file.is_some() {
             self.claim.home.abandon(self.claim.id);
         }
     }
 
-    /// Keeps what may be kept, and removes the rest.
+    /// Keeps the upload if it may stay, and removes it otherwise.
     pub(super) fn settle(mut self, fs: &dyn Fs) {
         if self.goes() {
             return self.remove(fs);
@@ -413,13 +412,13 @@ impl Written {
         if let (Stay::Recorded(kept), Some(file)) = (&self.stay, &self.file)
             && kept.checked
         {
-            // Not needed for what is told, which is the recorded offset: it only frees the room.
+            // The recorded offset is reported in any case: this only frees the space.
             let _ = fs.set_len(file, kept.synced);
         } else if self.trouble != Trouble::Disk
             && let Err(error) = self.record(fs)
         {
             tracing::warn!(upload = %self.claim.id, %error, "a kept upload could not be synced");
-            // What was recorded before stays, if there is anything.
+            // Earlier records stay, if there are any.
             self.trouble = Trouble::Disk;
             if self.goes() {
                 self.remove(fs);
@@ -429,8 +428,8 @@ impl Written {
         }
     }
 
-    /// Whether nothing of it is kept. What is found by its path goes too when it was refused: its owner may
-    /// know of no other way to have its room back.
+    /// Whether nothing of it stays. An upload that its path identifies goes too when it was refused: its
+    /// owner may know no other way to free its space.
     fn goes(&self) -> bool {
         match &self.stay {
             Stay::No => true,
@@ -440,7 +439,7 @@ impl Written {
         }
     }
 
-    /// Syncs and records what has come of a kept upload, whose part goes on.
+    /// Syncs and records the received bytes of a resumable upload, while its part continues.
     pub(super) fn record_so_far(&mut self, fs: &dyn Fs) -> Result<()> {
         if self.is_recordable() { self.record(fs) } else { Ok(()) }
     }
@@ -460,7 +459,7 @@ impl Written {
         self.held.fail(error);
     }
 
-    /// Returns what is to be synced and recorded; none if no bytes were written since the last recording.
+    /// Returns the bytes to be synced and recorded; none if no bytes were written since the last recording.
     pub(super) fn recording(&mut self, fs: &dyn Fs) -> Result<Option<Recording>> {
         if !self.is_recordable() || self.synced() == self.at {
             return Ok(None);
@@ -480,7 +479,7 @@ impl Written {
         if let Stay::Recorded(kept) = &self.stay { kept.synced } else { 0 }
     }
 
-    /// Notes that the offset `at` is recorded and the names of the files are synced, or why not.
+    /// Notes that the offset `at` is recorded and the names of the files are synced, or the error.
     pub(super) fn end_recording(&mut self, at: u64, recorded: Result<()>) {
         match (self.note(recorded), &mut self.stay) {
             (Ok(()), Stay::Recorded(kept)) => {
@@ -512,7 +511,7 @@ impl Written {
         Ok(if let Stay::Recorded(kept) = &mut self.stay { Some(kept) } else { None })
     }
 
-    /// Syncs what is written, and then says so in the record.
+    /// Syncs the written bytes, and then records their offset.
     fn record(&mut self, fs: &dyn Fs) -> Result<()> {
         let recorded = self.record_synced(fs);
         self.note(recorded)

@@ -1,4 +1,4 @@
-//! Folders made, and names removed, moved and copied.
+//! Creating folders, and removing, moving and copying entries.
 
 use std::time::Duration;
 
@@ -203,9 +203,9 @@ fn what_a_failed_move_was_to_replace_is_still_there() {
         make_folder(&scene, "new").await.unwrap();
         put(&scene.io, &scene.home, any("new/b"), b"new").await.unwrap();
         for copies in [false, true] {
-            // The first sets what is to be replaced aside; the second fails.
+            // The first call sets the replaced entry aside; the second fails.
             let (disk, kind) = (scene.host.disk(), std::io::ErrorKind::CrossesDevices);
-            // A copy makes, fills and syncs its tree before.
+            // A copy creates, fills and syncs its tree before.
             let calls_before = if copies { 5 } else { 0 };
             disk.fail_at(disk.calls() + calls_before + 2, kind);
             let failed = if copies {

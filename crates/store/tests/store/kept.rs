@@ -1,4 +1,4 @@
-//! Uploads that are gone on with.
+//! Uploads that are resumed by their identifier.
 
 use plimsoll_io::sim::Call;
 use plimsoll_store::{Algorithm, Condition, Error, KeptUpload, NewUpload, Quota, Terms, UploadId, What};
@@ -18,7 +18,7 @@ fn terms(to: plimsoll_store::Path, _: &str) -> Terms {
     Terms::any(to, Quota::default())
 }
 
-/// Sends a part and leaves it; the offset then.
+/// Sends a part and ends it; returns the offset then.
 async fn part(scene: &Scene, id: UploadId, offset: u64, bytes: &[u8]) -> Result<u64, Error> {
     let mut upload = scene.home.go_on(&scene.io, id, offset, Vec::new(), terms).await?;
     send(&mut upload, bytes, 7).await?;
@@ -89,7 +89,7 @@ fn who_comes_back_takes_over_from_the_connection_that_hangs() {
         let kept = keep(&scene, "a", sent.len() as u64).await;
         let mut hanging = scene.home.go_on(&scene.io, kept.id, 0, Vec::new(), terms).await.unwrap();
         send(&mut hanging, &sent[..70_000], 7_000).await.unwrap();
-        // What has come is told, though the part goes on.
+        // The received bytes are reported while the part continues.
         let told = scene.home.kept(&scene.io, kept.id).await.unwrap().offset;
         assert_eq!(told, 70_000);
         last_part(&scene, kept.id, told, &sent[70_000..]).await.unwrap();
@@ -133,7 +133,7 @@ fn a_part_that_fails_at_any_call_is_told_no_further_than_it_is_there() {
             scene.settle().await;
             let failing = scene.host.disk().calls() + call;
             scene.host.disk().fail_at(failing, std::io::ErrorKind::Other);
-            // Whatever it says.
+            // Its result does not matter.
             let _ = part.pause().await;
             scene.settle().await;
             if scene.host.disk().calls() < failing {
@@ -255,7 +255,7 @@ fn an_upload_that_nobody_goes_on_with_expires() {
         scene.io.sleep(KEPT / 5).await;
         assert!(matches!(scene.home.kept(&scene.io, kept.id).await, Err(Error::NotFound)));
         assert!(scene.home.all_kept(&scene.io).await.unwrap().is_empty());
-        // Its room is given back with the next upload, or at the next start.
+        // Its space is released with the next upload, or at the next start.
         keep(&scene, "b", 3).await;
         assert_eq!(scene.pending().len(), 2, "{:?}", scene.pending());
     });

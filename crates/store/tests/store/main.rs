@@ -1,4 +1,4 @@
-//! The store in the simulator: what its operations do, whatever the seed.
+//! The store in the simulator: its operations, with any seed.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -30,7 +30,7 @@ use plimsoll_io::{Io, Lease};
 use plimsoll_store::limits::HELD_TIME;
 use plimsoll_store::{Committed, Error, Expected, Home, Path, Quota, Settings, Store, Terms, Upload};
 
-/// Where the data folder is on a simulated disk.
+/// The data folder on a simulated disk.
 const DATA: &str = "/data";
 /// Seeds that each test runs with.
 const SEEDS: u64 = 20;
@@ -45,7 +45,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// What is in a file of alice's home.
+    /// Returns the contents of a file of alice's home.
     fn contents(&self, path: &str) -> Option<Vec<u8>> {
         contents(&self.host, &format!("{DATA}/accounts/alice/files/{path}"))
     }
@@ -55,25 +55,25 @@ impl Scene {
         names(&self.host, &format!("{DATA}/accounts/alice/pending"))
     }
 
-    /// What is in the only file of alice's pending folder.
+    /// Returns the contents of the only file in alice's pending folder.
     fn pending_bytes(&self) -> Option<Vec<u8>> {
         let [name] = &self.pending()[..] else { return None };
         contents(&self.host, &format!("{DATA}/accounts/alice/pending/{name}"))
     }
 
-    /// Lets everything that was handed over be done.
+    /// Waits long enough for all handed-off work to be done.
     async fn settle(&self) {
         self.io.sleep(Duration::from_secs(1)).await;
     }
 
-    /// The store as a server finds it that starts now, with another clock of its own if `later`.
+    /// Returns the store as a server that starts now finds it.
     async fn started_again(&self) -> Scene {
         let store = open(&self.host);
         let home = store.home(&self.io, 1, "alice").await.unwrap();
         Scene { store, home, ..self.clone() }
     }
 
-    /// That what the home is thought to hold is what a fresh count finds.
+    /// Asserts that the home's recorded usage is that of a fresh count.
     async fn assert_counted(&self) {
         let again = self.started_again().await;
         let (known, counted) = (self.home.usage(&self.io).await, again.home.usage(&self.io).await);
@@ -81,7 +81,7 @@ impl Scene {
     }
 }
 
-/// How long uploads are kept here.
+/// The time for which interrupted uploads stay resumable in these tests.
 const KEPT: Duration = Duration::from_secs(60);
 
 fn settings() -> Settings {
@@ -137,7 +137,7 @@ fn any(to: &str) -> Terms {
     Terms::any(path(to), Quota::default())
 }
 
-/// Sends bytes in pieces.
+/// Sends bytes in pieces of `piece` bytes.
 async fn send(upload: &mut Upload, bytes: &[u8], piece: usize) -> Result<(), Error> {
     for piece in bytes.chunks(piece) {
         upload.write(Lease::owned(piece.to_vec()).detach()).await?;

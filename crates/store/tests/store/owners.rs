@@ -7,7 +7,7 @@ use plimsoll_store::{Error, FoundHome, NO_ACCOUNT, give_home, homes};
 
 use super::{DATA, any, contents, open, path, put, with_home};
 
-/// The line that says whose a home is.
+/// The file that has the account of alice's home.
 const OWNER: &str = "/data/accounts/alice/account";
 
 #[test]
@@ -53,7 +53,8 @@ fn a_home_with_files_that_names_no_account_is_opened_for_none() {
     });
 }
 
-/// Cuts the power at one call of the first opening of a home, or of giving it away; false if there is none.
+/// Cuts the power at one call of the first opening of a home, or of its assignment to another account.
+/// False if there is no such call.
 fn cut_at(call: u64, moment: Moment, fate: Unsynced) -> bool {
     let sim = Sim::new(call, Faults::splits());
     let host = sim.host("server");

@@ -1,4 +1,4 @@
-//! A file of partial uploads, with the power cut at each call that writes or syncs.
+//! A file joined from partial uploads, with the power cut at each call that writes or syncs.
 
 use plimsoll_store::{Error, NewUpload, Quota};
 
@@ -41,7 +41,7 @@ fn parts_that_are_put_together() {
         after: |scene, confirmed| {
             doing(async move {
                 assert_one_of(&scene, "a", Some(large(1)), Some(large(2)), confirmed);
-                // The parts stay until they are thrown away.
+                // The parts stay until they are discarded.
                 join(&scene).await?;
                 assert_eq!(scene.contents("a"), Some(large(2)));
                 for part in scene.home.all_kept(&scene.io).await? {

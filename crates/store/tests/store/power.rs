@@ -1,6 +1,6 @@
-//! The power is cut at every call of a change that writes or syncs, before it and after it, with all, none
-//! and some of what was not synced surviving: afterwards each file is the old or the new one, whole, and
-//! what was confirmed is there.
+//! The power is cut at every call of a change that writes or syncs, before it and after it. All, none or
+//! some of the unsynced data survives. Afterwards each file is the old or the new one, complete, and
+//! confirmed changes are there.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,22 +11,22 @@ use plimsoll_store::{Begin, Condition, Depth, End, Error, NewUpload, Quota, What
 
 use super::{DATA, Scene, any, open, path, put, send};
 
-/// Seeds by which some of what was not synced survives, for each call.
+/// Seeds for each call, by which some of the unsynced data survives.
 const DRAWS: u64 = 12;
 /// More calls than any change here makes.
 const CALLS_MAX: usize = 200;
 
 pub(super) type Doing = std::pin::Pin<Box<dyn Future<Output = Result<(), Error>>>>;
 
-/// A change, what there is before it, and what there must be after it.
+/// A change, its preparation, and the check after it.
 pub(super) struct Change {
     pub(super) before: fn(Scene) -> Doing,
     pub(super) change: fn(Scene) -> Doing,
-    /// Given whether it was confirmed, on the machine that started again.
+    /// Gets whether the change was confirmed; runs on the machine that started again.
     pub(super) after: fn(Scene, bool) -> Doing,
 }
 
-/// How what was not synced fares.
+/// Returns the fates of unsynced data.
 fn fates() -> impl Iterator<Item = Unsynced> {
     [Unsynced::Lost, Unsynced::Kept].into_iter().chain((0..DRAWS).map(Unsynced::Drawn))
 }
@@ -41,7 +41,7 @@ pub(super) fn cut_everywhere(change: &Change) {
     }
 }
 
-/// Cuts the power at one call of the change; false if it has none so late.
+/// Cuts the power at one call of the change; false if it makes fewer calls.
 fn cut(change: &Change, call: u64, moment: Moment, fate: Unsynced) -> bool {
     let sim = Sim::new(call, Faults::splits());
     let host = sim.host("server");
@@ -74,7 +74,7 @@ fn cut(change: &Change, call: u64, moment: Moment, fate: Unsynced) -> bool {
     was_cut
 }
 
-/// More than is held in memory, in more than one write.
+/// More than is buffered in memory, in more than one write.
 pub(super) fn large(fill: u8) -> Vec<u8> {
     (0..100_000_u32).map(|index| fill ^ u8::try_from(index % 251).unwrap()).collect()
 }
@@ -95,7 +95,7 @@ fn end(scene: &Scene, at: &str) -> End {
     End { home: scene.home.clone(), path: path(at), quota: Quota::default() }
 }
 
-/// That `name` is `new`, or, if that was not confirmed, `old`.
+/// Asserts that `name` is `new`, or, if that was not confirmed, `old`.
 pub(super) fn assert_one_of(
     scene: &Scene,
     name: &str,
@@ -167,7 +167,7 @@ fn an_upload_into_a_new_folder() {
     });
 }
 
-/// The bytes of an upload that comes in two parts, and where the first ends.
+/// The end of the first part of an upload in two parts.
 const PARTED: usize = 70_000;
 
 fn kept(scene: Scene) -> Doing {
@@ -177,7 +177,7 @@ fn kept(scene: Scene) -> Doing {
     })
 }
 
-/// Sends a part of the only kept upload, from its offset to `until`.
+/// Sends a part of the only resumable upload, from its offset to `until`.
 async fn go_on(scene: &Scene, until: usize) -> Result<u64, Error> {
     let found = scene.home.all_kept(&scene.io).await?.pop().ok_or(Error::NotFound)?;
     let terms = |to, _: &str| plimsoll_store::Terms::any(to, Quota::default());
@@ -196,7 +196,7 @@ fn a_part_of_an_upload_that_is_gone_on_with() {
             doing(async move {
                 let found = scene.home.all_kept(&scene.io).await?.pop().expect("it was confirmed before");
                 assert!(!confirmed || found.offset == PARTED as u64, "{} of {PARTED}", found.offset);
-                // What is said to be there is there: the rest makes the whole.
+                // The bytes up to the reported offset are there: with the rest, they are the whole file.
                 go_on(&scene, large(2).len()).await?;
                 assert_eq!(scene.contents("a"), Some(large(2)));
                 Ok(())
@@ -235,7 +235,7 @@ fn the_last_part_of_an_upload_that_is_gone_on_with() {
     });
 }
 
-/// The bytes of an upload that grows beyond what has no record, and where it is broken off.
+/// The length of a large upload in bytes, and the offset at which it is interrupted.
 const GROWN: usize = 3 << 20;
 const BROKEN_OFF: usize = 2 << 20;
 
@@ -245,7 +245,7 @@ pub(super) fn grown(fill: u8) -> Vec<u8> {
     bytes
 }
 
-/// Sends `bytes` from an offset, and ends the upload or lets it be broken off.
+/// Sends `bytes` from an offset, and commits the upload or interrupts it.
 async fn send_from(scene: &Scene, from: Begin, bytes: &[u8], ends: bool) -> Result<(), Error> {
     let mut upload = scene.home.upload_from(&scene.io, any("a"), from, true).await?;
     send(&mut upload, bytes, 1 << 20).await?;
@@ -266,7 +266,7 @@ fn broken_off(scene: Scene) -> Doing {
     doing(async move { send_from(&scene, Begin::Start, &grown(2)[..BROKEN_OFF], false).await })
 }
 
-/// Goes on from what there is, and ends with the whole file.
+/// Resumes from the present offset, and commits the whole file.
 pub(super) async fn go_on_by_path(scene: &Scene) -> Result<(), Error> {
     let offset = pending(scene).await?.unwrap_or(0);
     send_from(scene, Begin::Offset(offset as u64), &grown(2)[offset..], true).await?;
@@ -315,7 +315,7 @@ fn an_upload_that_was_broken_off_and_is_gone_on_with() {
     });
 }
 
-/// Where an upload is cut to, of which more had come.
+/// The offset to which a longer interrupted upload is cut.
 const CUT_TO: usize = 50_000;
 
 #[test]

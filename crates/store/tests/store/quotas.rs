@@ -1,4 +1,4 @@
-//! Quotas: exact, whoever comes at once.
+//! Quotas are exact, also with concurrent uploads.
 
 use plimsoll_io::Existing;
 use plimsoll_store::limits::HELD_FAST_BYTES_MAX;
@@ -38,7 +38,7 @@ fn of_64_writers_at_once_as_many_get_in_as_may() {
     });
 }
 
-/// Polls all of them until all have ended.
+/// Polls all futures until all have ended.
 async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
     let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
     std::future::poll_fn(|cx| {
@@ -95,7 +95,7 @@ fn uploads_under_way_take_no_more_than_the_quota() {
         scene.settle().await;
         scene.home.upload(&scene.io, under("b", quota), announced(60_000)).await.map(drop).unwrap();
         scene.settle().await;
-        // Of unknown length: as far as it goes.
+        // An upload of unknown length fails when it reaches the quota.
         let bytes = vec![1; 2 * HELD_FAST_BYTES_MAX];
         let mut long = scene.home.upload(&scene.io, under("c", quota), Expected::default()).await.unwrap();
         assert!(matches!(send(&mut long, &bytes, 10_000).await, Err(Error::Quota)));

@@ -1,4 +1,5 @@
-//! The offset of a resumable upload is recorded while the upload goes on, so that a kill takes little of it.
+//! The offset of a resumable upload is recorded while the upload continues, so that a kill loses little of
+//! it.
 
 use std::pin::pin;
 
@@ -24,10 +25,10 @@ fn what_came_of_an_upload_survives_a_kill_but_for_the_last_second() {
             nothing_comes(&scene, &mut upload, step).await;
             let recorded = scene.home.all_kept(&scene.io).await.unwrap();
             let recorded = len(recorded.first().map_or(0, |kept| kept.offset));
-            // What the last second brought, and the step in which a recording ends.
+            // The bytes of the last second, and of the step in which a recording ends.
             assert!(recorded + 7_000 >= (number + 1) * 1_000, "{recorded} of {number} thousand");
         }
-        // The last bytes are recorded though no more come.
+        // The last bytes are recorded although no more are received.
         nothing_comes(&scene, &mut upload, RECORDED_EVERY * 2).await;
         // The server is killed: nothing is settled.
         std::mem::forget(upload);

@@ -1,4 +1,4 @@
-//! Uploads that are known by their path alone: broken off, kept, and gone on with.
+//! Uploads that are identified by their path alone: interrupted, kept and resumed.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -12,7 +12,7 @@ use plimsoll_store::{Begin, Condition, Error, NewUpload, NotResumable, Quota, Te
 
 use super::{KEPT, Scene, any, nothing_comes, path, put, send, send_slowly, with_home};
 
-/// More than has no record.
+/// More than one buffer.
 const LARGE: usize = 3 << 20;
 
 pub(super) fn bytes(fill: u8, len: usize) -> Vec<u8> {
@@ -27,7 +27,7 @@ pub(super) async fn begin(scene: &Scene, to: &str, from: Begin) -> Result<Upload
     scene.home.upload_from(&scene.io, any(to), from, true).await
 }
 
-/// Begins an upload, sends some of it, and lets it be broken off.
+/// Begins an upload, sends some of it, and interrupts it.
 async fn broken_off(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) {
     let mut upload = begin(scene, to, from).await.unwrap();
     send(&mut upload, bytes, 300_000).await.unwrap();
@@ -35,7 +35,7 @@ async fn broken_off(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) {
     scene.settle().await;
 }
 
-/// A whole upload: the offset that it began at.
+/// Makes a whole upload; returns the offset at which it began.
 pub(super) async fn whole(scene: &Scene, to: &str, from: Begin, bytes: &[u8]) -> Result<u64, Error> {
     let mut upload = begin(scene, to, from).await?;
     let begun_at = upload.begun_at();
@@ -173,7 +173,7 @@ fn an_offset_goes_on_from_what_was_kept_cut_to_it() {
 #[test]
 fn an_offset_begins_with_that_much_of_the_file_if_nothing_was_kept() {
     with_home(|scene| async move {
-        // Few bytes are copied at once, many as a chore.
+        // Few bytes are copied at once, many as long-running work.
         for part in [1, len(COPIED_AT_ONCE_BYTES_MAX), len(COPIED_AT_ONCE_BYTES_MAX) + 1, LARGE] {
             let old = bytes(4, LARGE);
             put(&scene.io, &scene.home, any("a"), &old).await.unwrap();
@@ -267,7 +267,7 @@ fn what_began_with_a_file_replaces_only_that_file() {
     with_home(|scene| async move {
         for old in [&b"old"[..], b""] {
             put(&scene.io, &scene.home, any("a"), old).await.unwrap();
-            // Two append at once: one of them has to look again.
+            // Two clients append at once: one of them must retry.
             let mut one = begin(&scene, "a", Begin::End).await.unwrap();
             let mut two = begin(&scene, "a", Begin::End).await.unwrap();
             send(&mut one, b"one", 3).await.unwrap();
@@ -310,7 +310,7 @@ fn a_new_upload_throws_away_what_was_kept_of_its_path_and_nothing_else() {
             let new = NewUpload { terms: any("a"), bytes, condition: condition.to_owned() };
             scene.home.keep(&scene.io, new)
         };
-        // With an identifier of their own: not to be resumed by their path.
+        // Uploads with an identifier of their own are not resumed by path.
         let mut others = Vec::new();
         for (bytes, condition) in [(Some(9), ""), (None, "If-None-Match: *"), (None, "")] {
             others.push(new(bytes, condition).await.unwrap().id);
@@ -453,14 +453,14 @@ fn what_is_refused_is_not_kept() {
             scene.settle().await;
             assert!(scene.pending().is_empty(), "{:?}", scene.pending());
         }
-        // Nor when it is broken off before it is told so.
+        // Nor if it is interrupted before the refusal is reported.
         let begun = scene.home.upload_from(&scene.io, under("a", 99), Begin::Start, true).await;
         let mut upload = begun.unwrap();
         send(&mut upload, &bytes(1, 100), 100).await.unwrap();
         drop(upload);
         scene.settle().await;
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
-        // One whose folder went away while it came.
+        // An upload with a folder that is removed meanwhile.
         scene.home.make_folder(&scene.io, path("f"), Quota::default()).await.unwrap();
         let mut upload = begin(&scene, "f/a", Begin::Start).await.unwrap();
         send(&mut upload, &bytes(1, LARGE), 200_000).await.unwrap();
@@ -475,7 +475,7 @@ fn what_is_refused_is_not_kept() {
 fn what_a_sync_that_failed_may_have_lost_is_not_told() {
     with_home(|scene| async move {
         let failed = std::io::ErrorKind::Other;
-        // The first: of the names. Nothing has come to the disk for sure.
+        // The first sync, of the names: it is not certain that anything is on the disk.
         let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
         send(&mut upload, &bytes(1, 70_000), 70_000).await.unwrap();
         scene.host.disk().fail_next(Call::Sync, failed);
@@ -485,14 +485,14 @@ fn what_a_sync_that_failed_may_have_lost_is_not_told() {
         drop(upload);
         scene.settle().await;
         assert!(scene.pending().is_empty(), "{:?}", scene.pending());
-        // A later one: what was synced before stays.
+        // A later sync: the bytes that were synced before stay.
         broken_off(&scene, "a", Begin::Start, &bytes(1, 70_000)).await;
         let mut upload = begin(&scene, "a", Begin::Offset(70_000)).await.unwrap();
         send(&mut upload, &bytes(1, 70_000), 70_000).await.unwrap();
         scene.host.disk().fail_next(Call::Sync, failed);
         assert!(matches!(upload.commit().await, Err(Error::Failed(_))));
         assert_eq!(pending(&scene, "a").await, Some(70_000));
-        // Any call, when it is broken off.
+        // Any call, when the upload is interrupted.
         for call in 1.. {
             let mut upload = begin(&scene, "a", Begin::Start).await.unwrap();
             send(&mut upload, &bytes(1, 70_000), 70_000).await.unwrap();
@@ -520,7 +520,7 @@ fn one_whose_record_could_not_be_cut_is_thrown_away() {
     });
 }
 
-/// Polls at most so many times more after the first; none if it is not done then, and it is dropped.
+/// Polls at most `times` more times after the first. None if the future is not ready then; it is dropped.
 async fn polled<T>(doing: impl Future<Output = T>, times: usize) -> Option<T> {
     let (mut doing, mut left) = (Box::pin(doing), times);
     poll_fn(move |cx| match doing.as_mut().poll(cx) {
@@ -564,7 +564,7 @@ fn dropped_at_any_await_it_leaves_the_old_file_or_the_new_one_and_what_is_kept()
                 }
                 times += 1;
             }
-            // One that begins with nothing may be begun without a wait.
+            // An upload that begins empty may begin without blocking.
             let least = if from == Begin::Start { 2 } else { 3 };
             assert!(times >= least, "{from:?}: {times}");
         }

@@ -1,4 +1,4 @@
-//! What a server finds in `pending` when it starts.
+//! The cleanup of `pending` when a server starts.
 
 use plimsoll_store::NewUpload;
 

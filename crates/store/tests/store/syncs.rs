@@ -1,8 +1,8 @@
-//! A change is confirmed only if each sync that it needs has succeeded: also one whose loss the simulated
-//! disk does not show, since its journal has both ends of a move, and an empty file with its name.
+//! A change is confirmed only if each sync that it needs has succeeded. That includes syncs that the
+//! simulated disk would not miss: its journal has both ends of a move, and an empty file with its name.
 //!
-//! That a power cut takes back nothing is in `power.rs`. What must hold: each call that writes or syncs
-//! counts, and how many there are is known.
+//! That a power cut takes back nothing is tested in `power.rs`, not here. Invariant: each call that writes
+//! or syncs counts, and their number must be known.
 
 use std::io::ErrorKind;
 
@@ -12,7 +12,8 @@ use plimsoll_store::{End, Error, NewUpload, Quota};
 
 use super::{DATA, Scene, any, open, path, put};
 
-/// Runs `before`, and `change` with its call `failing` failed: the calls that it made, and what became of it.
+/// Runs `before`, and then `change` with its call number `failing` made to fail. Returns the number of its
+/// calls, and whether it was confirmed.
 fn change_with<T: 'static>(
     failing: u64,
     before: impl AsyncFnOnce(&Scene) + 'static,
@@ -69,7 +70,7 @@ fn an_upload_is_kept_when_its_file_its_record_and_their_folder_are_synced() {
             },
         )
     };
-    // Two files, a line, and a sync of each file and of the folder.
+    // Two files, the first line of the record, and a sync of each file and of the folder.
     assert_eq!(kept(0), (6, true));
     for failing in 1..=6 {
         assert!(!kept(failing).1, "call {failing}");

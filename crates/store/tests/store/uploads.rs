@@ -1,4 +1,4 @@
-//! Uploads that come in one go.
+//! Uploads in one request.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use sha2::Digest as _;
 
 use super::{any, path, put, send, send_slowly, with_home};
 
-/// More than is held in memory.
+/// More than is buffered in memory.
 const LARGE: usize = 150_000;
 
 fn bytes(len: usize) -> Vec<u8> {
@@ -85,7 +85,7 @@ fn an_upload_that_is_alone_is_written_while_more_comes() {
         let mut other = scene.home.upload(&scene.io, any("b"), Expected::default()).await.unwrap();
         scene.settle().await;
         assert!(scene.pending_bytes().as_deref() == Some(&sent[..AHEAD_BYTES]), "nobody waited for it");
-        // Two of them are held, and written a megabyte at a time.
+        // Both are buffered, and written a megabyte at a time.
         send(&mut other, &bytes(HELD_BYTES_MAX), HELD_BYTES_MAX).await.unwrap();
         send(&mut upload, &sent[AHEAD_BYTES..], 40_000).await.unwrap();
         scene.settle().await;
@@ -177,7 +177,7 @@ fn bytes_are_as_many_as_were_announced() {
 fn a_condition_is_weighed_with_the_change() {
     with_home(|scene| async move {
         let new_only = || Terms { condition: Condition::none().and_new(), ..any("a") };
-        // Both are let in; the first to end wins.
+        // Both begin; the first commit wins.
         let expected = Expected::default;
         let mut one = scene.home.upload(&scene.io, new_only(), expected()).await.unwrap();
         let mut two = scene.home.upload(&scene.io, new_only(), expected()).await.unwrap();
@@ -186,7 +186,7 @@ fn a_condition_is_weighed_with_the_change() {
         two.commit().await.unwrap();
         assert!(matches!(one.commit().await, Err(Error::Precondition)));
         assert_eq!(scene.contents("a"), Some(b"two".to_vec()));
-        // And who comes late is told before they send.
+        // A later client is refused before it sends any bytes.
         let late = scene.home.upload(&scene.io, new_only(), expected()).await;
         assert!(matches!(late.map(drop), Err(Error::Precondition)));
         scene.settle().await;
