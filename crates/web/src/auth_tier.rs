@@ -1,7 +1,8 @@
-//! The auth tier over HTTP: fronts elsewhere ask, with the secret that they and this server alone know.
+//! The auth tier over HTTP: remote fronts send requests, with the secret that only they and this server
+//! have.
 //!
-//! It decides nothing: the desk answers. What must hold: without the secret nobody learns anything; a
-//! question is bounded before it is read; what an operator asks is not asked here.
+//! It decides nothing: the RPC server answers. Invariants: a request without the secret reveals nothing;
+//! a request is bounded before it is read; operators' requests are not accepted here.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,36 +17,38 @@ use plimsoll_wire::http::status::Status;
 use crate::refusal::Refusal;
 use crate::{credentials, json};
 
-/// What answers fronts.
+/// The auth tier's HTTP service for fronts.
 pub struct AuthTier {
     secret: TierSecret,
     answers: Answers,
 }
 
-/// Who answers, and whom.
+/// The component that answers, and its clients.
 enum Answers {
-    /// This process, fronts elsewhere. The desk is set up by the first who asks: it needs an engine's clock.
+    /// This process answers remote fronts. The first request creates the RPC server, because that needs
+    /// an engine's clock.
     Fronts { auth: Auth, desk: OnceLock<Arc<Desk>> },
-    /// This process, processes that belong to it.
+    /// This process answers connection processes of its own program.
     Beside(Auth),
-    /// The process that this one belongs to, fronts elsewhere.
+    /// The main process answers remote fronts; this connection process forwards their requests to it.
     Through(Place),
 }
 
 impl AuthTier {
-    /// Answers whoever shows `secret` from `auth`, of which there is no other such tier.
+    /// Creates the service of `auth` for clients that present `secret`. `auth` must have only one such
+    /// service.
     pub fn new(auth: Auth, secret: Secret) -> Arc<AuthTier> {
         let secret = TierSecret::new(secret);
         Arc::new(AuthTier { secret, answers: Answers::Fronts { auth, desk: OnceLock::new() } })
     }
 
-    /// Answers processes that belong to this one, and show `secret`.
+    /// Creates the service for connection processes of this program, which present `secret`.
     pub fn beside(auth: Auth, secret: Secret) -> Arc<AuthTier> {
         Arc::new(AuthTier { secret: TierSecret::new(secret), answers: Answers::Beside(auth) })
     }
 
-    /// Hands what is asked by whoever shows `secret` on to such a tier at `place`, of the process that this
-    /// one belongs to.
+    /// Creates a service that forwards requests with `secret` to the tier at `place`, in the main
+    /// process of this connection process.
     pub fn through(place: Place, secret: Secret) -> Arc<AuthTier> {
         let secret = TierSecret::of_one_connection(secret);
         Arc::new(AuthTier { secret, answers: Answers::Through(place) })
@@ -81,7 +84,7 @@ impl AuthTier {
     async fn changes(&self, io: &Io, watch: Watch) -> Result<News, Error> {
         match &self.answers {
             Answers::Fronts { auth, desk } => desk_of(io, auth, desk).watch(io, watch).await,
-            // They remember nothing.
+            // Connection processes cache nothing, so they need no changes.
             Answers::Beside(_) => Err(Error::NotAllowed),
             Answers::Through(place) => hand_on(place, io, CHANGES, &watch).await,
         }

@@ -1,7 +1,7 @@
-//! The body of a request on its way into an upload.
+//! Copies the body of a request into an upload.
 //!
-//! What must hold: memory that is held is of the size of what came, not of the blocks that it came in; what
-//! breaks off is left to the upload, which knows what to keep.
+//! Invariants: at most `GATHERED_BYTES` are buffered, copied out of the blocks that they came in. An
+//! aborted body must be left to the upload, which determines the bytes to keep.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -17,17 +17,17 @@ use plimsoll_wire::http::mtime::parse_mtime;
 use crate::limits::GATHERED_BYTES;
 use crate::refusal::Refusal;
 
-/// The time of modification that the client sends with a file, since 1970.
+/// Returns the modification time that the client sends with a file, since 1970.
 ///
 /// # Errors
-/// What it sends is no time.
+/// The field is not a time.
 pub(crate) fn modified(request: &Request<'_>) -> Result<Option<Duration>, Refusal> {
     let bad = "X-OC-Mtime is no time. Send seconds since 1970, perhaps with a fraction: 1763900000.5.";
     let time = |value| parse_mtime(value).ok_or_else(|| Refusal::bad(bad));
     request.field(Field::OcMtime).map(time).transpose()
 }
 
-/// Says that the time of modification was taken, if one was sent; else clients set it by another request.
+/// Confirms the modification time, if one was sent. Otherwise clients set it by another request.
 pub(crate) fn dated(answer: Answer, modified: Option<Duration>) -> Answer {
     match modified {
         Some(_) => answer.field("X-OC-Mtime", "accepted"),
@@ -35,11 +35,11 @@ pub(crate) fn dated(answer: Answer, modified: Option<Duration>) -> Answer {
     }
 }
 
-/// Why a body did not arrive.
+/// The reason for which a body was not received.
 pub(crate) enum Stopped {
-    /// The upload cannot go on.
+    /// The upload failed.
     Failed(Error),
-    /// The body cannot.
+    /// The body failed.
     Body(BodyError),
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn receive(request: &mut Request<'_>, mut arriving: Arriving) -
         let received = match now(next.as_mut()).await {
             Some(received) => received,
             None => {
-                // What is gathered must not wait here, where nothing is recorded, for a slow sender.
+                // Buffered bytes are not recorded yet, so they must not wait for a slow sender.
                 if !small.is_empty() {
                     arriving = write(arriving, Lease::owned(std::mem::take(&mut small))).await?;
                 }
@@ -85,13 +85,13 @@ pub(crate) async fn receive(request: &mut Request<'_>, mut arriving: Arriving) -
         match more {
             Ok(Some(lease)) => arriving = write(arriving, lease).await?,
             Ok(None) => return Ok(arriving),
-            // The upload is dropped: its record says that it was broken off.
+            // Dropping the upload records that it was interrupted.
             Err(error) => return Err(Stopped::Body(error)),
         }
     }
 }
 
-/// The output of `future`, if it is ready at once.
+/// Returns the output of `future`, if it is ready at once.
 async fn now<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),

@@ -1,6 +1,7 @@
-//! If-Match, If-None-Match and If-Unmodified-Since, as a condition that the store asks with the change.
+//! If-Match, If-None-Match and If-Unmodified-Since, as a condition that the store checks together with
+//! the change.
 //!
-//! How they are read is the wire's. What must hold: the tags are those that a GET shows.
+//! It does not parse them (`wire` does). Invariant: the tags equal the ETags of a GET.
 
 use plimsoll_io::Stat;
 use plimsoll_operations::{Error, Kept};
@@ -19,7 +20,7 @@ pub(crate) fn has_any(request: &Request<'_>) -> bool {
     FIELDS.iter().any(|field| request.field(*field).is_some())
 }
 
-/// The conditions of a request; one for a folder's name is not about a file.
+/// Returns the conditions of a request. For a folder's name, an existing entry must also be a folder.
 pub(crate) fn of(request: &Request<'_>, is_folder: bool) -> Condition {
     let condition = if has_any(request) {
         let (head, block) = (*request.head, request.block[..request.head.len()].to_vec());
@@ -30,7 +31,7 @@ pub(crate) fn of(request: &Request<'_>, is_folder: bool) -> Condition {
     if is_folder { condition.and_folder() } else { condition }
 }
 
-/// The lines of the conditions' fields.
+/// Returns the fields of the conditions as header lines.
 fn lines(request: &Request<'_>) -> String {
     let mut lines = String::new();
     for (field, name) in FIELDS.into_iter().zip(NAMES) {
@@ -47,12 +48,12 @@ fn holds(head: &Head, block: &[u8], now: Option<&Stat>) -> bool {
     evaluate(head, block, current.as_ref(), false) == Precondition::Proceed
 }
 
-/// The conditions of a request, to be kept for another: the lines of their fields.
+/// Returns the conditions of a request, and the lines of their fields, to be stored for a later request.
 pub(crate) fn kept(request: &Request<'_>) -> Kept {
     Kept { condition: of(request, false), words: lines(request) }
 }
 
-/// The conditions of [`kept`]'s lines.
+/// Restores the conditions from the lines of [`kept`].
 pub(crate) fn again(words: &str) -> Condition {
     if words.is_empty() {
         return Condition::none();
@@ -60,12 +61,13 @@ pub(crate) fn again(words: &str) -> Condition {
     let block = format!("PATCH / HTTP/1.1\r\nHost: kept\r\n{words}\r\n").into_bytes();
     match parse_head(&block, &HeadLimits::default()) {
         Ok(Some(head)) => Condition::new(words, move |now| holds(&head, &block, now)),
-        // They came in a head that was read: if they cannot be again, nothing is replaced.
+        // The lines come from a parsed head. If they do not parse again, nothing is replaced.
         _ => Condition::new(words, |_| false),
     }
 }
 
-/// What an error means to whoever sent no conditions: then it was one of ours that was not met.
+/// Maps an error. If the request has no conditions, a failed precondition is one that the server has
+/// added: the entry must be a folder, or the account may not replace files.
 pub(crate) fn explain(request: &Request<'_>, is_folder: bool, error: Error) -> Refusal {
     match error {
         Error::Store(StoreError::Precondition) if !has_any(request) && is_folder => Error::NOT_FOUND.into(),

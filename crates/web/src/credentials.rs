@@ -1,7 +1,7 @@
-//! Who a request is from: a token or a name and a password, and the caller that they show.
+//! Authentication: from a token, or a name and a password, to the caller.
 //!
-//! What they may do is not known here. What must hold: it is asked before anything is read of a body or told
-//! of a path.
+//! Authorisation is not done here. Invariant: the caller must be authenticated before any body is read,
+//! or any path is looked up.
 
 use std::rc::Rc;
 
@@ -16,29 +16,31 @@ use plimsoll_wire::http::status::Status;
 use crate::Web;
 use crate::refusal::Refusal;
 
-/// Whoever is at the other end.
+/// Returns the client of a request, unauthenticated.
 pub(crate) fn visitor(request: &Request<'_>) -> Visitor {
     Visitor { io: request.io.clone(), peer: request.peer.clone(), protocol: Protocol::Http }
 }
 
-/// The credentials of a connection's last request, and the account that they opened. Most clients send the
-/// same with each. The next request may come on another thread, so that nothing of this one's is kept.
+/// The credentials of a connection's last request, and the account that they authenticated. Most clients
+/// send the same with each request. The next request may run on another thread, so nothing that belongs
+/// to a thread is stored.
 struct Shown {
     fingerprint: Fingerprint,
-    /// A proxy may pass requests of several clients on over one connection.
+    /// A proxy may forward requests of several clients over one connection.
     peer: Peer,
     identity: Identity,
 }
 
 impl Shown {
-    /// The caller, if a request presents these credentials and comes from the same client.
+    /// Returns the caller, if a request presents these credentials and comes from the same client.
     fn caller(&self, request: &Request<'_>, fingerprint: &Fingerprint) -> Option<Rc<Caller>> {
         let is_same = self.fingerprint == *fingerprint && self.peer == *request.peer;
         is_same.then(|| Rc::new(Caller::new(visitor(request), self.identity.clone())))
     }
 }
 
-/// Who asks, if that is who has asked before on the connection, and still holds.
+/// Returns the caller without blocking, if the connection has cached these credentials and they are
+/// still valid.
 pub(crate) fn at_hand(web: &Web, request: &Request<'_>) -> Option<Rc<Caller>> {
     let value = request.field(Field::Authorization)?;
     let shown = request.connection.get::<Shown>()?;
@@ -49,7 +51,7 @@ pub(crate) fn at_hand(web: &Web, request: &Request<'_>) -> Option<Rc<Caller>> {
     shown.caller(request, &fingerprint).filter(|caller| web.operations.holds(caller))
 }
 
-/// Who asks.
+/// Authenticates the caller.
 pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Caller>, Refusal> {
     if request.head.repeated(Field::Authorization) {
         return Err(Refusal::bad("Authorization was sent more than once. Send it once."));
@@ -63,12 +65,13 @@ pub(crate) async fn caller(web: &Web, request: &mut Request<'_>) -> Result<Rc<Ca
     let shown = request.connection.get::<Shown>().and_then(|shown| shown.caller(request, &fingerprint));
     match shown {
         Some(caller) if web.operations.holds(&caller) => Ok(caller),
-        // Apart, because it is rare.
+        // Boxed, because it is rare.
         shown => Box::pin(keeping(web, request, fingerprint, shown, value)).await,
     }
 }
 
-/// Who asks, kept for the next request; nobody is, if this one is refused.
+/// Authenticates the caller and caches it on the connection for the next request. If the request is
+/// refused, the cache is empty.
 async fn keeping(
     web: &Web,
     request: &mut Request<'_>,
@@ -82,7 +85,7 @@ async fn keeping(
         None => Err(AuthError::NoSession.into()),
     };
     let caller = match renewed {
-        // What opened the account does so no more; but the same may open one again.
+        // The cached session or login has ended, but the same credentials may be valid again.
         Err(Error::Auth(AuthError::NoSession)) => anew(web, request, value).await?,
         renewed => renewed?,
     };
@@ -93,7 +96,7 @@ async fn keeping(
     Ok(caller)
 }
 
-/// Who shows the value of an Authorization field that this connection has not shown just before.
+/// Authenticates the value of an Authorization field that is not cached on this connection.
 async fn anew(web: &Web, request: &Request<'_>, value: &[u8]) -> Result<Caller, Refusal> {
     let credentials = parse_authorization(value).map_err(|bad| Refusal::unauthenticated(bad.detail()))?;
     let visitor = visitor(request);
@@ -106,7 +109,7 @@ async fn anew(web: &Web, request: &Request<'_>, value: &[u8]) -> Result<Caller, 
     })
 }
 
-/// Checks that a request shows the secret of a tier. `server` is what the peer has reached.
+/// Checks that a request presents the secret of a tier. `server` names this server in the refusal.
 pub(crate) async fn tier(
     request: &Request<'_>,
     secret: &TierSecret,

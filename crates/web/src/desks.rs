@@ -1,8 +1,7 @@
-//! The desks at which the processes of connections ask the program that they belong to, for accounts and
-//! for files.
+//! The RPC servers of accounts and files, for connection processes of the same program.
 //!
-//! They are no tier of fronts elsewhere, which remember and have to hear of changes. What must hold: whoever
-//! asks shows a secret that those processes alone have.
+//! They do not serve remote fronts, which cache results and must receive changes. Invariant: a client
+//! must present a secret that only those processes have.
 
 use std::sync::Arc;
 
@@ -13,14 +12,15 @@ use plimsoll_store::Store;
 use crate::auth_tier::AuthTier;
 use crate::store_tier::StoreTier;
 
-/// Both of them, at one place.
+/// Both RPC servers, at one address.
 pub struct Desks {
     auth: Arc<AuthTier>,
     store: Option<Arc<StoreTier>>,
 }
 
 impl Desks {
-    /// Answers whoever shows `secret` from `auth` and, if the files are kept here, from `store`.
+    /// Creates the RPC servers for clients that present `secret`: of `auth`, and of `store` if the files
+    /// are in this process.
     pub fn new(auth: Auth, store: Option<Store>, secret: &Secret) -> Arc<Desks> {
         let store = store.map(|store| StoreTier::new(store, secret.clone()));
         Arc::new(Desks { auth: AuthTier::beside(auth, secret.clone()), store })

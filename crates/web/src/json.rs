@@ -1,8 +1,8 @@
-//! JSON bodies, of requests and of answers.
+//! JSON bodies of requests and responses.
 //!
-//! What must hold: a body is bounded, its memory is of the size of what has come, and it has no member that
-//! nobody looks at; one that a page sends says that it is JSON, which no page of another site can without
-//! being asked for leave; its bytes, which may have a password among them, are wiped.
+//! Invariants: a body is bounded; its memory is proportional to the bytes received; an unknown member is
+//! an error; its bytes, which may contain a password, are wiped. A page must declare that its body is
+//! JSON, which a page of another site cannot do without a CORS preflight.
 
 use plimsoll_proto::http::{Answer, Body, Request};
 use plimsoll_wire::http::head::Field;
@@ -14,13 +14,13 @@ use zeroize::Zeroizing;
 use crate::limits::{JSON_BYTES_MAX, STRANGERS_JSON_BYTES_MAX};
 use crate::refusal::Refusal;
 
-/// Reads the body of a request whose account, or whose secret, is known.
+/// Reads the body of a request that has been authenticated, by an account or a tier's secret.
 pub(crate) async fn read<T: DeserializeOwned>(request: &mut Request<'_>) -> Result<T, Refusal> {
     let too_long = "The body is longer than 64 KiB. Send less.";
     read_within(request, JSON_BYTES_MAX, too_long).await
 }
 
-/// Reads the body of a request of which no account is known yet: a log-in or a sign-up.
+/// Reads the body of an unauthenticated request: a log-in or a sign-up.
 pub(crate) async fn read_of_stranger<T: DeserializeOwned>(request: &mut Request<'_>) -> Result<T, Refusal> {
     let too_long = "The body is longer than 4 KiB. Send a name and a password, and nothing else.";
     read_within(request, STRANGERS_JSON_BYTES_MAX, too_long).await
@@ -44,7 +44,7 @@ async fn read_within<T: DeserializeOwned>(
         }
         append(&mut bytes, &lease, max);
     }
-    // Else a list would do, with the members in their order.
+    // Otherwise serde would accept an array with the members in order.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Refusal::bad(
             "The body must be a JSON object. Send it in braces, each member by its name.",
@@ -54,8 +54,8 @@ async fn read_within<T: DeserializeOwned>(
         .map_err(|error| Refusal::bad(format!("The body is not what is expected here: {error}.")))
 }
 
-/// Appends to `bytes`. Where they have to move, the memory that they leave is wiped, which a growing vector
-/// would not do.
+/// Appends to `bytes`. If they are reallocated, the old memory is wiped, which a growing vector does not
+/// do.
 fn append(bytes: &mut Zeroizing<Vec<u8>>, more: &[u8], max: usize) {
     let length = bytes.len() + more.len();
     if length > bytes.capacity() {
@@ -67,22 +67,22 @@ fn append(bytes: &mut Zeroizing<Vec<u8>>, more: &[u8], max: usize) {
     bytes.extend_from_slice(more);
 }
 
-/// Whether a browser sends it for a page: such a one tells where the page is from with whatever is not a
-/// plain GET or HEAD, and no page can keep it from that. What else there is, as curl with `-d`, names its
-/// bodies as it likes.
+/// Whether a browser sends the request for a page. Browsers add Origin or Sec-Fetch-Site to every
+/// request but a plain GET or HEAD, and a page cannot prevent that. Other clients, such as curl with
+/// `-d`, may declare any type.
 fn is_of_a_page(request: &Request<'_>) -> bool {
     [Field::Origin, Field::SecFetchSite].into_iter().any(|field| request.field(field).is_some())
 }
 
-/// `application/json`, whatever parameters it has.
+/// Whether the type is `application/json`, with any parameters.
 fn is_json(value: &[u8]) -> bool {
     let media = value.split(|byte| *byte == b';').next().unwrap_or_default();
     media.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// An answer in JSON. It is for one account alone: nobody keeps it.
+/// Returns a JSON response. It is for one account alone, so it is never cached.
 pub(crate) fn answer(status: Status, value: &impl Serialize) -> Answer {
-    // Strings and numbers into memory: there is nothing here that could fail.
+    // Strings and numbers in memory: serialising them cannot fail.
     let body = serde_json::to_vec(value).unwrap_or_default();
     let answer = Answer::new(status).field("Content-Type", "application/json");
     answer

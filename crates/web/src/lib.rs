@@ -1,14 +1,14 @@
-//! The API over HTTP: accounts, sessions, shares, files, and uploads that can be gone on with.
+//! The API over HTTP: accounts, sessions, shares, files, and resumable uploads.
 //!
-//! It decides nothing about rights and touches no file by itself: it says in HTTP what [`Operations`] do.
-//! Sites and the server's own health are `proto`'s.
+//! It decides nothing about rights and accesses no file by itself: it translates HTTP to [`Operations`].
+//! Sites and the server's health are in `proto`.
 //!
-//! What must hold:
+//! Invariants:
 //!
-//! 1. Who asks, and whether they may, is known before the first byte of a body is read.
-//! 2. Whatever is refused is refused with a sentence that says what to do, and tells nobody of what they may
-//!    not know.
-//! 3. What accounts have stored can do nothing in a browser that shows it.
+//! 1. The caller is authenticated and authorised before the first byte of a body is read.
+//! 2. Every refusal has a sentence that tells the client how to proceed. It reveals nothing that the
+//!    caller may not know.
+//! 3. Content that accounts have stored cannot run code in a browser that displays it.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -44,7 +44,7 @@ pub struct Web {
     operations: Operations,
 }
 
-/// A request on its way to its resource.
+/// A request that is being routed to its resource.
 pub(crate) struct Ask<'a, 'r> {
     pub(crate) web: &'a Web,
     pub(crate) request: &'a mut Request<'r>,
@@ -52,7 +52,7 @@ pub(crate) struct Ask<'a, 'r> {
 }
 
 impl Web {
-    /// The API over these operations.
+    /// Creates the API over these operations.
     pub fn new(operations: Operations) -> Arc<Web> {
         Arc::new(Web { operations })
     }
@@ -71,7 +71,8 @@ impl Web {
             return Err(Refusal::method(ask.request.method(), allow(allowed)));
         }
         match resource {
-            // Apart, so that a download, which is most often asked for, has no room for all of them.
+            // Boxed, so that the future of a download, the most frequent request, does not contain all
+            // of the others.
             Resource::Api(point) => Box::pin(api::answer(ask, method, point)).await,
             Resource::Owners(path) => Box::pin(files::owners(ask, path)).await,
             Resource::Files(spot) if matches!(method, Method::Get | Method::Head) => {
@@ -84,7 +85,7 @@ impl Web {
     }
 }
 
-/// What Allow says: OPTIONS is for everything, and HEAD where GET is.
+/// Returns the value of Allow. OPTIONS is allowed for every resource.
 fn allow(methods: &[Method]) -> String {
     let names: Vec<&str> = methods.iter().map(|method| method.as_str()).chain(["OPTIONS"]).collect();
     names.join(", ")

@@ -1,7 +1,7 @@
-//! What is said when something is not done: status, and a sentence that says what to do.
+//! Refusals: a status, and a sentence that tells the client how to proceed.
 //!
-//! It is not what the log says; that has what the system said. What must hold: 404 says the same of what is
-//! not there and of what somebody may not know of.
+//! The sentence never contains the operating system's error: that goes to the log. Invariant: 404 is the
+//! same for a path that does not exist and for one that the caller may not know of.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use plimsoll_wire::http::status::Status;
 
 use crate::limits::RETRY_AFTER_SECONDS;
 
-/// An answer that says no.
+/// A response that refuses a request.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: Status,
@@ -28,12 +28,12 @@ impl Refusal {
         Refusal { status, detail: detail.into(), fields: Vec::new() }
     }
 
-    /// The request itself is wrong.
+    /// Refuses a malformed request.
     pub(crate) fn bad(detail: impl Into<Cow<'static, str>>) -> Refusal {
         Refusal::new(Status::BAD_REQUEST, detail)
     }
 
-    /// What is there cannot do this; `allow` is what it can.
+    /// Refuses a method that the resource does not have; `allow` lists those it has.
     pub(crate) fn method(method: Method, allow: String) -> Refusal {
         if method == Method::Other {
             return Refusal::new(Status::NOT_IMPLEMENTED, "This server does not know the method.");
@@ -42,10 +42,10 @@ impl Refusal {
         Refusal::new(Status::METHOD_NOT_ALLOWED, detail).with("Allow", allow)
     }
 
-    /// Nobody, or nobody known, asks. Both ways to say who one is are told.
+    /// Refuses a request without valid credentials. Offers both authentication schemes.
     pub(crate) fn unauthenticated(detail: impl Into<Cow<'static, str>>) -> Refusal {
         let refusal = Refusal::new(Status::UNAUTHORIZED, detail);
-        // Basic first: wget2 looks at the first challenge only, and cannot answer Bearer.
+        // Basic first: wget2 reads the first challenge only, and cannot answer Bearer.
         let refusal = refusal.with("WWW-Authenticate", "Basic realm=\"plimsoll\", charset=\"UTF-8\"");
         refusal.with("WWW-Authenticate", "Bearer realm=\"plimsoll\"")
     }
@@ -55,20 +55,20 @@ impl Refusal {
         self
     }
 
-    /// As a page for people, as a problem for programs. It is never kept: what is not there may come, and who
-    /// may not may be allowed.
+    /// Renders the refusal: as a page for browsers, as problem details for programs. It is never cached,
+    /// because the path may be created later, or the permission granted.
     pub(crate) fn answer(self, request: &Request<'_>) -> Answer {
         let answer = site::refused(request, self.status, &self.detail).field("Cache-Control", "no-store");
         self.fields.into_iter().fold(answer, |answer, (name, value)| answer.field(name, value))
     }
 
-    /// What may be done later; `after` is when, if that is known.
+    /// Refuses a request that may succeed later; `after` is the delay, if it is known.
     pub(crate) fn later(
         status: Status,
         detail: impl Into<Cow<'static, str>>,
         after: Option<Duration>,
     ) -> Refusal {
-        // Whole seconds, rounded up: who comes back then is let in.
+        // Whole seconds, rounded up: a retry after them is admitted.
         let seconds = |time: Duration| time.as_secs() + u64::from(time.subsec_nanos() > 0);
         let seconds = after.map_or(RETRY_AFTER_SECONDS, seconds).max(1);
         Refusal::new(status, detail).with("Retry-After", seconds.to_string())
@@ -171,7 +171,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
-/// What needs no more than its kind to be told.
+/// Returns the status and detail of an error without data.
 fn plain(error: &StoreError) -> (Status, &'static str) {
     match error {
         StoreError::NoFolder => (

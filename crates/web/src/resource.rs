@@ -1,7 +1,7 @@
-//! Which resource a path is, and what can be done with it.
+//! Maps a path to a resource and its methods.
 //!
-//! It answers nothing. What must hold: every path under the API's prefixes is one resource or none, whatever
-//! the method.
+//! It answers nothing. Invariant: every path under the API's prefixes must be one resource or none,
+//! whatever the method.
 
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
@@ -12,20 +12,20 @@ use crate::refusal::Refusal;
 
 /// A resource of the API.
 pub(crate) enum Resource {
-    /// One of those that speak JSON.
+    /// An endpoint that speaks JSON.
     Api(Point),
-    /// The list of who shares something, and its path.
+    /// The list of owners who share something with the caller, and the request's path.
     Owners(Vec<u8>),
     /// A file or folder.
     Files(Spot),
     /// The caller's pending uploads.
     Uploads,
-    /// One of them, by its name.
+    /// One of the caller's pending uploads, by its id.
     Upload(Vec<u8>),
 }
 
 impl Resource {
-    /// The resource of a decoded path.
+    /// Returns the resource of a decoded path.
     pub(crate) fn of(path: Vec<u8>) -> Result<Resource, Refusal> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Ok(match &*path {
@@ -37,7 +37,7 @@ impl Resource {
         })
     }
 
-    /// What can be done with it, beside OPTIONS.
+    /// Returns the methods of the resource, besides OPTIONS.
     pub(crate) fn methods(&self) -> &'static [Method] {
         use Method::{Copy, Delete, Get, Head, Mkcol, Move, Patch, Post, Put};
         match self {
@@ -51,7 +51,7 @@ impl Resource {
     }
 }
 
-/// Nothing is there.
+/// Returns the refusal for a path without a resource.
 pub(crate) fn nothing() -> Refusal {
     Refusal::new(
         Status::NOT_FOUND,

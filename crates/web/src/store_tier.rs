@@ -1,9 +1,9 @@
-//! The store tier over HTTP: fronts elsewhere keep homes here, with the secret that they and this server
-//! alone know.
+//! The store tier over HTTP: remote fronts keep homes here, with the secret that only they and this
+//! server have.
 //!
-//! It decides nothing: the desk answers, and files are sent as an account's are. What must hold: without the
-//! secret nobody learns anything; whatever takes long, the front hears of it meanwhile; an upload whose body
-//! breaks off before its last frame is given up, and nothing of it is confirmed.
+//! It decides nothing: the RPC server answers, and files are sent like an account's. Invariants: a
+//! request without the secret reveals nothing; during long work the front receives interim responses. An
+//! upload whose body ends before its last frame is aborted, and nothing of it is confirmed.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use crate::files::{digests, file_name, why_not};
 use crate::refusal::Refusal;
 use crate::{conditions, credentials, json};
 
-/// What answers fronts.
+/// The store tier's HTTP service for fronts.
 pub struct StoreTier {
     desk: Desk,
     secret: TierSecret,
 }
 
 impl StoreTier {
-    /// Answers whoever shows `secret` from `store`.
+    /// Creates the service of `store` for clients that present `secret`.
     pub fn new(store: Store, secret: Secret) -> Arc<StoreTier> {
         let secret = TierSecret::new(secret);
         Arc::new(StoreTier { desk: Desk::new(store, conditions::again), secret })
@@ -49,12 +49,12 @@ impl StoreTier {
                     asked.question,
                     Question::Digest(..) | Question::List { .. } | Question::Copy(..)
                 );
-                // Apart, so that a file that is sent has no room for it.
+                // Boxed, so that the future of a file transfer does not contain it.
                 let answer = Box::pin(self.desk.answer(request.io, asked));
                 if !is_aborted_with_front {
                     return Ok(in_json(request.body.telling(STORE_TELLS_EVERY, answer).await));
                 }
-                // Long work for a front that is gone is aborted: it would only delay others.
+                // Long work for a front that has disconnected is aborted: it would only delay others.
                 let answer = request.body.unless_gone(Some(STORE_TELLS_EVERY), answer).await;
                 Ok(in_json(answer.unwrap_or_else(|| told::<()>(Err(Error::Away)))))
             }
@@ -65,7 +65,7 @@ impl StoreTier {
         }
     }
 
-    /// A file, or what a front wants of it.
+    /// Sends a file, or the part of it that the front's request selects.
     async fn send(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let get: Get = call(request)?;
         match self.look_up(request, &get).await {
@@ -117,7 +117,8 @@ impl StoreTier {
         Ok(answer.field(STAT, to_ascii(&Seen(stat))))
     }
 
-    /// An upload. That it has begun is said by asking for its first bytes.
+    /// Receives an upload. Reading the first bytes sends 100 (Continue), which tells the front that the
+    /// upload has begun.
     async fn receive(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let arrival: NewArrival = call(request)?;
         let beginning = self.desk.begin(request.io, arrival);
@@ -134,7 +135,7 @@ impl StoreTier {
     }
 }
 
-/// Writes what comes, to the last frame.
+/// Writes the body to the upload, up to the last frame.
 async fn receive_all(
     request: &mut Request<'_>,
     mut upload: Upload,
@@ -174,7 +175,7 @@ async fn receive_all(
     }
 }
 
-/// What a request is about.
+/// Parses the field that describes the request.
 fn call<T: DeserializeOwned>(request: &Request<'_>) -> Result<T, Refusal> {
     let said = request.head.named(request.block, CALL).and_then(from_ascii);
     said.ok_or_else(|| Refusal::bad(format!("Say what it is about: {CALL}.")))
@@ -185,7 +186,7 @@ fn in_json(body: Vec<u8>) -> Answer {
     answer.field("Cache-Control", "no-store").body(Body::Bytes(body))
 }
 
-/// Why a file is not sent.
+/// Returns the response for a file that cannot be sent.
 fn trouble(error: Error) -> Answer {
     if matches!(error, Error::Failed(_) | Error::Denied(_)) {
         tracing::error!(%error, "a file could not be read");

@@ -1,22 +1,22 @@
-//! Times as JSON has them: RFC 3339.
+//! Times in JSON: RFC 3339.
 //!
-//! Writing is `proto`'s. What must hold: a time that no calendar has is refused, not moved; what is read can
-//! be written again, and is the same then.
+//! Formatting is in `proto`. Invariants: a time that no calendar has is rejected, not normalised; a
+//! parsed time can be formatted again, and parses to the same time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use plimsoll_proto::http::site::rfc3339;
 
-/// The last second that has a text: a year has four digits.
+/// The last second that can be formatted: a year has four digits.
 const SECONDS_MAX: u64 = 253_402_300_799;
 
-/// A time for JSON, in UTC: `2026-11-20T13:40:05Z`.
+/// Formats a time for JSON, in UTC: `2026-11-20T13:40:05Z`.
 pub fn text(time: SystemTime) -> String {
     rfc3339(time.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// Reads `2026-11-20T13:40:05Z`, with a fraction (which is dropped) and any offset (RFC 3339, section
-/// 5.6); none before 1970 or after 9999, in UTC.
+/// Parses `2026-11-20T13:40:05Z`, with a fraction (which is dropped) and any offset (RFC 3339, section
+/// 5.6). Rejects times before 1970 or after 9999, in UTC.
 pub fn parse(text: &str) -> Option<SystemTime> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> Option<SystemTime> {
     (seconds <= SECONDS_MAX).then(|| UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// The clock's text, and the minutes that it is ahead of UTC.
+/// Splits a text into the time and the minutes that it is ahead of UTC.
 fn split_offset(text: &str) -> Option<(&str, i64)> {
     if let Some(clock) = text.strip_suffix(['Z', 'z']) {
         return Some((clock, 0));
@@ -47,7 +47,7 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
     (hours < 24 && minutes < 60).then_some((&text[..at], sign * ahead))
 }
 
-/// Numbers of so many digits each.
+/// Parses numbers of fixed widths.
 fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[i64; N]> {
     let mut parts = text.split(between);
     let mut numbers = [0; N];

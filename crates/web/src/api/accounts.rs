@@ -1,6 +1,6 @@
 //! `POST /api/accounts`: sign up.
 //!
-//! What must hold: a password is never part of an answer.
+//! Invariant: a password is never part of a response.
 
 use plimsoll_auth::{Account, Permissions, Quota, Secret};
 use plimsoll_proto::http::Answer;
@@ -19,13 +19,13 @@ pub(super) struct NameAndPassword {
 }
 
 impl NameAndPassword {
-    /// The two, the password as a secret.
+    /// Returns the name, and the password as a secret.
     pub(super) fn parts(self) -> (String, Secret) {
         (self.name, Secret::new(self.password.into_bytes()))
     }
 }
 
-/// What is told of an account.
+/// The JSON of a new account.
 #[derive(Serialize)]
 struct Made<'a> {
     name: &'a str,

@@ -1,6 +1,6 @@
 //! The resources that speak JSON: accounts, sessions, passwords and shares.
 //!
-//! One file each. What must hold: every point here is in `openapi.json`, and everything there is here.
+//! There is one file for each. Invariant: `openapi.json` describes exactly these endpoints.
 
 mod accounts;
 mod openapi;
@@ -19,27 +19,27 @@ use crate::resource::nothing;
 /// A resource below `/api`.
 #[derive(Clone)]
 pub(crate) enum Point {
-    /// Where accounts are made.
+    /// Sign-up.
     Accounts,
-    /// Where sessions are begun.
+    /// Log-in.
     Sessions,
-    /// The session that a request shows.
+    /// The session of the request's token.
     CurrentSession,
     /// The caller's account.
     WhoAmI,
     /// The caller's password.
     Password,
-    /// The shares that the caller gives.
+    /// The shares that the caller has given.
     Shares,
-    /// One of them, by its id.
+    /// One of the caller's shares, by its id.
     Share(String),
-    /// The shares that the caller has been given.
+    /// The shares that the caller has received.
     Shared,
-    /// The description of all of this.
+    /// The description of the API.
     OpenApi,
 }
 
-/// The points that have a name, by that.
+/// The endpoints with fixed paths, by path.
 const POINTS: [(&str, Point); 8] = [
     ("accounts", Point::Accounts),
     ("sessions", Point::Sessions),
@@ -52,7 +52,7 @@ const POINTS: [(&str, Point); 8] = [
 ];
 
 impl Point {
-    /// The point of a path below `/api/`.
+    /// Returns the endpoint of a path below `/api/`.
     pub(crate) fn of(rest: &str) -> Result<Point, Refusal> {
         let named = POINTS.iter().find(|(name, _)| *name == rest).map(|(_, point)| point.clone());
         let share = || rest.strip_prefix("shares/").filter(|id| !id.is_empty() && !id.contains('/'));
@@ -71,7 +71,7 @@ impl Point {
     }
 }
 
-/// The answer of a point to one of its methods.
+/// Returns the response of an endpoint to one of its methods.
 pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, point: Point) -> Result<Answer, Refusal> {
     match point {
         Point::Accounts => accounts::sign_up(ask).await,

@@ -1,6 +1,6 @@
-//! `GET /api/openapi.json`: the description of the API, for programs that make clients and tests of it.
+//! `GET /api/openapi.json`: the description of the API, for generators of clients and tests.
 //!
-//! It is kept by hand. What must hold: it says what the server does; a test walks it.
+//! It is maintained by hand. Invariant: it must match the server's behaviour; a test walks it.
 
 use plimsoll_proto::http::{Answer, Body};
 use plimsoll_wire::http::status::Status;

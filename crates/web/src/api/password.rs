@@ -1,6 +1,6 @@
-//! `PUT /api/password`: change one's password.
+//! `PUT /api/password`: change the caller's password.
 //!
-//! What must hold: a wrong old password does not read as a session that has ended.
+//! Invariant: a wrong old password never looks like a session that has ended.
 
 use plimsoll_auth::{Error as AuthError, Secret};
 use plimsoll_operations::Error;
@@ -24,7 +24,7 @@ pub(super) async fn change(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     let (old, new) = (Secret::new(old.into_bytes()), Secret::new(new.into_bytes()));
     match ask.web.operations.change_password(&caller, &old, &new).await {
         Ok(()) => Ok(Answer::new(Status::NO_CONTENT)),
-        // Not 401: whoever asks is known, and their session goes on.
+        // Not 401: the caller is authenticated, and the session continues.
         Err(Error::Auth(AuthError::WrongCredentials)) => {
             Err(Refusal::new(Status::FORBIDDEN, "The old password is wrong. Check it and try again."))
         }

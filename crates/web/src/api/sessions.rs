@@ -1,6 +1,6 @@
 //! `POST /api/sessions` and `DELETE /api/sessions/current`: log in and log out.
 //!
-//! What must hold: only the session that a request shows is ended by it.
+//! Invariant: a request can end only the session of its own token.
 
 use plimsoll_proto::http::Answer;
 use plimsoll_wire::http::status::Status;

@@ -1,7 +1,7 @@
-//! `/api/shares` and `/api/shared`: give shares, take them back, list those by and with the caller.
+//! `/api/shares` and `/api/shared`: give shares, revoke them, list those given and received.
 //!
-//! Not here: what they let do. What must hold: the `url` of a share leads to exactly what it names;
-//! an answer is bounded, and following `next` shows every share that lasts as long.
+//! The rights of a share are not checked here. Invariants: the `url` of a share leads to exactly the
+//! shared path; a response is bounded; following `next` lists every share that exists throughout.
 
 use plimsoll_auth::{Error as AuthError, Permission, Share};
 use plimsoll_operations::Error;
@@ -15,7 +15,7 @@ use crate::limits::SHARES_PER_PAGE_MAX;
 use crate::refusal::Refusal;
 use crate::{Ask, credentials, json, time};
 
-/// A share to be given. A path that is not UTF-8 is told by `href`, percent-encoded; the others by either.
+/// A new share. A path that is not UTF-8 must be sent as `href`, percent-encoded; other paths by either.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct New {
@@ -26,7 +26,7 @@ struct New {
     expires: Option<String>,
 }
 
-/// A share, as both its sides see it.
+/// The JSON of a share, for its owner and its grantee alike.
 #[derive(Serialize)]
 struct Told {
     id: String,
@@ -39,7 +39,7 @@ struct Told {
     url: String,
 }
 
-/// Some shares, in the order of their ids; `next` is what comes after them, if anything does.
+/// A page of shares, in the order of their ids. `next` is the last id, if more follow.
 #[derive(Serialize)]
 struct Page {
     shares: Vec<Told>,
@@ -47,7 +47,7 @@ struct Page {
     next: Option<String>,
 }
 
-/// Which page is asked for.
+/// The page that the query requests.
 struct Asked<'a> {
     limit: usize,
     after: Option<&'a [u8]>,
@@ -90,7 +90,7 @@ pub(super) async fn give(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     Ok(json::answer(Status::CREATED, &Told::from(share)))
 }
 
-/// Says which of the two is not there.
+/// Reports which of the two is missing: the account or the path.
 fn not_given(error: Error, path: &str, with: &str) -> Refusal {
     let detail = match error {
         Error::Auth(AuthError::NotFound) => {
@@ -154,7 +154,7 @@ impl<'a> Asked<'a> {
         Ok(asked)
     }
 
-    /// In the order of ids: where a page began is known also when the share before it has ended.
+    /// Sorted by id, so that the start of a page is defined even if the share before it has ended.
     fn page_of(&self, mut shares: Vec<Share>) -> Answer {
         shares.retain(|share| self.after.is_none_or(|after| share.id.as_bytes() > after));
         shares.sort_unstable_by(|one, other| one.id.cmp(&other.id));

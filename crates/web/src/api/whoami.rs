@@ -1,6 +1,6 @@
-//! `GET /api/whoami`: the caller's account, and what its home holds.
+//! `GET /api/whoami`: the caller's account, and the usage of its home.
 //!
-//! It tells nothing of anybody else's.
+//! It never reports about other accounts.
 
 use plimsoll_auth::{Permissions, Quota};
 use plimsoll_proto::http::Answer;

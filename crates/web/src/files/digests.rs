@@ -1,7 +1,7 @@
-//! Digests: those that a client sent with its bytes, and the one that it wants with a file.
+//! Digests that a client sends with its bytes, and the digest that it requests with a file.
 //!
-//! What must hold: a digest that cannot be read is refused, since who sent it wants it checked; the digest of
-//! a file is of the very file that is sent.
+//! Invariants: a digest that cannot be parsed is rejected, because the client wants it checked. The
+//! digest of a file is computed from the same open file that is sent, and no other.
 
 use std::time::Duration;
 
@@ -14,12 +14,13 @@ use plimsoll_wire::http::head::{Field, Method};
 use crate::limits::DIGEST_BEFORE_BODY_BYTES_MAX;
 use crate::refusal::Refusal;
 
-/// Digests of the whole file: Repr-Digest.
+/// Returns the digests of the whole file: Repr-Digest.
 pub(crate) fn of_representation(request: &Request<'_>) -> Result<Vec<(Algorithm, Vec<u8>)>, Refusal> {
     listed(request, Field::ReprDigest)
 }
 
-/// Digests of this request's bytes: Content-Digest, and Content-MD5 (RFC 1864), which is still sent.
+/// Returns the digests of this request's bytes: Content-Digest, and Content-MD5 (RFC 1864), which some
+/// clients still send.
 pub(crate) fn of_content(request: &Request<'_>) -> Result<Vec<(Algorithm, Vec<u8>)>, Refusal> {
     let mut digests = listed(request, Field::ContentDigest)?;
     for value in request.head.all(request.block, Field::ContentMd5) {
@@ -40,20 +41,20 @@ fn listed(request: &Request<'_>, field: Field) -> Result<Vec<(Algorithm, Vec<u8>
     Ok(known.into_iter().flatten().collect())
 }
 
-/// Whether the request wants a file's digest (RFC 9530, section 4).
+/// Whether the request wants the digest of a file (RFC 9530, section 4).
 pub(crate) fn are_wanted(request: &Request<'_>) -> bool {
     wants_sha256(request.head.all(request.block, Field::WantReprDigest))
 }
 
-/// Whether computing the digest of a file of `size` bytes would delay the bytes that the request wants: it
-/// takes a second for each gigabyte or two. RFC 9530, section 4: what is wanted is a preference.
+/// Whether computing the digest of a file of `size` bytes would delay the requested bytes: it takes a
+/// second per gigabyte or two. A wanted digest is only a preference (RFC 9530, section 4).
 pub(crate) fn delay_bytes(request: &Request<'_>, size: u64) -> bool {
     request.method() == Method::Get && size > DIGEST_BEFORE_BODY_BYTES_MAX
 }
 
-/// The answer with the digest of its file, which takes as long as reading all of it. Without, if the client
-/// ends its side meanwhile: it is gone, or has said all that it will, and then goes without what it only
-/// prefers (RFC 9530, section 4). The client is told after each `telling` that it is being made.
+/// Returns the response with the digest of its file, which requires reading all of it. If the client
+/// closes its side meanwhile, the response has no digest: it is only a preference (RFC 9530, section 4).
+/// After each `telling`, the client receives an interim response.
 ///
 /// # Errors
 /// As `making`.

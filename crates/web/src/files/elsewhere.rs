@@ -1,8 +1,8 @@
-//! GET and HEAD of what is at a store elsewhere.
+//! GET and HEAD of a path in a remote store.
 //!
-//! What is sent of a file is decided there, by the very code that sends files that are here: conditions,
-//! ranges and digests are of the file that is open there. What must hold: a GET of a file is one request to
-//! the store; what the store says of itself is not passed on.
+//! The store selects the bytes to send, by the same code as for local files: conditions, ranges and
+//! digests refer to the file that is open there. Invariants: a GET of a file is one request to the
+//! store; fields about the store itself are not forwarded.
 
 use std::io::ErrorKind;
 
@@ -20,7 +20,7 @@ use super::digests;
 use super::read::{gone, recorded, redirect, selection, why_not};
 use crate::refusal::Refusal;
 
-/// What chooses what is sent.
+/// The request fields that select the response.
 const CHOOSING: [Field; 7] = [
     Field::Accept,
     Field::IfMatch,
@@ -31,7 +31,8 @@ const CHOOSING: [Field; 7] = [
     Field::Range,
 ];
 
-/// What is of the connection to the store, or the store's own to say to its front.
+/// Response fields of the connection to the store, or from the store to its front, which are not
+/// forwarded.
 const OWN: [&str; 8] =
     ["Connection", "Content-Length", "Date", "Keep-Alive", STAT, "Server", "Transfer-Encoding", "Trailer"];
 
@@ -48,7 +49,7 @@ pub(super) async fn get(
     }
     let Reading { path, shown, mut transfer, .. } = reading;
     if shown != Shown::All {
-        // There are no files here, only ways to what is shared.
+        // Above a share there are no files for the caller, only folders on the path to it.
         let stat = home.stat(who.1.io(), &path).await;
         return match stat.map(|stat| stat.kind) {
             Ok(FileKind::Folder) => Ok(redirect(transfer, asked)),
@@ -68,7 +69,7 @@ pub(super) async fn get(
     }
 }
 
-/// Asks the store for what the request wants of a file.
+/// Requests the file from the store, with the request's fields.
 async fn fetch(
     request: &mut Request<'_>,
     (operations, caller): (&Operations, &Caller),
@@ -87,7 +88,7 @@ async fn fetch(
     }
     let plain = wanted(request);
     match request.body.unless_gone(None, home.get(io, path, with_digest)).await {
-        // Who ends its side goes without, as of a file that is here.
+        // A client that closes its side gets no digest, as for a local file.
         None => Ok(home.get(io, path, plain).await?),
         Some(got) => Ok(got?),
     }
@@ -107,7 +108,7 @@ fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).into_owned()
 }
 
-/// What the store answers, as ours.
+/// Returns the store's response as this server's.
 fn relayed(request: &Request<'_>, contents: Contents, transfer: Transfer) -> Answer {
     let status = contents.status();
     let mut answer = Answer::new(status);
@@ -141,7 +142,8 @@ async fn list(
             return Err(refusal);
         }
     };
-    // Of the ways to what is shared, only a few names are shown, wherever they stand.
+    // Above a share, only a few names are listed, wherever they sort, so the store must not select a
+    // page.
     let page = selection.page.as_ref().filter(|_| selection.only.is_none());
     let listing = home.list(io, &path, LISTING_ENTRIES_MAX, page);
     let Some(listed) = request.body.unless_gone_for_long(listing).await else {
@@ -169,7 +171,7 @@ async fn list(
     }
 }
 
-/// What kept a name from being read: whatever no file can have for a name is not there.
+/// Maps an error of reading a name: a name that no file can have is not found.
 fn not_read(error: StoreError) -> Error {
     match error {
         StoreError::NotFolder | StoreError::Path(_) => Error::NOT_FOUND,

@@ -1,6 +1,6 @@
 //! MKCOL: make a folder (RFC 4918, section 9.3).
 //!
-//! What must hold: the folders above it are there already; none is made on the way.
+//! Invariant: the folders above it must exist already; none is created implicitly.
 
 use plimsoll_operations::Error;
 use plimsoll_proto::http::Answer;
@@ -16,8 +16,8 @@ pub(super) async fn make(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal
     let caller = credentials::caller(ask.web, ask.request).await?;
     let has_body = !matches!(ask.request.head.framing(), Framing::None | Framing::Length(0));
     if has_body || ask.request.field(Field::ContentEncoding).is_some() {
-        // "if it receives a MKCOL request entity type it does not support or understand, it MUST respond with
-        // a 415 (Unsupported Media Type) status code".
+        // "if it receives a MKCOL request entity type it does not support or understand, it MUST respond
+        // with a 415 (Unsupported Media Type) status code".
         return Err(Refusal::new(
             Status::UNSUPPORTED_MEDIA_TYPE,
             "A folder is made without a body. Send none.",

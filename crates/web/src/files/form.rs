@@ -1,7 +1,7 @@
 //! POST of `multipart/form-data` to a folder: the files of an HTML form, and of `curl -F`.
 //!
-//! Each file is an upload of its own. What must hold: a file of the form is stored whole or not at all, and
-//! under its own name in that folder; a page of another site cannot have a browser send a form here.
+//! Each file is a separate upload. Invariants: a file of the form is stored whole or not at all, under
+//! its own name in that folder; a page of another site cannot make a browser send a form here.
 
 use std::pin::pin;
 
@@ -19,7 +19,7 @@ use crate::limits::FORM_PARTS_MAX;
 use crate::refusal::Refusal;
 use crate::{Ask, Web, conditions, credentials, json};
 
-/// A file that was stored.
+/// The JSON of a stored file.
 #[derive(Serialize)]
 struct Stored {
     path: String,
@@ -37,7 +37,7 @@ struct Receiving<'a> {
     web: &'a Web,
     caller: &'a Caller,
     folder: &'a Place,
-    /// The upload of the part that is being received; none between files, and for fields that are no files.
+    /// The upload of the current part; `None` between files, and for parts that are not files.
     upload: Option<Arriving>,
     parts: usize,
     stored: Vec<Stored>,
@@ -83,8 +83,8 @@ pub(super) async fn post(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal
     Ok(json::answer(Status::CREATED, &AllStored { files: receiving.stored }))
 }
 
-/// Refuses a form that a page of another site sends. Browsers send one without a preflight request, unlike
-/// PUT and JSON, and add the credentials that they remember.
+/// Rejects a form that a page of another site sends. Browsers send forms without a preflight request,
+/// unlike PUT and JSON, and add the stored credentials.
 fn refuse_other_sites(request: &Request<'_>) -> Result<(), Refusal> {
     let is_same_site = match request.field(Field::SecFetchSite) {
         Some(site) => matches!(site, b"same-origin" | b"none"),
@@ -140,7 +140,7 @@ impl Receiving<'_> {
     }
 
     async fn begin(&self, request: &Request<'_>, name: &[u8]) -> Result<Arriving, Refusal> {
-        // Some clients send the path that the file has on their side.
+        // Some clients send the path of the file on their side.
         let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let path = Path::parse(&[self.folder.path.as_bytes(), name].join(&b'/'))?;
         let place = Place { path, ..self.folder.clone() };

@@ -1,6 +1,6 @@
-//! Files and folders: `/files/PATH` in the caller's home, `/shared/OWNER/PATH` in what others share.
+//! Files and folders: `/files/PATH` in the caller's home, `/shared/OWNER/PATH` in the homes of others.
 //!
-//! One file for each thing that is done. What must hold: both are the same but for whose home it is.
+//! There is one file per operation. Invariant: both prefixes must behave alike, except for the home.
 
 pub(crate) mod digests;
 mod elsewhere;
@@ -23,7 +23,7 @@ pub(crate) use self::read::{at_hand, get, owners, why_not};
 pub(crate) use self::spot::{Spot, file_name};
 pub(crate) use self::upload::tagged;
 
-/// The answer of a file or folder to a method that changes something.
+/// Returns the response of a file or folder to a method that changes it.
 pub(crate) async fn change(ask: Ask<'_, '_>, method: Method, spot: Spot) -> Result<Answer, Refusal> {
     match method {
         Method::Put => upload::put(ask, spot).await,

@@ -1,7 +1,8 @@
-//! GET and HEAD: a file, or what is in a folder.
+//! GET and HEAD of a file or of a folder's listing.
 //!
-//! How files are sent is `proto`'s. What must hold: the record of a download ends when its last byte is
-//! sent, and says how many were; above a share there is nothing but the way to it.
+//! Sending files is not done here (`proto` does it). Invariants: the record of a download ends when its
+//! last byte is sent, and contains the number of bytes sent; above a share, only the path to it is
+//! visible.
 
 use std::io;
 
@@ -35,13 +36,14 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
         }
         Files::Apart(home) => {
             let operations = &ask.web.operations;
-            // Apart: it is ten times what a file of our own takes, and would be moved for each of these.
+            // Boxed: the future is ten times the size of that for a local file, which would be moved
+            // with it.
             let answer = elsewhere::get(ask.request, (operations, &*caller), reading, &home, &asked);
             return Box::pin(answer).await;
         }
     };
-    // Apart, as is whatever else is rare or large: the whole is moved into memory of its own for each
-    // request, and the allocator has less to do for a kilobyte than for two.
+    // Boxed, like every future here that is rare or large. The enclosing future is allocated for each
+    // request, and allocating one kilobyte is cheaper than two.
     match Box::pin(site::look_up(ask.request, &root, &asked.name, Manner::Private)).await {
         Ok(Found::File(found)) if reading.shown == Shown::All => {
             if digests::are_wanted(ask.request) {
@@ -58,7 +60,8 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
     }
 }
 
-/// A file of the caller's own that is kept ready, if it is known who they are.
+/// Answers a read of a file in the caller's own home without blocking. Returns `None` unless the
+/// credentials are cached on the connection and the file is in the hot cache.
 pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &Called<'_>) -> Option<Answer> {
     let path = called.path.strip_prefix(b"/files")?;
     let is_read = matches!(request.method(), Method::Get | Method::Head);
@@ -86,8 +89,8 @@ pub(super) fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {
     site::redirect(asked).field("Cache-Control", "private, no-cache")
 }
 
-/// Sends a file with its digest, if that is known or wanted without the bytes. No download of a large file
-/// waits for its digest: a client that wants it asks by HEAD, at the same time.
+/// Sends a file with its digest, if that is cached or would not delay the bytes. A download of a large
+/// file does not wait for its digest: a client can request that by a concurrent HEAD.
 async fn send_with_digest(
     request: &mut Request<'_>,
     found: FoundFile,
@@ -118,7 +121,7 @@ async fn send_with_digest(
     Ok(recorded(request, answer, transfer))
 }
 
-/// The answer, with the record of it ended when that is known.
+/// Returns the response, with its record set to end when the outcome is known.
 pub(super) fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Transfer) -> Answer {
     match answer.status() {
         Status::OK | Status::PARTIAL_CONTENT if request.method() == Method::Get => {
@@ -140,10 +143,10 @@ pub(super) fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Tran
     answer
 }
 
-/// Selects the entries of a listing: those of `shown`, and of the page that the query asks for.
+/// Returns the selection of a listing: the entries of `shown`, and the page that the query requests.
 ///
 /// # Errors
-/// The query asks for a page that there is not.
+/// The query requests an invalid page.
 pub(super) fn selection(
     request: &Request<'_>,
     asked: &Asked<'_>,
@@ -193,7 +196,7 @@ async fn list(
     }
 }
 
-/// What kept a name from being read: whatever no file can have for a name is not there.
+/// Maps an error of reading a name: a name that no file can have is not found.
 pub(crate) fn why_not(error: io::Error) -> StoreError {
     use io::ErrorKind as Kind;
     match error.kind() {
@@ -204,7 +207,7 @@ pub(crate) fn why_not(error: io::Error) -> StoreError {
     }
 }
 
-/// `GET /shared/`: a folder for each account that shares something with the caller.
+/// `GET /shared/`: a listing with a folder for each account that shares something with the caller.
 pub(crate) async fn owners(ask: Ask<'_, '_>, path: Vec<u8>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let shares = ask.web.operations.shared(&caller).await?;
@@ -216,7 +219,7 @@ pub(crate) async fn owners(ask: Ask<'_, '_>, path: Vec<u8>) -> Result<Answer, Re
     for share in shares {
         let modified = share.created.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let stat = Stat { kind: FileKind::Folder, size: 0, device: 0, inode: 0, modified, changed: modified };
-        // Shares come by owner; an owner is as old as the last share.
+        // Shares are sorted by owner; an owner has the time of the last share.
         match entries.last_mut().filter(|last| last.name == share.owner.as_bytes()) {
             Some(last) if last.stat.modified < modified => last.stat = stat,
             Some(_) => {}

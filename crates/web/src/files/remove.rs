@@ -1,6 +1,6 @@
-//! DELETE: a file, or a folder with all that is in it.
+//! DELETE of a file, or of a folder with its contents.
 //!
-//! What must hold: a file that was named as a folder stays.
+//! Invariant: a file whose path was sent with a trailing slash is not deleted.
 
 use plimsoll_proto::http::Answer;
 use plimsoll_wire::http::dav::Depth;

@@ -1,6 +1,6 @@
-//! MOVE and COPY: another name, or the same under another (RFC 4918, sections 9.8 and 9.9).
+//! MOVE and COPY: rename an entry, or copy it (RFC 4918, sections 9.8 and 9.9).
 //!
-//! What must hold: what is replaced is replaced only if it may be; nothing leaves this server.
+//! Invariants: an entry is replaced only if the request permits it; nothing leaves this server.
 
 use plimsoll_io::Existing;
 use plimsoll_operations::Error;
@@ -31,7 +31,8 @@ pub(super) async fn give_name(ask: Ask<'_, '_>, method: Method, spot: Spot) -> R
         }
         (_, depth) => {
             let copy = operations.copy(&caller, &spot.place, &to.place, existing, depth);
-            // A client that is gone has its copy aborted, unless it has its name already.
+            // If the client disconnects, its copy is aborted, unless it has been renamed into place
+            // already.
             let copied = ask.request.body.unless_gone_for_long(Box::pin(copy)).await;
             copied.ok_or_else(gone)?.map(|copied| copied.created)
         }
@@ -46,7 +47,7 @@ pub(super) async fn give_name(ask: Ask<'_, '_>, method: Method, spot: Spot) -> R
     }
 }
 
-/// Where it goes.
+/// Parses the destination.
 fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
     let Some(value) = request.field(Field::Destination) else {
         return Err(Refusal::bad(
@@ -72,9 +73,9 @@ fn destination(request: &Request<'_>) -> Result<Spot, Refusal> {
     }
 }
 
-/// Whether a destination is on this server: by the name that the client used, which is that of Host, or what
-/// a trusted proxy reports. A trusted proxy that reports none has put its own name into Host, as nginx does
-/// unless it is told otherwise; then no name can be compared, and the path alone counts.
+/// Whether a destination is on this server: its authority must be that of Host, or one that a trusted
+/// proxy reports. A trusted proxy that reports none has put its own name into Host, as nginx does by
+/// default. Then there is no name to compare, and only the path counts.
 ///
 /// This guards against mistakes, not against attacks: the path alone decides what is written.
 fn is_here(request: &Request<'_>, destination: Destination<'_>) -> bool {

@@ -1,7 +1,6 @@
-//! Where a path of a file or folder leads: whose home, and where in it.
+//! Resolves the path of a file or folder to a home and a path in it.
 //!
-//! It opens nothing. What must hold: the same place is meant whether it is a request's target or a
-//! Destination.
+//! It opens nothing. Invariant: a path must resolve equally as a request's target and as a Destination.
 
 use plimsoll_auth::names::account_name;
 use plimsoll_io::BOUNDARY;
@@ -14,20 +13,20 @@ use plimsoll_wire::http::target::encode_path;
 use crate::refusal::Refusal;
 use crate::resource::nothing;
 
-/// Where a path leads.
+/// A resolved request path.
 pub(crate) struct Spot {
-    /// The place.
+    /// The home and the path in it.
     pub(crate) place: Place,
-    /// Whether it was named as a folder: with a slash at its end.
+    /// Whether the path has a trailing slash, which names a folder.
     pub(crate) is_folder: bool,
     /// The whole decoded path.
     pub(crate) path: Vec<u8>,
-    /// Bytes of it that a listing does not show: `/files` or `/shared`.
+    /// Length in bytes of the prefix that a listing does not show: `/files` or `/shared`.
     pub(crate) unshown: usize,
 }
 
 impl Spot {
-    /// The spot of a decoded path.
+    /// Resolves a decoded path.
     pub(crate) fn of(path: Vec<u8>) -> Result<Spot, Refusal> {
         let (place, unshown) = match &*path {
             [b'/', b'f', b'i', b'l', b'e', b's', rest @ ..] if matches!(rest, [] | [b'/', ..]) => {
@@ -39,8 +38,8 @@ impl Spot {
         Ok(Spot { place, is_folder: path.ends_with(b"/"), path, unshown })
     }
 
-    /// The name to open for `path`, this place's path as the caller may use it. It ends with a slash if the
-    /// request names a folder.
+    /// Returns the name to open for `path`, which is this path as the caller may use it. It ends with a
+    /// slash if the request names a folder.
     pub(crate) fn name(&self, path: &Path) -> Vec<u8> {
         if !self.is_folder {
             return file_name(path);
@@ -52,7 +51,7 @@ impl Spot {
         name
     }
 
-    /// The answer to what was made or replaced here.
+    /// Returns the response for an entry that was created or replaced here.
     pub(crate) fn stored(&self, created: bool) -> Answer {
         if !created {
             return Answer::new(Status::NO_CONTENT);
@@ -63,7 +62,7 @@ impl Spot {
     }
 }
 
-/// The name to open for `path`, if it is a file's: without a slash at its end.
+/// Returns the name to open for `path` as a file: without a trailing slash.
 pub(crate) fn file_name(path: &Path) -> Vec<u8> {
     let mut name = path.to_open();
     if name.ends_with(BOUNDARY) {
@@ -72,11 +71,11 @@ pub(crate) fn file_name(path: &Path) -> Vec<u8> {
     name
 }
 
-/// `OWNER/PATH`.
+/// Resolves `OWNER/PATH`.
 fn shared(rest: &[u8]) -> Result<Place, Refusal> {
     let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
     let (owner, path) = rest.split_at(end);
-    // A name that no account can have is nobody's.
+    // No account has an invalid name.
     let owner = account_name(owner).map_err(|_| Refusal::from(Error::NOT_FOUND))?;
     Ok(Place::shared(owner, Path::parse(path)?))
 }

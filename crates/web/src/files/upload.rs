@@ -1,7 +1,7 @@
-//! PUT: a file comes, whole or not at all.
+//! PUT: stores a file, whole or not at all.
 //!
-//! How it is written is the store's. What must hold: whatever can be refused by the head alone is refused
-//! before the body is read; the tag that is told is the one that a GET shows.
+//! Writing is not done here (the store does it). Invariants: a request that its head suffices to reject
+//! is rejected before the body is read; the ETag of the response equals that of a later GET.
 
 use plimsoll_proto::http::{Answer, Request, site};
 use plimsoll_store::{Committed, Expected};
@@ -37,7 +37,7 @@ pub(super) async fn put(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
     Ok(body::dated(tagged(spot.stored(committed.created), &committed), modified))
 }
 
-/// What the head says of the bytes that come.
+/// Returns the length and digests that the head announces.
 fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
     if request.field(Field::ContentRange).is_some() {
         // "An origin server SHOULD respond with a 400 (Bad Request) status code if it receives Content-Range
@@ -67,7 +67,7 @@ fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
     Ok(Expected { bytes, digests })
 }
 
-/// What the file is known by from now on.
+/// Adds the validators of the stored file, ETag and Last-Modified.
 pub(crate) fn tagged(answer: Answer, committed: &Committed) -> Answer {
     let mut modified = [b' '; DATE_BYTES];
     write_date(committed.stat.modified_at(), &mut modified);

@@ -1,7 +1,8 @@
-//! PATCH: the next bytes of an upload; the last ones complete it.
+//! PATCH: appends bytes to an upload; the last ones complete it.
 //!
-//! What must hold: what came before a connection broke is kept, unless it came with a checksum that could not
-//! be checked; who asks again for the end of what is complete is told that it is.
+//! Invariants: bytes received before a connection broke are kept, unless they came with a checksum that
+//! could not be verified. A client that repeats the end of a complete upload gets a success response,
+//! never an error.
 
 use plimsoll_operations::{Caller, Error, Landed};
 use plimsoll_proto::http::{Answer, Request};
@@ -16,7 +17,7 @@ use crate::files::{digests, of_content, of_representation, tagged};
 use crate::refusal::Refusal;
 use crate::{Ask, conditions};
 
-/// Bytes that come to an upload.
+/// A part of an upload's bytes.
 pub(super) struct Part {
     pub(super) id: UploadId,
     pub(super) offset: u64,
@@ -85,14 +86,15 @@ pub(super) async fn append(ask: Ask<'_, '_>, caller: &Caller, to: Part) -> Resul
             failed,
             "The bytes are not those of the checksum, and do not count. HEAD the upload and send them again.",
         )),
-        // The conditions that it was begun with; or, of who may not replace files, that one.
+        // The conditions of the upload's creation failed. Without the delete permission, it is the one
+        // against replacing.
         Err(error) if caller.identity.account.permissions.delete => Err(error.into()),
         Err(error) => Err(conditions::explain(ask.request, false, error)),
     }
 }
 
-/// Whether nothing more is to come of an upload that is complete, and it is what its client wanted: whose
-/// answer was lost, and who now only wants to hear it.
+/// Answers a client that repeats the end of a complete upload because it did not receive the response.
+/// Any other request for a complete upload gets a 404.
 async fn ended(
     ask: &Ask<'_, '_>,
     caller: &Caller,
@@ -109,7 +111,7 @@ async fn ended(
     Ok(Answer::new(Status::NO_CONTENT).field_display("Upload-Offset", complete.bytes))
 }
 
-/// Digests of what comes now: tus' own, and those of HTTP.
+/// Returns the digests of this part's bytes: of tus, and of HTTP.
 fn digests_of_part(request: &Request<'_>) -> Result<Vec<(Algorithm, Vec<u8>)>, Refusal> {
     let mut digests = of_content(request)?;
     if let Some(value) = request.field(Field::UploadChecksum) {

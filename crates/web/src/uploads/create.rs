@@ -1,8 +1,8 @@
 //! POST creates an upload (tus, extension creation), with its first bytes if the request has a body
-//! (creation-with-upload), or makes a file of partial uploads (concatenation).
+//! (creation-with-upload), or concatenates partial uploads to a file (concatenation).
 //!
-//! Invariants: the length and the path are known before anything is stored; an empty upload is complete at
-//! once, because no PATCH follows; a partial upload has no path.
+//! Invariants: the length and the path are known before anything is stored; an empty upload is complete
+//! at once, because no PATCH follows; a partial upload has no path.
 
 use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::{Answer, Request};
@@ -48,7 +48,7 @@ pub(super) async fn post(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     append(ask, &caller, Part { id: kept.id, offset: 0, answer: located(&kept) }).await
 }
 
-/// Makes a file of its parts.
+/// Concatenates partial uploads to a file.
 async fn join(ask: Ask<'_, '_>, caller: &Caller, ids: &[&[u8]]) -> Result<Answer, Refusal> {
     let (path, operations) = (path(ask.request)?, &ask.web.operations);
     let ids: Option<Vec<UploadId>> = ids.iter().map(|id| UploadId::parse(id)).collect();
@@ -90,7 +90,7 @@ fn length(request: &Request<'_>) -> Result<u64, Refusal> {
     Ok(length)
 }
 
-/// Refuses a file that is longer than the server takes.
+/// Rejects a file that is longer than the server accepts.
 fn check_length(bytes: u64) -> Result<(), Refusal> {
     if bytes <= UPLOAD_BYTES_MAX {
         return Ok(());
@@ -99,7 +99,7 @@ fn check_length(bytes: u64) -> Result<(), Refusal> {
     Err(Refusal::new(Status::CONTENT_TOO_LARGE, detail))
 }
 
-/// The path that the file is to have: `path`, or the `filename` that most clients send.
+/// Returns the destination path of the upload: `path`, or the `filename` that most clients send.
 fn path(request: &Request<'_>) -> Result<Path, Refusal> {
     let metadata = parse_metadata(request.field(Field::UploadMetadata).unwrap_or_default())?;
     let Some(name) = metadata.get("path").or_else(|| metadata.get("filename")) else {

@@ -1,7 +1,7 @@
-//! HEAD: where an upload stands. GET of all: the caller's pending uploads, in JSON.
+//! HEAD reports the state of an upload. GET of all lists the caller's pending uploads, in JSON.
 //!
-//! Nothing is changed here. What must hold: the offset that is told is the recorded one, which is synced; one
-//! that is complete stands at its length.
+//! Nothing is changed here. Invariants: the reported offset is the recorded one, which is synced; that
+//! of a complete upload is its length.
 
 use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::Answer;
@@ -14,7 +14,7 @@ use super::expiring;
 use crate::refusal::Refusal;
 use crate::{Ask, credentials, json, time};
 
-/// A pending upload.
+/// The JSON of a pending upload.
 #[derive(Serialize)]
 struct Told {
     id: String,
@@ -24,7 +24,7 @@ struct Told {
     created: String,
     expires: String,
     url: String,
-    /// Of a part of a file, which has no path.
+    /// Whether it is a partial upload, which has no path.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     partial: bool,
 }
@@ -76,7 +76,7 @@ pub(super) async fn head(ask: Ask<'_, '_>, caller: &Caller, id: UploadId) -> Res
     Ok(expiring(answer, kept.expires))
 }
 
-/// What there is of the upload to a path.
+/// Returns the response for an upload to a path.
 fn standing(to: &Path, offset: u64) -> Answer {
     let mut metadata = Vec::new();
     write_metadata("path", to.as_bytes(), &mut metadata);

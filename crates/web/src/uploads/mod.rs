@@ -1,8 +1,7 @@
-//! Uploads that can be gone on with: tus 1.0 (<https://tus.io/protocols/resumable-upload>) at `/uploads`.
+//! Resumable uploads: tus 1.0 (<https://tus.io/protocols/resumable-upload>) at `/uploads`.
 //!
-//! The store keeps them, and remembers for a while what became of those that are complete. What must hold:
-//! an upload is there for its owner alone; the offset that is told is synced; whoever speaks another version
-//! is told which one is spoken here.
+//! The store keeps them, and remembers completed ones for a while. Invariants: only its owner can access
+//! an upload; the reported offset is synced; a client of another tus version gets the supported version.
 
 mod append;
 mod create;
@@ -21,12 +20,12 @@ use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::{Ask, credentials};
 
-/// Whether a path is of uploads.
+/// Whether a path is below `/uploads`.
 pub(crate) fn is_below(path: &[u8]) -> bool {
     path.strip_prefix(b"/uploads").is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
-/// The method that is meant: "The Server MUST interpret this as the request's method" of
+/// Returns the effective method: "The Server MUST interpret this as the request's method" of
 /// X-HTTP-Method-Override, for clients that cannot send PATCH or DELETE.
 pub(crate) fn method(resource: &Resource, request: &Request<'_>) -> Method {
     let is_upload = matches!(resource, Resource::Uploads | Resource::Upload(_));
@@ -36,13 +35,13 @@ pub(crate) fn method(resource: &Resource, request: &Request<'_>) -> Method {
     }
 }
 
-/// "The Tus-Resumable header MUST be included in every request and response except for OPTIONS requests": it
-/// does no harm there.
+/// Adds the version: "The Tus-Resumable header MUST be included in every request and response except for
+/// OPTIONS requests". It does no harm there.
 pub(crate) fn versioned(answer: Answer) -> Answer {
     answer.field("Tus-Resumable", VERSION)
 }
 
-/// An answer to OPTIONS, with what this server can do of tus where that is asked.
+/// Adds the server's tus extensions to a response to OPTIONS for an upload.
 pub(crate) fn described(resource: &Resource, answer: Answer) -> Answer {
     match resource {
         Resource::Uploads | Resource::Upload(_) => answer
@@ -57,7 +56,7 @@ pub(crate) fn described(resource: &Resource, answer: Answer) -> Answer {
     }
 }
 
-/// The answer of all uploads, or of the one named `id`.
+/// Returns the response of all uploads, or of the one named `id`.
 pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, id: Option<Vec<u8>>) -> Result<Answer, Refusal> {
     let Some(id) = id else {
         return if method == Method::Post { create::post(ask).await } else { look::list(ask).await };
@@ -75,13 +74,13 @@ pub(crate) async fn answer(ask: Ask<'_, '_>, method: Method, id: Option<Vec<u8>>
     }
 }
 
-/// Whether the client speaks our version.
+/// Checks that the client uses the supported tus version.
 fn spoken(request: &Request<'_>) -> Result<(), Refusal> {
     check_version(request.field(Field::TusResumable))
         .map_err(|bad| Refusal::new(bad.status(), bad.detail()).with("Tus-Version", VERSION))
 }
 
-/// Until when an upload is kept.
+/// Adds the time at which an upload expires.
 fn expiring(answer: Answer, expires: std::time::SystemTime) -> Answer {
     let mut date = [b' '; DATE_BYTES];
     write_date(expires, &mut date);

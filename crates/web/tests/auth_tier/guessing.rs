@@ -1,4 +1,4 @@
-//! Guesses at passwords through fronts: whom they delay and refuse.
+//! Guesses at passwords through fronts, and the clients that they delay or refuse.
 
 use std::net::Ipv4Addr;
 
@@ -55,7 +55,8 @@ fn a_wrong_password_that_waits_for_its_answer_occupies_no_connection_of_the_fron
             }));
         }
         let bob = async {
-            // By then, some forty guesses have been checked, and their answers wait for up to three seconds.
+            // By then, some forty guesses have been checked, and their responses are delayed by up to
+            // three seconds.
             left.io.sleep(SECOND).await;
             let asked = left.io.now();
             left.auth.log_in(&left.io, "bob", &password, &network(100)).await.map(|_| left.io.now() - asked)

@@ -25,7 +25,7 @@ use plimsoll_web::AuthTier;
 const SECRET: &str = "only the tiers know";
 const PASSWORD: &str = "correct horse";
 const SECOND: Duration = Duration::from_secs(1);
-/// How often a front finds out whether it is cut off.
+/// Interval at which a front checks whether it is cut off.
 const TICK: Duration = Duration::from_millis(20);
 
 fn settings() -> Settings {
@@ -124,7 +124,7 @@ impl Front {
         Front { io, auth, is_cut }
     }
 
-    /// Whether a token opens the account; None if that cannot be found out.
+    /// Whether a token is valid; `None` if the auth server is unreachable.
     async fn opens(&self, token: &str) -> Option<bool> {
         match self.auth.by_token(&self.io, token.as_bytes()).await {
             Ok(_) => Some(true),
@@ -134,7 +134,7 @@ impl Front {
         }
     }
 
-    /// As [`Front::opens`], of who does not wait for an answer of the auth server.
+    /// As [`Front::opens`], but gives up after a second.
     async fn opens_now(&self, token: &str) -> Option<bool> {
         let deadline = self.io.deadline();
         deadline.after(SECOND);
@@ -177,7 +177,7 @@ fn a_session_that_one_front_ended_opens_nothing_at_another_at_the_next_request()
     run(async |[left, right], _| {
         left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
         let token = left.log_in("alice").await;
-        // Remembered by both, and the server knows all fronts that there are.
+        // By then both fronts have cached it, and the server knows all fronts.
         left.io.sleep(3 * SECOND).await;
         assert_eq!((left.opens(&token).await, right.opens(&token).await), (Some(true), Some(true)));
         let begun = left.io.now();
@@ -192,13 +192,13 @@ fn a_change_is_confirmed_when_a_front_that_is_cut_off_has_stopped_trusting_what_
     run(async |[left, right], _| {
         left.auth.sign_up(&left.io, "alice", &Secret::from(PASSWORD), &here()).await.unwrap();
         let token = left.log_in("alice").await;
-        // Until it has heard of the server's changes once, it takes everything for changed.
+        // Until a front has received the change feed once, it treats every cache entry as stale.
         left.io.sleep(3 * SECOND).await;
         assert_eq!(right.opens(&token).await, Some(true));
         right.is_cut.set(true);
         assert_eq!(right.opens(&token).await, Some(true), "it trusts what it remembers for a while");
         left.log_out(&token).await.unwrap();
-        // Asked and not waited for: nobody carries its question.
+        // The request hangs: the front is cut off, so that no RPC client carries it.
         let asked = right.auth.by_token(&right.io, token.as_bytes());
         let deadline = right.io.deadline();
         deadline.after(SECOND);
@@ -237,7 +237,7 @@ fn a_password_that_was_right_is_not_hashed_again_because_the_front_was_cut_off()
         sim.run(&people, async move {
             let password = Secret::from(PASSWORD);
             front.auth.sign_up(&front.io, "alice", &password, &here()).await.unwrap();
-            // Until it has heard of the server's changes once, it takes everything for changed.
+            // Until a front has received the change feed once, it treats every cache entry as stale.
             front.io.sleep(3 * SECOND).await;
             front.auth.by_password(&front.io, b"alice", &password, &here()).await.unwrap();
             let hashed = answering.hashes();
@@ -277,7 +277,8 @@ fn a_password_that_was_changed_and_changed_back_is_right_at_a_front_that_was_cut
     });
 }
 
-/// What the auth server's own settings say counts for all who ask it; these fronts hold nobody back.
+/// The limits of the auth server apply to all its fronts together; these fronts have no limits of their
+/// own.
 #[test]
 fn guesses_count_at_all_fronts_together() {
     for seed in seeds(10) {
@@ -306,7 +307,7 @@ fn guesses_count_at_all_fronts_together() {
     }
 }
 
-/// Whoever is signed in asks on a line of its own: here, of one that nothing is remembered of.
+/// Token checks have a queue of their own. The front has not cached these tokens.
 #[test]
 fn guesses_that_wait_are_in_nobodys_way_who_shows_a_token() {
     for seed in seeds(5) {
@@ -321,7 +322,7 @@ fn guesses_that_wait_are_in_nobodys_way_who_shows_a_token() {
                 front.io.sleep(10 * SECOND).await;
                 waiting.set(waiting.get() + 1);
                 let from = Peer::Ip(Ipv4Addr::from_bits(0x0a00_0000 + number).into(), 40_000);
-                // The answer to a wrong password is held back for a while, on one of so many connections.
+                // The response to a wrong password is delayed on one of many connections.
                 let _ = front.auth.by_password(&front.io, b"alice", &Secret::from("a guess"), &from).await;
                 waiting.set(waiting.get() - 1);
             };
@@ -370,9 +371,9 @@ fn who_repeats_a_log_out_is_answered_no_sooner_than_the_fronts_have_heard_of_it(
         let who = left.auth.by_token(&left.io, token.as_bytes()).await.unwrap();
         let deadline = left.io.deadline();
         deadline.after(SECOND / 10);
-        // Given up before it is confirmed.
+        // Aborted before it is confirmed.
         assert!(deadline.within(left.auth.log_out(&left.io, &who)).await.is_err());
-        // It had not come to the server yet, or it had.
+        // The server may have received it, or not.
         let again = left.auth.log_out(&left.io, &who).await;
         assert!(matches!(again, Ok(()) | Err(Error::NoSession)), "{again:?}");
         assert_eq!(right.opens_now(&token).await, None);
@@ -386,16 +387,16 @@ fn what_an_operator_asks_is_not_answered_to_a_front() {
     });
 }
 
-/// What people know of a session.
+/// The state of a session, as its client knows it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Session {
     Open,
-    /// It was to be ended, and nobody said that it was.
+    /// A log-out was requested and not confirmed.
     Unknown,
     Ended,
 }
 
-/// Random log-ins, log-outs, looks and cuts at two fronts, against what people were told.
+/// Random log-ins, log-outs, token checks and cuts at two fronts, compared with the confirmed results.
 #[test]
 fn what_was_confirmed_to_have_ended_opens_nothing_anywhere_whatever_else_goes_on() {
     run(async |fronts, mut chance| {
@@ -409,7 +410,7 @@ fn what_was_confirmed_to_have_ended_opens_nothing_anywhere_whatever_else_goes_on
                 0 | 1 if !front.is_cut.get() => {
                     sessions.push((front.log_in("alice").await, Session::Open));
                 }
-                // One of them at a time, and the other one goes on.
+                // Only one front is cut off at a time; the other one continues.
                 2 if !here_and_there[1 - at].is_cut.get() => front.is_cut.set(!front.is_cut.get()),
                 3 | 4 if !sessions.is_empty() && !front.is_cut.get() => {
                     let which = chance.index(sessions.len());
@@ -431,7 +432,7 @@ fn what_was_confirmed_to_have_ended_opens_nothing_anywhere_whatever_else_goes_on
     });
 }
 
-/// Looks whether a token opens what it should, and nothing else.
+/// Checks whether a token is valid exactly if its session is open.
 async fn look(front: &Front, token: &str, session: Session) {
     let deadline = front.io.deadline();
     deadline.after(5 * SECOND);
@@ -444,8 +445,8 @@ async fn look(front: &Front, token: &str, session: Session) {
     }
 }
 
-/// Runs `test` with two processes that belong to one, and with that one's own handle, which has these
-/// limits on guessing.
+/// Runs `test` with two connection processes of one program, and with the handle of the main process,
+/// which has these limits on guesses.
 fn run_beside(attempts: Option<Attempts>, test: impl AsyncFn([Front; 2], Auth) + Copy + 'static) {
     for seed in seeds(20) {
         let sim = Sim::new(seed, Faults::splits());
@@ -481,7 +482,7 @@ fn what_ends_ends_at_once_for_processes_that_belong_to_one() {
     });
 }
 
-/// A process keeps the settings that it began with, and the authentication server may be open to others.
+/// A process keeps its initial settings, and the authentication server may have open sign-up.
 #[test]
 fn who_closes_sign_up_closes_it_for_processes_that_began_before_too() {
     for seed in seeds(20) {

@@ -1,4 +1,4 @@
-//! Guesses at the secret that tiers share.
+//! Guesses at the shared secret of tiers.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use plimsoll_io::{Address, Io, Peer};
 
 use super::{SECOND, SECRET, auth_server, url};
 
-/// Posts a question that nothing answers with `secret`; the status.
+/// Posts a request for an unknown session with `secret`. Returns the status.
 async fn show(io: &Io, at: &Address, secret: &str) -> u16 {
     let mut client = Client::new(io, url(at));
     let mut request = Request::new("POST", QUESTIONS).field("Authorization", format!("Bearer {secret}"));

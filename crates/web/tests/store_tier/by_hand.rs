@@ -1,4 +1,4 @@
-//! A store that a test writes by hand, so that it does what no store of ours would.
+//! A store that the test scripts by hand, so that it can violate the protocol.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use plimsoll_store::{Error, Expected, Files, Path, Quota, Terms};
 
 use crate::{Front, SECRET, path};
 
-/// A store, or who passes for one, and its clock.
+/// A scripted store: its listener and its clock.
 struct ByHand(Listener, Io);
 
 /// One connection of a front.
@@ -25,7 +25,7 @@ impl ByHand {
 }
 
 impl Peer {
-    /// What comes to the end of `end`.
+    /// Receives up to the end of `end`.
     async fn read_to(&mut self, end: &str) -> String {
         loop {
             if let Some(at) = self.come.find(end) {
@@ -37,7 +37,7 @@ impl Peer {
         }
     }
 
-    /// A question, with its body.
+    /// Receives a request. Returns its body.
     async fn question(&mut self) -> String {
         let head = self.read_to("\r\n\r\n").await;
         let (_, length) = head.split_once("Content-Length: ").expect("a question has a body");
@@ -54,7 +54,7 @@ impl Peer {
         self.stream.tx.push(Segment::Owned(text.as_bytes().to_vec()));
     }
 
-    /// Nothing else comes.
+    /// Asserts that the front closes the connection without sending more.
     async fn ended(mut self) {
         assert!(self.stream.rx.recv(Want::Head).await.unwrap().is_none(), "an end, and no reset");
     }
@@ -64,7 +64,7 @@ impl Peer {
     }
 }
 
-/// Runs a front that asks a store which does as it is told, until both are done.
+/// Runs a front against a scripted store, until both are done.
 fn run(store: impl AsyncFnOnce(ByHand) + 'static, front: impl AsyncFnOnce(Front) + 'static) {
     run_with(Faults::none(), store, front);
 }
@@ -87,7 +87,8 @@ fn run_with(
 
 const USAGE: &str = r#"{"answer":{"bytes":1,"files":2,"folders":3}}"#;
 
-/// Answers one question and closes on the next; that one, if it comes again.
+/// Answers one request and closes the connection on the next. Expects a retry of that one if
+/// `is_repeated`.
 async fn close_on_the_second(mut store: ByHand, is_repeated: bool) {
     let mut peer = store.accept().await;
     peer.question().await;
@@ -126,11 +127,11 @@ fn what_changes_something_is_not_asked_again_by_who_does_not_know_whether_it_was
     );
 }
 
-/// Has so much wait on a host that it takes no more.
+/// Queues jobs on a host until it refuses more.
 async fn fill(io: &Io) {
     for _ in 0..20 {
         while io.hand_off(Work::Listings, |_| ()).is_ok() {}
-        // What is done at once makes room again.
+        // Jobs that start at once make room again.
         io.sleep(Duration::from_millis(1)).await;
     }
     while io.hand_off(Work::Listings, |_| ()).is_ok() {}
@@ -168,7 +169,7 @@ fn a_long_listing_is_read_where_listings_are_and_not_beside_others_of_the_thread
     );
 }
 
-/// Takes an upload up to the frame that commits it.
+/// Receives an upload up to the frame that commits it.
 async fn take_upload(store: &mut ByHand) -> Peer {
     let mut peer = store.accept().await;
     peer.read_to("\r\n\r\n").await;
@@ -182,7 +183,7 @@ async fn put(Front { io, home }: &Front) -> Result<(), Error> {
     upload.commit().await.map(drop)
 }
 
-/// Says so often that it is at it.
+/// Sends an interim response `times` times.
 async fn say_still(peer: &mut Peer, io: &Io, times: u32) {
     for _ in 0..times {
         io.sleep(STORE_TELLS_EVERY).await;

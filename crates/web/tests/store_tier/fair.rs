@@ -1,4 +1,4 @@
-//! What a store does for one account through several fronts, and for a front that is gone.
+//! Fairness of a store to an account that uses several fronts, and to a front that has disconnected.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use plimsoll_store::{Algorithm, Condition, Depth, End, Error, Files, Home, Quota
 
 use crate::{Front, path, run_with};
 
-/// Each slice of long work takes a while.
+/// Each slice of long work is delayed at random.
 fn slow() -> Faults {
     Faults { offload_delay_max: Duration::from_secs(20), ..Faults::none() }
 }
@@ -19,7 +19,7 @@ fn elsewhere(home: &Home) -> Elsewhere {
     home
 }
 
-/// A digest of `a` for an account.
+/// Requests a digest of `a` for an account.
 async fn digest(front: &Front, account: i64) -> Result<(), Error> {
     let io = front.io.for_owner(JobOwner::account(account));
     elsewhere(&front.home).digest(&io, &path("a"), Algorithm::Sha256).await.map(drop)

@@ -81,7 +81,7 @@ fn url(at: &Address) -> Url {
     format!("http://{at}").parse().unwrap()
 }
 
-/// A front, and alice's home as it sees that.
+/// A front, and its handle of alice's home.
 struct Front {
     io: Io,
     home: Home,
@@ -146,7 +146,7 @@ fn path(text: &str) -> Path {
     Path::parse(text.as_bytes()).unwrap()
 }
 
-/// Bytes that are another file's with each number.
+/// Returns bytes that differ for each number.
 fn noise(number: u64, length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| (number.wrapping_mul(31).wrapping_add(at * 7) % 251) as u8).collect()
 }
@@ -156,7 +156,7 @@ fn run(faults: fn() -> Faults, test: impl AsyncFn([Front; 2], Host, Chance) + Co
     run_with(20, faults, test);
 }
 
-/// As [`run`], with so many seeds.
+/// As [`run`], with this many seeds.
 fn run_with(
     count: u64,
     faults: fn() -> Faults,
@@ -199,7 +199,7 @@ fn connections_that_are_kept_are_for_the_store_that_they_lead_to() {
             [("one", 7071), ("other", 7072)].map(|(name, port)| serve_at(&sim, &sim.host(name), port));
         let people = sim.host("people");
         sim.run(&people.clone(), async move {
-            // One thread, one shelf.
+            // One thread, one connection pool.
             let io = people.io();
             let one = Front::on(io.clone(), &stores[0], SECRET, (1, "alice")).await;
             let other = Front::on(io, &stores[1], SECRET, (1, "alice")).await;
@@ -240,7 +240,7 @@ fn a_store_whose_disk_takes_long_while_a_client_pauses_is_waited_for() {
     });
 }
 
-/// Files that are on their way until they are dropped: nobody takes them.
+/// Starts downloads that last until they are dropped, because nothing receives their bytes.
 async fn transfers(front: &Front, of: &str, count: usize) -> Vec<Contents> {
     let Files::Apart(home) = front.home.files() else { panic!("it is elsewhere") };
     let mut going = Vec::new();
@@ -260,7 +260,7 @@ fn who_takes_files_slowly_is_in_the_way_of_other_files_and_of_no_question() {
         assert_eq!(left.home.usage(&left.io).await.unwrap().files, 1);
         left.rename("large", "renamed").await.unwrap();
         assert_eq!(right.get("renamed").await.unwrap().len(), 200_000, "another front has turns of its own");
-        // Who waits has the turn that ends; and of one that waits no more, none is lost.
+        // A waiting download gets the slot of one that ends; an aborted wait loses no slot.
         for _ in 0..3 {
             let deadline = left.io.deadline();
             deadline.after(SECOND);
@@ -317,7 +317,7 @@ fn what_would_be_refused_is_refused_before_a_byte_of_it_comes() {
         assert!(matches!(begin("a", Condition::none().and_new()).await, Some(Error::Precondition)));
         assert!(matches!(begin("no/folder", Condition::none()).await, Some(Error::NoFolder)));
         let words = "If-Match: \"another\"\r\n";
-        // What the front thinks of it does not count.
+        // The store checks the header lines; the front's own test does not count.
         let said = Condition::new(words, |_| true);
         assert!(matches!(begin("a", said).await, Some(Error::Precondition)));
     });
@@ -344,13 +344,13 @@ fn an_upload_that_a_front_drops_leaves_nothing_and_one_that_is_kept_can_be_gone_
     });
 }
 
-/// Files in alice's pending folder.
+/// Returns the number of files in alice's pending folder.
 fn pending(disk: &Arc<SimDisk>) -> usize {
     let folder = disk.open_root(Folder::new("/data/accounts/alice/pending")).unwrap();
     disk.names(&folder, usize::MAX).unwrap().len()
 }
 
-/// What a file is known to hold: what was confirmed, and what may have come since.
+/// The possible contents of a file: the confirmed ones, and those of later unconfirmed changes.
 #[derive(Default)]
 struct Known {
     confirmed: Option<Vec<u8>>,
@@ -361,7 +361,7 @@ impl Known {
     fn note(&mut self, outcome: &Result<(), Error>, now: Option<Vec<u8>>) {
         match outcome {
             Ok(()) => (self.confirmed, self.perhaps) = (now, Vec::new()),
-            // Nobody knows.
+            // The outcome is unknown.
             Err(Error::Away | Error::Failed(_)) => self.perhaps.push(now),
             Err(_) => {}
         }
@@ -372,7 +372,7 @@ impl Known {
     }
 }
 
-/// Puts and removes at random at two fronts.
+/// Stores and removes files at random at two fronts.
 async fn work(
     fronts: &[Front; 2],
     chance: &mut Chance,
@@ -393,7 +393,7 @@ async fn work(
             file.note(&front.put(name, &bytes, Condition::none()).await, Some(bytes));
         }
         if !file.perhaps.is_empty() {
-            // What was broken off may still come to its end.
+            // An aborted change may still complete.
             front.io.sleep(SECOND).await;
         }
         let found = match fronts[chance.index(2)].get(name).await {
@@ -412,7 +412,7 @@ fn whatever_connections_break_who_reads_finds_what_was_confirmed_or_what_nobody_
         async |fronts, store, mut chance| {
             let mut known = BTreeMap::new();
             work(&fronts, &mut chance, &mut known, 20).await;
-            // What broke off is settled when its connection has ended at the store, too.
+            // An aborted upload is cleaned up when its connection has ended at the store, too.
             fronts[0].io.sleep(100 * SECOND).await;
             assert_eq!(pending(store.disk()), 0);
         },
@@ -453,7 +453,8 @@ fn a_home_is_opened_for_the_account_whose_it_was_first_and_for_no_other() {
         sim.run(&people.clone(), async move {
             let of = |who| Front::of(&people, &at, SECRET, who);
             of((1, "alice")).await.put("a", b"a", Condition::none()).await.unwrap();
-            // Another one of the same name, and another name of the same number: of other fronts' accounts.
+            // Another account number with the same name, and another name with the same number: accounts
+            // of other fronts.
             for who in [(2, "alice"), (1, "bob")] {
                 let stranger = of(who).await;
                 assert!(matches!(stranger.get("a").await, Err(Error::Denied(_))), "{who:?}");

@@ -1,4 +1,4 @@
-//! Uploads that wait at the front until all of each has come.
+//! Uploads that the front spools until each is complete.
 
 use std::path::Path as Folder;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{Front, SECRET, noise, path, pending, serve};
 
 const SPOOL: &str = "/spool";
 
-/// What has a name in the folder.
+/// Returns the number of names in the spool folder.
 fn spooled(disk: &Arc<SimDisk>) -> usize {
     let folder = disk.open_root(Folder::new(SPOOL)).unwrap();
     disk.names(&folder, usize::MAX).unwrap().len()
@@ -105,7 +105,7 @@ fn a_front_that_ends_at_any_moment_leaves_nothing_of_what_was_spooled() {
         let (at, disk) = (serve(&sim, &store), Arc::clone(host.disk()));
         disk.mkdir(SPOOL).unwrap();
         let folder = disk.open_root(Folder::new(SPOOL)).unwrap();
-        // The first makes the file, the second takes its name away.
+        // The first call creates the file, the second removes its name.
         let call = disk.calls() + 2 + Chance::new(seed).below(6);
         disk.cut_at(call, Moment::After);
         sim.run(&host.clone(), async move {
