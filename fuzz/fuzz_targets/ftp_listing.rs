@@ -1,7 +1,7 @@
 //! What goes over a data connection: listings of any names, text, and the patterns that choose names.
 //!
-//! Not here: files. What must hold: one entry is one line; text is the same however it is cut, and comes back
-//! as it was; a pattern gives what trying everything gives, and ends.
+//! Not here: files. What must hold: one entry is one line; text is the same however it is cut, and comes
+//! back as it was; a pattern gives what trying everything gives, and ends.
 #![no_main]
 
 use std::time::Duration;

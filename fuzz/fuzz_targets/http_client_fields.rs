@@ -1,7 +1,8 @@
-//! Fields that a client of the file server sends: credentials, cookies, digests, and those of tus and WebDAV.
+//! Fields that a client of the file server sends: credentials, cookies, digests, and those of tus and
+//! WebDAV.
 //!
-//! Not here: the fields of plain reading (`http_fields`). What must hold: each function is total, and what it
-//! gives out keeps the promise of its module.
+//! Not here: the fields of plain reading (`http_fields`). What must hold: each function is total, and what
+//! it gives out keeps the promise of its module.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Single fields and targets: range, conditions, dates, negotiation, paths, and what is written into answers.
+//! Single fields and targets: range, conditions, dates, negotiation, paths, and what is written into
+//! answers.
 //!
 //! Not here: heads as a whole (`http_head`). What must hold: each function is total, and what it gives out
 //! keeps the promise of its module.

@@ -1,7 +1,7 @@
 //! Times in JSON bodies, such as when a share ends: RFC 3339.
 //!
-//! Not here: the dates of HTTP's fields (`http_fields`). What must hold: what is read is written again as the
-//! same instant, in one form; a fraction and the offset's own form change nothing else.
+//! Not here: the dates of HTTP's fields (`http_fields`). What must hold: what is read is written again as
+//! the same instant, in one form; a fraction and the offset's own form change nothing else.
 #![no_main]
 
 use std::time::{Duration, UNIX_EPOCH};

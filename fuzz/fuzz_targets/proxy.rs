@@ -1,7 +1,7 @@
 //! Headers of the PROXY protocol, and the fields in which proxies name clients.
 //!
-//! What must hold: a header is decided at the same byte however the bytes arrive, and for good; the last hops
-//! of a field do not depend on what a client has written before them.
+//! What must hold: a header is decided at the same byte however the bytes arrive, and for good; the last
+//! hops of a field do not depend on what a client has written before them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,23 +1,23 @@
-//! What new connections are served by, and how a reload replaces it.
+//! The settings of new connections, and their replacement at a reload.
 //!
-//! It does not reload. What must hold: a connection is served by one value from its first byte to its last,
-//! whatever is reloaded meanwhile.
+//! This module does not reload anything. Invariant: one value serves a connection from its first byte to
+//! its last, also across reloads.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The value that new connections get, on all threads.
+/// The value for new connections, shared by all threads.
 pub struct Current<T>(Mutex<Arc<T>>);
 
 impl<T> Current<T> {
-    /// Begins with this one.
+    /// Starts with `value`.
     pub fn new(value: T) -> Arc<Current<T>> {
         Arc::new(Current(Mutex::new(Arc::new(value))))
     }
 
-    /// From now on new connections get this one; those that are open keep theirs.
+    /// Replaces the value for new connections. Open connections keep theirs.
     pub fn replace(&self, value: T) {
         let before = std::mem::replace(&mut *self.lock(), Arc::new(value));
-        // Here, where nobody waits for the lock: what was only used by it ends now.
+        // Dropped outside of the lock: this may end everything that only the old value used.
         drop(before);
     }
 

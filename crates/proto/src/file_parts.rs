@@ -1,8 +1,8 @@
-//! A file that is sent as it is, part by part, each of which is in memory before it is sent.
+//! Splits a file into parts, each of which is in memory before it is sent.
 //!
-//! It sends nothing. What must hold: no loop waits for a disk to send a file. sendfile would: it reads what
-//! is not in memory, and everybody on the same loop waits along. (What was in memory a moment ago is taken
-//! to be there.)
+//! This module sends nothing. Invariant: no event loop blocks on a disk to send a file. sendfile would: it
+//! reads pages that are not in the page cache, and blocks all connections of the loop. (Pages found in the
+//! cache a moment ago are assumed to be there still.)
 
 use std::io;
 use std::ops::Range;
@@ -10,27 +10,27 @@ use std::time::Duration;
 
 use plimsoll_io::{FileRange, Io};
 
-/// Bytes of a part. What is in memory costs a look for each 256 KiB of it and a wake for each part, beside
-/// the hundred microseconds and more that it takes to send it.
+/// Bytes of a part. A part in memory costs one check per 256 KiB and one wakeup. Sending it takes a
+/// hundred microseconds or more.
 pub(crate) const PART_BYTES: u64 = 1024 * 1024;
-/// Unsent bytes below which the next part is wanted, so that the connection does not run dry.
+/// Unsent bytes below which the next part is prepared, so that the connection does not run dry.
 pub(crate) const AHEAD_BYTES: u64 = 256 * 1024;
 
-/// How long what was found in memory is taken to be there still. What is sent again and again stays there,
-/// and to ask at each request costs two calls and the first look at the file's bytes: 9 % of the server's
-/// time at 100 KB.
+/// How long a part is assumed to stay in memory after a check. Files that are sent repeatedly stay in the
+/// page cache. A check at each request costs two system calls and the first access to the file's bytes: 9
+/// % of the server's time at 100 KB.
 const IN_MEMORY_TIME: Duration = Duration::from_secs(1);
 
-/// How long a part is waited for, however far behind the disk is.
+/// How long to wait for a part, however overloaded the disk is.
 const PART_TIME_MAX: Duration = Duration::from_secs(600);
-/// How long until it is asked for again where too much is asked of the disk already.
+/// How long to wait before the next attempt if the disk's queue is full.
 const PART_PAUSE: Duration = Duration::from_millis(200);
 
 fn is_behind(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::TimedOut)
 }
 
-/// What of a file has not been pushed.
+/// The parts of a file that have not been pushed.
 pub(crate) struct Parts {
     rest: FileRange,
 }
@@ -40,10 +40,10 @@ impl Parts {
         Parts { rest: whole }
     }
 
-    /// The next part, once it is in memory; none after the last.
+    /// Returns the next part, once it is in memory, or `None` after the last.
     ///
     /// # Errors
-    /// What keeps it from being read.
+    /// The error that prevents reading it.
     pub(crate) async fn next(&mut self, io: &Io) -> io::Result<Option<FileRange>> {
         let Range { start, end } = self.rest.range;
         if start >= end {
@@ -58,9 +58,9 @@ impl Parts {
         Ok(Some(FileRange { file: self.rest.file.clone(), range: part }))
     }
 
-    /// Has a part read, if it is not in memory.
+    /// Reads a part ahead, if it is not in memory.
     async fn read(&self, part: &Range<u64>, io: &Io) -> io::Result<()> {
-        // A disk that is far behind is waited for: what was begun is not cut off in its middle.
+        // A busy disk is retried: a response that has started is not cut off.
         let until = io.now() + PART_TIME_MAX;
         loop {
             let (file, range) = (self.rest.file.clone(), part.clone());

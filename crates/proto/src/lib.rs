@@ -1,8 +1,8 @@
-//! Protocols: the conversations, told once as plain async functions over the I/O contract.
+//! The protocols, each written once as plain async functions over the I/O contract.
 //!
-//! Bytes are read and written by `plimsoll_wire`; what a request means is decided here. Nothing in here
-//! knows which engine runs it, or waits in any other way than by `await`. What must hold: every queue,
-//! wait and buffer that a peer can make grow has a named limit.
+//! `plimsoll_wire` parses and formats bytes; this crate implements the semantics of requests. Nothing here
+//! depends on the engine, or waits in any way other than `await`. Invariant: every queue, wait and buffer
+//! that a peer can enlarge has a named limit.
 #![forbid(unsafe_code)]
 
 pub mod classic;

@@ -1,6 +1,6 @@
 //! Limits that all protocols share.
 //!
-//! What must hold: a limit of one protocol is in that protocol's own module.
+//! The limits of one protocol are not here, but in its own module.
 
 use std::time::Duration;
 

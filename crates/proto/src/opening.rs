@@ -1,7 +1,7 @@
-//! Opening a file that may be read: beneath a folder that is open here, or at a store elsewhere.
+//! Opens files for reading: beneath a local folder, or at a remote store.
 //!
-//! It does not decide who may. What must hold: whatever no file can have for a name is not there; only files
-//! are opened.
+//! This module does not check permissions. Invariants: a name that no file can have is "not found"; only
+//! regular files are opened.
 
 use std::io;
 
@@ -10,20 +10,20 @@ use plimsoll_operations::{Error, Shown};
 use plimsoll_store::apart::{Contents, Elsewhere, Wanted};
 use plimsoll_store::{Error as StoreError, Files, Path};
 
-/// Where something is that may be read.
+/// The location of a readable file.
 #[derive(Clone)]
 pub(crate) enum At {
-    /// Beneath a folder that is open here.
+    /// Beneath a folder that is open in this process.
     Folder(File, Vec<u8>),
-    /// At a store elsewhere.
+    /// At a remote store.
     Elsewhere(Elsewhere, Path),
 }
 
-/// A file that was opened, and what is known of it.
+/// An open file and its status.
 pub(crate) enum Opened {
-    /// Here.
+    /// A local file.
     Here(File, Stat),
-    /// At a store elsewhere, from where it comes as it is read.
+    /// A file at a remote store, received while it is read.
     Elsewhere(Box<Contents>),
 }
 
@@ -44,7 +44,7 @@ impl At {
         }
     }
 
-    /// Whether it is a home itself, or what is shared itself.
+    /// Whether this is the root of a home, or the shared file or folder itself.
     pub(crate) fn is_top(&self) -> bool {
         match self {
             At::Folder(_, name) => name.is_empty() || name.ends_with(BOUNDARY),
@@ -83,7 +83,7 @@ async fn open_elsewhere(
     offset: u64,
 ) -> Result<Opened, Error> {
     if *shown != Shown::All {
-        // Files are not read here, and what a folder is may be said.
+        // Files above shares cannot be read; that a folder exists may be reported.
         let stat = home.stat(io, path).await.map_err(not_read_elsewhere)?;
         let is_folder = stat.kind == FileKind::Folder;
         return Err(if is_folder { StoreError::IsFolder.into() } else { Error::NOT_FOUND });
@@ -96,7 +96,7 @@ async fn open_elsewhere(
     Ok(Opened::Elsewhere(Box::new(contents)))
 }
 
-/// What kept a name from being read: whatever no file can have for a name is not there.
+/// Converts the error of an open. A name that no file can have is "not found".
 pub(crate) fn not_read(error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     match error.kind() {
@@ -105,7 +105,7 @@ pub(crate) fn not_read(error: io::Error) -> Error {
     }
 }
 
-/// As [`not_read`], of what is at a store elsewhere.
+/// As [`not_read`], for a remote store.
 pub(crate) fn not_read_elsewhere(error: StoreError) -> Error {
     match error {
         StoreError::NotFolder | StoreError::Path(_) => Error::NOT_FOUND,

@@ -1,7 +1,8 @@
-//! Sending bytes, files and what comes from elsewhere, no faster than they are taken.
+//! Sends bytes, files and contents from remote stores, with backpressure.
 //!
-//! It does not say what is sent, nor end the connection. What must hold: memory stays bounded however slowly
-//! the peer takes; a peer is stuck when it takes nothing for the whole send time, not when it is slow.
+//! This module does not choose the data, nor end the connection. Invariants: memory stays bounded however
+//! slowly the peer receives. A peer is stuck if it takes no byte for the whole send timeout, not if it is
+//! slow.
 
 use std::io;
 use std::time::Duration;
@@ -11,17 +12,17 @@ use plimsoll_store::apart::Contents;
 
 use crate::file_parts::{AHEAD_BYTES, Parts};
 
-/// Bytes of an answer that may be unsent before more are read.
+/// Bytes of a response that may be unsent before more are read.
 pub(crate) const UNSENT_BYTES_MAX: u64 = 64 * 1024;
-/// Bytes that are read of a file at a time where it cannot be sent as it is.
+/// Bytes per read of a file, where the transport cannot send files.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Bytes per second that a client without valid credentials takes of a response. One that takes fewer
 /// counts as stalled when slots run short.
 const TAKEN_BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
-/// How often it is reported that a peer still takes something.
+/// Interval at which progress is reported to the connection's slot.
 const PROGRESS_TIME: Duration = Duration::from_secs(2);
 
-/// What a body is sent with.
+/// The connection and limits with which a body is sent.
 pub(crate) struct Outgoing<'a> {
     pub(crate) io: &'a Io,
     pub(crate) tx: &'a mut Tx,
@@ -30,7 +31,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) send_time: Duration,
     /// Bytes of the body that were pushed.
     pub(crate) pushed: u64,
-    /// Whether what failed is what was to be read, and not the peer.
+    /// Whether the source could not be read, as opposed to an error of the peer.
     pub(crate) is_unread: bool,
 }
 
@@ -46,11 +47,11 @@ impl Outgoing<'_> {
         if self.tx.takes_files() {
             return self.push_parts(part).await;
         }
-        // Apart, because plain connections never come here and need no room for it.
+        // Boxed: plain connections never take this branch, and inlining it would enlarge their futures.
         Box::pin(self.push_chunks(part)).await
     }
 
-    /// Pushes a range of a file as it comes to be in memory.
+    /// Pushes a range of a file in parts, each once it is in memory.
     async fn push_parts(&mut self, whole: FileRange) -> io::Result<()> {
         let mut parts = Parts::new(whole);
         while let Some(part) = self.read(parts.next(self.io).await)? {
@@ -76,7 +77,7 @@ impl Outgoing<'_> {
             });
             let chunk = self.read(chunk.await)?;
             if chunk.is_empty() {
-                // It is shorter than it was when its length was told.
+                // The file has been truncated since its length was announced.
                 return self.read(Err(io::ErrorKind::UnexpectedEof.into()));
             }
             part.range.start += chunk.len() as u64;
@@ -86,7 +87,7 @@ impl Outgoing<'_> {
         Ok(())
     }
 
-    /// Pushes bytes as they come from elsewhere.
+    /// Pushes bytes as they arrive from a remote store.
     pub(crate) async fn push_contents(&mut self, mut contents: Contents) -> io::Result<()> {
         while let Some(segment) = self.read(contents.next_for(self.tx).await)? {
             self.pushed += segment.len();
@@ -106,16 +107,17 @@ impl Outgoing<'_> {
         drain(self.tx, below, self.deadline, self.send_time).await
     }
 
-    /// Bytes of the body that the network took, if that was pushed last.
+    /// Returns the bytes of the body that the network accepted, if the body was pushed last.
     pub(crate) fn taken(&self) -> u64 {
         self.pushed.saturating_sub(self.tx.unsent() + self.tx.lost())
     }
 }
 
-/// Waits until at most `below` bytes are unsent, as long as the peer takes some within every `time`.
+/// Waits until at most `below` bytes are unsent, while the peer takes some within every `time`.
 pub(crate) async fn drain(tx: &mut Tx, below: u64, deadline: &Deadline, time: Duration) -> io::Result<()> {
     let (mut unsent, mut progressed) = (tx.unsent(), deadline.now());
-    // What the slot knows of the progress: a peer that takes a few bytes now and then must not seem busy.
+    // The progress reported to the slot: a peer that takes a few bytes now and then must not count as
+    // active.
     let mut reported = (unsent, progressed);
     if unsent > below {
         tx.slot().enter(Phase::Working, progressed);

@@ -1,12 +1,12 @@
-//! Numbers in decimal, as every wire here has them.
+//! Decimal numbers, in the form common to all protocols of this crate.
 //!
-//! Not here: signs, fractions, and the limits that a field sets. What must hold: what is read is digits only
-//! and fits; each of these is total, and linear in its input.
+//! Not here: signs, fractions, and the limits of each field. Invariants: a number that is read has digits
+//! only and fits a u64; each function is total, and linear in its input.
 
 /// The digits of `u64::MAX`.
 const DECIMAL_DIGITS_MAX: usize = 20;
 
-/// `1*DIGIT` and nothing else. None is anything else, or more than a u64 holds.
+/// Reads `1*DIGIT` and nothing else. Returns None for any other text, and for a number above `u64::MAX`.
 pub(crate) fn decimal(bytes: &[u8]) -> Option<u64> {
     if bytes.is_empty() {
         return None;

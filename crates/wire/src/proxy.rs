@@ -1,17 +1,17 @@
 //! The PROXY protocol's header, versions 1 and 2: how a proxy that copies bytes reports its client's address
 //! (<https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>).
 //!
-//! Not here: which peers may send one. What must hold: a header is accepted in one reading only, and the
-//! result does not depend on how the bytes arrive.
+//! Not here: which peers may send one. Invariants: a header has one reading only, and the result does not
+//! depend on how the input is split.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::decimal::decimal;
 
-/// The longest line of version 1, CRLF included (section 2.1).
+/// Maximum length of a version 1 line in bytes, CRLF included (section 2.1).
 pub const LINE_BYTES_MAX: usize = 107;
 
-/// The longest header of version 2 that is accepted. The format allows 65,551 bytes; the addresses take at
+/// Maximum length of an accepted version 2 header in bytes. The format allows 65,551. The addresses take at
 /// most 232 of these, and the extensions that proxies send (TLS, cloud load balancers) a few hundred.
 pub const HEADER_BYTES_MAX: usize = 2048;
 
@@ -20,22 +20,22 @@ const LINE_START: &[u8; 6] = b"PROXY ";
 /// Signature, version and command, family and protocol, length.
 const FIXED_BYTES: usize = 16;
 
-/// A header that was read.
+/// A parsed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The client's address and port. None if the proxy speaks for itself (LOCAL), does not know (UNKNOWN),
-    /// or names a family other than TCP over IPv4 or IPv6: then the connection's own peer counts.
+    /// or names a family other than TCP over IPv4 or IPv6. The connection's own peer address applies then.
     pub source: Option<SocketAddr>,
-    /// Bytes of the header: the protocol that is proxied begins behind them.
+    /// Length of the header in bytes; the proxied protocol begins after it.
     pub len: usize,
 }
 
-/// Bytes that are no header of the PROXY protocol, or a longer one than is accepted.
+/// Bytes that are not a PROXY protocol header, or a header longer than the accepted maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a header of the PROXY protocol, version 1 or 2")]
 pub struct BadHeader;
 
-/// Reads a header from the first bytes of a connection. `Ok(None)` asks for more bytes.
+/// Parses a header from the first bytes of a connection. `Ok(None)` means that more bytes are needed.
 ///
 /// # Errors
 /// [`BadHeader`], as soon as no continuation of `bytes` could be a header.
@@ -60,7 +60,7 @@ fn parse_line(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
     Ok(Some(Header { source: source_of(line)?, len: end + 1 }))
 }
 
-/// The source in a line of version 1, which is given without `PROXY ` and CRLF.
+/// Parses the source address in a version 1 line, passed without `PROXY ` and CRLF.
 fn source_of(line: &[u8]) -> Result<Option<SocketAddr>, BadHeader> {
     let line = core::str::from_utf8(line).map_err(|_| BadHeader)?;
     let mut words = line.split(' ');
@@ -86,7 +86,7 @@ fn source_of(line: &[u8]) -> Result<Option<SocketAddr>, BadHeader> {
     Ok(Some(SocketAddr::new(from.to_canonical(), from_port)))
 }
 
-/// A port without leading zeros.
+/// Parses a port without leading zeros.
 fn port(text: &str) -> Result<u16, BadHeader> {
     let is_plain = text == "0" || !text.starts_with('0');
     let number = decimal(text.as_bytes()).filter(|_| is_plain).ok_or(BadHeader)?;
@@ -114,7 +114,8 @@ fn parse_binary(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
     Ok(Some(Header { source, len }))
 }
 
-/// Bytes of the addresses of a family and protocol; none for those that the specification rejects.
+/// Returns the length of the addresses of a family and protocol in bytes, or None if the specification
+/// rejects the value.
 fn address_bytes(family: u8) -> Option<usize> {
     match family {
         0x00 => Some(0),
@@ -125,7 +126,7 @@ fn address_bytes(family: u8) -> Option<usize> {
     }
 }
 
-/// The source of TCP over IPv4 or IPv6.
+/// Returns the source address of TCP over IPv4 or IPv6.
 fn binary_source(family: u8, addresses: &[u8]) -> Option<SocketAddr> {
     let port = |at: usize| addresses.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes);
     let (ip, port) = match family {

@@ -1,6 +1,6 @@
-//! Text that people read on a terminal: which characters must not reach it as they are.
+//! Text shown on a terminal: which characters must not reach it unescaped.
 //!
-//! Not here: how they are escaped, which depends on where the text goes.
+//! Not here: the escaping itself, which depends on the destination of the text.
 
 /// Returns whether a character can command a terminal or change how the characters around it are read:
 /// control characters (C1 among them: U+009B begins a sequence as ESC `[` does), marks and overrides of

@@ -1,7 +1,7 @@
 //! Congestion control of the whole machine, for the length of a run.
 //!
-//! The kernel gives a connection what is set when it is made, so servers need not be started again. What must
-//! hold: what was there before is put back, however the run ends, unless the process is killed.
+//! The kernel gives a connection what is set when it is made, so servers need not be started again. What
+//! must hold: what was there before is put back, however the run ends, unless the process is killed.
 
 use std::cell::Cell;
 use std::fs;

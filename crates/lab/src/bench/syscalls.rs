@@ -75,7 +75,8 @@ fn is_traced(process: u32) -> bool {
     tracers.next().is_some_and(|tracer| tracer.trim() != "0")
 }
 
-/// Calls by name, from what `strace -c` wrote: columns with the calls in the fourth and the name in the last.
+/// Calls by name, from what `strace -c` wrote: columns with the calls in the fourth and the name in the
+/// last.
 pub(super) fn read(text: &str) -> BTreeMap<String, u64> {
     let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let calls = rows.filter_map(|row| {

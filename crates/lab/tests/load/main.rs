@@ -1,5 +1,5 @@
-//! Users in the simulator, against a server of bytes written by hand. A failing seed is printed; run it again
-//! with `PLIMSOLL_SEED=<seed>`.
+//! Users in the simulator, against a server of bytes written by hand. A failing seed is printed; run it
+//! again with `PLIMSOLL_SEED=<seed>`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 

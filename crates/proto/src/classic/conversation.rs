@@ -1,7 +1,7 @@
-//! One connection: one request and its answer.
+//! A connection: one request and its response.
 //!
-//! What must hold: every wait has its limit; a client that sends on is not reset before it has read its
-//! answer; bytes that did not go out are not said to have been sent.
+//! Invariants: every wait has its limit. A client that sends too much is not reset before it has read its
+//! response. Bytes that were not sent are not reported as sent.
 
 use std::future::pending;
 use std::io;
@@ -19,22 +19,22 @@ use crate::http::site::is_hidden;
 use crate::opening::{At, Opened, not_read};
 use crate::outgoing::{Outgoing, drain};
 
-/// A connection in its course.
+/// The state of a connection.
 struct Conversation<'a> {
     shared: &'a Shared,
     stream: Stream,
     deadline: Deadline,
-    /// What was received and not looked at.
+    /// Received bytes that have not been parsed.
     held: Option<Lease>,
 }
 
-/// Why no more is said.
+/// The reason why a conversation ends early.
 enum Over {
-    /// The client is told so, and why.
+    /// The request is refused. The client gets the reason.
     Refused(String),
-    /// The client has ended its side, and asked for nothing.
+    /// The client has closed its side without a request.
     Ended,
-    /// The connection is broken, or what was sent on it is not whole.
+    /// The connection is broken, or the data sent on it is incomplete.
     Broken,
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn hold(stream: Stream, shared: Rc<Shared>) {
     conversation.end().await;
 }
 
-/// Tells who cannot be served now so, and ends.
+/// Refuses a connection for which there is no worker, and ends it.
 pub(super) async fn refuse(stream: Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
     conversation.say(&Answer::Refused(b"all workers are taken; try again shortly".to_vec()));
@@ -71,7 +71,7 @@ impl<'a> Conversation<'a> {
         let line = self.line(false).await?;
         self.enter(Phase::Working);
         let request = Request::parse(&line);
-        // Nobody needs the password for as long as a file takes.
+        // The password does not stay in memory during the transfer.
         drop(line);
         match request.map_err(|bad| Over::Refused(bad.to_string()))? {
             Request::New(credentials) => self.sign_up(credentials).await,
@@ -80,7 +80,7 @@ impl<'a> Conversation<'a> {
     }
 
     async fn sign_up(&mut self, Credentials { name, password }: Credentials) -> Result<(), Over> {
-        // What is no text is no name either, and is told so.
+        // A name that is not UTF-8 is not a valid name, and is refused as such.
         let (name, password) = (String::from_utf8_lossy(&name), Secret::new(password.to_vec()));
         self.shared.operations.sign_up(&self.visitor(), &name, &password).await?;
         self.say(&Answer::Done);
@@ -92,13 +92,13 @@ impl<'a> Conversation<'a> {
         self.stream.slot().authenticate();
         self.say(&Answer::Done);
         let name = self.line(true).await?;
-        // A right that has ended while the client thought of a name is over.
+        // Reject a right that has ended while the client chose a name.
         let caller = self.shared.operations.renew(&caller).await?;
         let (opened, record) = self.open(&caller, &name).await?;
         self.send(opened, record).await
     }
 
-    /// Who has this password. That it was right is recorded, too: nothing need come after it.
+    /// Authenticates the client. The login is recorded, because no request need follow it.
     async fn log_in(&self, Credentials { name, password }: Credentials) -> Result<Caller, Over> {
         let (operations, visitor) = (&self.shared.operations, self.visitor());
         let tried = String::from_utf8_lossy(&name);
@@ -108,7 +108,7 @@ impl<'a> Conversation<'a> {
         Ok(Caller::new(visitor, record.end(shown)?))
     }
 
-    /// Opens a file of the caller's home or, if that has none of this name, of the common site.
+    /// Opens a file of the caller's home or, if the home has no such file, of the common site.
     async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(Opened, Transfer), Over> {
         let Shared { io, settings, operations } = self.shared;
         let path = Path::parse(name).map_err(|bad| Error::Store(StoreError::Path(bad)))?;
@@ -150,7 +150,7 @@ impl<'a> Conversation<'a> {
         let sent = match sent {
             Ok(sent) => sent,
             Err(ended) => {
-                // The client waits for bytes, and hears no reason.
+                // The client expects bytes, so it gets no reason.
                 let _: Result<(), Error> = record.end(Err(ended));
                 return Err(Over::Broken);
             }
@@ -162,7 +162,7 @@ impl<'a> Conversation<'a> {
             }
             Err(error) if outgoing.is_unread => {
                 if let Err(error) = record.end::<(), _>(Err(not_read(error))) {
-                    // For the log: the client waits for bytes, and hears no reason.
+                    // Logs the reason. The client expects bytes, so it gets none.
                     reason(&error);
                 }
             }
@@ -171,7 +171,8 @@ impl<'a> Conversation<'a> {
         Err(Over::Broken)
     }
 
-    /// The next line, without its end. What is `begun` is finished, though the server is to stop.
+    /// Returns the next line, without its end. A line that is `begun` is received to its end even during
+    /// shutdown.
     async fn line(&mut self, begun: bool) -> Result<Wiped, Over> {
         let (mut line, mut begun) = (Line::default(), begun);
         self.deadline.after(self.shared.settings.limits.line_time);
@@ -208,8 +209,8 @@ impl<'a> Conversation<'a> {
         self.stream.tx.push(Segment::Owned(line));
     }
 
-    /// Ends the connection once all is sent and the client has heard it, who may have sent more than was
-    /// read.
+    /// Ends the connection once the client has received all of the response. The client may have sent more
+    /// than the server read.
     async fn end(&mut self) {
         let limits = &self.shared.settings.limits;
         if drain(&mut self.stream.tx, 0, &self.deadline, limits.send_time).await.is_err() {
@@ -221,7 +222,7 @@ impl<'a> Conversation<'a> {
         let _: Result<io::Result<()>, _> = self.deadline.within(self.stream.finish()).await;
     }
 
-    /// Reports what the connection does from now on.
+    /// Reports the connection's phase to its slot.
     fn enter(&self, phase: Phase) {
         self.stream.slot().enter(phase, self.shared.io.now());
     }

@@ -1,17 +1,18 @@
-//! How long a client may take, as the operator has it.
+//! Timeouts of a connection, set by the operator.
 //!
-//! How long a line may be is the wire's. What must hold: every wait of a connection is under one of these.
+//! The length of a line is limited in `plimsoll_wire`. Invariant: every wait of a connection is under one
+//! of these.
 
 use std::time::Duration;
 
 /// An operator's limits on each connection.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Time until a line has come, from when it may be sent.
+    /// Time from when a line may be sent until it is complete.
     pub line_time: Duration,
     /// Time in which a client must take at least one byte of what is sent to it.
     pub send_time: Duration,
-    /// Time in which a client must end its side after the server has ended its own.
+    /// Time in which a client must close its side after the server has closed its own.
     pub linger_time: Duration,
 }
 
@@ -25,5 +26,5 @@ impl Default for Limits {
     }
 }
 
-/// The response to a connection of an address that has its share of them, sent before a line is read.
+/// The response to a connection above the limit of its address, sent before a line is read.
 pub const OVER_SHARE: &[u8] = b"error: your address has too many connections open; try again shortly\n";

@@ -1,8 +1,8 @@
-//! Classic: one connection for each request, as the first server that this one comes from had it.
+//! Classic: one connection for each request, as in the server that this one descends from.
 //!
-//! [`Classic`] is what an engine serves. Accounts are made and files are sent (`conversation.rs`) through
-//! `plimsoll_operations`, as over HTTP and FTP. What must hold: a file is sent to nobody whose password was
-//! not right; whatever a client sends or does not, its connection ends.
+//! [`Classic`] is the handler for an engine. It creates accounts and sends files (`conversation.rs`)
+//! through `plimsoll_operations`, as HTTP and FTP do. Invariants: no file is sent without a correct
+//! password; every connection ends, for any input from the client.
 
 mod conversation;
 mod limits;

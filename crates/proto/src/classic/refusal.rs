@@ -1,16 +1,16 @@
-//! The reason that a client is told.
+//! The text of a refusal to the client.
 //!
-//! What must hold: what the system says goes to the log and not to the peer; what somebody may not know of is
-//! "not found", as if it were not there.
+//! Invariants: the kernel's error messages go to the log, not to the client. A file that the caller may
+//! not know about is "not found", as if it did not exist.
 
 use plimsoll_auth::Error as AuthError;
 use plimsoll_operations::Error;
 use plimsoll_store::Error as StoreError;
 
-/// The interface's word for a file that is not there.
+/// The protocol's word for a missing file.
 const NOT_FOUND: &str = "not found";
 
-/// The reason why an operation was not done.
+/// Returns the reason why an operation failed.
 pub(super) fn reason(error: &Error) -> String {
     match error {
         Error::Auth(AuthError::NotFound) => NOT_FOUND.to_owned(),

@@ -1,7 +1,7 @@
-//! Classic on one thread, and what its connections share.
+//! The handler for classic on one thread, and the state that its connections share.
 //!
-//! It is not the conversation. What must hold: a connection is served by one [`Settings`] from its first byte
-//! to its last, whatever is reloaded meanwhile.
+//! It is not the conversation. Invariant: one [`Settings`] serves a connection from its first byte to its
+//! last, also across reloads.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,23 +14,24 @@ use super::limits::Limits;
 use crate::Current;
 use crate::http::site::Site;
 
-/// What a reload replaces.
+/// The settings that a reload replaces.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The operator's limits.
     pub limits: Limits,
-    /// What anybody with an account gets that their home has not, if there is a site under `/`.
+    /// The site under `/`, if there is one. Every account may read there the files that its home does not
+    /// have.
     pub common: Option<Site>,
 }
 
-/// Classic on one thread.
+/// The handler for classic on one thread.
 pub struct Classic {
     io: Io,
     current: Arc<Current<Settings>>,
     operations: Operations,
 }
 
-/// What a connection is served with.
+/// The state that a connection is served with.
 pub(super) struct Shared {
     pub(super) io: Io,
     pub(super) settings: Arc<Settings>,
@@ -38,7 +39,8 @@ pub(super) struct Shared {
 }
 
 impl Classic {
-    /// Serves on the thread that `io` is of, each connection by the settings that are current when it comes.
+    /// Creates a handler for the thread of `io`. Each connection gets the settings that are current at its
+    /// start.
     pub fn new(io: Io, current: Arc<Current<Settings>>, operations: Operations) -> Classic {
         Classic { io, current, operations }
     }

@@ -1,29 +1,29 @@
-//! What an FTP client may send, and how long it may take: an operator's limits, and the protocol's own.
+//! Limits on FTP commands and waits: the operator's, and the protocol's own.
 //!
-//! What must hold: every wait of a session is under one of these.
+//! What must hold: every wait of a control connection is under one of these limits.
 
 use std::time::Duration;
 
-/// An operator's limits on each session.
+/// An operator's limits on each control connection.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Bytes of a command line.
     pub line_bytes_max: usize,
     /// Time from a line's first byte to its last.
     pub line_time: Duration,
-    /// Time in which somebody must have logged in, whatever they say meanwhile.
+    /// Time until a client must have logged in, regardless of its commands.
     pub login_time: Duration,
     /// Time without a command.
     pub idle_time: Duration,
-    /// Time in which a data connection must be there.
+    /// Time in which a data connection must be established.
     pub connect_time: Duration,
     /// Time between two receives of an upload.
     pub receive_time: Duration,
     /// Time in which a client must take at least one byte of what is sent to it.
     pub send_time: Duration,
-    /// Time in which a client must end its side after the server has ended its own.
+    /// Time in which a client must close its side after the server has closed its own.
     pub linger_time: Duration,
-    /// Bytes of a file that is uploaded.
+    /// Bytes of an uploaded file.
     pub file_bytes_max: u64,
 }
 
@@ -43,47 +43,46 @@ impl Default for Limits {
     }
 }
 
-/// Commands that are obeyed in a row without a wait, before other connections have their turn.
+/// Commands executed in a row without a wait, before other connections get their turn.
 pub const COMMANDS_PER_TURN_MAX: u32 = 16;
-/// Bytes of answers that may be unsent before the next command is looked at.
+/// Bytes of replies that may be unsent before the next command is parsed.
 pub const UNSENT_BYTES_MAX: u64 = 16 * 1024;
-/// Commands that are kept for later while a transfer goes on. Who sends more is sent away: not to listen any
-/// more would be not to hear ABOR, nor that the client has gone.
+/// Commands that are queued during a transfer. A client that sends more is disconnected: the server must
+/// go on reading, to notice ABOR and the end of the connection.
 pub const HELD_COMMANDS_MAX: usize = 64;
-/// Refused log-ins after which a connection ends.
+/// Refused logins after which a connection ends.
 pub const LOGINS_MAX: u32 = 5;
-/// How often another port is tried when one is taken.
+/// How many ports are tried until a free one is found.
 pub const PORT_TRIES_MAX: u32 = 64;
-/// The lowest port that a data connection is made to: below are the system's services.
+/// The lowest port for active data connections. Privileged services are below.
 pub const ACTIVE_PORT_MIN: u16 = 1024;
-/// Bytes that are read of a file at a time where it cannot be sent as it is.
+/// Bytes per read of a file, where the transport cannot send files.
 pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
 /// Bytes of a transfer that may be unsent before more are read.
 pub const UNSENT_DATA_BYTES_MAX: u64 = 256 * 1024;
-/// How long after the last byte of an upload its client must still be there, before it takes the place of
-/// what was there. It is no time lost where a sync takes longer, and little beside the way over a network.
-/// The two connections of a killed curl ended 14 to 86 us apart.
+/// How long the client must stay connected after an upload's last byte, before the upload replaces an
+/// existing file. The wait costs nothing where a sync takes longer, and little compared to a network's
+/// latency. The two connections of a killed curl ended 14 to 86 us apart.
 pub const TAKE_BACK_TIME: Duration = Duration::from_millis(1);
-/// The same for a client on this machine where nothing is synced, so that it would be time lost. Its end is
-/// listened for until the very last, too, and whoever puts the upload in its place lets others go first: of
-/// clients that killed themselves on the server's own core, 1 in 360 left half a file in the place of a whole
-/// one; without that, and with 250 us, 25 did.
+/// The same for a client on this machine, where nothing is synced and the wait would cost time. The
+/// connection's end is also checked right before the rename, after the committing task has yielded.
+/// Measured with clients that killed themselves on the server's own core: 1 in 360 replaced a whole file
+/// by half of one. Without the yield, and with 250 us, 25 did.
 pub const TAKE_BACK_TIME_UNSYNCED: Duration = Duration::from_micros(100);
-/// How often a held transfer looks whether enough have come, where they are in several processes.
+/// How often a transfer on hold polls whether enough transfers have arrived, with several processes.
 pub const HOLD_LOOK_TIME: Duration = Duration::from_millis(1);
-/// Bytes of an upload that are received into memory in one go, where so many have come: a pipe may take what
-/// comes then.
+/// Bytes of an upload that are received into memory in one go. If that many arrive, the rest may go
+/// through a pipe.
 pub const TAKEN_BYTES: usize = 64 * 1024;
-/// Bytes of a file after which it is known anew how far its transfer is.
+/// Bytes of a file after which the progress of its transfer is published again.
 pub const TOLD_BYTES: u64 = 16 * 1024 * 1024;
-/// Bytes of a pattern that LIST and NLST look for: each name is compared with it, byte by byte in the worst
-/// case.
+/// Bytes of a pattern for LIST and NLST. Each name is compared with it, byte by byte in the worst case.
 pub const PATTERN_BYTES_MAX: usize = 128;
-/// Entries that a folder's listing has at most.
+/// Entries of a folder's listing.
 pub const LISTING_ENTRIES_MAX: usize = 100_000;
 /// Entries of a listing that STAT sends over the control connection.
 pub const STATUS_ENTRIES_MAX: usize = 1000;
-/// Letters of a name that STOU draws.
+/// Letters of a name that STOU generates.
 pub const NAME_LETTERS: usize = 8;
-/// The greeting of a connection of an address that has its share of them.
+/// The greeting of a connection above the limit of its address.
 pub const OVER_SHARE: &[u8] = b"421 Your address has too many connections open; try again shortly.\r\n";

@@ -1,12 +1,11 @@
-//! FTP (RFC 959 and what came after it): one control connection's conversation, and the data connections
-//! that it opens.
+//! FTP (RFC 959 and its extensions): the control connection, and the data connections that it opens.
 //!
-//! [`Ftp`] is what an engine serves. A session reads commands (`control.rs`), obeys them (`verbs/`, a file
-//! each) and moves files over data connections (`connecting.rs`, `transfer.rs`). Accounts' files are reached
-//! by `plimsoll_operations` alone, a site's by `reading.rs`.
+//! [`Ftp`] is the handler for an engine. A control connection reads commands (`control.rs`) and executes
+//! them (`verbs/`, one file each). Files move over data connections (`connecting.rs`, `transfer.rs`).
+//! Accounts' files are reached only through `plimsoll_operations`, a site's through `reading.rs`.
 //!
-//! What must hold: before log-in there is nothing but log-in; a data connection goes to or comes from the
-//! peer of the control connection and nobody else; an upload that did not arrive whole is not there.
+//! Invariants: before login, only the login commands do anything. The other end of a data connection is
+//! the peer of the control connection. An upload that did not arrive completely is not visible.
 
 mod answer;
 mod connecting;

@@ -1,7 +1,7 @@
-//! What a session remembers from one command to the next.
+//! The state of a control connection between commands.
 //!
-//! It waits for nothing. What must hold: it is small, because most sessions are idle; who logs in anew begins
-//! anew.
+//! This module never waits. Invariants: the state is small, because most connections are idle. A new login
+//! starts with new state.
 
 use core::net::SocketAddr;
 
@@ -12,51 +12,51 @@ use plimsoll_wire::ftp::hash::Algorithm;
 
 use super::answer::Answer;
 
-/// What a session remembers.
+/// The state of a control connection.
 pub(super) struct State {
     pub(super) who: Who,
-    /// Refused log-ins so far.
+    /// Refused logins so far.
     pub(super) refused: u32,
-    /// The folder that relative paths begin at: absolute, without a slash at its end; empty is `/`.
+    /// The folder that relative paths begin at: absolute, without a trailing slash; empty for `/`.
     pub(super) folder: Vec<u8>,
-    /// Whether files go over the network as they are ("image"), and not as text.
+    /// Whether files are transferred as they are ("image") instead of as text.
     pub(super) is_image: bool,
-    /// Where the next transfer begins, as REST has it.
+    /// The offset of the next transfer, set by REST.
     pub(super) rest: u64,
     /// The path and the size that the last SIZE reported, until a transfer or a change: an upload that
     /// resumes there continues what had that size, or is refused.
     pub(super) sized: Option<(Place, u64)>,
-    /// What RNTO is to rename.
+    /// The source path of a rename, set by RNFR.
     pub(super) renaming: Option<Place>,
-    /// How the next data connection comes to be.
+    /// How the next data connection is established.
     pub(super) way: Way,
-    /// Whether EPSV ALL was said: nothing else opens data connections from then on.
+    /// Whether EPSV ALL was received: from then on, no other command opens data connections.
     pub(super) only_epsv: bool,
-    /// The facts that MLST and MLSD tell.
+    /// The facts in the output of MLST and MLSD.
     pub(super) facts: Facts,
-    /// How HASH makes its digests.
+    /// The digest algorithm of HASH.
     pub(super) digest: Algorithm,
 }
 
-/// Who is at the other end.
+/// The login state of the client.
 pub(super) enum Who {
-    /// Nobody that we know.
+    /// Not logged in.
     Nobody,
-    /// Somebody who has said a name and no password.
+    /// USER was received, but not PASS.
     Named(Vec<u8>),
-    /// A guest.
+    /// Logged in as a guest.
     Guest,
-    /// An account.
+    /// Logged in as an account.
     Person(Box<Caller>),
 }
 
-/// How a data connection comes to be.
+/// How a data connection is established.
 pub(super) enum Way {
-    /// Nobody has said.
+    /// No command has chosen a mode.
     Unset,
-    /// The client connects to us; the transfer must be asked for by this time.
+    /// The client connects to the server. The transfer must be requested by this time.
     Passive(Listener, Instant),
-    /// We connect to the client.
+    /// The server connects to the client.
     Active(SocketAddr),
 }
 
@@ -78,12 +78,12 @@ impl State {
         }
     }
 
-    /// Forgets everything but how often a log-in was refused.
+    /// Resets everything but the number of refused logins.
     pub(super) fn reset(&mut self) {
         *self = State { refused: self.refused, ..State::new() };
     }
 
-    /// The way of the next data connection, which is for one transfer.
+    /// Takes the mode of the next data connection. It serves for one transfer.
     pub(super) fn take_way(&mut self) -> Result<Way, Answer> {
         match std::mem::replace(&mut self.way, Way::Unset) {
             Way::Unset => {
@@ -93,12 +93,12 @@ impl State {
         }
     }
 
-    /// The size that SIZE reported of `place`, if it was the last to do so.
+    /// Returns the size of `place` that SIZE reported, if that was its last report.
     pub(super) fn size_of(&self, place: &Place) -> Option<u64> {
         self.sized.as_ref().filter(|(sized, _)| sized == place).map(|(_, size)| *size)
     }
 
-    /// Where the next transfer begins; the one after it begins at the start again.
+    /// Takes the offset of the next transfer. The one after it begins at 0 again.
     pub(super) fn take_rest(&mut self) -> u64 {
         std::mem::take(&mut self.rest)
     }

@@ -1,24 +1,26 @@
-//! An answer: that it is done, how many bytes follow, or why not.
+//! A response of the classic protocol: success, the number of bytes that follow, or an error and its
+//! reason.
 //!
-//! Not here: the bytes. What must hold: an answer is one line, whatever text there is for a reason.
+//! Not here: the bytes of the file. Invariant: a response is one line, regardless of the bytes in the
+//! reason.
 
 use super::LINE_BYTES_MAX;
 use crate::decimal::{decimal, write_decimal};
 
 const ERROR: &[u8] = b"error: ";
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is done.
+    /// The request succeeded.
     Done,
-    /// So many bytes follow.
+    /// The file follows, with this many bytes.
     File(u64),
-    /// It is not done, and why.
+    /// The request was refused, for this reason.
     Refused(Vec<u8>),
 }
 
-/// A line that is no answer.
+/// A line that is not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is no answer: expected ok, ok SIZE or error: REASON")]
 pub struct BadAnswer;
@@ -27,7 +29,7 @@ impl Answer {
     /// Reads a line, without its LF.
     ///
     /// # Errors
-    /// It is no answer.
+    /// Returns [`BadAnswer`] if the line is not a response.
     pub fn parse(line: &[u8]) -> Result<Answer, BadAnswer> {
         if let Some(reason) = line.strip_prefix(ERROR) {
             return Ok(Answer::Refused(reason.to_vec()));
@@ -39,8 +41,8 @@ impl Answer {
         }
     }
 
-    /// Appends the line, with its LF. A reason is cut where the line would be too long; what would end the
-    /// line is a blank.
+    /// Appends the line, with its LF. A reason is truncated to [`LINE_BYTES_MAX`]; a CR or LF in it becomes
+    /// a space.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Answer::Done => out.extend_from_slice(b"ok"),

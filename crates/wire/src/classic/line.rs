@@ -1,13 +1,14 @@
-//! A line, out of whatever pieces it arrives in.
+//! Reassembles a line from the pieces in which it is received.
 //!
-//! Not here: what it says. What must hold: it costs no more memory than the longest line may; a byte after
-//! its end is left where it is; what it had in memory is wiped, for it may have a password.
+//! Not here: parsing of the line. Invariants: memory is bounded by the maximum line length; a byte after
+//! the line's end is not consumed; buffered bytes are wiped when dropped, because they may include a
+//! password.
 
 use zeroize::Zeroizing;
 
 use super::LINE_BYTES_MAX;
 
-/// The line is longer than one may be.
+/// The line exceeds the maximum length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a line has {LINE_BYTES_MAX} bytes at most")]
 pub struct TooLong;
@@ -15,16 +16,17 @@ pub struct TooLong;
 /// A line without its LF, which is wiped from memory when it is dropped.
 pub type Wiped = Zeroizing<Vec<u8>>;
 
-/// What has come of a line.
+/// The received part of a line.
 #[derive(Clone, Debug, Default)]
 pub struct Line(Wiped);
 
 impl Line {
-    /// Takes bytes up to the end of the line: how many, and the line without its LF. Without a line all of
-    /// them were taken, and more are needed.
+    /// Consumes bytes up to the end of the line. Returns the number of bytes consumed and the line without
+    /// its LF. Without a line, all bytes were consumed and more are needed.
     ///
     /// # Errors
-    /// As soon as it is known to be longer than one may be: there is no line after it.
+    /// Returns [`TooLong`] as soon as the line exceeds the maximum. No further line can be read from the
+    /// connection.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Wiped>), TooLong> {
         let end = bytes.iter().position(|&byte| byte == b'\n');
         let more = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
@@ -32,7 +34,7 @@ impl Line {
             return Err(TooLong);
         }
         if self.0.capacity() == 0 {
-            // At once as large as it will be, so that no copy stays where it grew from.
+            // Reserves the final capacity at once: growing would leave unwiped copies in freed memory.
             self.0.reserve_exact(if end.is_some() { more.len() } else { LINE_BYTES_MAX });
         }
         self.0.extend_from_slice(more);

@@ -1,5 +1,5 @@
-//! The protocol of the first server that this one comes from, which we call classic: one connection for each
-//! request, in lines that end in LF.
+//! The classic protocol, that of the server which preceded this one: one connection per request, in lines
+//! that end in LF.
 //!
 //! ```text
 //! new:NAME:PASSWORD          ok                  an account is made
@@ -8,8 +8,8 @@
 //!                            error: REASON       in the place of any answer
 //! ```
 //!
-//! Not here: accounts, files, connections. What must hold: no byte of a name or a password can begin or end a
-//! line or another part of one; what a peer sends is understood in one way, whatever pieces it comes in.
+//! Not here: accounts, files, connections. Invariants: no byte of a name or a password can begin or end a
+//! line or a part of one; the reading of the input does not depend on how it is split.
 
 mod answer;
 mod line;
@@ -19,5 +19,5 @@ pub use answer::{Answer, BadAnswer};
 pub use line::{Line, TooLong, Wiped};
 pub use request::{BadRequest, Credentials, Request, Unwritable};
 
-/// Bytes of the longest line, its LF not counted.
+/// Maximum length of a line in bytes, without its LF.
 pub const LINE_BYTES_MAX: usize = 4096;

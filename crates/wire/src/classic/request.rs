@@ -1,22 +1,22 @@
-//! The first line of a connection: who asks, and for what.
+//! The first line of a connection: the caller's credentials and the kind of request.
 //!
-//! Not here: whether there is such an account. What must hold: what is written is read as the same; a line
-//! has one reading.
+//! Not here: the check of the credentials. Invariants: a written line parses as the same request; a line
+//! has only one reading.
 
 use zeroize::Zeroizing;
 
 use super::line::Wiped;
 
-/// What is asked for.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// An account of this name and password is to be made.
+    /// Create an account with this name and password.
     New(Credentials),
-    /// A file is wanted, which the next line names.
+    /// Send a file. Its path is on the next line.
     Get(Credentials),
 }
 
-/// A name and a password, as bytes: what they may be is the accounts' to say.
+/// A name and a password, as bytes. The account service decides which are valid.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// The account's name.
@@ -25,21 +25,21 @@ pub struct Credentials {
     pub password: Wiped,
 }
 
-/// A line that asks for nothing. Its text says what would.
+/// A line that is not a request. The error's text says which forms are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRequest {
-    /// It begins with no word that is known.
+    /// The line begins with no known word.
     #[error("send new:NAME:PASSWORD or get:NAME:PASSWORD")]
     Word,
-    /// It has not three parts.
+    /// The line does not have three parts.
     #[error("send three parts, such as get:NAME:PASSWORD; write \\: for a colon in a name or a password")]
     Parts,
-    /// A backslash stands before what needs none.
+    /// A backslash precedes a character other than a colon or a backslash.
     #[error("write \\: for a colon and \\\\ for a backslash in a name or a password")]
     Escape,
 }
 
-/// A name, a password or a file that no line can have.
+/// A name, password or path that the protocol cannot express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("classic has no way to say a name, a password or a file with a line's end in it")]
 pub struct Unwritable;
@@ -48,14 +48,15 @@ impl Request {
     /// Reads a line, without its LF.
     ///
     /// # Errors
-    /// It asks for nothing.
+    /// Returns [`BadRequest`] if the line is not a request.
     pub fn parse(line: &[u8]) -> Result<Request, BadRequest> {
         let request = match line {
             [b'n', b'e', b'w', b':', ..] => Request::New,
             [b'g', b'e', b't', b':', ..] => Request::Get,
             _ => return Err(BadRequest::Word),
         };
-        // As large as they may be, so that no copy of a password stays where it grew from.
+        // Reserves the final capacity at once: growing would leave unwiped copies of a password in freed
+        // memory.
         let part = || Zeroizing::new(Vec::with_capacity(line.len()));
         let (mut name, mut password) = (part(), None);
         let mut bytes = line.iter().skip("new:".len());
@@ -73,7 +74,7 @@ impl Request {
     /// Appends the line, with its LF.
     ///
     /// # Errors
-    /// The name or the password cannot be said.
+    /// Returns [`Unwritable`] if the name or the password contains LF.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         let (word, Credentials { name, password }) = match self {
             Request::New(credentials) => (b"new", credentials),

@@ -1,17 +1,18 @@
-//! Where data connections go: the arguments of PORT, EPRT and EPSV, and the texts that answer PASV and EPSV.
+//! Addresses of data connections: the arguments of PORT, EPRT and EPSV, and the texts of the answers to
+//! PASV and EPSV.
 //!
-//! Not here: which addresses are allowed, which is the conversation's to say of every one, and TCP. What must
-//! hold: what is written is read again as the same; an unknown protocol is told apart from what cannot be
-//! read, since it has an answer of its own.
+//! Not here: TCP, and which addresses are allowed, which the conversation checks for each one. Invariants:
+//! a written address parses as the same address; an unknown protocol is not reported as a syntax error,
+//! because it has a code of its own (522).
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 
 use crate::decimal::decimal;
 
-/// Why an argument is no address.
+/// The reason why an argument is not an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAddress {
-    /// It cannot be read: 501.
+    /// The argument cannot be parsed: 501.
     #[error("The address cannot be understood.")]
     Form,
     /// A protocol other than IPv4 and IPv6: 522, whose text names the known ones (RFC 2428, section 2).
@@ -20,7 +21,7 @@ pub enum BadAddress {
 }
 
 impl BadAddress {
-    /// The code to answer with.
+    /// Returns the code of the answer.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {
@@ -48,7 +49,7 @@ fn octet(field: &[u8]) -> Option<u8> {
     decimal(field).and_then(|number| u8::try_from(number).ok())
 }
 
-/// PORT's argument for an address.
+/// Formats the argument of PORT for an address.
 #[must_use]
 pub fn port_argument(address: SocketAddrV4) -> String {
     let [a, b, c, d] = address.ip().octets();
@@ -57,7 +58,7 @@ pub fn port_argument(address: SocketAddrV4) -> String {
 }
 
 /// Reads EPRT's `<d><net-prt><d><net-addr><d><tcp-port><d>`, whose delimiter may be any byte of 33 to 126
-/// (RFC 2428, section 2). An IPv4 address in an IPv6 one stays that: compare the canonical forms.
+/// (RFC 2428, section 2). An IPv4-mapped IPv6 address is returned unchanged: compare canonical forms.
 ///
 /// # Errors
 ///
@@ -77,7 +78,7 @@ fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-/// The three fields between four delimiters, which are whatever the first byte is.
+/// Returns the three fields between four delimiters. The first byte is the delimiter.
 fn delimited(bytes: &[u8]) -> Option<[&[u8]; 3]> {
     let [delimiter @ 33..=126, fields @ .., end] = bytes else { return None };
     let mut fields = fields.split(|byte| byte == delimiter);
@@ -85,14 +86,14 @@ fn delimited(bytes: &[u8]) -> Option<[&[u8]; 3]> {
     (end == delimiter && fields.next().is_none()).then_some(three)
 }
 
-/// EPRT's argument for an address.
+/// Formats the argument of EPRT for an address.
 #[must_use]
 pub fn eprt_argument(address: SocketAddr) -> String {
     let protocol = if address.is_ipv4() { 1 } else { 2 };
     format!("|{protocol}|{}|{}|", address.ip(), address.port())
 }
 
-/// What EPSV asks for.
+/// An argument of EPSV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Epsv {
     /// The protocol of the control connection.
@@ -101,8 +102,8 @@ pub enum Epsv {
     V4,
     /// IPv6.
     V6,
-    /// No connection, but that no other way to make one will be asked for: "the server MUST reject all data
-    /// connection setup commands other than EPSV" from then on (RFC 2428, section 4).
+    /// No connection. The client promises to use no other command to set up data connections: "the server
+    /// MUST reject all data connection setup commands other than EPSV" from then on (RFC 2428, section 4).
     All,
 }
 
@@ -121,14 +122,14 @@ pub fn parse_epsv(argument: &[u8]) -> Result<Epsv, BadAddress> {
     }
 }
 
-/// The text of 227, which answers PASV: the address as PORT has it, in parentheses.
+/// Formats the text of 227, which answers PASV: the address in the form of PORT's argument, in parentheses.
 #[must_use]
 pub fn pasv_text(address: SocketAddrV4) -> String {
     format!("Entering Passive Mode ({}).", port_argument(address))
 }
 
-/// The text of 229, which answers EPSV: the port alone, since the address is the control connection's (RFC
-/// 2428, section 3).
+/// Formats the text of 229, which answers EPSV: the port alone, since the address is the control
+/// connection's (RFC 2428, section 3).
 #[must_use]
 pub fn epsv_text(port: u16) -> String {
     format!("Entering Extended Passive Mode (|||{port}|)")
@@ -144,7 +145,7 @@ pub fn parse_pasv_text(text: &[u8]) -> Option<SocketAddrV4> {
     parse_port(numbers.get(..end.unwrap_or(numbers.len()))?).ok()
 }
 
-/// Reads the port out of the text of a 229, between its parentheses.
+/// Parses the port in the text of a 229, between its parentheses.
 #[must_use]
 pub fn parse_epsv_text(text: &[u8]) -> Option<u16> {
     let start = text.iter().position(|&byte| byte == b'(')?;

@@ -1,16 +1,17 @@
-//! Answers as a server writes them: a code and one line of text, or several.
+//! Writes a server's answers: a code with one line of text, or with several.
 //!
-//! Not here: which answer a command gets, and reading them ([`super::answers`]). What must hold: a text
-//! stays on its line, whatever name is in it; this is the one place where text becomes bytes of the control
+//! Not here: which answer a command gets, and parsing ([`super::answers`]). Invariant: a text stays on its
+//! line, regardless of the names in it. This is the only place where text becomes bytes of the control
 //! connection.
 
 use crate::decimal::write_decimal;
 
-/// Telnet's escape, which is doubled to be a byte of text (RFC 854).
+/// Telnet's escape byte, which is doubled to stand for itself in text (RFC 854).
 const IAC: u8 = 255;
 
 /// Appends an answer of one line: "A reply is defined to contain the 3-digit code, followed by Space `<SP>`,
-/// followed by one line of text [...], and terminated by the Telnet end-of-line code" (RFC 959, section 4.2).
+/// followed by one line of text [...], and terminated by the Telnet end-of-line code" (RFC 959, section
+/// 4.2).
 pub fn push_line(out: &mut Vec<u8>, code: u16, text: &(impl AsRef<[u8]> + ?Sized)) {
     push_coded(out, code, b' ', text.as_ref());
 }
@@ -19,8 +20,8 @@ pub fn push_line(out: &mut Vec<u8>, code: u16, text: &(impl AsRef<[u8]> + ?Sized
 /// followed immediately by a Hyphen [...]. The last line will begin with the same code, followed immediately
 /// by Space `<SP>`" (RFC 959, section 4.2).
 ///
-/// Each line of `middle` begins with a space: the listing of FEAT and MLST wants it, and a line that begins
-/// with digits cannot be taken for the last one then.
+/// Each line of `middle` begins with a space. FEAT and MLST require it, and a line that begins with digits
+/// then cannot be mistaken for the last one.
 pub fn push_lines<T: AsRef<[u8]>>(
     out: &mut Vec<u8>,
     code: u16,
@@ -42,7 +43,7 @@ fn push_coded(out: &mut Vec<u8>, code: u16, separator: u8, text: &[u8]) {
     push_text(out, text);
 }
 
-/// Appends a text and the end of its line. What would end the line early is shown as a question mark.
+/// Appends a text and CR LF. A byte that could end the line early is replaced by a question mark.
 fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     out.reserve(text.len() + 2);
     for &byte in text {
@@ -55,8 +56,8 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A path as 257 has it, in quotes: "embedded double-quotes should be escaped by double-quotes" (RFC 959,
-/// appendix II).
+/// Quotes a path for a 257: "embedded double-quotes should be escaped by double-quotes" (RFC 959, appendix
+/// II).
 #[must_use]
 pub fn quoted(path: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len() + 2);

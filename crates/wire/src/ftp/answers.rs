@@ -1,45 +1,45 @@
-//! Answers as a client reads them.
+//! Parses a server's answers, for a client.
 //!
-//! Not here: what is done about an answer, and writing them ([`super::answer`]). What must hold: the same
-//! answers come out however the bytes are cut; an answer costs no more memory than the named limits; what is
-//! no answer is an error, and stays one.
+//! Not here: how the client reacts to an answer, and writing ([`super::answer`]). Invariants: the answers
+//! do not depend on how the bytes are split; an answer's memory is bounded by the named limits; a parse
+//! error is permanent.
 
 use std::mem;
 
 use super::line::Lines;
 
-/// The longest line of an answer: a path of 4 KB with every byte doubled, and some text.
+/// Maximum length of an answer's line in bytes: a path of 4 KB with every byte doubled, and some text.
 pub const ANSWER_LINE_BYTES_MAX: usize = 10 << 10;
 
-/// The longest answer of several lines, each with [`LINE_COST_BYTES`] beside its text. STAT may list a folder
-/// in one.
+/// Maximum size of an answer of several lines, in bytes. Each line counts as its text and
+/// [`LINE_COST_BYTES`]. STAT may list a folder in one.
 pub const ANSWER_BYTES_MAX: usize = 256 << 10;
 
-/// What a line costs in memory beside its text, about.
+/// Approximate memory overhead of a line, in bytes.
 pub const LINE_COST_BYTES: usize = 32;
 
-/// One answer of a server.
+/// One answer from a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Its three digits.
+    /// The three-digit code.
     pub code: u16,
-    /// Its lines, at least one: the code and the separator are taken off the first and the last, and off a
-    /// line between that has the same code.
+    /// The lines, at least one. The code and the separator are removed from the first and the last line,
+    /// and from a line between that has the same code.
     pub lines: Vec<Vec<u8>>,
 }
 
 impl Answer {
-    /// The last line's text: for an answer of one line, all of it.
+    /// Returns the last line's text, which is the only line of most answers.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         self.lines.last().map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-/// What came is no answer.
+/// The received bytes are not an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnswer {
-    /// A line that has to begin with a code and does not.
+    /// A line does not begin with a code where one is required.
     #[error("the server's answer does not begin with a code of three digits")]
     Code,
     /// More than [`ANSWER_LINE_BYTES_MAX`] or [`ANSWER_BYTES_MAX`].
@@ -47,17 +47,17 @@ pub enum BadAnswer {
     TooLong,
 }
 
-/// Takes answers out of the bytes that a server sends on the control connection.
+/// Extracts answers from the bytes that a server sends on the control connection.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     lines: Lines,
-    /// The code and the lines of an answer of several lines that has begun.
+    /// An answer of several lines that is not complete yet.
     begun: Option<Answer>,
     cost_bytes: usize,
     failed: Option<BadAnswer>,
 }
 
-/// What a line is by its first bytes.
+/// A line that begins with a code.
 struct Coded<'a> {
     code: u16,
     is_last: bool,
@@ -65,9 +65,9 @@ struct Coded<'a> {
 }
 
 impl Answers {
-    /// Looks at the bytes that follow what was consumed so far, up to the end of an answer: how many that
-    /// were, and the answer, or why it is none, which then is so ever after. Without either all of them were
-    /// consumed, and more are needed.
+    /// Consumes the next bytes, up to the end of an answer. Returns the number of bytes consumed, and the
+    /// answer or an error. An error is permanent: every later call returns it. Without either, all bytes
+    /// were consumed and more are needed.
     pub fn take(&mut self, bytes: &[u8]) -> (usize, Option<Result<Answer, BadAnswer>>) {
         let mut consumed = 0;
         while self.failed.is_none() {
@@ -85,7 +85,7 @@ impl Answers {
         (consumed, self.failed.map(Err))
     }
 
-    /// Adds a line to the answer; the answer if that was its last.
+    /// Adds a line. Returns the answer if this was its last line.
     fn line(&mut self, line: Vec<u8>) -> Result<Option<Answer>, BadAnswer> {
         let coded = coded(&line);
         let Some(answer) = &mut self.begun else {
@@ -108,7 +108,7 @@ impl Answers {
     }
 }
 
-/// Reads the code, a space or a hyphen, and the rest. A code alone, which some servers send, is a last line.
+/// Splits a line into code, separator and text. A code alone, which some servers send, is a last line.
 fn coded(line: &[u8]) -> Option<Coded<'_>> {
     let (digits, rest) = line.split_at_checked(3)?;
     let code = crate::decimal::decimal(digits).and_then(|code| u16::try_from(code).ok())?;

@@ -1,19 +1,19 @@
 //! TYPE A: lines end in CR LF on the data connection and in LF in files.
 //!
-//! Not here: character sets. "In accordance with the NVT standard, the `<CRLF>` sequence should be used where
-//! necessary to denote the end of a line of text" (RFC 959, section 3.1.1.1). What must hold: the same bytes
-//! come out however they are cut; a CR that ends no line is kept, and so is a NUL after it, so that no byte
-//! of a file that is no text is lost beyond the ends of its lines.
+//! Not here: character sets. "In accordance with the NVT standard, the `<CRLF>` sequence should be used
+//! where necessary to denote the end of a line of text" (RFC 959, section 3.1.1.1). Invariants: the output
+//! does not depend on how the input is split. A CR that ends no line is preserved, and so is a NUL after
+//! it: a binary file loses nothing but the form of its line ends.
 
-/// From a file to the data connection.
+/// Converts from a file to the data connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ToNetwork {
     after_cr: bool,
 }
 
 impl ToNetwork {
-    /// Appends what the bytes that follow in the file are on the connection: each LF as CR LF, but one that
-    /// has its CR already as it is.
+    /// Converts the next bytes of the file and appends the result. Each LF becomes CR LF, unless a CR
+    /// precedes it.
     pub fn convert(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             let (line, is_ended) = match part.split_last() {
@@ -29,8 +29,7 @@ impl ToNetwork {
         }
     }
 
-    /// How many bytes [`Self::convert`] would append. It counts as converting: what follows goes on from
-    /// here.
+    /// Returns how many bytes [`Self::convert`] would append, and advances the state as it would.
     pub fn measure(&mut self, bytes: &[u8]) -> u64 {
         bytes.iter().fold(0, |sum, &byte| {
             let is_bare = byte == b'\n' && !self.after_cr;
@@ -40,15 +39,16 @@ impl ToNetwork {
     }
 }
 
-/// From the data connection to a file.
+/// Converts from the data connection to a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FromNetwork {
-    /// The last byte was a CR, which is not out yet: it may be half of a line's end.
+    /// The last byte was a CR, which is withheld: an LF may follow it.
     held_cr: bool,
 }
 
 impl FromNetwork {
-    /// Appends what the bytes that follow on the connection are in the file: CR LF as LF, all else as it is.
+    /// Converts the next bytes of the connection and appends the result. CR LF becomes LF; other bytes are
+    /// unchanged.
     pub fn convert(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         out.reserve(bytes.len() + 1);
         for part in bytes.split_inclusive(|&byte| byte == b'\r') {
@@ -61,7 +61,7 @@ impl FromNetwork {
         }
     }
 
-    /// Appends what is left at the end of the data: a CR, if it was the last byte.
+    /// Appends the withheld CR if it was the last byte of the data.
     pub fn finish(self, out: &mut Vec<u8>) {
         if self.held_cr {
             out.push(b'\r');

@@ -1,24 +1,24 @@
-//! Commands: a verb and what follows it.
+//! Commands: a verb and its argument.
 //!
-//! Not here: what the argument means, which each verb has a parser for. "The command codes themselves are
+//! Not here: the argument's syntax, for which each verb has a parser. "The command codes themselves are
 //! alphabetic characters terminated by the character `<SP>` (Space) if parameters follow" (RFC 959, section
-//! 4.1). What must hold: every byte after that one space is the argument's, since a name may begin and end
-//! with spaces; case makes no difference to a verb.
+//! 4.1). Invariants: every byte after that one space belongs to the argument, since a name may begin and
+//! end with spaces; verbs are not case-sensitive.
 
-// A verb, its name and its place in the list of all are told once.
+// Defines each verb once: its variant, its name and its entry in `Verb::ALL`.
 macro_rules! verbs {
     ($($(#[$doc:meta])+ $variant:ident $name:literal,)+) => {
-        /// What a client asks for.
+        /// The verb of a command.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Verb {
             $($(#[$doc])+ $variant,)+
         }
 
         impl Verb {
-            /// All of them.
+            /// All verbs.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// As it is written on the wire.
+            /// Returns the verb's name on the wire.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -30,104 +30,103 @@ macro_rules! verbs {
 }
 
 verbs! {
-    /// Who logs in.
+    /// Names the account that logs in.
     User "USER",
-    /// The password.
+    /// Sends the password.
     Pass "PASS",
-    /// An account beside the name, which nobody has here.
+    /// Names an accounting unit beside the user, which this server does not have.
     Acct "ACCT",
-    /// Change the working folder.
+    /// Changes the working folder.
     Cwd "CWD",
-    /// To the folder above.
+    /// Changes to the parent folder.
     Cdup "CDUP",
-    /// The end of the session.
+    /// Ends the control connection.
     Quit "QUIT",
-    /// Log out, and stay connected.
+    /// Logs out, and keeps the connection.
     Rein "REIN",
-    /// Mount another structure.
+    /// Mounts another file system structure.
     Smnt "SMNT",
-    /// Connect to this address for the next transfer.
+    /// Has the server connect to this address for the next transfer.
     Port "PORT",
-    /// Listen for the next transfer's connection.
+    /// Has the server listen for the next transfer's connection.
     Pasv "PASV",
     /// PORT for any protocol (RFC 2428).
     Eprt "EPRT",
     /// PASV for any protocol (RFC 2428).
     Epsv "EPSV",
-    /// ASCII or image.
+    /// Selects ASCII or image.
     Type "TYPE",
-    /// The file structure.
+    /// Selects the file structure.
     Stru "STRU",
-    /// The transfer mode.
+    /// Selects the transfer mode.
     Mode "MODE",
-    /// Download.
+    /// Downloads a file.
     Retr "RETR",
-    /// Upload.
+    /// Uploads a file.
     Stor "STOR",
-    /// Upload to a name that the server chooses.
+    /// Uploads to a name that the server chooses.
     Stou "STOU",
-    /// Upload to a file's end.
+    /// Appends to a file.
     Appe "APPE",
-    /// Room for an upload.
+    /// Reserves space for an upload.
     Allo "ALLO",
-    /// Where the next transfer begins.
+    /// Sets the offset at which the next transfer begins.
     Rest "REST",
-    /// What is to be renamed.
+    /// Names the file to rename.
     Rnfr "RNFR",
-    /// The name that it gets.
+    /// Names the file's new name.
     Rnto "RNTO",
-    /// End the transfer under way.
+    /// Aborts the transfer in progress.
     Abor "ABOR",
-    /// Delete a file.
+    /// Deletes a file.
     Dele "DELE",
-    /// Remove a folder.
+    /// Removes a folder.
     Rmd "RMD",
-    /// Make a folder.
+    /// Creates a folder.
     Mkd "MKD",
-    /// The working folder.
+    /// Reports the working folder.
     Pwd "PWD",
-    /// A listing for people.
+    /// Lists a folder for people, in the form of `ls -l`.
     List "LIST",
-    /// The names alone.
+    /// Lists the names alone.
     Nlst "NLST",
-    /// The facts of one file or folder (RFC 3659).
+    /// Reports the facts of one file or folder (RFC 3659).
     Mlst "MLST",
-    /// A listing for programs (RFC 3659).
+    /// Lists a folder for programs (RFC 3659).
     Mlsd "MLSD",
-    /// A file's length (RFC 3659).
+    /// Reports a file's length (RFC 3659).
     Size "SIZE",
-    /// When a file was changed (RFC 3659).
+    /// Reports a file's modification time (RFC 3659).
     Mdtm "MDTM",
-    /// Say when a file was changed (draft-somers-ftp-mfxx).
+    /// Sets a file's modification time (draft-somers-ftp-mfxx).
     Mfmt "MFMT",
-    /// A file's digest (draft-bryan-ftpext-hash).
+    /// Reports a file's digest (draft-bryan-ftpext-hash).
     Hash "HASH",
-    /// What only this server has.
+    /// Selects a command that is specific to this server.
     Site "SITE",
-    /// The operating system.
+    /// Reports the operating system.
     Syst "SYST",
-    /// How things stand, or a listing on the control connection.
+    /// Reports the server's status, or a listing on the control connection.
     Stat "STAT",
-    /// What may be asked.
+    /// Lists the commands.
     Help "HELP",
-    /// Nothing.
+    /// Does nothing.
     Noop "NOOP",
-    /// What has been added to RFC 959 here (RFC 2389).
+    /// Lists the extensions of RFC 959 (RFC 2389).
     Feat "FEAT",
-    /// Settings of what FEAT lists (RFC 2389).
+    /// Sets options of a command that FEAT lists (RFC 2389).
     Opts "OPTS",
-    /// Begin TLS (RFC 4217).
+    /// Starts TLS (RFC 4217).
     Auth "AUTH",
-    /// The size of protected blocks (RFC 4217).
+    /// Sets the size of protected blocks (RFC 4217).
     Pbsz "PBSZ",
-    /// Whether data connections are protected (RFC 4217).
+    /// Selects whether data connections are protected (RFC 4217).
     Prot "PROT",
-    /// The name of the client's program.
+    /// Names the client's program.
     Clnt "CLNT",
 }
 
-/// The names that verbs had while they were experiments, which clients still send (RFC 1123, section
-/// 4.1.3.1).
+/// Names of verbs from their experimental period, which clients still send (RFC 1123, section 4.1.3.1).
 const ALIASES: [(&str, Verb); 5] = [
     ("XCUP", Verb::Cdup),
     ("XCWD", Verb::Cwd),
@@ -136,25 +135,25 @@ const ALIASES: [(&str, Verb); 5] = [
     ("XRMD", Verb::Rmd),
 ];
 
-/// The first word of the line is no verb.
+/// The first word of the line is not a known verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Unknown command. HELP lists the known ones.")]
 pub struct Unknown;
 
-/// One line of a client.
+/// A parsed command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command<'a> {
-    /// What is asked for.
+    /// The verb.
     pub verb: Verb,
-    /// What follows the one space after the verb; empty if there is none.
+    /// The bytes after the one space that follows the verb; empty if there is no space.
     pub argument: &'a [u8],
 }
 
-/// Takes a line apart.
+/// Parses a line.
 ///
 /// # Errors
 ///
-/// [`Unknown`] where the first word is no verb.
+/// [`Unknown`] if the first word is not a verb.
 pub fn parse(line: &[u8]) -> Result<Command<'_>, Unknown> {
     let end = line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());
     let (word, rest) = line.split_at(end);

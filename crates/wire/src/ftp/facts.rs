@@ -1,7 +1,8 @@
-//! What MLSD and MLST send: facts of a file or folder for programs, and which of them a client wants.
+//! Output of MLSD and MLST: facts of a file or folder for programs, and the selection of facts by the
+//! client.
 //!
-//! Not here: which files ([`Entry`] is what is known of one). RFC 3659, section 7: facts, a space, the name.
-//! What must hold: one entry is one line, and what follows its first space is its name, byte for byte.
+//! Not here: which entries are listed ([`Entry`] holds the data of one). RFC 3659, section 7: facts, a
+//! space, the name. Invariants: one entry is one line, and its name follows the first space, byte for byte.
 
 use super::listing::{Entry, Kind, Rights, is_line};
 use super::time::push_time;
@@ -17,7 +18,7 @@ enum Fact {
     Unique,
 }
 
-/// Their names on the wire, in the order in which they are written.
+/// Names on the wire, in the order in which the facts are written.
 const NAMES: [(&str, Fact); 5] = [
     ("type", Fact::Type),
     ("size", Fact::Size),
@@ -26,7 +27,7 @@ const NAMES: [(&str, Fact); 5] = [
     ("unique", Fact::Unique),
 ];
 
-/// A choice of facts.
+/// A selection of facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// In the order of [`NAMES`].
@@ -34,15 +35,15 @@ pub struct Facts {
 }
 
 impl Default for Facts {
-    /// All: what is sent to a client that has not said what it wants.
+    /// Selects all facts, which a client gets unless it has sent OPTS MLST.
     fn default() -> Self {
         Self { wanted: [true; NAMES.len()] }
     }
 }
 
 impl Facts {
-    /// Reads the list of OPTS MLST, `type;size;`. A fact that is not known is passed over: "Any facts from
-    /// the request not supported by the server will be omitted" (RFC 3659, section 7.9.1).
+    /// Parses the list of OPTS MLST, `type;size;`. An unknown fact is ignored: "Any facts from the request
+    /// not supported by the server will be omitted" (RFC 3659, section 7.9.1).
     #[must_use]
     pub fn parse(list: &[u8]) -> Self {
         let is_named = |name: &str| {
@@ -51,7 +52,8 @@ impl Facts {
         Self { wanted: NAMES.map(|(name, _)| is_named(name)) }
     }
 
-    /// The line of FEAT: all facts, each that will be sent with an asterisk (RFC 3659, section 7.8).
+    /// Formats the line of FEAT: all facts, with an asterisk after each selected one (RFC 3659, section
+    /// 7.8).
     #[must_use]
     pub fn feature(&self) -> String {
         let listed = NAMES.iter().zip(self.wanted);
@@ -59,8 +61,8 @@ impl Facts {
         format!("MLST {}", facts.collect::<String>())
     }
 
-    /// The text of the 200 that answers OPTS MLST: `"MLST OPTS" [ SP 1*( factname ";" ) ]` (RFC 3659, section
-    /// 7.9.1).
+    /// Formats the text of the 200 that answers OPTS MLST: `"MLST OPTS" [ SP 1*( factname ";" ) ]` (RFC
+    /// 3659, section 7.9.1).
     #[must_use]
     pub fn opts_text(&self) -> String {
         let facts: String = self.wanted().map(|(name, _)| format!("{name};")).collect();
@@ -72,8 +74,8 @@ impl Facts {
     }
 }
 
-/// Appends an entry as MLSD has it. Whether it was: a name with a CR or LF is left out, since it would be
-/// read as two.
+/// Appends an entry in MLSD's form. Returns false and appends nothing if the name has a CR or LF, which a
+/// client would read as two entries.
 pub fn push_mlsd(out: &mut Vec<u8>, entry: &Entry<'_>, facts: Facts) -> bool {
     let is_line = is_line(entry.name);
     if is_line {
@@ -83,7 +85,7 @@ pub fn push_mlsd(out: &mut Vec<u8>, entry: &Entry<'_>, facts: Facts) -> bool {
     is_line
 }
 
-/// An entry as MLST has it: a line for the middle of an answer of several, which indents it.
+/// Formats an entry for MLST: a middle line of an answer of several lines, without the indent.
 #[must_use]
 pub fn mlst_line(entry: &Entry<'_>, facts: Facts) -> Vec<u8> {
     let mut out = Vec::new();
@@ -93,7 +95,7 @@ pub fn mlst_line(entry: &Entry<'_>, facts: Facts) -> Vec<u8> {
 
 fn push_entry(out: &mut Vec<u8>, entry: &Entry<'_>, facts: Facts) {
     for (name, fact) in facts.wanted() {
-        // What a folder's size would be is not its client's to use.
+        // A folder's size is of no use to a client.
         if fact != Fact::Size || entry.kind == Kind::File {
             out.extend_from_slice(name.as_bytes());
             out.push(b'=');
@@ -119,12 +121,12 @@ fn push_value(out: &mut Vec<u8>, entry: &Entry<'_>, fact: Fact) {
     }
 }
 
-/// The letters of the verbs that will be obeyed (RFC 3659, section 7.5.5): for a file append, delete, rename
-/// from, retrieve and store; for a folder create in it, delete, enter, rename from, list, make folders in it
-/// and purge.
+/// Appends the letters of the permitted verbs (RFC 3659, section 7.5.5). For a file: append, delete, rename
+/// from, retrieve and store. For a folder: create in it, delete, enter, rename from, list, make folders in
+/// it and purge.
 fn push_perm(out: &mut Vec<u8>, kind: Kind, rights: Rights) {
     let Rights { read, write, remove } = rights;
-    // What replaces a file, or moves it away, takes the right to delete it.
+    // Replacing a file or moving it away requires the right to delete it.
     let both = write && remove;
     let letters: &[(u8, bool)] = match kind {
         Kind::File => &[(b'a', both), (b'd', remove), (b'f', both), (b'r', read), (b'w', both)],

@@ -1,22 +1,22 @@
-//! The argument of LIST, NLST and STAT: flags as `ls` has them, which clients send, and then a path.
+//! The argument of LIST, NLST and STAT: flags in the style of `ls`, which clients send, and then a path.
 //!
-//! Not here: what a flag does. RFC 959 has only the path. What must hold: any name can be asked for: one that
-//! begins with a hyphen as `./-x` or after `--`, one with spaces as it is.
+//! Not here: the effect of a flag. RFC 959 has only the path. Invariant: any name can be expressed. One
+//! that begins with a hyphen is written as `./-x` or after `--`, one with spaces as it is.
 
-/// The flags that mean something here; the others are passed over.
+/// The supported flags. Others are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// `-a`, `-A`: names that begin with a dot, too.
+    /// `-a`, `-A`: includes names that begin with a dot.
     pub all: bool,
-    /// `-l`: not the names alone.
+    /// `-l`: the long form, not the names alone.
     pub long: bool,
-    /// `-R`: and what is in the folders.
+    /// `-R`: lists subfolders recursively.
     pub recursive: bool,
-    /// `-d`: a folder itself, not what is in it.
+    /// `-d`: lists a folder itself, not its contents.
     pub itself: bool,
 }
 
-/// Reads an argument: its flags, and the path, which is empty for the working folder.
+/// Splits an argument into its flags and the path, which is empty for the working folder.
 #[must_use]
 pub fn list_argument(argument: &[u8]) -> (Flags, &[u8]) {
     let mut flags = Flags::default();

@@ -1,21 +1,21 @@
 //! Patterns for names: `*`, `?`, `[a-z]`, `[!a]` and `\x`, as people write them after LIST.
 //!
-//! Not here: folders, and names that begin with a dot, which the one who asks hides or not. No RFC has
-//! patterns; the shell's are what clients send. What must hold: any pattern can be matched, in no more steps
-//! than the pattern's length times the name's, since a stranger chooses both.
+//! Not here: folders, and names that begin with a dot, which the caller includes or not. No RFC defines
+//! patterns; clients send those of the shell. Invariant: a match takes no more steps than the pattern's
+//! length times the name's, since untrusted peers choose both.
 
-/// Whether a pattern is one, rather than a name.
+/// Returns whether a pattern has wildcards.
 #[must_use]
 pub fn has_wildcards(pattern: &[u8]) -> bool {
     pattern.iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// Whether a name matches, all of it. A character is one of UTF-8, or a byte that is none.
+/// Returns whether the whole name matches. A character is one of UTF-8, or a byte that is not valid UTF-8.
 #[must_use]
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern, name);
-    // After the last star, and where the name was there: all that has to be tried again. An earlier star
-    // could take no more than the last one can.
+    // The rest of the pattern after the last star, and the position in the name at which that star began to
+    // match. Only this star has to be retried: an earlier one could match no more than it.
     let mut star: Option<(&[u8], &[u8])> = None;
     let mut classes = Classes::default();
     loop {
@@ -34,15 +34,15 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// Remembers the first bracket that nothing closes, so that its end is looked for once.
+/// Remembers the first unclosed bracket, so that the search for its end runs once.
 #[derive(Default)]
 struct Classes {
-    /// How much of the pattern follows that bracket: those after it are not closed either.
+    /// Length of the pattern from that bracket on, in bytes: later brackets are unclosed too.
     unclosed_bytes: usize,
 }
 
 impl Classes {
-    /// What follows in the pattern if its first element, which is no star, matches the character.
+    /// Returns the rest of the pattern if its first element, which is not a star, matches the character.
     fn after_match<'a>(&mut self, pattern: &'a [u8], character: u32) -> Option<&'a [u8]> {
         let (is_match, rest) = match pattern {
             [b'?', rest @ ..] => (true, rest),
@@ -55,7 +55,7 @@ impl Classes {
         is_match.then_some(rest)
     }
 
-    /// As [`class`]. A bracket that nothing closes is a character.
+    /// Matches like [`class`]. An unclosed bracket is a literal character.
     fn class<'a>(&mut self, inside: &'a [u8], character: u32) -> (bool, &'a [u8]) {
         let is_closed = inside.len() >= self.unclosed_bytes;
         let class = if is_closed { class(inside, character) } else { None };
@@ -66,8 +66,8 @@ impl Classes {
     }
 }
 
-/// Whether a character is in the class whose opening bracket came before, and what follows the class. None
-/// if it is not closed.
+/// Returns whether a character is in the class whose opening bracket precedes `inside`, and the rest of the
+/// pattern after the class. Returns None if the class is not closed.
 fn class(inside: &[u8], character: u32) -> Option<(bool, &[u8])> {
     let (is_negated, mut rest) = match inside {
         [b'!' | b'^', rest @ ..] => (true, rest),
@@ -76,7 +76,7 @@ fn class(inside: &[u8], character: u32) -> Option<(bool, &[u8])> {
     let mut is_in = false;
     let mut is_first = true;
     loop {
-        // As the first of the class, a closing bracket is one of its members.
+        // A closing bracket in the first position is a member of the class.
         if let [b']', after @ ..] = rest
             && !is_first
         {
@@ -93,7 +93,8 @@ fn class(inside: &[u8], character: u32) -> Option<(bool, &[u8])> {
     }
 }
 
-/// The next character, one after a backslash as it is. A backslash at the end is one.
+/// Returns the next character and the rest. A backslash escapes the next character; at the end it is
+/// literal.
 fn next_literal(pattern: &[u8]) -> Option<(u32, &[u8])> {
     match pattern {
         [b'\\', escaped @ ..] if !escaped.is_empty() => next_character(escaped),
@@ -101,7 +102,7 @@ fn next_literal(pattern: &[u8]) -> Option<(u32, &[u8])> {
     }
 }
 
-/// The first character and what follows it. A byte that begins no character is a number beyond all of them.
+/// Returns the first character and the rest. A byte that is not valid UTF-8 maps above all code points.
 fn next_character(bytes: &[u8]) -> Option<(u32, &[u8])> {
     const BEYOND: u32 = 0x11_0000;
     let first = *bytes.first()?;

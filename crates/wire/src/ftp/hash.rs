@@ -1,25 +1,25 @@
-//! HASH: which digest, and how it is told (draft-bryan-ftpext-hash).
+//! HASH: the digest algorithms and the form of the answer (draft-bryan-ftpext-hash).
 //!
-//! Not here: digests. What must hold: "The hash algorithm that is currently selected MUST be marked with an
-//! asterisk" (section 3.1); a name is known in any case.
+//! Not here: the computation of digests. Invariants: "The hash algorithm that is currently selected MUST be
+//! marked with an asterisk" (section 3.1); algorithm names are not case-sensitive.
 
-/// A way to make a digest.
+/// A digest algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// SHA-256, unless a client asks for another.
+    /// SHA-256, the default.
     #[default]
     Sha256,
-    /// SHA-1, which is no proof against a forger.
+    /// SHA-1, which does not resist deliberate collisions.
     Sha1,
-    /// MD5, which is no proof either.
+    /// MD5, which does not resist them either.
     Md5,
 }
 
 impl Algorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 3] = [Self::Sha256, Self::Sha1, Self::Md5];
 
-    /// Its name in IANA's registry of hash functions.
+    /// Returns the name in IANA's registry of hash functions.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,13 +29,13 @@ impl Algorithm {
         }
     }
 
-    /// Reads a name.
+    /// Parses a name.
     #[must_use]
     pub fn parse(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name().as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// The line of FEAT when this one is selected.
+    /// Formats the line of FEAT while this algorithm is selected.
     #[must_use]
     pub fn feature(self) -> String {
         let mark = |other| if other == self { "*" } else { "" };
@@ -43,9 +43,9 @@ impl Algorithm {
         format!("HASH {}", all.collect::<String>())
     }
 
-    /// The text of the 213 that answers HASH for a whole file of `size` bytes:
-    /// `hashname SP start-point "-" end-point SP filehash SP <pathname>` (section 3), the last position
-    /// included. An empty file has none; its end is its start.
+    /// Formats the text of the 213 that answers HASH for a whole file of `size` bytes: `hashname SP
+    /// start-point "-" end-point SP filehash SP <pathname>` (section 3). The end point is the last
+    /// position, inclusive; for an empty file it equals the start.
     #[must_use]
     pub fn answer_text(self, size: u64, digest: &[u8], path: &[u8]) -> Vec<u8> {
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

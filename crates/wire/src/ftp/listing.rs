@@ -1,26 +1,27 @@
-//! What LIST and NLST send: a line for each file and folder.
+//! Output of LIST and NLST: a line for each file and folder.
 //!
-//! Not here: which files, and the facts of MLSD ([`super::facts`]). RFC 959 leaves the form of LIST open;
-//! clients read the one that `ls -l` has. What must hold: one entry is one line, whatever its name; what NLST
-//! sends can be sent back as a path.
+//! Not here: which entries are listed, and the facts of MLSD ([`super::facts`]). RFC 959 leaves the form of
+//! LIST open; clients parse that of `ls -l`. Invariants: one entry is one line, regardless of its name; a
+//! client can send a line of NLST back as a path.
 
 use std::time::Duration;
 
 use super::time::calendar;
 use crate::decimal::write_decimal;
 
-/// A time further back has a year in place of hours and minutes, as `ls -l` has it: about half a year.
+/// Age in days above which a time shows the year instead of hours and minutes, about half a year like `ls
+/// -l`.
 pub const RECENT_DAYS: u64 = 180;
 
 const RECENT: Duration = Duration::from_secs(RECENT_DAYS * 86_400);
 
-/// How wide the size is, so that columns stand below each other.
+/// Width of the size column, in characters.
 const SIZE_WIDTH: usize = 10;
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file.
@@ -29,37 +30,37 @@ pub enum Kind {
     Folder,
 }
 
-/// What the one who asks may do with an entry.
+/// The caller's rights to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// Download the file; list and enter the folder.
     pub read: bool,
-    /// Put bytes into the file; put files and folders into the folder.
+    /// Write into the file; create files and folders in the folder.
     pub write: bool,
-    /// Delete it, and so also rename it, and replace what is in the file.
+    /// Delete the entry, and so also rename it and replace its contents.
     pub remove: bool,
 }
 
 /// One file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Its name, or the path that MLST was asked for.
+    /// The name, or the path that was the argument of MLST.
     pub name: &'a [u8],
     /// File or folder.
     pub kind: Kind,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// When it was changed, since the start of 1970.
+    /// Modification time, since the start of 1970.
     pub modified: Duration,
-    /// Its device and inode: the same for two names of the same file.
+    /// Device and inode: equal for two names of the same file.
     pub unique: (u64, u64),
-    /// What may be done with it.
+    /// The caller's rights.
     pub rights: Rights,
 }
 
-/// Appends an entry as `ls -l` shows it. `now` is since the start of 1970, as the entry's own time.
+/// Appends an entry in the form of `ls -l`. `now` counts from the start of 1970, as does the entry's time.
 ///
-/// A CR or LF in the name is shown as a question mark: the line is for people.
+/// A CR or LF in the name becomes a question mark, because the line is for people.
 pub fn push_list(out: &mut Vec<u8>, entry: &Entry<'_>, owner: &str, now: Duration) {
     push_mode(out, entry);
     out.extend_from_slice(b" 1 ");
@@ -75,7 +76,7 @@ pub fn push_list(out: &mut Vec<u8>, entry: &Entry<'_>, owner: &str, now: Duratio
     out.extend_from_slice(b"\r\n");
 }
 
-/// `drwxr-xr-x`: whoever may write is shown as the owner.
+/// Appends `drwxr-xr-x`. The caller's right to write is shown as the owner's.
 fn push_mode(out: &mut Vec<u8>, entry: &Entry<'_>) {
     let shown = |is: bool, letter: u8| if is { letter } else { b'-' };
     let is_folder = entry.kind == Kind::Folder;
@@ -88,12 +89,12 @@ fn push_mode(out: &mut Vec<u8>, entry: &Entry<'_>) {
     }
 }
 
-/// A name without what would begin another column.
+/// Appends a name. Spaces and control characters, which could start another column, become question marks.
 fn push_word(out: &mut Vec<u8>, word: &str) {
     out.extend(word.bytes().map(|byte| if byte <= b' ' || byte == 0x7f { b'?' } else { byte }));
 }
 
-/// `Mon dd hh:mm`, or `Mon dd  yyyy` where that could be another year's.
+/// Appends `Mon dd hh:mm`, or `Mon dd  yyyy` for a time that is not recent.
 fn push_when(out: &mut Vec<u8>, modified: Duration, now: Duration) {
     let time = calendar(modified);
     let month = usize::try_from(time.month - 1).ok().and_then(|at| MONTHS.get(at)).copied();
@@ -111,7 +112,7 @@ fn push_when(out: &mut Vec<u8>, modified: Duration, now: Duration) {
     }
 }
 
-/// Appends a number with spaces before it.
+/// Appends a number, padded with spaces.
 fn push_padded(out: &mut Vec<u8>, number: u64, width: usize) {
     let mut digits = Vec::new();
     write_decimal(number, &mut digits);
@@ -119,9 +120,9 @@ fn push_padded(out: &mut Vec<u8>, number: u64, width: usize) {
     out.extend_from_slice(&digits);
 }
 
-/// Appends a name as NLST has it, after the folder's path as it was asked for with its slash, or nothing:
-/// "The data returned by an NLST command MUST contain only a simple list of legal pathnames" (RFC 1123,
-/// section 4.1.2.7). Whether it was: a name with a CR or LF is left out, since it would be read as two.
+/// Appends a name in NLST's form. `folder` is the path from the command with its slash, or empty: "The data
+/// returned by an NLST command MUST contain only a simple list of legal pathnames" (RFC 1123, section
+/// 4.1.2.7). Returns false and appends nothing if a name has a CR or LF, which a client would read as two.
 pub fn push_name(out: &mut Vec<u8>, folder: &[u8], name: &[u8]) -> bool {
     let is_line = is_line(folder) && is_line(name);
     if is_line {
@@ -132,7 +133,7 @@ pub fn push_name(out: &mut Vec<u8>, folder: &[u8], name: &[u8]) -> bool {
     is_line
 }
 
-/// Whether a name stays on its line.
+/// Returns whether a name contains no line end.
 pub(super) fn is_line(name: &[u8]) -> bool {
     !name.iter().copied().any(is_line_end)
 }

@@ -1,7 +1,7 @@
-//! FTP as bytes: RFC 959 and what has been added to it since.
+//! FTP's wire format: RFC 959 and its extensions.
 //!
-//! Not here: sessions, connections, files. What must hold: no byte of a name or a text can begin or end a
-//! line of the control connection; what a peer sends is understood in one way, whatever pieces it comes in.
+//! Not here: sessions, connections, files. Invariants: no byte of a name or a text can begin or end a line
+//! of the control connection; the reading of the input does not depend on how it is split.
 
 pub mod address;
 pub mod answer;

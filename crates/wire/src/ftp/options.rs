@@ -1,8 +1,7 @@
 //! Arguments that are neither paths nor addresses: those of TYPE, STRU, MODE, REST, ALLO, MFMT and OPTS.
 //!
-//! Not here: what is done by them. What must hold: what is refused is refused as RFC 959, section 4.2, has
-//! it: "Syntax error in parameters or arguments" (501), or "Command not implemented for that parameter"
-//! (504).
+//! Not here: the effect of the arguments. Invariant: errors use the codes of RFC 959, section 4.2: "Syntax
+//! error in parameters or arguments" (501), or "Command not implemented for that parameter" (504).
 
 use std::time::Duration;
 
@@ -11,19 +10,19 @@ use super::hash::Algorithm;
 use super::time::parse_time;
 use crate::decimal::decimal;
 
-/// Why an argument is not taken.
+/// The reason why an argument is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadArgument {
-    /// It cannot be read.
+    /// The argument cannot be parsed.
     #[error("The argument cannot be understood.")]
     Form,
-    /// It is known, and not supported.
+    /// The argument is valid but not supported.
     #[error("That is not supported here.")]
     Unsupported,
 }
 
 impl BadArgument {
-    /// The code to answer with.
+    /// Returns the code of the answer.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {
@@ -33,18 +32,18 @@ impl BadArgument {
     }
 }
 
-/// How a file's bytes are sent.
+/// The representation of a file on the data connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// As text, whose lines end in CR LF: "the default type and must be accepted by all FTP implementations"
-    /// (RFC 959, section 3.1.1.1).
+    /// As text with lines that end in CR LF: "the default type and must be accepted by all FTP
+    /// implementations" (RFC 959, section 3.1.1.1).
     Ascii,
-    /// As they are.
+    /// Unchanged bytes.
     Image,
 }
 
-/// Reads TYPE's argument: `A`, `A N`, `I` or `L 8`. EBCDIC, print formats and other byte sizes are known and
-/// not supported.
+/// Parses TYPE's argument: `A`, `A N`, `I` or `L 8`. EBCDIC, print formats and other byte sizes are
+/// recognised but not supported.
 ///
 /// # Errors
 ///
@@ -77,7 +76,7 @@ pub fn parse_mode(argument: &[u8]) -> Result<(), BadArgument> {
     one_of(argument, b'S', b"BCZ")
 }
 
-/// "The argument is a single Telnet character code" (RFC 959, section 4.1.2).
+/// Accepts the letter `taken`. "The argument is a single Telnet character code" (RFC 959, section 4.1.2).
 fn one_of(argument: &[u8], taken: u8, known: &[u8]) -> Result<(), BadArgument> {
     let [letter] = argument else { return Err(BadArgument::Form) };
     match letter.to_ascii_uppercase() {
@@ -96,8 +95,8 @@ pub fn parse_rest(argument: &[u8]) -> Result<u64, BadArgument> {
     decimal(argument).ok_or(BadArgument::Form)
 }
 
-/// Reads ALLO's argument, `<decimal-integer> [<SP> R <SP> <decimal-integer>]`: the bytes of the file that is
-/// to come. The size of its records is read and dropped.
+/// Parses ALLO's argument, `<decimal-integer> [<SP> R <SP> <decimal-integer>]`: the size of the file in
+/// bytes. The size of its records is parsed and ignored.
 ///
 /// # Errors
 ///
@@ -112,8 +111,8 @@ pub fn parse_allo(argument: &[u8]) -> Result<u64, BadArgument> {
     decimal(size).ok_or(BadArgument::Form)
 }
 
-/// Reads MFMT's argument, `time-val SP pathname` (draft-somers-ftp-mfxx): the time since the start of 1970,
-/// and the path.
+/// Parses MFMT's argument, `time-val SP pathname` (draft-somers-ftp-mfxx): the time since the start of
+/// 1970, and the path.
 ///
 /// # Errors
 ///
@@ -124,22 +123,22 @@ pub fn parse_mfmt(argument: &[u8]) -> Result<(Duration, &[u8]), BadArgument> {
     time.map(|time| (time, path)).ok_or(BadArgument::Form)
 }
 
-/// A setting of what FEAT lists.
+/// An option of a command that FEAT lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opts {
-    /// Whether names are UTF-8, which they are here anyway.
+    /// Whether names are UTF-8. They are in either case.
     Utf8(bool),
     /// The facts that MLSD and MLST send from now on.
     Mlst(Facts),
-    /// The digest that HASH makes from now on; without one, only which it is is asked.
+    /// The digest that HASH uses from now on. None asks for the current one.
     Hash(Option<Algorithm>),
 }
 
-/// Reads OPTS's argument: a command's name and its options (RFC 2389, section 4).
+/// Parses OPTS's argument: a command's name and its options (RFC 2389, section 4).
 ///
 /// # Errors
 ///
-/// [`BadArgument::Form`], also for a name that has no options here.
+/// [`BadArgument::Form`], also for a command without options.
 pub fn parse_opts(argument: &[u8]) -> Result<Opts, BadArgument> {
     let (name, options) = split_word(argument);
     match name.to_ascii_uppercase().as_slice() {
@@ -162,7 +161,7 @@ fn switch(option: &[u8]) -> Result<bool, BadArgument> {
     }
 }
 
-/// The first word, and what follows the one space after it.
+/// Splits off the first word. The rest begins after the one space.
 fn split_word(argument: &[u8]) -> (&[u8], &[u8]) {
     let end = argument.iter().position(|&byte| byte == b' ').unwrap_or(argument.len());
     let (word, rest) = argument.split_at(end);

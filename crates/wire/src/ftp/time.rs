@@ -1,7 +1,7 @@
-//! Times as MDTM, MFMT and the facts have them: `YYYYMMDDHHMMSS[.sss]`, always in UTC.
+//! Times in the form of MDTM, MFMT and the facts: `YYYYMMDDHHMMSS[.sss]`, always in UTC.
 //!
-//! Not here: a clock. "time-val = 14DIGIT [ "." 1*DIGIT ]" (RFC 3659, section 2.3). What must hold: a time
-//! that no calendar has is refused, not moved; what is written is read again as the same second.
+//! Not here: a clock. "time-val = 14DIGIT [ "." 1*DIGIT ]" (RFC 3659, section 2.3). Invariants: a time that
+//! does not exist in the calendar is rejected, not normalised; a written time parses as the same second.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::decimal::decimal;
 
 const SECONDS_A_DAY: u64 = 86_400;
 
-/// The last second of the year 9999: four digits are all that the form has for a year.
+/// The last second of the year 9999, the largest year with four digits.
 const SECONDS_MAX: u64 = 253_402_300_799;
 
-/// Days from the first of March of the year 0 to the first of January 1970. Counted from March, a leap day
-/// is the last of its year.
+/// Days from 1 March of year 0 to 1 January 1970. In a year that begins in March, the leap day is the last
+/// day.
 const DAYS_TO_1970: u64 = 719_468;
 const DAYS_IN_400_YEARS: u64 = 146_097;
 
-/// A time by the calendar, in UTC.
+/// A calendar time, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Calendar {
     pub(super) year: u64,
@@ -29,8 +29,8 @@ pub(super) struct Calendar {
     second: u64,
 }
 
-/// Reads a time; what was since the start of 1970. A fraction is read to the nanosecond. None before 1970 or
-/// after 9999, or where no calendar has it.
+/// Parses a time and returns the time since the start of 1970. A fraction is read to the nanosecond.
+/// Returns None before 1970, after 9999, or for a time that does not exist in the calendar.
 #[must_use]
 pub fn parse_time(text: &[u8]) -> Option<Duration> {
     let (digits, fraction) = text.split_at_checked(14)?;
@@ -48,7 +48,7 @@ pub fn parse_time(text: &[u8]) -> Option<Duration> {
     (seconds <= SECONDS_MAX).then(|| Duration::new(seconds, nanos))
 }
 
-/// Nothing, or a point and digits; those beyond nanoseconds are dropped.
+/// Parses an optional fraction: a point and digits. Digits beyond nanoseconds are dropped.
 fn nanos(fraction: &[u8]) -> Option<u32> {
     let Some((b'.', digits)) = fraction.split_first() else {
         return fraction.is_empty().then_some(0);
@@ -60,7 +60,8 @@ fn nanos(fraction: &[u8]) -> Option<u32> {
     Some(nine.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
 }
 
-/// Appends a time's 14 digits, its fraction left out. A time after 9999 is written as the last that can be.
+/// Appends a time's 14 digits, without its fraction. A time after 9999 is written as the last second of
+/// 9999.
 pub fn push_time(out: &mut Vec<u8>, since_1970: Duration) {
     let time = calendar(since_1970);
     push_digits(out, time.year, 4);
@@ -69,7 +70,7 @@ pub fn push_time(out: &mut Vec<u8>, since_1970: Duration) {
     }
 }
 
-/// Appends a number with zeros before it, so that it has this many digits.
+/// Appends a number, padded with zeros to this many digits.
 pub(super) fn push_digits(out: &mut Vec<u8>, number: u64, digits: u32) {
     for place in (0..digits).rev() {
         let digit = number / 10u64.pow(place) % 10;
@@ -77,7 +78,7 @@ pub(super) fn push_digits(out: &mut Vec<u8>, number: u64, digits: u32) {
     }
 }
 
-/// A time by the calendar; one after 9999 is the last second of it.
+/// Converts to a calendar time. A time after 9999 becomes the last second of 9999.
 pub(super) fn calendar(since_1970: Duration) -> Calendar {
     let seconds = since_1970.as_secs().min(SECONDS_MAX);
     let (year, month, day) = date(seconds / SECONDS_A_DAY);
@@ -85,13 +86,13 @@ pub(super) fn calendar(since_1970: Duration) -> Calendar {
     Calendar { year, month, day, hour: of_day / 3600, minute: of_day / 60 % 60, second: of_day % 60 }
 }
 
-/// The year, month and day that is so many days after the first of 1970.
+/// Returns the year, month and day at this many days after 1 January 1970.
 fn date(days_since_1970: u64) -> (u64, u64, u64) {
     let days = days_since_1970 + DAYS_TO_1970;
     let of_era = days % DAYS_IN_400_YEARS;
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Months from March on have 31, 30, 31, 30, 31 days, again and again: 153 in five.
+    // From March on, months have 31, 30, 31, 30, 31 days, repeated: 153 in five.
     let from_march = (5 * of_year + 2) / 153;
     let day = of_year - (153 * from_march + 2) / 5 + 1;
     let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };

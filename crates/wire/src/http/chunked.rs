@@ -1,36 +1,36 @@
 //! The chunked transfer coding (RFC 9112, section 7.1).
 //!
-//! Not here: the data, which stays where it was received; a [`Step`] says where. What must hold: however the
-//! bytes are cut, the same data comes out; nothing lenient is accepted, since a size read in two ways is a
-//! second request; framing costs at most 20 bytes for each byte of data, beyond what the named limits allow;
-//! an error stays one.
+//! Not here: the data, which stays in the receive buffer; a [`Step`] returns its position. Invariants: the
+//! data does not depend on how the bytes are split. Nothing lenient is accepted, since an ambiguous chunk
+//! size allows request smuggling. Framing costs at most 20 bytes for each byte of data, beyond the named
+//! limits. An error is permanent.
 
 use super::grammar::{is_field_byte, is_tchar};
 use super::refusal::Refusal;
 use super::target::hex_digit;
 
-/// The longest chunk size: as many hexadecimal digits as a u64 has, so that a size cannot overflow.
+/// Maximum number of hexadecimal digits of a chunk size: as many as a u64 has, so that it cannot overflow.
 pub const CHUNK_SIZE_DIGITS_MAX: u8 = 16;
 
-/// The longest extensions of one chunk.
+/// Maximum length of one chunk's extensions in bytes.
 pub const CHUNK_EXT_BYTES_MAX: u16 = 1 << 10;
 
-/// The longest extensions of all chunks of a body together.
+/// Maximum length of the extensions of all chunks of a body in bytes.
 pub const CHUNK_EXT_TOTAL_BYTES_MAX: u16 = 8 << 10;
 
-/// The longest trailer section.
+/// Maximum length of the trailer section in bytes.
 pub const TRAILER_BYTES_MAX: u16 = 8 << 10;
 
-/// The most fields of a trailer section.
+/// Maximum number of fields in the trailer section.
 pub const TRAILER_FIELDS_MAX: u8 = 64;
 
-/// What ends a chunked body without trailers.
+/// The end of a chunked body without trailers.
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// What the next bytes are.
+/// The result of decoding the next bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// After `skip` bytes of framing come `len` bytes of data, at least one; all of them count as consumed.
+    /// `len` bytes of data, at least one, follow `skip` bytes of framing. All of them are consumed.
     Data {
         /// Bytes of framing before the data.
         skip: usize,
@@ -42,14 +42,14 @@ pub enum Step {
         /// Bytes of framing: the whole input.
         consumed: usize,
     },
-    /// The body has ended; what follows belongs to the next message.
+    /// The body has ended; later bytes belong to the next message.
     End {
         /// Bytes of framing, up to the end.
         consumed: usize,
     },
 }
 
-/// Where in the coding the next byte stands.
+/// State of the decoder before the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     SizeFirst,
@@ -68,11 +68,11 @@ enum State {
     Failed(Refusal),
 }
 
-/// Takes a chunked body apart, from whatever pieces it arrives in.
+/// Decodes a chunked body from the pieces in which it is received.
 #[derive(Clone, Debug)]
 pub struct ChunkedDecoder {
     state: State,
-    /// While a size is read, its value so far; then what is left of the chunk.
+    /// While a size is parsed, its value so far; afterwards the rest of the chunk in bytes.
     remaining: u64,
     digits: u8,
     extension: u16,
@@ -88,7 +88,7 @@ impl Default for ChunkedDecoder {
 }
 
 impl ChunkedDecoder {
-    /// A decoder at the start of a body.
+    /// Returns a decoder at the start of a body.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -102,17 +102,18 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Whether the body has ended.
+    /// Returns whether the body has ended.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.state == State::End
     }
 
-    /// Looks at the bytes that follow what was consumed so far.
+    /// Decodes the bytes that follow those already consumed.
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] where the coding is broken or a limit passed, and the same again ever after.
+    /// A [`Refusal`] if the coding is malformed or a limit is exceeded. An error is permanent: every later
+    /// call returns it.
     pub fn decode(&mut self, input: &[u8]) -> Result<Step, Refusal> {
         let mut consumed = 0;
         loop {
@@ -128,7 +129,7 @@ impl ChunkedDecoder {
         }
     }
 
-    /// Hands out as much of the chunk as has come.
+    /// Returns the received part of the chunk's data.
     fn data(&mut self, input: &[u8], skip: usize) -> Step {
         let come = input.len() - skip;
         let len = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(come);
@@ -142,7 +143,7 @@ impl ChunkedDecoder {
         Step::Data { skip, len }
     }
 
-    /// The state after a byte of framing.
+    /// Returns the state after a byte of framing.
     fn next(&mut self, byte: u8) -> Result<State, Refusal> {
         match self.state {
             State::SizeFirst => {
@@ -172,8 +173,8 @@ impl ChunkedDecoder {
         }
     }
 
-    /// `chunk-size = 1*HEXDIG`. White space around it is `BWS` in the grammar of extensions only, and refused
-    /// there too: this is where implementations differ.
+    /// Parses a digit of `chunk-size = 1*HEXDIG`. The grammar allows white space (`BWS`) only around
+    /// extensions; it is refused there too, because implementations differ in it.
     fn size_digit(&mut self, byte: u8) -> Result<State, Refusal> {
         let digit = hex_digit(byte).ok_or(Refusal::ChunkSize)?;
         self.digits += 1;
@@ -195,8 +196,9 @@ impl ChunkedDecoder {
         Ok(State::Extension)
     }
 
-    /// Trailer fields are checked and passed over: "A recipient that removes the chunked coding from a
-    /// message MAY selectively retain or discard the received trailer fields" (section 7.1.2).
+    /// Checks a byte of a trailer field. Trailers are discarded: "A recipient that removes the chunked
+    /// coding from a message MAY selectively retain or discard the received trailer fields" (section
+    /// 7.1.2).
     fn trailer_byte(&mut self, byte: u8) -> Result<State, Refusal> {
         self.trailer += 1;
         self.trailer_fields += u8::from(self.state == State::TrailerFirst);
@@ -217,10 +219,9 @@ fn line_feed(byte: u8, then: State) -> Result<State, Refusal> {
     if byte == b'\n' { Ok(then) } else { Err(Refusal::ChunkLineEnd) }
 }
 
-/// Appends what comes before a chunk's data. The data is followed by CRLF, which is the next writer's to
-/// send.
+/// Appends a chunk's header. The caller must send the data and then [`CHUNK_END`].
 ///
-/// A chunk of no data would end the body, so nothing is written for it.
+/// Nothing is written for an empty chunk, which would end the body.
 pub fn write_chunk_header(len: u64, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     if len == 0 {
@@ -234,20 +235,20 @@ pub fn write_chunk_header(len: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What comes after a chunk's data.
+/// The end of a chunk, after its data.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
-/// How much of some bytes was looked at, and how many bytes of data stand at their start now.
+/// The result of [`unchunk`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unchunked {
-    /// Bytes looked at; what follows them belongs to the next message if the decoder has ended.
+    /// Bytes examined. If the decoder has ended, the bytes after them belong to the next message.
     pub consumed: usize,
-    /// Bytes of data at the start.
+    /// Bytes of data, at the start of the buffer.
     pub len: usize,
 }
 
-/// Moves the data of all chunks in `bytes` to their start. Nothing is copied to other memory, and a chunk
-/// that fills them moves by its header's few bytes.
+/// Moves the data of all chunks in `bytes` to their start. A chunk that fills the buffer moves by its
+/// header's few bytes, and no other memory is used.
 ///
 /// # Errors
 ///

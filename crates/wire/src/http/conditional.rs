@@ -1,7 +1,7 @@
 //! Entity tags and conditional requests (RFC 9110, sections 8.8.3 and 13).
 //!
-//! Not here: how a tag is made, and what is done when a condition fails. What must hold: a write is let
-//! through only if every condition that can be understood is true, in the order of section 13.2.2.
+//! Not here: the generation of tags, and the reaction to a failed condition. Invariant: a write passes only
+//! if every condition that can be parsed is true, in the order of section 13.2.2.
 
 use std::time::SystemTime;
 
@@ -12,24 +12,24 @@ use super::head::{Field, Head};
 /// An entity tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ETag<'a> {
-    /// Whether it begins with `W/`.
+    /// Whether the tag begins with `W/`.
     pub weak: bool,
-    /// What is between the quotes.
+    /// The bytes between the quotes.
     pub opaque: &'a [u8],
 }
 
 impl<'a> ETag<'a> {
-    /// Reads one tag that is all of `value`.
+    /// Parses a value that is exactly one tag.
     #[must_use]
     pub fn parse(value: &'a [u8]) -> Option<Self> {
         let (tag, rest) = Self::split_first(value)?;
         rest.is_empty().then_some(tag)
     }
 
-    /// Reads a tag at the start and tells what follows it.
+    /// Parses a tag at the start of `value`, and returns the rest after it.
     ///
-    /// What is quoted may be any bytes but a quote: `etagc` leaves out spaces and control characters, but
-    /// servers have sent them, and there is no second way to read them.
+    /// Any byte but a quote is accepted between the quotes. `etagc` excludes spaces and control characters,
+    /// but servers have sent them, and they make no second reading possible.
     fn split_first(value: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (weak, quoted) = match value {
             [b'W', b'/', rest @ ..] => (true, rest),
@@ -55,13 +55,15 @@ impl<'a> ETag<'a> {
     }
 }
 
-/// Whether `list`, the value of If-Match, has `current` in it by strong comparison. `*` has any.
+/// Returns whether `list`, the value of If-Match, includes `current` by strong comparison. `*` includes
+/// any.
 #[must_use]
 pub fn etag_matches_strong(list: &[u8], current: &[u8]) -> bool {
     matches_any(list, current, |tag, current| tag.matches_strong(current))
 }
 
-/// Whether `list`, the value of If-None-Match, has `current` in it by weak comparison. `*` has any.
+/// Returns whether `list`, the value of If-None-Match, includes `current` by weak comparison. `*` includes
+/// any.
 #[must_use]
 pub fn etag_matches_weak(list: &[u8], current: &[u8]) -> bool {
     matches_any(list, current, |tag, current| tag.matches_weak(current))
@@ -74,10 +76,11 @@ fn matches_any(list: &[u8], current: &[u8], matches: fn(&ETag<'_>, &ETag<'_>) ->
     ETag::parse(current).is_some_and(|current| etags(list).any(|tag| matches(&tag, &current)))
 }
 
-/// The tags of a list. What is not a tag is passed over, up to the next comma: it matches nothing.
+/// Iterates over the tags of a list. A member that is not a tag is skipped up to the next comma: it matches
+/// nothing.
 ///
-/// A comma may stand within a tag and a backslash escapes nothing there, so this is not the list of the
-/// grammar.
+/// A comma may stand within a tag, and a backslash escapes nothing there. Therefore this does not use the
+/// list syntax of RFC 9110, section 5.6.1.
 fn etags(mut list: &[u8]) -> impl Iterator<Item = ETag<'_>> {
     std::iter::from_fn(move || {
         loop {
@@ -103,30 +106,30 @@ fn after_comma(list: &[u8]) -> &[u8] {
     list.get(comma..).unwrap_or_default()
 }
 
-/// What identifies the state of the representation that is there now.
+/// The validators of the current representation.
 #[derive(Clone, Copy, Debug)]
 pub struct Validators<'a> {
     /// The entity tag, with its quotes.
     pub etag: &'a [u8],
-    /// When it was last changed.
+    /// Time of the last modification.
     pub modified: SystemTime,
 }
 
-/// What the conditions of a request say.
+/// The result of evaluating a request's conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// Do as asked.
+    /// Perform the request.
     Proceed,
-    /// The client has it already: 304.
+    /// The client's copy is current: 304.
     NotModified,
-    /// Something is not as the client believes: 412.
+    /// A condition is false: 412.
     Failed,
 }
 
 /// Evaluates the conditions of a request in the order of RFC 9110, section 13.2.2.
 ///
-/// `current` is None where nothing exists yet. `reads` is whether the method is GET or HEAD. If-Range is
-/// [`range_applies`]'s.
+/// `current` is None if no representation exists. `reads` is whether the method is GET or HEAD. If-Range is
+/// evaluated by [`range_applies`].
 #[must_use]
 pub fn evaluate(head: &Head, block: &[u8], current: Option<&Validators<'_>>, reads: bool) -> Precondition {
     if fails(head, block, current) {
@@ -138,7 +141,7 @@ pub fn evaluate(head: &Head, block: &[u8], current: Option<&Validators<'_>>, rea
     Precondition::Proceed
 }
 
-/// Steps 1 and 2: If-Match, or else If-Unmodified-Since, is false.
+/// Evaluates steps 1 and 2: whether If-Match, or else If-Unmodified-Since, is false.
 fn fails(head: &Head, block: &[u8], current: Option<&Validators<'_>>) -> bool {
     if head.field(block, Field::IfMatch).is_some() {
         // "If the field value is "*", the condition is true if the origin server has a current
@@ -156,7 +159,7 @@ fn fails(head: &Head, block: &[u8], current: Option<&Validators<'_>>) -> bool {
     }
 }
 
-/// Steps 3 and 4: If-None-Match, or else If-Modified-Since, is false.
+/// Evaluates steps 3 and 4: whether If-None-Match, or else If-Modified-Since, is false.
 fn is_as_known(head: &Head, block: &[u8], current: Option<&Validators<'_>>, reads: bool) -> bool {
     let Some(now) = current else { return false };
     if head.field(block, Field::IfNoneMatch).is_some() {
@@ -168,7 +171,7 @@ fn is_as_known(head: &Head, block: &[u8], current: Option<&Validators<'_>>, read
     since.is_some_and(|since| to_whole_seconds(now.modified) <= since)
 }
 
-/// The date of a field, None where it is to be ignored.
+/// Returns the date of a field, or None if the field must be ignored.
 ///
 /// "A recipient MUST ignore the If-Modified-Since header field if the received field value is not a valid
 /// HTTP-date, the field value has more than one member, or if the request method is neither GET nor HEAD"
@@ -180,20 +183,20 @@ fn date_of(head: &Head, block: &[u8], field: Field) -> Option<SystemTime> {
     parse_date(head.field(block, field)?)
 }
 
-/// Whether a Range field counts: without If-Range it does, with one only if it tells the current state
-/// exactly.
+/// Returns whether a Range field applies. Without If-Range it does; with it, only if If-Range matches the
+/// current state exactly.
 ///
-/// "A client MUST NOT generate an If-Range header field containing an entity tag that is marked as weak", and
-/// the comparison is strong. A date must match exactly: it is the caller's to withhold Last-Modified, or
-/// ranges, of a file that changed within the second (section 8.8.2.2).
+/// "A client MUST NOT generate an If-Range header field containing an entity tag that is marked as weak",
+/// and the comparison is strong. A date must match exactly. The caller must withhold Last-Modified, or
+/// ranges, for a file that changed within the second (section 8.8.2.2).
 #[must_use]
 pub fn range_applies(head: &Head, block: &[u8], current: &Validators<'_>) -> bool {
     let Some(value) = head.field(block, Field::IfRange) else { return true };
     if head.repeated(Field::IfRange) {
         return false;
     }
-    // "A valid entity-tag can be distinguished from a valid HTTP-date by examining the first three characters
-    // for a DQUOTE" (section 13.1.5).
+    // "A valid entity-tag can be distinguished from a valid HTTP-date by examining the first three
+    // characters for a DQUOTE" (section 13.1.5).
     match (ETag::parse(value), ETag::parse(current.etag)) {
         (Some(tag), Some(now)) => tag.matches_strong(&now),
         _ => parse_date(value) == Some(to_whole_seconds(current.modified)),

@@ -1,27 +1,27 @@
-//! Who a request says it is from: Authorization (RFC 9110, section 11.6.2) and Cookie (RFC 6265).
+//! The credentials in a request: Authorization (RFC 9110, section 11.6.2) and Cookie (RFC 6265).
 //!
-//! Not here: whether that is true. What must hold: a value is read in one way or not at all; no secret is
-//! written by `Debug`; what is decoded is bounded.
+//! Not here: their verification. Invariants: a value is parsed in one way or not at all; `Debug` never
+//! writes a secret; decoded values are bounded.
 
 use std::fmt;
 
 use super::base64;
 use super::status::Status;
 
-/// The longest value of Authorization that is looked at.
+/// Maximum length of an Authorization value in bytes.
 pub const AUTHORIZATION_BYTES_MAX: usize = 4 << 10;
 
-/// What an Authorization field says.
+/// The credentials in an Authorization field.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials<'a> {
     /// A name and a password (RFC 7617).
     Basic {
         /// The name, without a colon.
         name: String,
-        /// The password, as it was sent.
+        /// The password, as sent.
         password: Vec<u8>,
     },
-    /// A token (RFC 6750), as it was sent.
+    /// A token (RFC 6750), as sent.
     Bearer(&'a [u8]),
 }
 
@@ -34,13 +34,13 @@ impl fmt::Debug for Credentials<'_> {
     }
 }
 
-/// What is wrong with an Authorization field.
+/// An error in an Authorization field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", self.detail())]
 pub enum BadCredentials {
     /// Neither Basic nor Bearer.
     Scheme,
-    /// Basic without base64 of a name, a colon and a password in it.
+    /// Basic without valid base64 of a name, a colon and a password.
     Basic,
     /// Bearer without a token.
     Bearer,
@@ -49,13 +49,13 @@ pub enum BadCredentials {
 }
 
 impl BadCredentials {
-    /// The status to answer with: as if there were no credentials, which asks for good ones.
+    /// Returns the status of the response, the same as without credentials: 401, which requests them.
     #[must_use]
     pub fn status(&self) -> Status {
         Status::UNAUTHORIZED
     }
 
-    /// What the peer sees: what was wrong and what to do.
+    /// Returns the text for the peer: the error and the remedy.
     #[must_use]
     pub fn detail(&self) -> &'static str {
         match self {
@@ -69,12 +69,12 @@ impl BadCredentials {
     }
 }
 
-/// Reads the value of an Authorization field. "It uses a case-insensitive token to identify the
+/// Parses the value of an Authorization field. "It uses a case-insensitive token to identify the
 /// authentication scheme" (RFC 9110, section 11.1).
 ///
 /// # Errors
 ///
-/// [`BadCredentials`]: answer 401.
+/// [`BadCredentials`]: respond with 401.
 pub fn parse_authorization(value: &[u8]) -> Result<Credentials<'_>, BadCredentials> {
     if value.len() > AUTHORIZATION_BYTES_MAX {
         return Err(BadCredentials::TooLong);
@@ -114,10 +114,10 @@ fn is_token68(token: &[u8]) -> bool {
     body > 0 && token.get(body..).unwrap_or_default().iter().all(|&byte| byte == b'=')
 }
 
-/// The value of the cookie `name` in all of a request's Cookie lines, without its quotes.
+/// Returns the value of the cookie `name` in all of a request's Cookie lines, without its quotes.
 ///
-/// None also where it comes twice: "servers SHOULD NOT rely upon the order in which these cookies appear"
-/// (RFC 6265, section 4.2.2), and a neighbouring site can add one to shadow ours.
+/// Returns None also if the cookie occurs twice: "servers SHOULD NOT rely upon the order in which these
+/// cookies appear" (RFC 6265, section 4.2.2), and a neighbouring site can add one to shadow ours.
 pub fn cookie<'a>(lines: impl IntoIterator<Item = &'a [u8]>, name: &str) -> Option<&'a [u8]> {
     let mut pairs = lines.into_iter().flat_map(|line| line.split(|&byte| byte == b';'));
     let value = pairs.by_ref().find_map(|pair| value_of(pair, name))?;

@@ -1,21 +1,20 @@
-//! Dates as HTTP writes them (RFC 9110, section 5.6.7).
+//! Dates in the form of HTTP (RFC 9110, section 5.6.7).
 //!
-//! Not here: a clock. What must hold: every `SystemTime` can be written; whatever is not one of the three
-//! forms is no date.
+//! Not here: a clock. Invariants: every `SystemTime` can be written; a text in none of the three forms is
+//! rejected.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::HttpDate;
 
-/// The length of a date as it is written: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Length of a written date in bytes: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub const DATE_BYTES: usize = 29;
 
-/// The last second of the year 9999: four digits are all that the form has for a year.
+/// The last second of the year 9999, the largest year with four digits.
 const SECONDS_MAX: u64 = 253_402_300_799;
 
-/// Writes a time in the preferred form. A time before 1970 or after 9999 is written as the nearest that can
-/// be.
+/// Writes a time in the preferred form. A time before 1970 or after 9999 is clamped to this range.
 pub fn write_date(time: SystemTime, out: &mut [u8; DATE_BYTES]) {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).min(SECONDS_MAX);
     let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(seconds));
@@ -24,18 +23,19 @@ pub fn write_date(time: SystemTime, out: &mut [u8; DATE_BYTES]) {
     debug_assert!(written.is_ok());
 }
 
-/// Reads a date: "a recipient that parses a timestamp value in an HTTP field MUST accept all three HTTP-date
-/// formats".
+/// Parses a date: "a recipient that parses a timestamp value in an HTTP field MUST accept all three
+/// HTTP-date formats".
 ///
-/// A year of two digits is one of 1970 to 2069, rather than relative to a clock that is not here.
+/// A year of two digits is one of 1970 to 2069, and not relative to the current year, because this crate
+/// has no clock.
 #[must_use]
 pub fn parse_date(bytes: &[u8]) -> Option<SystemTime> {
     let text = std::str::from_utf8(bytes).ok()?;
     text.parse::<HttpDate>().ok().map(SystemTime::from)
 }
 
-/// A time without its fraction of a second, as it will be after it was written and read again. Compare only
-/// these with a date from a peer.
+/// Drops the fraction of a second, as a written date does. Only such a time may be compared with a date
+/// from a peer.
 #[must_use]
 pub fn to_whole_seconds(time: SystemTime) -> SystemTime {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).min(SECONDS_MAX);

@@ -1,23 +1,23 @@
 //! The fields of MOVE and COPY: Depth, Overwrite and Destination (RFC 4918, section 10).
 //!
-//! Not here: what is done by them. What must hold: a destination is a path on this server, or it is given
-//! back with its host, for the caller to compare with the request's own.
+//! Not here: their effect. Invariant: a destination is a path on this server, or is returned with its host,
+//! which the caller must compare with that of the request.
 
 use super::target::{BadTarget, parse_target};
 
-/// How deep a request reaches into a folder.
+/// The depth to which a request applies to a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// The resource alone.
     Zero,
-    /// And what is in it.
+    /// The resource and its direct members.
     One,
-    /// And all that is below it.
+    /// The resource and everything below it.
     Infinity,
 }
 
 impl Depth {
-    /// Reads a Depth. Literals of the grammar are case-insensitive.
+    /// Parses a Depth. Literals of the grammar are case-insensitive.
     #[must_use]
     pub fn parse(value: &[u8]) -> Option<Self> {
         match value {
@@ -28,9 +28,9 @@ impl Depth {
     }
 }
 
-/// Reads an Overwrite: whether what is at the destination may be replaced. "If the overwrite header is not
-/// included in a COPY or MOVE request, then the resource MUST treat the request as if it has an overwrite
-/// header of value "T"": the caller's to add.
+/// Parses an Overwrite: whether an existing resource at the destination may be replaced. "If the overwrite
+/// header is not included in a COPY or MOVE request, then the resource MUST treat the request as if it has
+/// an overwrite header of value "T"": the caller applies this default.
 #[must_use]
 pub fn parse_overwrite(value: &[u8]) -> Option<bool> {
     match value {
@@ -40,20 +40,20 @@ pub fn parse_overwrite(value: &[u8]) -> Option<bool> {
     }
 }
 
-/// Where something is to be moved or copied to.
+/// The destination of a MOVE or COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination<'a> {
-    /// The path as it was sent: not decoded.
+    /// The path as sent: not decoded.
     pub path: &'a [u8],
-    /// The host and port, if it was a whole URL.
+    /// The host and port, if the value was an absolute URL.
     pub authority: Option<&'a [u8]>,
 }
 
-/// Reads a Destination: `Simple-ref = absolute-URI | ( path-absolute [ "?" query ] )` (section 8.3).
+/// Parses a Destination: `Simple-ref = absolute-URI | ( path-absolute [ "?" query ] )` (section 8.3).
 ///
 /// # Errors
 ///
-/// A [`BadTarget`]; [`BadTarget::Form`] also where it has a query, since no file here has one.
+/// A [`BadTarget`]. [`BadTarget::Form`] also if the value has a query, since no file here has one.
 pub fn parse_destination(value: &[u8]) -> Result<Destination<'_>, BadTarget> {
     let target = parse_target(value)?;
     if target.query.is_some() || !target.path.starts_with(b"/") {
@@ -63,8 +63,8 @@ pub fn parse_destination(value: &[u8]) -> Result<Destination<'_>, BadTarget> {
 }
 
 impl Destination<'_> {
-    /// Whether this is on the server that `host` names: the authority of the request itself. Case and a port
-    /// that is the scheme's own make no difference.
+    /// Returns whether the destination is on the server that `host` names: the authority of the request
+    /// itself. Case and the scheme's default port make no difference.
     #[must_use]
     pub fn is_on(&self, host: Option<&[u8]>) -> bool {
         match (self.authority, host) {
@@ -77,7 +77,8 @@ impl Destination<'_> {
     }
 }
 
-/// A TLS terminator in front may make one of the two `https` and the other `http`.
+/// Strips the default port of either scheme: behind a TLS terminator, one of the two authorities may be for
+/// `https` and the other for `http`.
 fn without_default_port(authority: &[u8]) -> &[u8] {
     let suffixes: [&[u8]; 3] = [b":80", b":443", b":"];
     suffixes.iter().find_map(|suffix| authority.strip_suffix(*suffix)).unwrap_or(authority)

@@ -1,13 +1,12 @@
 //! Digests of content and of representations: Content-MD5 (RFC 1864) and the fields of RFC 9530.
 //!
-//! Not here: computing them. What must hold: a digest of a known algorithm is as long as the algorithm
-//! says; a field that cannot be read is an error, never the absence of a digest, because who sent it wants
-//! it checked.
+//! Not here: their computation. Invariants: a digest of a known algorithm has the algorithm's length; a
+//! malformed field is an error and not treated as absent, because the sender wants the digest checked.
 
 use super::base64;
 use super::grammar::split_unquoted;
 
-/// The digests that a Repr-Digest or Content-Digest field has, of the algorithms that are known here.
+/// The digests in a Repr-Digest or Content-Digest field, of the supported algorithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
     /// `sha-256`
@@ -18,34 +17,34 @@ pub struct Digests {
     pub md5: Option<[u8; 16]>,
 }
 
-/// A digest field that cannot be read.
+/// A digest field that cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", self.detail())]
 pub struct BadDigest;
 
 impl BadDigest {
-    /// What the peer sees: what was wrong and what to do.
+    /// Returns the text for the peer: the error and the remedy.
     #[must_use]
     pub fn detail(&self) -> &'static str {
         "A digest must be base64 of the right length: Content-MD5: BASE64, or Repr-Digest: sha-256=:BASE64:."
     }
 }
 
-/// Reads the value of Content-MD5: base64 of 16 bytes.
+/// Parses the value of Content-MD5: base64 of 16 bytes.
 ///
 /// # Errors
 ///
-/// [`BadDigest`]: answer 400.
+/// [`BadDigest`]: respond with 400.
 pub fn parse_content_md5(value: &[u8]) -> Result<[u8; 16], BadDigest> {
     base64::decode_digest(value).ok_or(BadDigest)
 }
 
-/// Reads the value of every line of Repr-Digest, or of Content-Digest. Algorithms that are not known here are
-/// passed over: "A recipient MAY ignore any or all digests" (RFC 9530, section 2).
+/// Parses the values of all lines of Repr-Digest, or of Content-Digest. Unsupported algorithms are ignored:
+/// "A recipient MAY ignore any or all digests" (RFC 9530, section 2).
 ///
 /// # Errors
 ///
-/// [`BadDigest`]: answer 400.
+/// [`BadDigest`]: respond with 400.
 pub fn parse_digests<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Result<Digests, BadDigest> {
     let mut digests = Digests::default();
     for line in lines {
@@ -62,8 +61,8 @@ pub fn parse_digests<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Result<Di
     Ok(digests)
 }
 
-/// Whether the lines of a Want-Repr-Digest ask for SHA-256. A preference is an integer from 0 to 10, and 0
-/// means that it is not acceptable (RFC 9530, section 4). A field that cannot be read asks for nothing.
+/// Returns whether the lines of a Want-Repr-Digest request SHA-256. A preference is an integer from 0 to
+/// 10, and 0 means not acceptable (RFC 9530, section 4). A malformed field requests nothing.
 pub fn wants_sha256<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> bool {
     let mut wanted = false;
     for line in lines {
@@ -79,7 +78,7 @@ pub fn wants_sha256<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> bool {
     wanted
 }
 
-/// The value of a Repr-Digest with a SHA-256.
+/// Formats the value of a Repr-Digest with a SHA-256.
 #[must_use]
 pub fn sha256_digest(digest: &[u8; 32]) -> Vec<u8> {
     let mut value = b"sha-256=:".to_vec();
@@ -88,7 +87,7 @@ pub fn sha256_digest(digest: &[u8; 32]) -> Vec<u8> {
     value
 }
 
-/// The value of a Content-MD5.
+/// Formats the value of a Content-MD5.
 #[must_use]
 pub fn content_md5(digest: &[u8; 16]) -> Vec<u8> {
     let mut value = Vec::new();
@@ -96,8 +95,9 @@ pub fn content_md5(digest: &[u8; 16]) -> Vec<u8> {
     value
 }
 
-/// The members of a dictionary (RFC 9651, section 3.2), key and bare value, parameters dropped; None is
-/// what is no member. "If dictionary already contains a key [...] overwrite its value": the caller does.
+/// Iterates over the members of a dictionary (RFC 9651, section 3.2): key and bare value, without
+/// parameters. None stands for a malformed member. "If dictionary already contains a key [...] overwrite
+/// its value": the caller does so.
 fn members(line: &[u8]) -> impl Iterator<Item = Option<(&[u8], &[u8])>> {
     let members = (!line.is_empty()).then(|| split_unquoted(line, b','));
     members.into_iter().flatten().map(|member| {

@@ -1,15 +1,15 @@
-//! The fields that a file server looks at, found by name in one step.
+//! The fields that a file server uses, with lookup by name.
 //!
-//! Not here: what they mean. What must hold: each has a name of its own, and there are few enough for a bit
-//! each.
+//! Not here: their meaning. Invariants: names are unique, and there are at most 64 fields, so that a set of
+//! them fits a u64.
 
-/// How many fields are known.
+/// Number of known fields.
 pub(super) const FIELD_COUNT: usize = 40;
 
-/// One table for the variants and the names; `by_name` needs it by length.
+/// One table for the variants and the names, grouped by length for `by_name`.
 macro_rules! fields {
     ($($length:literal { $($field:ident $name:literal)* })*) => {
-        /// A field that a head remembers the place of.
+        /// A field with an entry in a head's table of positions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Field {
@@ -17,10 +17,10 @@ macro_rules! fields {
         }
 
         impl Field {
-            /// Every known field.
+            /// All known fields.
             pub const ALL: [Self; FIELD_COUNT] = [$($(Self::$field,)*)*];
 
-            /// The name as it is usually written.
+            /// Returns the name in its usual spelling.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -28,10 +28,10 @@ macro_rules! fields {
                 }
             }
 
-            /// The field of a name. "Field names are case-insensitive" (RFC 9110, section 5.1).
+            /// Looks up a field by its name. "Field names are case-insensitive" (RFC 9110, section 5.1).
             ///
-            /// By length first: few names share one, so that most fields cost at most two comparisons. What
-            /// every browser sends comes first among those of one length.
+            /// Compares the length first: few names share one, so that most fields cost at most two
+            /// comparisons. Among names of one length, those that every browser sends come first.
             #[must_use]
             pub fn by_name(name: &[u8]) -> Option<Self> {
                 match name.len() {
@@ -71,12 +71,12 @@ fields! {
 }
 
 impl Field {
-    /// The place in a table of [`FIELD_COUNT`].
+    /// Returns the index into a table of [`FIELD_COUNT`] entries.
     pub(super) fn index(self) -> usize {
         self as usize
     }
 
-    /// The field's own bit in a set.
+    /// Returns the field's bit in a set.
     pub(super) fn bit(self) -> u64 {
         1 << self.index()
     }

@@ -1,13 +1,13 @@
-//! The field lines of a head, of a request or of an answer alike: where each known field is.
+//! The field lines of a request or response head: the positions of the known fields.
 //!
-//! Not here: what a field means, and the first line. What must hold: one pass over what httparse found,
-//! nothing allocated, and no line end but CRLF. Given another block than its own, it tells nonsense but
-//! never panics.
+//! Not here: the meaning of a field, and the first line. Invariants: one pass over httparse's result, no
+//! allocation, and no line end but CRLF. With a block other than its own, the result is meaningless but
+//! nothing panics.
 
 use super::field::{FIELD_COUNT, Field};
 use super::grammar::trim_ows;
 
-/// Some bytes of a head, as offsets into its block.
+/// A part of a head, as offsets into its block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub(super) start: u16,
@@ -15,37 +15,37 @@ pub struct Span {
 }
 
 impl Span {
-    /// The place that no field can have, since a first line comes before it.
+    /// A position that no field can have, since the first line precedes all fields.
     pub(super) const ABSENT: Self = Self { start: 0, end: 0 };
 
-    /// The bytes of the block that this names; none of a block that is too short.
+    /// Returns the bytes of the block at this position, or none if the block is too short.
     #[must_use]
     pub fn of(self, block: &[u8]) -> &[u8] {
         block.get(usize::from(self.start)..usize::from(self.end)).unwrap_or_default()
     }
 }
 
-/// The places of the fields.
+/// The positions of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fields {
-    /// The first occurrence of each known field.
+    /// Value of the first line of each known field.
     places: [Span; FIELD_COUNT],
-    /// The fields that came more than once, a bit each.
+    /// The fields with more than one line, as a bit set.
     repeated: u64,
     /// All field lines, and the blank line after them.
     section: Span,
 }
 
-/// What is gathered about the fields while passing over them.
+/// The result of the pass over the fields.
 pub(super) struct Gathered {
     pub(super) fields: Fields,
-    /// `Connection: close` was among them.
+    /// Whether `Connection: close` is present.
     pub(super) closes: bool,
-    /// `Connection: keep-alive` was among them.
+    /// Whether `Connection: keep-alive` is present.
     pub(super) persists: bool,
 }
 
-/// A line that ends in something else than CRLF.
+/// A line that does not end in CRLF.
 pub(super) struct BadLineEnd;
 
 impl Fields {
@@ -79,7 +79,7 @@ impl Fields {
         lines(self.section.of(block))
     }
 
-    /// Remembers where a field's first line is, and that there was another.
+    /// Records the position of a field's first line, or that the field is repeated.
     fn note(&mut self, field: Field, at: Span) {
         match self.places.get_mut(field.index()) {
             Some(place) if *place == Span::ABSENT => *place = at,
@@ -89,7 +89,8 @@ impl Fields {
 }
 
 impl Gathered {
-    /// "Connection options are case-insensitive" (RFC 9110, section 7.6.1).
+    /// Records the options of a Connection field. "Connection options are case-insensitive" (RFC 9110,
+    /// section 7.6.1).
     fn connection(&mut self, value: &[u8]) {
         for option in value.split(|&byte| byte == b',').map(trim_ows) {
             self.closes |= option.eq_ignore_ascii_case(b"close");
@@ -98,12 +99,12 @@ impl Gathered {
     }
 }
 
-/// The single pass over the fields.
+/// Gathers the fields in a single pass.
 ///
-/// httparse takes a bare LF for the end of a line: "a recipient MAY recognize a single LF as a line
-/// terminator" (RFC 9112, section 2.2). We do not, since a program in front that does not either would see
-/// another message. Neither name nor value can have a line end in it, so that looking at what comes before
-/// each line finds all.
+/// httparse accepts a bare LF as a line end: "a recipient MAY recognize a single LF as a line terminator"
+/// (RFC 9112, section 2.2). This function refuses it, since a proxy that does not accept it would read
+/// another message. Neither name nor value can contain a line end, so that checking the bytes before each
+/// line is sufficient.
 pub(super) fn gather(headers: &[httparse::Header<'_>], block: &[u8]) -> Result<Gathered, BadLineEnd> {
     let start = headers.first().map_or(block.len(), |field| offset(block, field.name.as_bytes()));
     let section = Span { start: narrow(start), end: narrow(block.len()) };
@@ -127,7 +128,8 @@ pub(super) fn gather(headers: &[httparse::Header<'_>], block: &[u8]) -> Result<G
     Ok(gathered)
 }
 
-/// Where a value lies; an empty one lies at its colon, wherever httparse's empty slice points.
+/// Returns the position of a value. For an empty one this is its colon, because httparse's empty slice may
+/// point anywhere.
 fn value_span(block: &[u8], name: &[u8], value: &[u8]) -> Span {
     if value.is_empty() {
         let colon = narrow(offset(block, name) + name.len());
@@ -136,28 +138,28 @@ fn value_span(block: &[u8], name: &[u8], value: &[u8]) -> Span {
     span(block, value)
 }
 
-/// Where `part`, which was cut from `block`, begins in it.
+/// Returns the offset of `part` in `block`, of which it is a slice.
 fn offset(block: &[u8], part: &[u8]) -> usize {
     part.as_ptr().addr().saturating_sub(block.as_ptr().addr())
 }
 
-/// The place of `part`, which was cut from `block`.
+/// Returns the position of `part` in `block`, of which it is a slice.
 pub(super) fn span(block: &[u8], part: &[u8]) -> Span {
     let start = offset(block, part);
     Span { start: narrow(start), end: narrow(start + part.len()) }
 }
 
-/// A head is never longer than [`super::head::HEAD_BYTES_MAX`], so that nothing is lost.
+/// Converts an offset. A head is at most [`super::head::HEAD_BYTES_MAX`] long, so this is lossless.
 pub(super) fn narrow(offset: usize) -> u16 {
     u16::try_from(offset).unwrap_or(u16::MAX)
 }
 
-/// Whether a CR stands alone, once httparse has refused a value.
+/// Returns whether the head has a CR without LF, for a value that httparse refused.
 pub(super) fn has_bare_cr(rest: &[u8]) -> bool {
     rest.windows(2).any(|pair| matches!(pair, [b'\r', after] if *after != b'\n'))
 }
 
-/// The field lines of a section that was found good: each ends in CRLF and has a colon.
+/// Iterates over the lines of a validated section: each ends in CRLF and has a colon.
 fn lines(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
         let end = section.iter().position(|&byte| byte == b'\n')?;

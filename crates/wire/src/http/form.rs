@@ -1,47 +1,47 @@
 //! `multipart/form-data`: the files of an HTML form, and of `curl -F` (RFC 7578).
 //!
-//! Not here: what becomes of the files. What must hold: however the bytes are cut, the same parts come out;
-//! what is buffered is bounded by the longest head of a part; an error stays one.
+//! Not here: the storage of the files. Invariants: the parts do not depend on how the bytes are split; the
+//! buffer is bounded by the maximum length of a part's head; an error is permanent.
 
 use super::grammar::is_tchar;
 
-/// The longest head of one part.
+/// Maximum length of a part's head in bytes.
 pub const PART_HEAD_BYTES_MAX: usize = 8 << 10;
-/// The longest boundary (RFC 2046, section 5.1.1).
+/// Maximum length of a boundary in bytes (RFC 2046, section 5.1.1).
 pub const BOUNDARY_BYTES_MAX: usize = 70;
-/// The most white space behind a boundary.
+/// Maximum white space after a boundary, in bytes.
 const PADDING_BYTES_MAX: usize = 64;
 
-/// Why a form cannot be read.
+/// The reason why a form cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadForm {
-    /// The Content-Type names no boundary, or a bad one.
+    /// The Content-Type has no boundary, or an invalid one.
     #[error("The Content-Type of a form must have a boundary of 1 to 70 characters.")]
     Boundary,
-    /// The bytes behind a boundary are neither the end of the line nor `--`.
+    /// The bytes after a boundary are neither the end of the line nor `--`.
     #[error("A boundary of the form is followed by what does not belong there.")]
     Delimiter,
     /// The head of a part is too long.
     #[error("The head of a part of the form is longer than 8 KiB.")]
     HeadTooLong,
-    /// The head of a part has no Content-Disposition of a form, or it cannot be read.
+    /// The head of a part has no valid Content-Disposition of a form.
     #[error("A part of the form has no Content-Disposition: form-data that can be read.")]
     Disposition,
 }
 
-/// What the next bytes of a form are.
+/// An event of the decoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A part starts. A file has a name.
     Part {
-        /// The name of the file as it was sent; none for another field of the form.
+        /// The file's name as sent; None for a field of the form that is not a file.
         filename: Option<Vec<u8>>,
     },
     /// Bytes of the part, at least one.
     Data(Vec<u8>),
     /// The part is complete.
     PartEnd,
-    /// The form is complete; what follows is ignored.
+    /// The form is complete; later bytes are ignored.
     End,
 }
 
@@ -65,7 +65,7 @@ pub struct FormDecoder {
 }
 
 impl FormDecoder {
-    /// Returns a decoder for the form that a Content-Type announces; none if it announces no form.
+    /// Returns a decoder for the form that a Content-Type declares, or None for another media type.
     ///
     /// # Errors
     /// [`BadForm::Boundary`].
@@ -89,7 +89,7 @@ impl FormDecoder {
         FormDecoder { delimiter, state: State::Preamble, buffer: b"\r\n".to_vec() }
     }
 
-    /// Takes the next bytes and appends what they mean to `events`.
+    /// Decodes the next bytes and appends the events to `events`.
     ///
     /// # Errors
     /// The form is malformed; every later call returns the same error.
@@ -110,7 +110,7 @@ impl FormDecoder {
         self.state == State::Ended
     }
 
-    /// Consumes as much of the buffer as one state can; returns the next state, or none if more bytes are
+    /// Consumes as much of the buffer as one state can. Returns the next state, or None if more bytes are
     /// needed.
     fn step(&mut self, events: &mut Vec<Event>) -> Option<State> {
         match self.state {
@@ -136,8 +136,8 @@ impl FormDecoder {
         }
     }
 
-    /// Hands over the bytes before the delimiter and removes both; without a delimiter, keeps only the
-    /// bytes that may be the start of one. Returns whether there was one.
+    /// Passes the bytes before the delimiter to `take` and removes both. Without a delimiter, keeps only
+    /// bytes that may be the start of one. Returns whether the delimiter was found.
     fn take_up_to_delimiter(&mut self, take: impl FnOnce(Vec<u8>)) -> bool {
         let (end, is_whole) = find(&self.buffer, &self.delimiter);
         let rest = self.buffer.split_off(end);
@@ -156,7 +156,7 @@ impl FormDecoder {
         let padding = self.buffer.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         match self.buffer.get(padding..).unwrap_or_default() {
             [b'\r', b'\n', ..] if padding <= PADDING_BYTES_MAX => {
-                // The head may be empty: then its end is this line's.
+                // The head may be empty: its end is then the end of this line.
                 self.buffer.drain(..padding);
                 Some(State::Head)
             }
@@ -166,10 +166,10 @@ impl FormDecoder {
         }
     }
 
-    /// The buffer begins with the CRLF before the first field.
+    /// Parses the head of a part. The buffer begins with the CRLF before the first field.
     fn head(&mut self, events: &mut Vec<Event>) -> Option<State> {
         let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
-            // Of a head of the longest length, three bytes of the end may be there already.
+            // With a head of the maximum length, three bytes of its end may already be buffered.
             let is_too_long = self.buffer.len() > PART_HEAD_BYTES_MAX + 3;
             return is_too_long.then_some(State::Failed(BadForm::HeadTooLong));
         };
@@ -185,7 +185,8 @@ impl FormDecoder {
     }
 }
 
-/// Returns where a delimiter starts and whether all of it is there; else where one might start.
+/// Returns the position of the delimiter and true, or the position at which a partial one may start and
+/// false.
 fn find(bytes: &[u8], delimiter: &[u8]) -> (usize, bool) {
     let mut from = 0;
     while let Some(at) = bytes[from..].iter().position(|byte| *byte == b'\r') {
@@ -199,7 +200,8 @@ fn find(bytes: &[u8], delimiter: &[u8]) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// "Boundary delimiters must not appear within the encapsulated material"; the grammar is that of RFC 2046.
+/// Returns whether a boundary is valid by RFC 2046. "Boundary delimiters must not appear within the
+/// encapsulated material".
 fn is_boundary(boundary: &[u8]) -> bool {
     let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"'()+_,-./:=? ".contains(byte);
     (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len())
@@ -207,7 +209,8 @@ fn is_boundary(boundary: &[u8]) -> bool {
         && !boundary.ends_with(b" ")
 }
 
-/// The file's name in the head of a part: `Some(None)` if the part is no file, `None` if the head is bad.
+/// Returns the file's name in the head of a part: `Some(None)` if the part is not a file, `None` if the
+/// head is bad.
 fn filename_in(head: &[u8]) -> Option<Option<Vec<u8>>> {
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let value = lines.find_map(|line| {
@@ -221,7 +224,7 @@ fn filename_in(head: &[u8]) -> Option<Option<Vec<u8>>> {
     Some(parts.find_map(|parameter| value_of(parameter, b"filename")))
 }
 
-/// A field's value cut at the semicolons that are not in quotes, without the space around each piece.
+/// Splits a field's value at semicolons outside quotes, and trims each piece.
 fn parameters(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let pieces = value.split(move |&byte| {
@@ -236,7 +239,7 @@ fn parameters(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     pieces.map(<[u8]>::trim_ascii)
 }
 
-/// The value of a parameter that has this name, without its quotes.
+/// Returns the value of a parameter with this name, without its quotes.
 fn value_of(parameter: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let equals = parameter.iter().position(|byte| *byte == b'=')?;
     if !parameter[..equals].trim_ascii().eq_ignore_ascii_case(name) {
@@ -249,8 +252,8 @@ fn value_of(parameter: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// curl escapes quotes and backslashes by a backslash; browsers write a quote as `%22` and leave a
-/// backslash as it is, so a backslash before anything else stays.
+/// Removes escapes. curl escapes quotes and backslashes by a backslash. Browsers write a quote as `%22` and
+/// do not escape a backslash, so a backslash before any other byte is literal.
 fn unquoted(quoted: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(quoted.len());
     let mut bytes = quoted.iter().copied().peekable();

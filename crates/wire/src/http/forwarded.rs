@@ -1,41 +1,41 @@
 //! The fields in which proxies report a request's client: `Forwarded` (RFC 7239), `X-Forwarded-For` and
 //! `X-Forwarded-Host`.
 //!
-//! Not here: which proxies are trusted. What must hold: the last hop in a field was written last, so a reader
-//! that walks from the end meets its own proxies first.
+//! Not here: which proxies are trusted. Invariant: each proxy appends its hop, so a reader that must find
+//! its own proxies walks from the end and meets them first.
 
 use core::net::{IpAddr, SocketAddr};
 
 use super::grammar::{is_host, is_tchar, list, split_unquoted, trim_ows};
 
-/// The most hops that a request's `Forwarded` fields may have.
+/// Maximum number of hops in a request's `Forwarded` fields.
 pub const HOPS_MAX: usize = 64;
 
-/// A party to a request, as a proxy names it (RFC 7239, section 6).
+/// A party to a request, in a proxy's notation (RFC 7239, section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// An address. The port, if one was given, does not count.
+    /// An address. The port, if any, is ignored.
     Ip(IpAddr),
-    /// The proxy does not know, or does not say: `unknown`, an obfuscated identifier such as `_hidden`, or
-    /// nginx's `unix:`.
+    /// The proxy does not know or does not reveal the address: `unknown`, an obfuscated identifier such as
+    /// `_hidden`, or nginx's `unix:`.
     Hidden,
 }
 
-/// One element of `Forwarded`: what one proxy adds.
+/// One element of `Forwarded`, added by one proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop<'a> {
-    /// The `for` parameter: the party that asked the proxy. Hidden if there is none.
+    /// The `for` parameter: the peer that sent the request to the proxy. Hidden if absent.
     pub client: Node,
     /// The `host` parameter: the Host field that the proxy received.
     pub host: Option<&'a [u8]>,
 }
 
-/// A field that does not follow its grammar.
+/// A field that violates its grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a field in which proxies name their client is malformed")]
 pub struct Malformed;
 
-/// Reads the values of all lines of `Forwarded`, in order.
+/// Parses the values of all lines of `Forwarded`, in order.
 ///
 /// # Errors
 /// [`Malformed`], also for more than [`HOPS_MAX`] hops.
@@ -75,7 +75,7 @@ fn hop(element: &[u8]) -> Result<Hop<'_>, Malformed> {
     Ok(Hop { client: client.unwrap_or(Node::Hidden), host })
 }
 
-/// A token, or what is between the quotes of a quoted string. No node and no host needs a backslash.
+/// Parses a token or a quoted string and returns it without quotes. No node and no host needs a backslash.
 fn plain(value: &[u8]) -> Result<&[u8], Malformed> {
     let quoted = value.strip_prefix(b"\"").map(|rest| rest.strip_suffix(b"\"").ok_or(Malformed));
     let (text, is_byte): (_, fn(u8) -> bool) = match quoted {
@@ -86,8 +86,8 @@ fn plain(value: &[u8]) -> Result<&[u8], Malformed> {
     if is_token && text.iter().copied().all(is_byte) { Ok(text) } else { Err(Malformed) }
 }
 
-/// Reads a node of `Forwarded` or an element of `X-Forwarded-For`: an address, bare or in brackets, with or
-/// without a port, or a word that hides it.
+/// Parses a node of `Forwarded` or an element of `X-Forwarded-For`: an address, bare or in brackets, with
+/// or without a port, or a word that hides it.
 ///
 /// # Errors
 /// [`Malformed`]
@@ -105,7 +105,7 @@ pub fn parse_node(value: &[u8]) -> Result<Node, Malformed> {
     Ok(Node::Ip(ip.to_canonical()))
 }
 
-/// `node-port = port / obfport`.
+/// Parses a node with `node-port = port / obfport`.
 fn with_port(text: &str) -> Result<IpAddr, Malformed> {
     let (node, port) = text.rsplit_once(':').ok_or(Malformed)?;
     let port = if is_obfuscated(port.as_bytes()) { "0" } else { port };
@@ -114,20 +114,20 @@ fn with_port(text: &str) -> Result<IpAddr, Malformed> {
     if is_port { Ok(at.ip()) } else { Err(Malformed) }
 }
 
-/// `obfnode = "_" 1*( ALPHA / DIGIT / "." / "_" / "-")`; it may have a port, too.
+/// Matches `obfnode = "_" 1*( ALPHA / DIGIT / "." / "_" / "-")`, with an optional port.
 fn is_obfuscated(value: &[u8]) -> bool {
     let is_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-:".contains(byte);
     matches!(value, [b'_', rest @ ..] if !rest.is_empty() && rest.iter().all(is_byte))
 }
 
-/// The elements of `X-Forwarded-For` from the last to the first, given its lines from the last to the first.
-/// Elements are not read here: those that clients wrote themselves need not be addresses.
+/// Iterates over the elements of `X-Forwarded-For` from the last to the first. `lines` must be in that
+/// order too. Elements are not validated: those that clients wrote themselves need not be addresses.
 pub fn last_to_first<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     let elements = |line: &'a [u8]| line.rsplit(|&byte| byte == b',').map(trim_ows);
     lines.flat_map(elements).filter(|element| !element.is_empty())
 }
 
-/// The hosts of a line of `X-Forwarded-Host`. What is no host is left out.
+/// Iterates over the hosts of a line of `X-Forwarded-Host`. Invalid hosts are skipped.
 pub fn forwarded_hosts(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     list(line).filter(|host| is_host(host))
 }

@@ -1,18 +1,18 @@
 //! The common rules of the grammar (RFC 9110, section 5.6): tokens, lists, white space, numbers.
 //!
-//! Not here: any particular field. What must hold: each of these is total, and linear in its input.
+//! Not here: any particular field. Invariant: each function is total, and linear in its input.
 
 use crate::decimal::decimal;
 
-/// `tchar`: what a method, a field name and most parameters are made of.
+/// Matches `tchar`, of which methods, field names and most parameters consist.
 pub(super) fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Whether a byte may stand in a field value.
+/// Returns whether a byte is valid in a field value.
 ///
-/// "Field values containing CR, LF, or NUL characters are invalid and dangerous" (RFC 9110, section 5.5); the
-/// other control characters are merely invalid, and are refused alike.
+/// "Field values containing CR, LF, or NUL characters are invalid and dangerous" (RFC 9110, section 5.5);
+/// the other control characters are merely invalid, and are refused alike.
 pub(super) fn is_field_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
@@ -21,7 +21,7 @@ fn is_ows(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Without optional white space at both ends.
+/// Removes optional white space at both ends.
 pub(super) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     while let [first, rest @ ..] = bytes
         && is_ows(*first)
@@ -36,7 +36,7 @@ pub(super) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// `1*DIGIT` where a number beyond a u64 means the largest.
+/// Parses `1*DIGIT`; a number above `u64::MAX` is clamped to it.
 ///
 /// "recipients MUST anticipate potentially large decimal numerals and prevent parsing errors due to integer
 /// conversion overflows" (RFC 9110, section 14.1.2).
@@ -45,12 +45,13 @@ pub(super) fn decimal_saturating(bytes: &[u8]) -> Option<u64> {
     all_digits.then(|| decimal(bytes).unwrap_or(u64::MAX))
 }
 
-/// How many digits a number has in decimal.
+/// Returns the number of decimal digits of a number.
 pub(super) fn decimal_len(number: u64) -> u64 {
     u64::from(number.checked_ilog10().unwrap_or_default()) + 1
 }
 
-/// The members of a comma-separated list, trimmed; a comma within a quoted string does not separate.
+/// Iterates over the trimmed members of a comma-separated list; a comma in a quoted string does not
+/// separate.
 ///
 /// "a recipient MUST parse and ignore a reasonable number of empty list elements" (RFC 9110, section
 /// 5.6.1.2): the head's length bounds their number.
@@ -69,7 +70,7 @@ pub(super) fn split_unquoted(value: &[u8], separator: u8) -> impl Iterator<Item 
     })
 }
 
-/// Where the first separator outside a quoted string stands, or the end.
+/// Returns the position of the first separator outside a quoted string, or the end.
 fn unquoted_end(bytes: &[u8], separator: u8) -> usize {
     let mut quoted = false;
     let mut escaped = false;
@@ -85,11 +86,11 @@ fn unquoted_end(bytes: &[u8], separator: u8) -> usize {
     bytes.len()
 }
 
-/// Whether these bytes may be a host with an optional port.
+/// Returns whether these bytes can be a host with an optional port.
 ///
-/// Stricter than `reg-name`, which allows `!$&'()*+,;=` that no host has: a list of hosts must not pass for
-/// one. "A sender MUST NOT generate the userinfo subcomponent (and its "@" delimiter)" (RFC 9110, section
-/// 4.2.4), so there is none here.
+/// Stricter than `reg-name`, which allows `!$&'()*+,;=`, bytes that no host has: a list of hosts must not
+/// be accepted as one. Userinfo is refused: "A sender MUST NOT generate the userinfo subcomponent (and its
+/// "@" delimiter)" (RFC 9110, section 4.2.4).
 pub(super) fn is_host(bytes: &[u8]) -> bool {
     let (host, after) = match bytes {
         [b'[', literal @ ..] => match literal.iter().position(|&byte| byte == b']') {
@@ -109,7 +110,8 @@ pub(super) fn is_host(bytes: &[u8]) -> bool {
     !host.is_empty() && host.iter().all(is_byte) && is_port_suffix(after)
 }
 
-/// Nothing, or a colon with a port; `port = *DIGIT` (RFC 3986, section 3.2.3), so it may be empty.
+/// Matches an empty text, or a colon and a port. The port may be empty: `port = *DIGIT` (RFC 3986, section
+/// 3.2.3).
 fn is_port_suffix(bytes: &[u8]) -> bool {
     match bytes {
         [] | [b':'] => true,

@@ -1,9 +1,9 @@
 //! Request heads: the request line and the header fields (RFC 9112, sections 2 to 6).
 //!
-//! Not here: the bytes. A [`Head`] is offsets into the block that it was parsed from, so that block (a leased
-//! buffer) and head lie side by side with neither borrow nor copy. What must hold: a head that parsed names
-//! one host, one length of body and one target, and whatever another program might read differently was
-//! refused. Given another block than its own, a head answers nonsense but never panics.
+//! Not here: the bytes. A [`Head`] is offsets into the block that it was parsed from, so that block (a
+//! leased buffer) and head lie side by side with neither borrow nor copy. Invariants: a parsed head has one
+//! host, one body length and one target. A head that another program might read differently was refused.
+//! With a block other than its own, a head returns meaningless results but never panics.
 
 mod parse;
 
@@ -14,23 +14,23 @@ pub use super::refusal::Refusal;
 
 use super::fields::Fields;
 
-/// The most fields that any [`HeadLimits`] can allow; room for them lies on the stack while a head is parsed.
+/// Maximum of [`HeadLimits::fields_max`]. The parser keeps a table of this size on the stack.
 pub const FIELDS_MAX: usize = 100;
 
-/// The longest head that any [`HeadLimits`] can allow, since a [`Span`] counts in u16.
+/// Maximum of [`HeadLimits::bytes_max`], since a [`Span`] counts in u16.
 pub const HEAD_BYTES_MAX: usize = u16::MAX as usize;
 
-/// How large a head may be.
+/// Limits on the size of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
-    /// Bytes of the whole head, blank line included; at most [`HEAD_BYTES_MAX`] counts.
+    /// Bytes of the whole head, blank line included; clamped to [`HEAD_BYTES_MAX`].
     pub bytes_max: usize,
-    /// Field lines; at most [`FIELDS_MAX`] counts.
+    /// Field lines; clamped to [`FIELDS_MAX`].
     pub fields_max: usize,
     /// Bytes of the request target.
     ///
-    /// "It is RECOMMENDED that all HTTP senders and recipients support, at a minimum, request-line lengths of
-    /// 8000 octets" (RFC 9112, section 3).
+    /// "It is RECOMMENDED that all HTTP senders and recipients support, at a minimum, request-line lengths
+    /// of 8000 octets" (RFC 9112, section 3).
     pub target_bytes_max: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for HeadLimits {
 pub enum Method {
     /// Send a representation.
     Get,
-    /// As GET, without the content.
+    /// Like GET, without the content.
     Head,
     /// Let the resource process the content.
     Post,
@@ -53,9 +53,9 @@ pub enum Method {
     Put,
     /// Remove the resource.
     Delete,
-    /// Tell what may be done.
+    /// Report the allowed methods.
     Options,
-    /// Change a part (RFC 5789).
+    /// Change a part of the resource (RFC 5789).
     Patch,
     /// Make a folder (RFC 4918).
     Mkcol,
@@ -69,12 +69,12 @@ pub enum Method {
     Trace,
     /// Open a tunnel.
     Connect,
-    /// Any other token; [`Head::method_bytes`] has it.
+    /// Any other token; [`Head::method_bytes`] returns it.
     Other,
 }
 
 impl Method {
-    /// The token of a known method; `OTHER` for the others, as metrics and logs want it.
+    /// Returns the token of a known method, and `OTHER` for any other, for use in metrics and logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Method {
         }
     }
 
-    /// The method of a token.
+    /// Returns the method of a token.
     #[must_use]
     pub fn from_token(token: &[u8]) -> Self {
         match token {
@@ -116,14 +116,14 @@ impl Method {
         }
     }
 
-    /// Whether this is GET or HEAD, to which ranges and If-Modified-Since apply.
+    /// Returns whether this is GET or HEAD, to which ranges and If-Modified-Since apply.
     #[must_use]
     pub fn reads(self) -> bool {
         matches!(self, Self::Get | Self::Head)
     }
 }
 
-/// A version of HTTP that is spoken here.
+/// A supported version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// HTTP/1.0
@@ -143,7 +143,7 @@ pub enum Framing {
     Chunked,
 }
 
-/// A request head that parsed.
+/// A parsed request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     framing: Framing,
@@ -159,25 +159,25 @@ pub struct Head {
 }
 
 impl Head {
-    /// The method.
+    /// Returns the method.
     #[must_use]
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// The method as sent, which tells one [`Method::Other`] from another.
+    /// Returns the method as sent, which distinguishes one [`Method::Other`] from another.
     #[must_use]
     pub fn method_bytes<'a>(&self, block: &'a [u8]) -> &'a [u8] {
         self.method_span.of(block)
     }
 
-    /// The version that the client speaks.
+    /// Returns the client's version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The length of the head, its blank line included: where the body begins.
+    /// Returns the length of the head in bytes, its blank line included: the offset of the body.
     // There is no empty head, and so no `is_empty`.
     #[allow(clippy::len_without_is_empty)]
     #[must_use]
@@ -185,36 +185,36 @@ impl Head {
         usize::from(self.len)
     }
 
-    /// The request target as sent.
+    /// Returns the request target as sent.
     #[must_use]
     pub fn target<'a>(&self, block: &'a [u8]) -> &'a [u8] {
         self.target.of(block)
     }
 
-    /// The host and port that the request is for: those of the target if it has any, else the Host field's.
+    /// Returns the host and port of the request: those of the target if it has any, else the Host field's.
     ///
     /// "When an origin server receives a request with an absolute-form of request-target, the origin server
     /// MUST ignore the received Host header field (if any) and instead use the host information of the
-    /// request-target" (RFC 9112, section 3.2.2). None is an HTTP/1.0 request without Host, or `OPTIONS *`
-    /// with an empty one.
+    /// request-target" (RFC 9112, section 3.2.2). Returns None for an HTTP/1.0 request without Host, and
+    /// for `OPTIONS *` with an empty one.
     #[must_use]
     pub fn authority<'a>(&self, block: &'a [u8]) -> Option<&'a [u8]> {
         (self.authority != Span::ABSENT).then(|| self.authority.of(block))
     }
 
-    /// How the body is delimited.
+    /// Returns how the body is delimited.
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// Whether the client wants to send another request on this connection (RFC 9112, section 9.3).
+    /// Returns whether the client allows another request on this connection (RFC 9112, section 9.3).
     #[must_use]
     pub fn keeps_alive(&self) -> bool {
         self.keeps_alive
     }
 
-    /// Whether the client waits for a 100 (Continue) before it sends the body.
+    /// Returns whether the client waits for a 100 (Continue) before it sends the body.
     ///
     /// False without a body: "A server MAY omit sending a 100 (Continue) response [...] if the framing
     /// indicates that there is no content". False in HTTP/1.0: "A server that receives a 100-continue
@@ -224,31 +224,31 @@ impl Head {
         self.expects_continue
     }
 
-    /// The value of the first line of a field, trimmed.
+    /// Returns the trimmed value of the first line of a field.
     #[must_use]
     pub fn field<'a>(&self, block: &'a [u8], field: Field) -> Option<&'a [u8]> {
         self.fields.first(block, field)
     }
 
-    /// Whether a field came on more than one line; [`Head::all`] has them all.
+    /// Returns whether a field has more than one line; [`Head::all`] returns them all.
     #[must_use]
     pub fn repeated(&self, field: Field) -> bool {
         self.fields.repeated(field)
     }
 
-    /// The value of every line of a field, in order. As cheap as [`Head::field`] unless the field is
-    /// repeated.
+    /// Iterates over the values of all lines of a field, in order. As cheap as [`Head::field`] unless the
+    /// field is repeated.
     pub fn all<'a>(&self, block: &'a [u8], field: Field) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.fields.all(block, field)
     }
 
-    /// The value of the first line of a field by its name, known or not: the slow path.
+    /// Returns the value of the first line of a field by its name, known or not: the slow path.
     #[must_use]
     pub fn named<'a>(&self, block: &'a [u8], name: &str) -> Option<&'a [u8]> {
         self.fields.named(block, name)
     }
 
-    /// Every field, name and trimmed value, in the order sent: the slow path.
+    /// Iterates over all fields, name and trimmed value, in the order sent: the slow path.
     pub fn fields<'a>(&self, block: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         self.fields.lines(block)
     }

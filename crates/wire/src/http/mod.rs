@@ -1,8 +1,8 @@
-//! HTTP/1.1 as bytes: RFC 9110 (semantics) and RFC 9112 (the messages).
+//! HTTP/1.1's wire format: RFC 9110 (semantics) and RFC 9112 (messages).
 //!
-//! Not here: what a request means to the file server, and when to read or write. What must hold: a message is
-//! either understood exactly as every other strict implementation understands it, or refused. Leniency about
-//! where a message ends is how requests are smuggled past a proxy.
+//! Not here: the meaning of a request to the file server, and when to read or write. Invariant: a message
+//! is either read exactly as every other strict implementation reads it, or refused. Leniency about the end
+//! of a message enables request smuggling past a proxy.
 
 pub mod answer;
 mod base64;

@@ -1,5 +1,5 @@
-//! X-OC-Mtime: the time of modification that an uploaded file gets, as rclone, ownCloud and Nextcloud clients
-//! send it; here with a fraction, if there is one.
+//! X-OC-Mtime: the modification time for an uploaded file, in the form that rclone, ownCloud and Nextcloud
+//! clients send. A fraction is also accepted.
 //!
 //! Not here: dates of HTTP, which have whole seconds. Invariant: a written time reads as the same time, to
 //! the nanosecond.
@@ -11,8 +11,8 @@ use crate::decimal::decimal;
 /// The last second of the year 9999.
 const SECONDS_MAX: u64 = 253_402_300_799;
 
-/// Reads a time since 1970: seconds, perhaps with a point and at most nine digits. None if it is none, or
-/// later than the year 9999.
+/// Parses a time since 1970: seconds, with an optional point and at most nine digits. Returns None for any
+/// other text, or for a time later than the year 9999.
 #[must_use]
 pub fn parse_mtime(value: &[u8]) -> Option<Duration> {
     let point = value.iter().position(|byte| *byte == b'.');
@@ -29,7 +29,7 @@ pub fn parse_mtime(value: &[u8]) -> Option<Duration> {
     Some(Duration::new(seconds, nanoseconds))
 }
 
-/// Writes a time since 1970: seconds, a point and nine digits.
+/// Formats a time since 1970: seconds, a point and nine digits.
 #[must_use]
 pub fn write_mtime(time: Duration) -> String {
     format!("{}.{:09}", time.as_secs(), time.subsec_nanos())

@@ -1,7 +1,7 @@
-//! `multipart/byteranges`: several ranges in one answer (RFC 9110, section 14.6).
+//! `multipart/byteranges`: several ranges in one response (RFC 9110, section 14.6).
 //!
-//! Not here: the ranges' bytes, and the choice of a boundary, which takes chance. What must hold: what is
-//! written is exactly as long as [`body_len`] says, since Content-Length is sent first.
+//! Not here: the ranges' bytes, and the choice of a boundary, which requires randomness. Invariant: the
+//! body is exactly as long as [`body_len`] returns, since Content-Length is sent first.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ const RANGE: &[u8] = b"\r\nContent-Range: bytes ";
 const HEAD_END: &[u8] = b"\r\n\r\n";
 const CLOSE_END: &[u8] = b"--\r\n";
 
-/// Appends what comes before the bytes of a range, its delimiter included.
+/// Appends the delimiter and the head of a part, which precede the bytes of a range.
 ///
-/// The first begins with CRLF as well: "the CRLF preceding the boundary delimiter line is conceptually
-/// attached to the boundary" (RFC 2046, section 5.1.1), and before the first it ends an empty preamble.
+/// The first delimiter begins with CRLF as well: "the CRLF preceding the boundary delimiter line is
+/// conceptually attached to the boundary" (RFC 2046, section 5.1.1), and here it ends an empty preamble.
 pub fn part_head(boundary: &[u8], media: &str, range: &Range<u64>, length: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(DELIMITER);
     out.extend_from_slice(boundary);
@@ -33,14 +33,14 @@ pub fn part_head(boundary: &[u8], media: &str, range: &Range<u64>, length: u64, 
     out.extend_from_slice(HEAD_END);
 }
 
-/// Appends what comes after the bytes of the last range.
+/// Appends the closing delimiter, after the bytes of the last range.
 pub fn close(boundary: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(DELIMITER);
     out.extend_from_slice(boundary);
     out.extend_from_slice(CLOSE_END);
 }
 
-/// The length of a whole body of these ranges: all heads, all bytes, and the close.
+/// Returns the length of the whole body in bytes: all heads, all ranges, and the closing delimiter.
 #[must_use]
 pub fn body_len(boundary: &[u8], media: &str, ranges: &[Range<u64>], length: u64) -> u64 {
     let parts = ranges.iter().fold(0u64, |sum, range| {
@@ -56,8 +56,8 @@ fn part_head_len(boundary: &[u8], media: &str, range: &Range<u64>, length: u64) 
     (fixed + boundary.len() + media.len()) as u64 + numbers
 }
 
-/// Appends the media type of the whole, `multipart/byteranges; boundary=...`. The boundary is to be letters
-/// and digits, so that it needs no quotes.
+/// Appends the media type of the body, `multipart/byteranges; boundary=...`. The boundary must consist of
+/// letters and digits, so that it needs no quotes.
 pub fn media_type(boundary: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"multipart/byteranges; boundary=");
     write_value(boundary, out);

@@ -1,36 +1,36 @@
 //! Content negotiation: Accept and Accept-Encoding (RFC 9110, section 12.5).
 //!
-//! Not here: what can be offered. What must hold: a malformed member is passed over and never makes a request
-//! fail, since these fields are wishes.
+//! Not here: the available representations. Invariant: a malformed member is ignored and never fails a
+//! request, since these fields are preferences.
 
 use super::grammar::{list, split_unquoted};
 
-/// How much something is wanted, in thousandths: 0 is not at all.
+/// The preference for a coding or media type, in thousandths. 0 means not acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quality(u16);
 
 impl Quality {
     /// `q=0`: "a value of 0 means "not acceptable"" (RFC 9110, section 12.4.2).
     pub const NONE: Self = Self(0);
-    /// Acceptable, though nothing was said for it.
+    /// Acceptable by default, without an entry in the field.
     pub const LEAST: Self = Self(1);
-    /// `q=1`, which is also meant where no q is given.
+    /// `q=1`, which is also the default of a member without q.
     pub const FULL: Self = Self(1000);
 
-    /// Whether it is wanted at all.
+    /// Returns whether this is acceptable.
     #[must_use]
     pub fn is_acceptable(self) -> bool {
         self != Self::NONE
     }
 
-    /// In thousandths.
+    /// Returns the value in thousandths.
     #[must_use]
     pub fn thousandths(self) -> u16 {
         self.0
     }
 }
 
-/// How much `coding` is wanted by an Accept-Encoding field.
+/// Returns the preference that an Accept-Encoding field gives to `coding`.
 ///
 /// "identity", the absence of a coding, is acceptable unless it is excluded: "If the representation has no
 /// content coding, then it is acceptable by default unless specifically excluded by the Accept-Encoding
@@ -59,9 +59,10 @@ fn is_same_coding(name: &[u8], coding: &[u8]) -> bool {
     name.eq_ignore_ascii_case(coding) || (plain(name) && coding.eq_ignore_ascii_case(b"gzip"))
 }
 
-/// The offered media type that is wanted most; the first of those wanted equally; None if none is acceptable.
+/// Returns the offered media type with the highest preference, the first among equals. Returns None if none
+/// is acceptable.
 ///
-/// An empty Accept says nothing, and so the first offer is taken.
+/// An empty Accept states no preference, so the first offer is chosen.
 #[must_use]
 pub fn choose<'a>(accept: &[u8], offers: &[&'a str]) -> Option<&'a str> {
     if list(accept).next().is_none() {
@@ -77,24 +78,24 @@ pub fn choose<'a>(accept: &[u8], offers: &[&'a str]) -> Option<&'a str> {
     best.1
 }
 
-/// Whether a page is wanted more than data: a browser's Accept says so, `*/*` does not.
+/// Returns whether HTML is preferred to JSON. A browser's Accept prefers it, `*/*` does not.
 #[must_use]
 pub fn prefers_html(accept: &[u8]) -> bool {
     choose(accept, &["application/json", "text/html"]) == Some("text/html")
 }
 
-/// Whether JSON is wanted more than a page: an Accept that names it says so, `*/*` and an absent Accept do
-/// not, because wget, lftp and rclone follow the links of a page.
+/// Returns whether JSON is preferred to HTML. An Accept that names JSON prefers it. `*/*` and an absent
+/// Accept do not, because wget, lftp and rclone follow the links of a page.
 #[must_use]
 pub fn prefers_json(accept: &[u8]) -> bool {
     choose(accept, &["text/html", "application/json"]) == Some("application/json")
 }
 
-/// How much a media type is wanted: "If more than one media range applies to a given type, the most specific
-/// reference has precedence" (section 12.5.1).
+/// Returns the preference for a media type: "If more than one media range applies to a given type, the most
+/// specific reference has precedence" (section 12.5.1).
 ///
-/// Parameters of a range other than q are not compared: whoever asks for `text/html;charset=utf-8` wants the
-/// page.
+/// Parameters of a range other than q are not compared: a client that requests `text/html;charset=utf-8`
+/// wants HTML.
 fn media_quality(accept: &[u8], offer: &[u8]) -> Quality {
     let mut best = (0, Quality::NONE);
     for (range, quality) in members(accept) {
@@ -106,7 +107,7 @@ fn media_quality(accept: &[u8], offer: &[u8]) -> Quality {
     best.1
 }
 
-/// 3 for the type itself, 2 for `type/*`, 1 for `*/*`, 0 for another type.
+/// Returns 3 for the type itself, 2 for `type/*`, 1 for `*/*`, 0 for another type.
 fn media_specificity(range: &[u8], offer: &[u8]) -> u8 {
     let kind = |media: &[u8]| media.iter().position(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     match range {
@@ -120,7 +121,7 @@ fn media_specificity(range: &[u8], offer: &[u8]) -> u8 {
     }
 }
 
-/// The members of such a field, with their qualities. A member whose q cannot be read is passed over.
+/// Iterates over the members of such a field and their qualities. A member with an invalid q is skipped.
 fn members(value: &[u8]) -> impl Iterator<Item = (&[u8], Quality)> {
     list(value).filter_map(|member| {
         let mut parts = split_unquoted(member, b';');

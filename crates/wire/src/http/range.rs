@@ -1,7 +1,7 @@
 //! Byte ranges: the Range field, what it selects, and Content-Range (RFC 9110, section 14).
 //!
-//! Not here: If-Range, which is a condition. What must hold: a resolved range lies within the length, is not
-//! empty, and all of them together are no longer than the whole; a range that asks for more work than that is
+//! Not here: If-Range, which is a condition. Invariants: a resolved range lies within the length and is not
+//! empty; the sum of all ranges is not longer than the representation. A range set that exceeds it is
 //! ignored.
 
 use std::array;
@@ -11,34 +11,35 @@ use std::ops::Range;
 use super::grammar::{decimal_saturating, list};
 use crate::decimal::decimal;
 
-/// The most ranges of one request that are served; a request for more is sent the whole.
+/// Maximum number of ranges served per request; a request for more gets the whole representation.
 pub const RANGES_MAX: usize = 16;
 
-/// Why a Range field is ignored: the answer is then the whole representation.
+/// The reason why a Range field is ignored. The response is then the whole representation.
 ///
-/// "A server that supports range requests MAY ignore or reject a Range header field that contains an invalid
-/// ranges-specifier" (RFC 9110, section 14.2). Ignoring is what serves a client that it was not meant to
-/// trick.
+/// "A server that supports range requests MAY ignore or reject a Range header field that contains an
+/// invalid ranges-specifier" (RFC 9110, section 14.2). Ignoring still serves a client that sent it by
+/// mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotARange {
-    /// "An origin server MUST ignore a Range header field that contains a range unit it does not understand."
+    /// "An origin server MUST ignore a Range header field that contains a range unit it does not
+    /// understand."
     #[error("the range unit is not bytes")]
     Unit,
     /// Not a ranges-specifier, or one whose last position is before its first.
     #[error("the ranges cannot be understood")]
     Malformed,
-    /// More than [`RANGES_MAX`]: "Servers ought to ignore, coalesce, or reject egregious range requests, such
-    /// as requests for more than two overlapping ranges or for many small ranges" (section 17.15).
+    /// More than [`RANGES_MAX`]: "Servers ought to ignore, coalesce, or reject egregious range requests,
+    /// such as requests for more than two overlapping ranges or for many small ranges" (section 17.15).
     #[error("more ranges than are served in one answer")]
     TooMany,
 }
 
-/// One range as asked for, before the length is known.
+/// One requested range, before the length is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spec {
     /// From the first to the last position, both included.
     Positions(u64, u64),
-    /// The last so many bytes.
+    /// The last bytes, of this count.
     Suffix(u64),
 }
 
@@ -49,16 +50,16 @@ pub struct RangeSet {
     count: usize,
 }
 
-/// What a set of ranges selects of a representation.
-// Kept on the stack for one answer: a box would cost more than the room that the small variants waste.
+/// The result of resolving a range set against a length.
+// Lives on the stack for one response: a box would cost more than the space that the small variants waste.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
-    /// Ignore the field and send the whole (200).
+    /// Ignore the field and send the whole representation (200).
     Whole,
     /// No range overlaps the representation (416).
     Unsatisfiable,
-    /// Send these (206), in the order asked for.
+    /// Send these ranges (206), in the order requested.
     Ranges(Ranges),
 }
 
@@ -70,13 +71,13 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// All of them.
+    /// Returns all ranges.
     #[must_use]
     pub fn as_slice(&self) -> &[Range<u64>] {
         self.ranges.get(..self.count).unwrap_or_default()
     }
 
-    /// The range, if it is the only one: it is then sent without multipart.
+    /// Returns the range if it is the only one, which is sent without multipart.
     #[must_use]
     pub fn single(&self) -> Option<&Range<u64>> {
         match self.as_slice() {
@@ -107,8 +108,8 @@ pub fn parse_range(value: &[u8]) -> Result<RangeSet, NotARange> {
     if ranges.count == 0 { Err(NotARange::Malformed) } else { Ok(ranges) }
 }
 
-/// `int-range` or `suffix-range`. "An int-range is invalid if the last-pos value is present and less than the
-/// first-pos" (section 14.1.1).
+/// Parses an `int-range` or `suffix-range`. "An int-range is invalid if the last-pos value is present and
+/// less than the first-pos" (section 14.1.1).
 fn parse_spec(member: &[u8]) -> Option<Spec> {
     let dash = member.iter().position(|&byte| byte == b'-')?;
     let (first, last) = (member.get(..dash)?, member.get(dash + 1..)?);
@@ -121,17 +122,18 @@ fn parse_spec(member: &[u8]) -> Option<Spec> {
 }
 
 impl RangeSet {
-    /// What these ranges select of a representation of `length` bytes.
+    /// Resolves these ranges against a representation of `length` bytes.
     ///
-    /// Overlapping ranges that add up to more than the whole are ignored: they ask for one file's bytes
-    /// several times (section 17.15).
+    /// Overlapping ranges whose sum exceeds the length are ignored: they request the same bytes several
+    /// times (section 17.15).
     #[must_use]
     pub fn resolve(&self, length: u64) -> Resolved {
         let mut resolved = Ranges { ranges: array::from_fn(|_| 0..0), count: 0 };
         let mut total = 0u128;
         for spec in self.specs.iter().take(self.count) {
             if length == 0 && matches!(spec, Spec::Suffix(1..)) {
-                // Satisfiable ("the entire representation is used"), but Content-Range cannot say "no bytes".
+                // Satisfiable ("the entire representation is used"), but Content-Range cannot say "no
+                // bytes".
                 return Resolved::Whole;
             }
             let Some(range) = spec.resolve(length) else { continue };
@@ -150,7 +152,7 @@ impl RangeSet {
 }
 
 impl Spec {
-    /// The bytes that this range has of `length`, None if there are none.
+    /// Resolves this range against `length` bytes. Returns None if no byte is in it.
     ///
     /// "if the value is greater than or equal to the current length of the representation data, the byte
     /// range is interpreted as the remainder of the representation" (section 14.1.2).
@@ -163,19 +165,19 @@ impl Spec {
     }
 }
 
-/// A Content-Range value, to be written with `Display`.
+/// A Content-Range value, written with `Display`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContentRange {
-    /// `bytes 0-4/10`: what part this is of how much.
+    /// `bytes 0-4/10`: a part of the representation, and the whole length.
     Part {
         /// The bytes that are sent; not empty.
         range: Range<u64>,
-        /// The length of the whole.
+        /// The whole length in bytes.
         length: u64,
     },
-    /// `bytes */10`: with 416, how much there is.
+    /// `bytes */10`: the whole length, sent with 416.
     Unsatisfied {
-        /// The length of the whole.
+        /// The whole length in bytes.
         length: u64,
     },
 }
@@ -191,8 +193,8 @@ impl fmt::Display for ContentRange {
     }
 }
 
-/// Reads a Content-Range, as a client does with the answer to its Range. None is also a part of unknown whole
-/// (`bytes 0-4/*`), and any that contradicts itself:
+/// Parses a Content-Range, for a client that sent Range. Returns None also for a part of unknown whole
+/// length (`bytes 0-4/*`), and for a value that contradicts itself:
 ///
 /// "a Content-Range field value is invalid if it contains a range-resp that has a last-pos value less than
 /// its first-pos value, or a complete-length value less than or equal to its last-pos value" (section 14.4).

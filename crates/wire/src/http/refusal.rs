@@ -1,17 +1,17 @@
-//! Why a message was refused: what the peer is told, and with which status.
+//! The reasons why a message is refused: the text for the peer and the status.
 //!
-//! Not here: writing the answer. What must hold: after a refusal the connection is closed, because the place
-//! where the next message begins is unknown; and no text here repeats a byte that the peer sent.
+//! Not here: the writing of the response. Invariants: after a refusal the connection is closed, because the
+//! start of the next message is unknown; no text here repeats a byte that the peer sent.
 
 use super::status::Status;
 use super::target::BadTarget;
 
-/// Why a message was refused. One variant for each shape, so that tests, logs and counters can tell them
-/// apart.
+/// The reason why a message was refused. Each shape has its own variant, so that tests, logs and counters
+/// can distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", self.detail())]
 pub enum Refusal {
-    /// `Transfer-Encoding: chunked` with something wrong about it.
+    /// A malformed `Transfer-Encoding`, or one in which `chunked` is not the last coding or is repeated.
     CodingBad,
     /// `Transfer-Encoding` in an HTTP/1.0 request.
     CodingInHttp10,
@@ -61,14 +61,14 @@ pub enum Refusal {
     TrailerBad,
     /// A trailer section longer than the limit.
     TrailerTooLong,
-    /// The third word of the request line is no HTTP version.
+    /// The third word of the request line is not an HTTP version.
     Version,
     /// An HTTP version other than 1.0 and 1.1.
     VersionUnknown,
 }
 
 impl Refusal {
-    /// The status to answer with, before closing.
+    /// Returns the status of the response that precedes the close.
     #[must_use]
     pub fn status(&self) -> Status {
         match self {
@@ -80,7 +80,7 @@ impl Refusal {
         }
     }
 
-    /// What the peer sees: what was wrong and what to do.
+    /// Returns the text for the peer: the error and the remedy.
     #[must_use]
     pub fn detail(&self) -> &'static str {
         match self {

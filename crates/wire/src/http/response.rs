@@ -1,9 +1,9 @@
-//! The heads of answers, as a client reads them (RFC 9112, sections 4 to 6); `answer` is where a server
-//! writes them.
+//! Parses response heads, for a client (RFC 9112, sections 4 to 6). The module `answer` writes them, for a
+//! server.
 //!
-//! Not here: the bytes, as in [`super::head`], and the body. What must hold: a head that parsed has one
-//! length of body, and whatever another program might read differently was refused: who trusts a doubtful
-//! end takes one answer for another's.
+//! Not here: the bytes, as in [`super::head`], and the body. Invariant: a parsed head has one body length,
+//! and a head that another program might read differently was refused. With an ambiguous end, a client
+//! would take one response for another.
 
 use std::mem::MaybeUninit;
 
@@ -14,10 +14,10 @@ use super::refusal::Refusal;
 use super::status::Status;
 use crate::decimal::decimal;
 
-/// How an answer's body is delimited (RFC 9112, section 6.3).
+/// How a response's body is delimited (RFC 9112, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// There is none, by the method or the status.
+    /// No body, by the method or the status.
     None,
     /// `Content-Length`.
     Length(u64),
@@ -28,15 +28,15 @@ pub enum Framing {
     UntilClose,
 }
 
-/// What is wrong with an answer. All of these are the server's to mend.
+/// An error in a response. The server is at fault in all cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", self.detail())]
 pub enum BadResponse {
-    /// The first line is no status line of HTTP/1.
+    /// The first line is not a status line of HTTP/1.
     StatusLine,
     /// A CR without LF or a LF without CR.
     LineEnd,
-    /// A field name that is no token, or a folded line.
+    /// A field name that is not a token, or a folded line.
     FieldName,
     /// A control byte in a field value.
     FieldValue,
@@ -57,7 +57,7 @@ pub enum BadResponse {
 }
 
 impl BadResponse {
-    /// What the server did, as an end of a sentence.
+    /// Returns the error as the end of a sentence about the response.
     #[must_use]
     pub fn detail(&self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl From<BadLineEnd> for BadResponse {
     }
 }
 
-/// The head of an answer that parsed.
+/// A parsed response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     framing: Framing,
@@ -94,19 +94,19 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// The status.
+    /// Returns the status.
     #[must_use]
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// The version that the server speaks.
+    /// Returns the server's version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The length of the head, its blank line included: where the body begins.
+    /// Returns the length of the head in bytes, its blank line included: the offset of the body.
     // There is no empty head, and so no `is_empty`.
     #[allow(clippy::len_without_is_empty)]
     #[must_use]
@@ -114,61 +114,61 @@ impl ResponseHead {
         usize::from(self.len)
     }
 
-    /// How the body is delimited.
+    /// Returns how the body is delimited.
     #[must_use]
     pub fn framing(&self) -> Framing {
         self.framing
     }
 
-    /// Whether another request may be sent on this connection once the body has ended (RFC 9112, section
+    /// Returns whether another request may be sent on this connection after the body (RFC 9112, section
     /// 9.3).
     #[must_use]
     pub fn keeps_alive(&self) -> bool {
         self.keeps_alive
     }
 
-    /// Whether this announces more answers to come for the same request.
+    /// Returns whether further responses to the same request follow.
     ///
-    /// Not so a 101, after which the connection speaks something else.
+    /// False for a 101, after which the connection changes its protocol.
     #[must_use]
     pub fn is_interim(&self) -> bool {
         self.status.is_informational() && self.status != Status::SWITCHING_PROTOCOLS
     }
 
-    /// The value of the first line of a known field, trimmed.
+    /// Returns the trimmed value of the first line of a known field.
     #[must_use]
     pub fn field<'a>(&self, block: &'a [u8], field: Field) -> Option<&'a [u8]> {
         self.fields.first(block, field)
     }
 
-    /// The value of the first line of a field by its name, known or not.
+    /// Returns the value of the first line of a field by its name, known or not.
     #[must_use]
     pub fn named<'a>(&self, block: &'a [u8], name: &str) -> Option<&'a [u8]> {
         self.fields.named(block, name)
     }
 
-    /// Every field, name and trimmed value, in the order sent.
+    /// Iterates over all fields, name and trimmed value, in the order sent.
     pub fn fields<'a>(&self, block: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         self.fields.lines(block)
     }
 }
 
-/// Parses the head of an answer at the start of `bytes`; what follows it is not looked at. `method` is the
-/// request's, since an answer to HEAD has no body whatever it says; CONNECT is not spoken here. Of the
-/// limits, the target's is not used.
+/// Parses the response head at the start of `bytes`; bytes after it are not examined. `method` is the
+/// request's, since a response to HEAD has no body. CONNECT is not supported. The limit on the target is
+/// not used.
 ///
-/// None means that more bytes are needed. To be linear however slowly a head arrives, ask
+/// None means that more bytes are needed. For linear cost with a slow peer, call
 /// [`super::head::find_head_end`] first.
 ///
 /// # Errors
 ///
-/// A [`BadResponse`]: nothing more that comes on this connection can be trusted.
+/// A [`BadResponse`]: no further data on this connection can be trusted.
 pub fn parse_response(
     bytes: &[u8],
     method: Method,
     limits: &HeadLimits,
 ) -> Result<Option<ResponseHead>, BadResponse> {
-    // httparse passes over empty lines, which only a request may have before it.
+    // httparse skips empty lines, which are valid only before a request.
     if let [b'\r' | b'\n', ..] = bytes {
         return Err(BadResponse::StatusLine);
     }
@@ -220,8 +220,8 @@ fn build(
     })
 }
 
-/// How the body is delimited, by RFC 9112, section 6.3; every doubt is refused. The fields are checked also
-/// where they frame nothing.
+/// Determines how the body is delimited, by RFC 9112, section 6.3; any ambiguity is refused. The fields are
+/// checked even if the response has no body.
 fn framing(
     gathered: &Gathered,
     block: &[u8],
@@ -231,7 +231,8 @@ fn framing(
     let announced = announced(gathered, block, version)?;
     if status.is_bodiless() && status != Status::NOT_MODIFIED {
         // "A server MUST NOT send a Content-Length header field in any response with a status code of 1xx
-        // (Informational) or 204 (No Content)" (RFC 9110, section 8.6). Many send a zero, which does no harm.
+        // (Informational) or 204 (No Content)" (RFC 9110, section 8.6). Many send a zero, which does no
+        // harm.
         return match announced {
             Framing::UntilClose | Framing::Length(0) => Ok(Framing::None),
             _ => Err(BadResponse::BodyUnwanted),
@@ -241,7 +242,7 @@ fn framing(
     Ok(if bodiless { Framing::None } else { announced })
 }
 
-/// What the fields say.
+/// Returns the framing that the fields declare.
 fn announced(gathered: &Gathered, block: &[u8], version: Version) -> Result<Framing, BadResponse> {
     let fields = &gathered.fields;
     let length = fields.first(block, Field::ContentLength);

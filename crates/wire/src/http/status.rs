@@ -1,6 +1,6 @@
 //! Status codes and their reason phrases (RFC 9110, section 15).
 //!
-//! Not here: when to answer with which. What must hold: a code is always three digits, since it is written as
+//! Not here: the choice of a status. Invariant: a code always has three digits, since it is written as
 //! such.
 
 use std::fmt;
@@ -9,13 +9,14 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Status(u16);
 
-/// One table for the constants and the reasons, so that neither can lack what the other has.
+/// One table for the constants and the reasons, so that the two cannot diverge.
 macro_rules! statuses {
     ($($name:ident $code:literal $reason:literal)*) => {
         impl Status {
             $(#[doc = concat!(stringify!($code), " ", $reason)] pub const $name: Self = Self($code);)*
 
-            /// The reason phrase; empty for a code without a name here, which RFC 9112, section 4 allows.
+            /// Returns the reason phrase; empty for a code that is not in the table, which RFC 9112,
+            /// section 4 allows.
             #[must_use]
             pub fn reason(self) -> &'static str {
                 match self.0 {
@@ -79,7 +80,7 @@ statuses! {
 }
 
 impl Status {
-    /// The status of a code from elsewhere, such as an upstream's answer.
+    /// Returns the status of a received code, such as that of an upstream server.
     ///
     /// "Values outside the range 100..599 are invalid" (RFC 9110, section 15).
     #[must_use]
@@ -87,19 +88,19 @@ impl Status {
         (100..=599).contains(&code).then_some(Self(code))
     }
 
-    /// The three-digit code.
+    /// Returns the three-digit code.
     #[must_use]
     pub fn code(self) -> u16 {
         self.0
     }
 
-    /// Whether the answer announces more answers to come for the same request.
+    /// Returns whether further responses to the same request follow.
     #[must_use]
     pub fn is_informational(self) -> bool {
         self.0 < 200
     }
 
-    /// Whether an answer with this status never has a body.
+    /// Returns whether a response with this status never has a body.
     ///
     /// "any response with a 1xx (Informational), 204 (No Content), or 304 (Not Modified) status code is
     /// always terminated by the first empty line after the header fields" (RFC 9112, section 6.3).

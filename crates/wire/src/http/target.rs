@@ -1,30 +1,30 @@
 //! Request targets (RFC 9112, section 3.2) and the paths in them.
 //!
-//! Not here: which path means which file. What must hold: a decoded path begins with `/`, has no segment `.`
-//! or `..`, no NUL, and no separator that was not one before decoding, so that what a proxy in front compared
-//! is what is opened here.
+//! Not here: the mapping of paths to files. Invariant: a decoded path begins with `/`, has no segment `.`
+//! or `..`, no NUL, and no separator that was encoded. Therefore the path that a proxy checked is the path
+//! that is opened.
 
 use super::grammar::is_host;
 use super::status::Status;
 
-/// A request target, taken apart but not decoded.
+/// A request target, split but not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// As sent: begins with `/`, or is `*` alone.
+    /// The path as sent: begins with `/`, or is `*` alone.
     pub path: &'a [u8],
-    /// What follows the first `?`.
+    /// The bytes after the first `?`.
     pub query: Option<&'a [u8]>,
-    /// The host of an absolute-form target; it overrides the Host field.
+    /// The authority of an absolute-form target; it overrides the Host field.
     pub authority: Option<&'a [u8]>,
 }
 
-/// What is wrong with a target. All of these are the client's to mend.
+/// An error in a target. The client is at fault in all cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", self.detail())]
 pub enum BadTarget {
     /// Neither a path, nor an http URL, nor `*` for OPTIONS.
     Form,
-    /// A byte that a URL cannot have: white space, a control character, a fragment.
+    /// A byte that is not valid in a URL: white space, a control character, a fragment.
     Byte,
     /// A `%` without two hexadecimal digits.
     Escape,
@@ -41,13 +41,13 @@ pub enum BadTarget {
 }
 
 impl BadTarget {
-    /// The status to answer with.
+    /// Returns the status of the response.
     #[must_use]
     pub fn status(&self) -> Status {
         Status::BAD_REQUEST
     }
 
-    /// What the peer sees: what was wrong and what to do.
+    /// Returns the text for the peer: the error and the remedy.
     #[must_use]
     pub fn detail(&self) -> &'static str {
         match self {
@@ -65,15 +65,16 @@ impl BadTarget {
     }
 }
 
-/// Takes a target apart: origin-form, absolute-form of http and https, or `*`.
+/// Splits a target: origin-form, absolute-form of http and https, or `*`.
 ///
 /// # Errors
 ///
-/// [`BadTarget::Form`] for other forms, authority-form among them; [`BadTarget::Byte`] for a byte no URL has.
-/// Bytes from 0x80 are let through, as literal parts of a name: browsers encode them, older programs do not.
+/// [`BadTarget::Form`] for other forms, authority-form among them; [`BadTarget::Byte`] for a byte not valid
+/// in a URL. Bytes from 0x80 are accepted as literal parts of a name: browsers encode them, older programs
+/// do not.
 pub fn parse_target(target: &[u8]) -> Result<Target<'_>, BadTarget> {
-    // "#" would begin a fragment, which is never sent (RFC 9110, section 4.2.5): another parser might cut
-    // there.
+    // "#" would begin a fragment, which is never sent (RFC 9110, section 4.2.5). Another parser might
+    // truncate the target there.
     if target.iter().any(|&byte| byte <= b' ' || byte == 0x7f || byte == b'#') {
         return Err(BadTarget::Byte);
     }
@@ -99,8 +100,8 @@ fn parse_absolute(target: &[u8]) -> Result<Target<'_>, BadTarget> {
     Ok(target)
 }
 
-/// What follows `http://` or `https://`. "The scheme and host are case-insensitive" (RFC 9110, section
-/// 4.2.3).
+/// Returns the rest after `http://` or `https://`. "The scheme and host are case-insensitive" (RFC 9110,
+/// section 4.2.3).
 pub(super) fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
     [&b"http://"[..], b"https://"].into_iter().find_map(|scheme| {
         let (start, rest) = target.split_at_checked(scheme.len())?;
@@ -114,14 +115,14 @@ fn split_query<'a>(target: &'a [u8], authority: Option<&'a [u8]>) -> Target<'a> 
     Target { path, query: query.get(1..), authority }
 }
 
-/// Percent-decodes a path into `out`, replacing what it held.
+/// Percent-decodes a path into `out`, whose contents are replaced.
 ///
-/// Nothing is resolved or collapsed: a path that would need it is refused, because two programs that clean a
-/// path differently disagree about which file is guarded. A trailing `/` stays; a backslash is a plain byte.
-///
+/// Nothing is resolved or collapsed: a path that would need it is refused. Two programs that normalise a
+/// path differently would disagree about which file an access rule protects. A trailing `/` is preserved; a
+/// backslash is an ordinary byte.
 /// # Errors
 ///
-/// A [`BadTarget`] for whatever must not reach a file system; `out` is then empty.
+/// A [`BadTarget`] for a path that must not reach a file system; `out` is then empty.
 pub fn decode_path(path: &[u8], out: &mut Vec<u8>) -> Result<(), BadTarget> {
     out.clear();
     let decoded = decode_into(path, out).and_then(|()| check_segments(out));
@@ -161,7 +162,7 @@ fn unescape(high: u8, low: u8) -> Result<u8, BadTarget> {
     }
 }
 
-/// The value of a hexadecimal digit.
+/// Returns the value of a hexadecimal digit.
 pub(super) fn hex_digit(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -171,7 +172,7 @@ pub(super) fn hex_digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// Looks at the segments after decoding, since `%2e%2e` is `..` to a file system.
+/// Checks the segments after decoding, since `%2e%2e` is `..` to a file system.
 fn check_segments(decoded: &[u8]) -> Result<(), BadTarget> {
     let mut segments = decoded.get(1..).unwrap_or_default().split(|&byte| byte == b'/').peekable();
     while let Some(segment) = segments.next() {
@@ -186,7 +187,7 @@ fn check_segments(decoded: &[u8]) -> Result<(), BadTarget> {
 
 /// Appends a path with all but unreserved characters and `/` percent-encoded, for links and Location.
 ///
-/// What is left can stand unquoted in HTML, in a header field, and in a shell.
+/// The result can stand unquoted in HTML, in a header field, and in a shell.
 pub fn encode_path(path: &[u8], out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in path {

@@ -1,39 +1,39 @@
 //! The fields of resumable uploads: tus 1.0, core protocol and the extensions creation and checksum.
 //!
-//! Not here: uploads. What must hold: a field is read as the protocol has it or refused; what is decoded is
-//! bounded by the head that it came in.
+//! Not here: uploads. Invariants: a field is parsed by the rules of the protocol or refused; the size of
+//! decoded values is bounded by that of the head.
 
 use super::base64;
 use super::status::Status;
 use crate::decimal::decimal;
 
-/// The version of the protocol that is spoken: Tus-Resumable and Tus-Version.
+/// The supported version of the protocol, for Tus-Resumable and Tus-Version.
 pub const VERSION: &str = "1.0.0";
 
-/// The algorithms of [`Checksum`], as Tus-Checksum-Algorithm names them.
+/// The algorithms of [`Checksum`], by their names in Tus-Checksum-Algorithm.
 pub const CHECKSUM_ALGORITHMS: &str = "sha256,sha1,md5";
 
-/// The most keys in one Upload-Metadata.
+/// Maximum number of keys in one Upload-Metadata.
 pub const METADATA_KEYS_MAX: usize = 32;
 
-/// The most uploads in one Upload-Concat.
+/// Maximum number of uploads in one Upload-Concat.
 pub const PARTS_MAX: usize = 64;
 
-/// What is wrong with a field of tus.
+/// An error in a field of tus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", self.detail())]
 pub enum BadTus {
-    /// Another version than [`VERSION`], or none.
+    /// A version other than [`VERSION`], or none.
     Version,
-    /// An Upload-Length that is no number.
+    /// An Upload-Length that is not a number.
     Length,
-    /// An Upload-Offset that is no number.
+    /// An Upload-Offset that is not a number.
     Offset,
     /// An Upload-Metadata that is not pairs of a key and base64.
     Metadata,
     /// An Upload-Metadata with more than [`METADATA_KEYS_MAX`] keys.
     MetadataKeys,
-    /// An Upload-Concat that is neither `partial` nor `final;` and uploads.
+    /// An Upload-Concat that is neither `partial` nor `final;` followed by uploads.
     Concat,
     /// An Upload-Concat of more than [`PARTS_MAX`] uploads.
     Parts,
@@ -44,8 +44,8 @@ pub enum BadTus {
 }
 
 impl BadTus {
-    /// The status to answer with. "If the version specified by the Client is not supported by the Server, it
-    /// MUST respond with the 412 Precondition Failed status".
+    /// Returns the status of the response. "If the version specified by the Client is not supported by the
+    /// Server, it MUST respond with the 412 Precondition Failed status".
     #[must_use]
     pub fn status(&self) -> Status {
         match self {
@@ -54,7 +54,7 @@ impl BadTus {
         }
     }
 
-    /// What the peer sees: what was wrong and what to do.
+    /// Returns the text for the peer: the error and the remedy.
     #[must_use]
     pub fn detail(&self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ pub fn check_version(value: Option<&[u8]>) -> Result<(), BadTus> {
     if value == Some(VERSION.as_bytes()) { Ok(()) } else { Err(BadTus::Version) }
 }
 
-/// Reads an Upload-Length, in bytes.
+/// Parses an Upload-Length, in bytes.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub fn parse_length(value: &[u8]) -> Result<u64, BadTus> {
     decimal(value).ok_or(BadTus::Length)
 }
 
-/// Reads an Upload-Offset, in bytes.
+/// Parses an Upload-Offset, in bytes.
 ///
 /// # Errors
 ///
@@ -105,17 +105,17 @@ pub fn parse_offset(value: &[u8]) -> Result<u64, BadTus> {
     decimal(value).ok_or(BadTus::Offset)
 }
 
-/// An Upload-Metadata that was found good.
+/// A validated Upload-Metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata<'a> {
     value: &'a [u8],
 }
 
-/// Reads an Upload-Metadata: "one or more comma-separated key-value pairs. The key and value MUST be
+/// Parses an Upload-Metadata: "one or more comma-separated key-value pairs. The key and value MUST be
 /// separated by a space. The key MUST NOT contain spaces and commas and MUST NOT be empty. [...] the value
 /// MUST be Base64 encoded. All keys MUST be unique. The value MAY be empty. In these cases, the space,
-/// which would normally separate the key and the value, MAY be left out." An empty one, which some clients
-/// send, has none.
+/// which would normally separate the key and the value, MAY be left out." Some clients send an empty field;
+/// it has no keys.
 ///
 /// # Errors
 ///
@@ -136,24 +136,24 @@ pub fn parse_metadata(value: &[u8]) -> Result<Metadata<'_>, BadTus> {
 }
 
 impl<'a> Metadata<'a> {
-    /// The decoded value of a key.
+    /// Returns the decoded value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let (_, text) = self.pairs().find(|(other, _)| *other == key.as_bytes())?;
         base64::decode(text)
     }
 
-    /// The field's value as it was sent, which a later HEAD is answered with.
+    /// Returns the field's value as sent, for the response to a later HEAD.
     #[must_use]
     pub fn as_sent(&self) -> &'a [u8] {
         self.value
     }
 
-    /// Key and base64 of each pair.
+    /// Iterates over the pairs: key and base64.
     fn pairs(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let pairs = (!self.value.is_empty()).then(|| self.value.split(|&byte| byte == b','));
         pairs.into_iter().flatten().map(|pair| {
-            // White space around the comma is not in the text, but clients in use send it.
+            // The specification allows no white space around the comma, but clients in use send it.
             let pair = super::grammar::trim_ows(pair);
             let end = pair.iter().position(|&byte| byte == b' ').unwrap_or(pair.len());
             let (key, text) = pair.split_at(end);
@@ -162,17 +162,17 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// What an Upload-Concat says of an upload.
+/// The value of an Upload-Concat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Concat<'a> {
-    /// It is a part of a file.
+    /// The upload is a part of a file.
     Partial,
-    /// It is the file that these parts make up, each the last segment of an upload's URL.
+    /// The upload is the file made of these parts. Each is the last segment of an upload's URL.
     Final(Vec<&'a [u8]>),
 }
 
-/// Reads an Upload-Concat: "The header contains either partial, for partial uploads, or final followed by a
-/// semicolon and a space-separated list of partial upload URLs", which may be absolute or relative.
+/// Parses an Upload-Concat: "The header contains either partial, for partial uploads, or final followed by
+/// a semicolon and a space-separated list of partial upload URLs", which may be absolute or relative.
 ///
 /// # Errors
 ///
@@ -204,7 +204,7 @@ pub enum Checksum {
     Sha256([u8; 32]),
 }
 
-/// Reads an Upload-Checksum: "the name of the used checksum algorithm and the Base64 encoded checksum
+/// Parses an Upload-Checksum: "the name of the used checksum algorithm and the Base64 encoded checksum
 /// separated by a space".
 ///
 /// # Errors

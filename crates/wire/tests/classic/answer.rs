@@ -1,4 +1,4 @@
-//! Answers: one line each, read as they were written.
+//! Responses: one line each, parsed as they were written.
 
 use plimsoll_wire::classic::{Answer, BadAnswer, LINE_BYTES_MAX};
 use proptest::prelude::*;

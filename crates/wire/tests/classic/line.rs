@@ -1,8 +1,8 @@
-//! Lines: the same however they are cut, and bounded.
+//! Lines: independent of how the input is split, and bounded.
 
 use plimsoll_wire::classic::{LINE_BYTES_MAX, Line, TooLong};
 
-/// The lines of some bytes that come in pieces which end at the given places.
+/// Returns the lines of `bytes`, fed in pieces that end at the given positions.
 fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Result<Vec<Vec<u8>>, TooLong> {
     let (mut line, mut found, mut at) = (Line::default(), Vec::new(), 0);
     for cut in cuts {

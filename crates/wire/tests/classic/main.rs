@@ -1,5 +1,5 @@
-//! Classic on the wire, as a specification.
-// Clippy knows tests by their attribute, and so not the functions that they share.
+//! The classic protocol's wire format, as a specification.
+// Clippy recognises tests by their attribute, and so not the helper functions.
 #![allow(clippy::unwrap_used)]
 
 mod answer;

@@ -1,4 +1,4 @@
-//! Requests: one reading for each line, and any name and password can be said.
+//! Requests: each line has one reading, and any name and password can be expressed.
 
 use plimsoll_wire::classic::{BadRequest, Credentials, Request, Unwritable};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Answers as they are written: nothing in a text gets off its line.
+//! Writing of answers: no text leaves its line.
 
 use plimsoll_wire::ftp::answer::{push_line, push_lines, quoted};
 use plimsoll_wire::ftp::answers::Answers;

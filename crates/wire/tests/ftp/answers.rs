@@ -1,4 +1,4 @@
-//! Answers as a client reads them: the same however they are cut, and bounded.
+//! Parsing of answers: independent of how the input is split, and bounded.
 
 use plimsoll_wire::ftp::answers::{
     ANSWER_BYTES_MAX, ANSWER_LINE_BYTES_MAX, Answer, Answers, BadAnswer, LINE_COST_BYTES,
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 type Read = Result<Answer, BadAnswer>;
 
-/// The answers in some bytes that come in pieces which end at the given places, up to the first that is none.
+/// Returns the answers in `bytes`, fed in pieces that end at the given positions, up to the first error.
 fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Vec<Read> {
     let mut answers = Answers::default();
     let (mut found, mut at) = (Vec::new(), 0);

@@ -1,9 +1,9 @@
-//! Text on the data connection: the same however it is cut, and nothing lost but the ends of lines.
+//! Text on the data connection: independent of how it is split, and nothing lost but the form of line ends.
 
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use proptest::prelude::*;
 
-/// The pieces of some bytes that end at the given places.
+/// Splits bytes into pieces that end at the given positions.
 fn pieces(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Vec<&[u8]> {
     let mut at = 0;
     cuts.into_iter().map(|cut| &bytes[std::mem::replace(&mut at, cut)..cut]).collect()

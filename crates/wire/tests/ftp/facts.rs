@@ -1,4 +1,4 @@
-//! MLSD and MLST: facts, and the choice of them.
+//! MLSD and MLST: facts, and their selection.
 
 use std::time::Duration;
 

@@ -73,8 +73,8 @@ fn wildcards_make_a_pattern() {
 
 #[test]
 fn no_pattern_takes_more_than_its_length_times_the_names() {
-    // Each of these is a pattern of a line's length, and would not end for years if every star were tried
-    // with all others.
+    // Each of these patterns has the length of a command line. Backtracking over every star would take
+    // years.
     let name = [&[b'a'; 254][..], b"b"].concat();
     let brackets = vec![b'['; 255];
     let begun = Instant::now();
@@ -92,11 +92,11 @@ fn no_pattern_takes_more_than_its_length_times_the_names() {
             assert!(!matches(&pattern, &name) && !matches(&pattern, &brackets));
         }
     }
-    // It takes a tenth of a second; looking for each bracket's end again would take a minute.
+    // The match takes a tenth of a second; a repeated search for each bracket's end would take a minute.
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
-/// The same by trying everything, one character after the other.
+/// Matches by exhaustive backtracking, as the reference.
 fn plainly(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern, name) {
         ([], _) => name.is_empty(),

@@ -1,4 +1,4 @@
-//! HASH: names of digests and the answer.
+//! HASH: algorithm names and the answer.
 
 use plimsoll_wire::ftp::hash::Algorithm;
 

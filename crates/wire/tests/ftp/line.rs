@@ -1,4 +1,4 @@
-//! Lines of the control connection: the same however they are cut, with Telnet's bytes taken out.
+//! Lines of the control connection: independent of how the input is split, with Telnet's bytes removed.
 
 use plimsoll_wire::ftp::line::{Lines, TooLong};
 use proptest::prelude::*;
@@ -7,7 +7,8 @@ const LIMIT: usize = 16;
 
 type Line = Result<Vec<u8>, TooLong>;
 
-/// The lines of some bytes that come in pieces which end at the given places, and whether nothing is left.
+/// Returns the lines of `bytes`, fed in pieces that end at the given positions, and whether nothing is left
+/// over.
 fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Line>, bool) {
     let mut lines = Lines::default();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -26,7 +27,7 @@ fn whole(bytes: &[u8]) -> Vec<Line> {
     feed(bytes, [bytes.len()]).0
 }
 
-/// Bytes, and the lines that they are.
+/// Input bytes, and the lines in them.
 const GOOD: &[(&[u8], &[&[u8]])] = &[
     (b"NOOP\r\n", &[b"NOOP"]),
     (b"NOOP\n", &[b"NOOP"]),
@@ -62,7 +63,7 @@ fn lines_are_the_same_in_one_piece_in_two_and_byte_by_byte() {
 
 #[test]
 fn an_abort_is_read_whichever_byte_was_urgent_and_taken_out() {
-    // The system takes the urgent byte out of the stream: the last one that was sent as such.
+    // The kernel takes the urgent byte out of the stream: the last one that was sent as such.
     for bytes in [&b"\xff\xf4\xffABOR\r\n"[..], b"\xff\xf4\xf2ABOR\r\n", b"\xff\xf2ABOR\r\n", b"\xf2ABOR\r\n"]
     {
         assert_eq!(whole(bytes), [Ok(b"ABOR".to_vec())], "{}", bytes.escape_ascii());
@@ -101,7 +102,7 @@ fn a_line_is_as_long_as_the_limit_and_no_longer() {
             assert_eq!(feed(&bytes, 1..=bytes.len()), (expected, true));
         }
     }
-    // Neither the end nor Telnet's bytes count; a CR that is kept does.
+    // Neither the line end nor Telnet's bytes count; a CR that is part of the line does.
     let telnet = [&b"x\xff\xf1".repeat(LIMIT)[..], b"\r\n"].concat();
     assert_eq!(whole(&telnet), [Ok(vec![b'x'; LIMIT])]);
     let kept = format!("{}\r\0\n", "x".repeat(LIMIT));

@@ -1,5 +1,5 @@
-//! FTP on the wire, as a specification: one file for each module.
-// Clippy knows tests by their attribute, and so not the functions that they share.
+//! FTP's wire format, as a specification: one file for each module.
+// Clippy recognises tests by their attribute, and so not the helper functions.
 #![allow(clippy::unwrap_used)]
 
 mod address;

@@ -1,4 +1,4 @@
-//! Answer heads.
+//! Writing of response heads.
 
 use std::time::{Duration, UNIX_EPOCH};
 

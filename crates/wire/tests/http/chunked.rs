@@ -1,4 +1,4 @@
-//! The chunked coding: the same data however it is cut, and nothing lenient.
+//! The chunked coding: the data is independent of how the input is split, and nothing lenient is accepted.
 
 use plimsoll_wire::http::chunked::{
     CHUNK_END, CHUNK_EXT_BYTES_MAX, CHUNK_EXT_TOTAL_BYTES_MAX, ChunkedDecoder, LAST_CHUNK, Step,
@@ -7,7 +7,7 @@ use plimsoll_wire::http::chunked::{
 use plimsoll_wire::http::refusal::Refusal;
 use proptest::prelude::*;
 
-/// What a body came to: its data, how many bytes it took, and whether it ended.
+/// The result of decoding a body: its data, the bytes consumed, and whether it ended.
 #[derive(Debug, PartialEq, Eq)]
 struct Body {
     data: Vec<u8>,
@@ -15,7 +15,7 @@ struct Body {
     ended: bool,
 }
 
-/// Feeds a body in pieces that end at the given places, as a connection would.
+/// Decodes a body in pieces that end at the given positions.
 fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Result<Body, Refusal> {
     let mut decoder = ChunkedDecoder::new();
     let mut body = Body { data: Vec::new(), consumed: 0, ended: false };

@@ -7,7 +7,7 @@ use plimsoll_wire::http::conditional::{
 };
 use plimsoll_wire::http::head::{HeadLimits, parse_head};
 
-/// The state that the tests ask about: tag "now", changed at 08:49:37 and a half.
+/// The current state in these tests: tag "now", modified at 08:49:37 and a half.
 fn current() -> Validators<'static> {
     Validators { etag: b"\"now\"", modified: UNIX_EPOCH + Duration::from_millis(784_111_777_500) }
 }

@@ -5,7 +5,7 @@ use plimsoll_wire::http::digest::{
 };
 use proptest::prelude::*;
 
-/// Of `{"hello": "world"}` and a line feed, as RFC 9530 has it.
+/// The SHA-256 of `{"hello": "world"}` and a line feed, from RFC 9530.
 const SHA256: &str = "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:";
 
 fn parse(line: &str) -> Result<Digests, BadDigest> {

@@ -1,17 +1,17 @@
-//! Forms: the same parts however the bytes are cut, and nothing that is no form.
+//! Forms: the parts are independent of how the input is split, and malformed forms are refused.
 
 use plimsoll_wire::http::form::{BOUNDARY_BYTES_MAX, BadForm, Event, FormDecoder, PART_HEAD_BYTES_MAX};
 use proptest::prelude::*;
 
 const TYPE: &[u8] = b"multipart/form-data; boundary=b";
 
-/// What curl 8 and Firefox send, with lines ended by CRLF.
+/// A form as sent by curl 8 and Firefox, with lines ended by CRLF.
 const FORM: &str = "--b\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\nhello\r\n\
     --b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a;b \\\"c\\\".txt\"\r\n\
     Content-Type: text/plain\r\n\r\none\r\n--not\r\n--\r\n\r\n--b \t\r\n\
     content-disposition: Form-Data; filename=plain.bin; name=x\r\n\r\n\r\n--b--\r\nafter";
 
-/// A form as its parts: the name of each file, and its bytes.
+/// A decoded form: the name and the bytes of each part.
 type Parts = Vec<(Option<String>, String)>;
 
 fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Result<(Parts, bool), BadForm> {
@@ -133,7 +133,7 @@ proptest! {
                 result = result.and_then(|()| decoder.push(&bytes[from..cut], &mut events));
                 from = cut;
             }
-            // Data may come in more pieces, and before an error in fewer.
+            // The pieces of data depend on the split, and before an error there may be fewer.
             let data: Vec<u8> = events.iter().flat_map(|event| match event {
                 Event::Data(data) => data.clone(),
                 _ => Vec::new(),

@@ -63,7 +63,7 @@ fn the_hops_of_all_lines_are_in_order() {
         b"by=203.0.113.43;proto=https;ext=\"a;b,c\\\"d\"",
     ];
     let hops = parse_forwarded(lines.into_iter());
-    // What has an escape in it is refused even where nobody asks for it: no node has any.
+    // A value with an escape is refused even in an unused parameter: no node contains one.
     assert_eq!(hops, Err(Malformed));
     let lines = [lines[0], lines[1], b"by=203.0.113.43;proto=https;ext=\"a;b,c\";"];
     assert_eq!(
@@ -143,7 +143,7 @@ proptest! {
         let line = b"for=192.0.2.43;host=a.example, for=\"[2001:db8::17]:4711\", for=198.51.100.9";
         let whole = parse_forwarded([&line[..]].into_iter()).unwrap();
         if let Ok(hops) = parse_forwarded([&line[..cut]].into_iter()) {
-            // The last of a prefix may be cut short; those before it are what they were.
+            // The last hop of a prefix may be truncated; those before it are unchanged.
             let complete = hops.len().saturating_sub(1);
             prop_assert_eq!(&hops[..complete], &whole[..complete]);
         }

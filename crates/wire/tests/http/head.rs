@@ -1,4 +1,4 @@
-//! Request heads that are good, and the limits on them.
+//! Valid request heads, and the limits on them.
 
 use plimsoll_wire::http::head::{
     FIELDS_MAX, Field, Framing, Head, HeadLimits, Method, Refusal, Version, find_head_end, parse_head,
@@ -15,7 +15,7 @@ fn good(text: &str) -> Head {
     parse(text).unwrap().unwrap()
 }
 
-/// Good heads of all shapes; each is also cut at every byte.
+/// Valid heads of all shapes; each is also split at every byte.
 const GOOD: &[&str] = &[
     "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
     "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -1,6 +1,6 @@
-//! HTTP/1.1 on the wire, as a specification: one file for each module.
-// Clippy knows tests by their attribute, and so not the functions that they share; a list of one range is
-// meant.
+//! HTTP/1.1's wire format, as a specification: one file for each module.
+// Clippy recognises tests by their attribute, and so not the helper functions. A list of one range is
+// intended.
 #![allow(clippy::unwrap_used, clippy::single_range_in_vec_init)]
 
 mod answer;

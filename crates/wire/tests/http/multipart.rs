@@ -1,4 +1,4 @@
-//! Several ranges in one answer.
+//! Several ranges in one response.
 
 use plimsoll_wire::http::multipart::{body_len, close, media_type, part_head};
 use proptest::prelude::*;

@@ -7,7 +7,7 @@ use plimsoll_wire::http::range::{
 };
 use proptest::prelude::*;
 
-/// The ranges that a field selects of so many bytes; None is the whole, an empty list is 416.
+/// Returns the ranges that a field selects of `length` bytes; None is the whole, an empty list is 416.
 fn select(field: &str, length: u64) -> Option<Vec<Range<u64>>> {
     match parse_range(field.as_bytes()).unwrap().resolve(length) {
         Resolved::Whole => None,

@@ -1,4 +1,4 @@
-//! The heads of answers: good ones however they arrive, and no doubt about where an answer ends.
+//! Response heads: valid ones however the input is split, and no ambiguity about the end of a response.
 
 use plimsoll_wire::http::head::{Field, HeadLimits, Method, Version, find_head_end};
 use plimsoll_wire::http::refusal::Refusal;
@@ -15,7 +15,7 @@ fn good(text: &str) -> ResponseHead {
     parse(text).unwrap().unwrap()
 }
 
-/// Good heads of all shapes, and how their bodies are delimited.
+/// Valid heads of all shapes, and how their bodies are delimited.
 const GOOD: &[(&str, Framing, bool)] = &[
     ("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n", Framing::Length(12), true),
     ("HTTP/1.1 200 OK\r\ncontent-length:0\r\nConnection: Close\r\n\r\n", Framing::Length(0), false),
@@ -47,7 +47,7 @@ fn an_answer_to_head_has_no_body_whatever_it_says() {
     for (text, _, keeps_alive) in GOOD {
         let head = parse_response(text.as_bytes(), Method::Head, &LIMITS).unwrap().unwrap();
         assert_eq!(head.framing(), Framing::None, "{text:?}");
-        // One that would end with the connection does not, here.
+        // Keep-alive is preserved; a response delimited by the end of the connection may gain it.
         assert!(head.keeps_alive() || !keeps_alive || head.version() == Version::Http10, "{text:?}");
     }
 }
@@ -141,7 +141,7 @@ fn whatever_has_two_readings_is_refused() {
     ] {
         assert_eq!(parse(text), Err(bad), "{text:?}");
         for cut in 0..text.len() {
-            // It may be refused early, but not be found good first.
+            // It may be refused early, but must not be accepted first.
             assert!(!matches!(parse(&text[..cut]), Ok(Some(_))), "{:?}", &text[..cut]);
         }
         assert!(!bad.detail().is_empty());

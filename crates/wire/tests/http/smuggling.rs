@@ -1,10 +1,10 @@
-//! Every shape by which a request is hidden from, or shown differently to, a program in front: refused, each
-//! for its own reason.
+//! All known shapes of request smuggling, by which a proxy and a server read different requests. Each must
+//! be refused for its own reason.
 
 use plimsoll_wire::http::head::{HeadLimits, Refusal, parse_head};
 use plimsoll_wire::http::target::BadTarget;
 
-/// Checks the refusal of a whole head, and that no prefix of it is taken for a good one.
+/// Checks the refusal of a whole head, and that none of its prefixes is accepted.
 fn refused(block: &[u8], refusal: Refusal, status: u16) {
     let limits = HeadLimits::default();
     let shown = String::from_utf8_lossy(block);
@@ -17,7 +17,7 @@ fn refused(block: &[u8], refusal: Refusal, status: u16) {
     }
 }
 
-/// A PUT with these field lines after its Host.
+/// Returns a PUT with these field lines after its Host.
 fn with_fields(fields: &str) -> Vec<u8> {
     format!("PUT /x HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes()
 }

@@ -1,5 +1,5 @@
 //! The PROXY protocol's header as a specification.
-// Clippy knows tests by their attribute, and so not the functions that they share.
+// Clippy recognises tests by their attribute, and so not the helper functions.
 #![allow(clippy::unwrap_used)]
 
 use plimsoll_wire::proxy::{BadHeader, HEADER_BYTES_MAX, Header, LINE_BYTES_MAX, parse};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// A header of version 2.
+/// Returns a header of version 2.
 fn binary(command: u8, family: u8, payload: &[u8]) -> Vec<u8> {
     let length = u16::try_from(payload.len()).unwrap().to_be_bytes();
     [SIGNATURE, &[command, family], &length, payload].concat()
@@ -103,7 +103,7 @@ fn no_more_bytes_are_asked_for_than_the_limits() {
     assert_eq!(parse(&longest).unwrap().unwrap().len, HEADER_BYTES_MAX);
 }
 
-/// Bytes that begin as headers do, more often than chance would have it.
+/// Generates bytes that begin like headers more often than random ones would.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let from = (0..valid().len()).prop_map(|which| valid().swap_remove(which).0);
     (from, proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3), 0..300_usize)

@@ -1,7 +1,7 @@
 //! One answer as it comes: its head, and its body thrown away or taken.
 //!
-//! It judges neither status nor bytes. What must hold: a body that ends early is an error, and so is anything
-//! behind one, since nothing more was asked for.
+//! It judges neither status nor bytes. What must hold: a body that ends early is an error, and so is
+//! anything behind one, since nothing more was asked for.
 
 use std::io;
 

@@ -1,8 +1,8 @@
 //! A user that speaks HTTP/1.1: downloads of files that are there, uploads under fresh names.
 //!
 //! It is not the client library: that one is for people, and does more for each request. What must hold: a
-//! body that nobody verifies is thrown away uncopied where the system can; a connection is used again only if
-//! nothing is left over on it; a request's bytes are made once for each file.
+//! body that nobody verifies is thrown away uncopied where the system can; a connection is used again only
+//! if nothing is left over on it; a request's bytes are made once for each file.
 
 mod answer;
 

@@ -1,7 +1,7 @@
 //! Ours against the best peer of each cell: a line for each, with its interval, beside 1.
 //!
-//! What must hold: what is better lies to the right for answers and to the left for CPU time, and the picture
-//! says so.
+//! What must hold: what is better lies to the right for answers and to the left for CPU time, and the
+//! picture says so.
 
 use anyhow::Result;
 use plotters::prelude::RGBColor;

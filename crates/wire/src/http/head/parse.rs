@@ -1,7 +1,7 @@
-//! From bytes to a [`Head`]: one pass by httparse, then what it lets through and must not pass.
+//! Parses bytes into a [`Head`]: one pass by httparse, then checks that are stricter than httparse's.
 //!
-//! Not here: the body, and any decision about a request that is well formed. What must hold: no prefix of a
-//! good head is refused, no byte is looked at more than a fixed number of times, and nothing is allocated.
+//! Not here: the body, and any decision about a well-formed request. Invariants: no prefix of a valid head
+//! is refused, no byte is examined more than a fixed number of times, and nothing is allocated.
 
 use std::mem::MaybeUninit;
 
@@ -11,14 +11,13 @@ use super::super::target::{BadTarget, strip_scheme};
 use super::{FIELDS_MAX, Field, Framing, HEAD_BYTES_MAX, Head, HeadLimits, Method, Refusal, Version};
 use crate::decimal::decimal;
 
-/// Parses the head at the start of `bytes`; what follows it is not looked at.
+/// Parses the head at the start of `bytes`; bytes after it are not examined.
 ///
-/// None means that more bytes are needed. To be linear however slowly a head arrives, ask [`find_head_end`]
-/// first.
+/// None means that more bytes are needed. For linear cost with a slow peer, call [`find_head_end`] first.
 ///
 /// # Errors
 ///
-/// A [`Refusal`]: answer with its status and close.
+/// A [`Refusal`]: respond with its status and close.
 pub fn parse_head(bytes: &[u8], limits: &HeadLimits) -> Result<Option<Head>, Refusal> {
     let skipped = leading_line(bytes)?;
     let bytes_max = limits.bytes_max.min(HEAD_BYTES_MAX);
@@ -45,12 +44,12 @@ pub fn parse_head(bytes: &[u8], limits: &HeadLimits) -> Result<Option<Head>, Ref
     }
 }
 
-/// Where the head at the start of `bytes` ends: the index after its blank line. `from` is the length that the
-/// last search saw, so that a head that comes a byte at a time costs linear time.
+/// Returns the index after the blank line that ends the head at the start of `bytes`. `from` is the length
+/// of `bytes` at the last search, so that a head received byte by byte costs linear time.
 ///
-/// A blank line of bare LF is found as well, for [`parse_head`] to refuse: a client that sends it would
-/// otherwise be kept waiting. Limits are not looked at: ask [`parse_head`] as well once there are as many
-/// bytes as the limit.
+/// A blank line of bare LF is found as well, and [`parse_head`] refuses it. Otherwise a client that sends
+/// it would wait in vain. This function checks no limit: call [`parse_head`] as well once the limit is
+/// reached.
 #[must_use]
 pub fn find_head_end(bytes: &[u8], from: usize) -> Option<usize> {
     // The last search may have ended within LF CR LF.
@@ -65,7 +64,7 @@ pub fn find_head_end(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// The length of the empty line that may come first.
+/// Returns the length of an empty line before the request line.
 ///
 /// "a server that is expecting to receive and parse a request-line SHOULD ignore at least one empty line
 /// (CRLF) received prior to the request-line" (RFC 9112, section 2.2). One is enough.
@@ -78,7 +77,7 @@ fn leading_line(bytes: &[u8]) -> Result<usize, Refusal> {
     }
 }
 
-/// Refuses a head that is not complete and already too long.
+/// Refuses an incomplete head that already exceeds a limit.
 fn refuse_growth(rest: &[u8], full: bool, limits: &HeadLimits) -> Result<(), Refusal> {
     if rest.len() > limits.target_bytes_max {
         let target = rest.splitn(3, |&byte| byte == b' ').nth(1).unwrap_or_default();
@@ -89,8 +88,8 @@ fn refuse_growth(rest: &[u8], full: bool, limits: &HeadLimits) -> Result<(), Ref
     if full { Err(Refusal::HeadTooLong) } else { Ok(()) }
 }
 
-/// httparse's reason in our words; the cases that it does not tell apart are told apart here, off the fast
-/// path.
+/// Maps httparse's error to a refusal. Cases that httparse does not distinguish are distinguished here, off
+/// the fast path.
 fn refusal_of(error: httparse::Error, rest: &[u8]) -> Refusal {
     match error {
         httparse::Error::Version => refused_version(rest),
@@ -104,15 +103,15 @@ fn refusal_of(error: httparse::Error, rest: &[u8]) -> Refusal {
     }
 }
 
-/// Tells an unknown version from what is none: `HTTP-version = HTTP-name "/" DIGIT "." DIGIT`, and
-/// "HTTP-version is case-sensitive" (RFC 9112, section 2.3).
+/// Distinguishes an unknown version from a malformed one: `HTTP-version = HTTP-name "/" DIGIT "." DIGIT`,
+/// and "HTTP-version is case-sensitive" (RFC 9112, section 2.3).
 fn refused_version(rest: &[u8]) -> Refusal {
     let word = rest.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
     match word.strip_prefix(b"HTTP/") {
         Some([major, b'.', minor, ..]) if major.is_ascii_digit() && minor.is_ascii_digit() => {
             Refusal::VersionUnknown
         }
-        // As much as came of a later version: httparse refuses it at its first byte that is not "1".
+        // A prefix of a later version: httparse refuses it at its first byte that is not "1".
         Some([major]) if major.is_ascii_digit() => Refusal::VersionUnknown,
         Some([major, b'.']) if major.is_ascii_digit() => Refusal::VersionUnknown,
         _ => Refusal::Version,
@@ -155,7 +154,7 @@ fn build(request: &httparse::Request<'_, '_>, block: &[u8]) -> Result<Head, Refu
     Ok(head)
 }
 
-/// How the body is delimited, by RFC 9112, section 6; every doubt is refused.
+/// Determines how the body is delimited, by RFC 9112, section 6; any ambiguity is refused.
 fn framing(gathered: &Gathered, block: &[u8], version: Version) -> Result<Framing, Refusal> {
     let length = gathered.fields.first(block, Field::ContentLength);
     let Some(coding) = gathered.fields.first(block, Field::TransferEncoding) else {
@@ -177,8 +176,8 @@ fn framing(gathered: &Gathered, block: &[u8], version: Version) -> Result<Framin
     transfer_coding(coding)
 }
 
-/// Repeated lengths are refused even when equal, though RFC 9112, section 6.3 would let them be merged:
-/// whoever sends them merges something that we do not see.
+/// Parses the length. Repeated lengths are refused even when equal, though RFC 9112, section 6.3 would
+/// allow them to be merged. Their sender may have merged messages in a way that is not visible here.
 fn content_length(gathered: &Gathered, value: &[u8]) -> Result<Framing, Refusal> {
     if gathered.fields.repeated(Field::ContentLength) {
         return Err(Refusal::LengthRepeated);
@@ -189,8 +188,8 @@ fn content_length(gathered: &Gathered, value: &[u8]) -> Result<Framing, Refusal>
 /// "If a Transfer-Encoding header field is present in a request and the chunked transfer coding is not the
 /// final encoding, the message body length cannot be determined reliably; the server MUST respond with the
 /// 400 (Bad Request) status code" (section 6.3). Chunked over another coding is framed well but not
-/// understood: "A server that receives a request message with a transfer coding it does not understand SHOULD
-/// respond with 501" (section 6.1).
+/// understood: "A server that receives a request message with a transfer coding it does not understand
+/// SHOULD respond with 501" (section 6.1).
 fn transfer_coding(value: &[u8]) -> Result<Framing, Refusal> {
     let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
     if is_chunked(value) {
@@ -205,7 +204,7 @@ fn transfer_coding(value: &[u8]) -> Result<Framing, Refusal> {
     Err(Refusal::CodingBad)
 }
 
-/// Checks Host and the form of the target, and tells where the authority is.
+/// Checks Host and the form of the target, and returns the position of the authority.
 ///
 /// "A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a
 /// Host header field and to any request message that contains more than one Host header field line or a Host
@@ -228,9 +227,9 @@ fn authority(head: &Head, block: &[u8]) -> Result<Span, Refusal> {
     }
 }
 
-/// An empty Host is right only where the target has no authority of its own and needs none. For a path it
-/// would make an http URL with an empty host: "A recipient that processes such a URI reference MUST reject it
-/// as invalid" (RFC 9110, section 4.2.1).
+/// Returns the authority of Host. An empty Host is valid only if the target has no authority and needs
+/// none. For a path it would make an http URL with an empty host: "A recipient that processes such a URI
+/// reference MUST reject it as invalid" (RFC 9110, section 4.2.1).
 fn host_authority(head: &Head, host: &[u8], block: &[u8]) -> Result<Span, Refusal> {
     let place = head.fields.place(Field::Host);
     match host {
@@ -240,7 +239,8 @@ fn host_authority(head: &Head, host: &[u8], block: &[u8]) -> Result<Span, Refusa
     }
 }
 
-/// The authority in the target, if its form has one; a form that does not go with the method is refused.
+/// Returns the authority in the target, if its form has one. A form that the method does not allow is
+/// refused.
 fn target_authority(head: &Head, block: &[u8]) -> Result<Option<Span>, Refusal> {
     let target = head.target(block);
     let authority = match (target, head.method) {
