@@ -1,4 +1,4 @@
-//! Accounts for behaviours: what a server with accounts is made of, and people who use it.
+//! Accounts for behaviour tests: the parts of a server with accounts, and test users with a session.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,16 +23,16 @@ use crate::client::{Answer, Client};
 use crate::scene::{Disk, Scene};
 use crate::service::{LogLines, status_page};
 
-/// Settings whose passwords cost next to nothing, with sign-up open and nobody held back.
+/// Settings with password hashing at minimal cost, open sign-up and no limit on login attempts.
 pub fn settings() -> Settings {
     let argon2 = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
     Settings { argon2, sign_up: SignUp::Open, attempts: None, ..Settings::default() }
 }
 
-/// How long uploads are kept: what a simulation can wait for.
+/// How long interrupted uploads are kept: short enough for a simulation to wait for.
 pub const UPLOAD_KEPT_TIME: Duration = Duration::from_secs(600);
 
-/// The accounts' side of a server.
+/// The accounts, operations and logs of a server.
 #[derive(Clone)]
 pub struct Accounts {
     pub auth: Auth,
@@ -50,7 +50,7 @@ impl LineSink for LogLines {
     }
 }
 
-/// Where it is put down what people did.
+/// The metrics and logs in which operations are recorded.
 #[derive(Clone, Default)]
 pub(crate) struct Records {
     pub(crate) meter: Arc<Meter>,
@@ -58,18 +58,18 @@ pub(crate) struct Records {
     pub(crate) xferlog: Arc<LogLines>,
 }
 
-/// Accounts in memory.
+/// Creates accounts in memory.
 pub(crate) fn in_memory(settings: Settings) -> Auth {
     Auth::here(Box::new(MemoryDirectory::new()), settings)
 }
 
 impl Accounts {
-    /// Accounts in memory, and their files in `store`, which has them in the folder `data`.
+    /// Opens accounts in memory, with their files in `store` in the folder `data`.
     pub(crate) fn open(store: Store, data: &Path, settings: Settings) -> Accounts {
         Accounts::of(in_memory(settings), store, data, Records::default())
     }
 
-    /// Accounts at `auth`, and their files in `store`, which has them in the folder `data`.
+    /// Opens the accounts of `auth`, with their files in `store` in the folder `data`.
     pub(crate) fn of(auth: Auth, store: Store, data: &Path, records: Records) -> Accounts {
         let Records { meter, transfers, xferlog } = records;
         let sink = |log: &Arc<LogLines>| Some(Arc::clone(log) as Arc<dyn LineSink>);
@@ -82,28 +82,28 @@ impl Accounts {
         Web::new(self.operations.clone())
     }
 
-    /// Each line of the transfer log.
+    /// Returns each line of the transfer log.
     pub fn lines(&self) -> Vec<serde_json::Value> {
         self.transfers.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 }
 
-/// The secret of a store apart and its front.
+/// The shared secret of a remote store and its front.
 const SECRET: &str = "only the tiers know";
 
-/// Homes in the folder `data`, which is there.
+/// Opens the store of homes in the existing folder `data`.
 pub(crate) fn open_store(fs: &dyn Fs, data: &Path) -> Store {
     let kept = plimsoll_store::Settings { upload_kept_time: UPLOAD_KEPT_TIME, ..Default::default() };
     Store::open(fs, data, kept).expect("the folder is there")
 }
 
-/// What serves a store to its fronts, with the hot set that the scene looks at. It waits longer for them than
-/// they wait for their clients.
+/// Serves a store to its fronts, with the hot cache that the scene observes. It waits longer for fronts
+/// than they wait for their clients.
 pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
     tier_server(StoreTier::new(store, Secret::from(SECRET)), hot)
 }
 
-/// What answers the processes of connections for accounts and files.
+/// Serves RPC requests of connection processes for accounts and files.
 pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotSet>) -> Setup {
     tier_server(Desks::new(auth, Some(store), &Secret::from(SECRET)), hot)
 }
@@ -121,7 +121,8 @@ fn tier_server(tier: Arc<dyn Api>, hot: &Arc<HotSet>) -> Setup {
     })
 }
 
-/// The store that is served at an address, to which uploads go by way of the folder `spool`, if there is one.
+/// Connects to the store that is served at an address. With `spool`, uploads to it are buffered in that
+/// folder.
 pub(crate) fn store_at(at: &Address, spool: Option<File>) -> Store {
     Store::apart(plimsoll_store::apart::Place {
         url: url_of(at),
@@ -132,12 +133,12 @@ pub(crate) fn store_at(at: &Address, spool: Option<File>) -> Store {
     })
 }
 
-/// Accounts that are served at an address, to processes that belong to whoever serves them.
+/// Connects to the accounts that the program's process serves at an address to its connection processes.
 pub(crate) fn auth_beside(at: &Address, settings: Settings) -> Auth {
     Auth::beside(Place { url: url_of(at), secret: Secret::from(SECRET) }, settings)
 }
 
-/// An address as the HTTP client takes it.
+/// Returns an address in the form that the HTTP client takes.
 fn url_of(at: &Address) -> Url {
     let url = match at {
         Address::Ip(at) => format!("http://{at}"),
@@ -146,38 +147,38 @@ fn url_of(at: &Address) -> Url {
     url.parse().expect("an address is a URL's")
 }
 
-/// Makes the folder that a front has its uploads wait in.
+/// Creates the folder in which a front buffers uploads.
 pub(crate) fn open_spool(fs: &dyn Fs, data: &Path) -> File {
     let data = fs.open_root(data).expect("the folder is there");
     fs.make_folder(&data, b"spool").expect("there is none yet");
     fs.open_beneath(&data, b"spool").expect("it was made")
 }
 
-/// What a folder holds: files with their bytes, folders with none.
+/// The contents of a folder: files with their bytes, folders with `None`.
 pub type Held = BTreeMap<String, Option<Vec<u8>>>;
 
 impl Scene {
-    /// The accounts' side of the server.
+    /// Returns the accounts of the server.
     pub fn accounts(&self) -> &Accounts {
         self.accounts.as_ref().expect("the scenario has accounts")
     }
 
-    /// What is in the home of an account, read from the disk itself.
+    /// Returns the contents of an account's home, read directly from the disk.
     pub fn home(&self, name: &str) -> Held {
         self.held(&self.accounts().data.join("accounts").join(name).join("files"))
     }
 
-    /// What is kept of uploads of an account.
+    /// Returns the stored files of an account's pending uploads.
     pub fn pending(&self, name: &str) -> Held {
         self.held(&self.accounts().data.join("accounts").join(name).join("pending"))
     }
 
-    /// Where the files of an account are on the disk.
+    /// Returns the path of an account's files on the disk.
     pub fn home_folder(&self, name: &str) -> PathBuf {
         self.accounts().data.join("accounts").join(name).join("files")
     }
 
-    /// Puts a link into a home, as a person with a shell might.
+    /// Creates a symbolic link in a home, as an operator with a shell might.
     pub fn link_into_home(&self, name: &str, link: &str, target: &str) {
         let at = self.home_folder(name).join(link);
         match &self.disk {
@@ -186,7 +187,7 @@ impl Scene {
         }
     }
 
-    /// Puts a file into a home past the server, as an operator might.
+    /// Writes a file into a home without the server, as an operator might.
     pub fn write_home(&self, name: &str, file: &str, bytes: &[u8]) {
         let at = self.home_folder(name).join(file);
         match &self.disk {
@@ -228,10 +229,10 @@ fn gather(fs: &dyn Fs, folder: &Path, prefix: &str, held: &mut Held) {
     }
 }
 
-/// The password of everybody here.
+/// The password of every test account.
 pub const PASSWORD: &str = "correct horse";
 
-/// Somebody with an account and a session, on a connection of their own.
+/// A test user with an account, a session and a separate connection.
 pub struct Person {
     pub name: String,
     pub token: String,
@@ -239,12 +240,12 @@ pub struct Person {
 }
 
 impl Person {
-    /// Makes an account without bounds and logs in.
+    /// Creates an account without quota and logs in.
     pub async fn new(scene: &Scene, name: &str) -> Person {
         Person::with(scene, name, Quota::default(), Permissions::default()).await
     }
 
-    /// Makes an account and logs in.
+    /// Creates an account and logs in.
     pub async fn with(scene: &Scene, name: &str, quota: Quota, permissions: Permissions) -> Person {
         let auth = &scene.accounts().auth;
         auth.add(&scene.io, name, &Secret::from(PASSWORD), quota, permissions).await.expect("an account");
@@ -259,12 +260,12 @@ impl Person {
         Person { name: name.to_owned(), token: begun.token, client }
     }
 
-    /// The field that says who this is.
+    /// Returns the `Authorization` field with the session's token.
     pub fn field(&self) -> String {
         format!("Authorization: Bearer {}\r\n", self.token)
     }
 
-    /// One request with the person's token; `fields` each end in CRLF.
+    /// Sends one request with the user's token; `fields` each end in CRLF.
     pub async fn ask(&mut self, method: &str, target: &str, fields: &str, body: impl AsRef<[u8]>) -> Answer {
         let fields = format!("{}{fields}", self.field());
         self.client.ask(method, target, &fields, body).await
@@ -282,12 +283,12 @@ impl Person {
         self.ask("DELETE", target, "", "").await
     }
 
-    /// A request with a JSON body.
+    /// Sends a request with a JSON body.
     pub async fn send(&mut self, method: &str, target: &str, body: &serde_json::Value) -> Answer {
         self.ask(method, target, "Content-Type: application/json\r\n", body.to_string()).await
     }
 
-    /// Gives a share: its id.
+    /// Creates a share and returns its id.
     pub async fn share(&mut self, path: &str, with: &str, permission: &str) -> String {
         let new = serde_json::json!({ "path": path, "with": with, "permission": permission });
         let answer = self.send("POST", "/api/shares", &new).await;

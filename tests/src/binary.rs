@@ -1,8 +1,8 @@
 //! The real binary, started as a process and watched from outside.
 //!
-//! It is not [`crate::under()`], which runs an engine inside the test. What must hold: a server never
-//! outlives its test; what it prints is always read, so that it never waits for us; who waits says what
-//! for, and has a bound.
+//! It is not [`crate::under()`], which runs an engine inside the test. A server never outlives its test.
+//! Its output is always read, so that it never blocks on a full pipe. Every wait names its condition and
+//! must have a bound.
 
 pub mod figures;
 pub mod member;
@@ -28,9 +28,9 @@ pub use visitor::{Broken, Reply, Visitor};
 
 pub use crate::under::has_a_ring;
 
-/// Makes a test of each function for every real engine, beside others: `on_each_engine!(one, two);`. Under
-/// the engine that nobody has without asking for it, they run in a long run; those that are its exam,
-/// always. `forks` has them run also where each connection is a process.
+/// Defines a test of each function for every real engine: `on_each_engine!(one, two);`. Tests run
+/// concurrently; those under `alone` and `exam` run without others. Under the opt-in engine `uring`, only
+/// `exam` tests run outside a long run. `forks` adds a run under the engine `process`.
 #[macro_export]
 macro_rules! on_each_engine {
     ($($name:ident),* $(,)?) => { $crate::on_each_engine!(@ among_others is_long; $($name),*); };
@@ -69,26 +69,26 @@ macro_rules! on_each_engine {
     };
 }
 
-/// Who may run at the same time: many that only ask whether, or one that measures.
+/// Serialises tests: many functional tests run together, a test that measures runs alone.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// A turn for a test that others do not disturb.
+/// Takes a permit for a test that tolerates other tests beside it.
 pub fn among_others() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A turn for a test that measures, or loads the machine.
+/// Takes the exclusive permit, for a test that measures or loads the machine.
 pub fn alone() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Longer than any step that a test waits for takes, also on a slow machine.
+/// Longer than any step that a test waits for, also on a slow machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a condition is looked at.
+/// How often a condition is polled.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// Waits until `reached`, for `time` at most: whether it was.
+/// Waits until `reached`, for at most `time`, and returns whether it was.
 pub fn reached_within(time: Duration, mut reached: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !reached() {
@@ -100,18 +100,19 @@ pub fn reached_within(time: Duration, mut reached: impl FnMut() -> bool) -> bool
     true
 }
 
-/// Waits until `reached`; fails, naming `what`, where that takes too long.
+/// Waits until `reached`. Fails with `what` if that takes too long.
 pub fn until(what: &str, reached: impl FnMut() -> bool) {
     assert!(reached_within(PATIENCE, reached), "after {PATIENCE:?} still not: {what}");
 }
 
-/// The binary under test, as cargo would build it now, in the profile of this test.
+/// Returns the binary under test, as cargo would build it now in the test's profile.
 pub fn plimsoll() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(build)
 }
 
-/// A test lies in `TARGET/PROFILE/deps`, and the binary belongs into `TARGET/PROFILE`.
+/// Builds the binary. The test's executable is in `TARGET/PROFILE/deps`, and the binary belongs in
+/// `TARGET/PROFILE`.
 fn build() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows its own path");
     let built_in = own.ancestors().nth(2).expect("TARGET/PROFILE/deps/TEST");
@@ -129,7 +130,7 @@ fn build() -> PathBuf {
     built_in.join("plimsoll")
 }
 
-/// The binary as a command, whatever the environment of the test says about plimsoll.
+/// Returns the binary as a command, without any `PLIMSOLL_` variable of the test's environment.
 pub fn command() -> Command {
     without_settings(plimsoll())
 }
@@ -145,25 +146,25 @@ fn without_settings(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The binary as a command, where the system allows it `open_files` descriptors and no more.
+/// Returns the binary as a command that may open at most `open_files` descriptors.
 fn with_few_open_files(open_files: u32) -> Command {
     let mut shell = without_settings("sh");
     shell.args(["-c", &format!("ulimit -n {open_files} && exec \"$0\" \"$@\"")]).arg(plimsoll());
     shell
 }
 
-/// The binary as a command, where the system allows its account so few processes. That of an administrator
-/// may have more all the same; others have to count what they run already.
+/// Returns the binary as a command whose account may have at most `processes` processes. The limit does not
+/// bind root; for other accounts it includes their present processes.
 fn with_few_processes(processes: usize) -> Command {
     let mut shell = without_settings("bash");
     shell.args(["-c", &format!("ulimit -u {processes} && exec \"$0\" \"$@\"")]).arg(plimsoll());
     shell
 }
 
-/// An account that has nothing on the machine.
+/// A user id that owns nothing on the machine.
 pub const NOBODY: &str = "64123";
 
-/// A program as a command under an account that is not the administrator's.
+/// Returns a command that runs the program under an unprivileged account.
 pub fn as_nobody(program: impl AsRef<OsStr>) -> Command {
     if !rustix::process::geteuid().is_root() {
         return without_settings(program);
@@ -173,8 +174,8 @@ pub fn as_nobody(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Has `pid`, of a server under that account, be given another process only where the account has fewer than
-/// `processes`; as many as this process has, unless it is said.
+/// Sets the process limit of `pid`, a server under that account: fork fails when the account has
+/// `processes` processes. Without a number, it restores the limit of this process.
 pub fn limit_processes(pid: u32, processes: Option<u64>) {
     let own = || rustix::process::getrlimit(rustix::process::Resource::Nproc).current;
     let number = processes.or_else(own).map_or("unlimited".to_owned(), |number| number.to_string());
@@ -183,7 +184,7 @@ pub fn limit_processes(pid: u32, processes: Option<u64>) {
     assert!(prlimit.status().expect("prlimit starts").success(), "its limit may be set");
 }
 
-/// The binary as a command, where the system gives it one core: what it has for each core, it has once.
+/// Returns the binary as a command that is pinned to one core, so that per-core resources exist once.
 pub fn on_one_core() -> Command {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -205,23 +206,24 @@ fn on_data(mut command: Command, kind: Kind, data: &Path, args: &[&str]) -> Comm
     command
 }
 
-/// Whether this is a long run, which tries more of what chance decides.
+/// Returns whether this is a long run, which tries more seeds and repetitions.
 pub fn is_long() -> bool {
     std::env::var_os("PLIMSOLL_LONG").is_some()
 }
 
-/// Says that a test was left out and why, past the harness, which keeps what a passing test prints.
+/// Reports a skipped test and its reason on the process's standard error: the harness captures the output
+/// of passing tests.
 pub fn skipped(test: &str, reason: &str) {
-    // Nobody may be there to read it.
+    // Standard error may be closed.
     let _ = std::io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes());
 }
 
-/// What a process has printed so far.
+/// The output of a process so far.
 #[derive(Clone, Default)]
 struct Printed(Arc<Mutex<Vec<u8>>>);
 
 impl Printed {
-    /// Reads `from` to its end, on a thread of its own.
+    /// Reads `from` to its end on a separate thread.
     fn reading(mut from: impl Read + Send + 'static) -> Printed {
         let printed = Printed::default();
         let kept = printed.clone();
@@ -249,34 +251,34 @@ pub struct Server {
     address: String,
     stdout: Printed,
     stderr: Printed,
-    /// Where it runs, and keeps its data unless it is told otherwise: no other server has that folder.
+    /// The working directory and default data folder, which no other server shares.
     _home: tempfile::TempDir,
 }
 
 impl Server {
-    /// Serves `root` under `kind`, at a free port of loopback and without an access log unless `args` say
-    /// otherwise; returns when it has printed where it listens.
+    /// Serves `root` under `kind`, at a free loopback port and without an access log unless `args` override
+    /// that. Returns when the server has printed its address.
     pub fn start(kind: Kind, root: &Path, args: &[&str]) -> Server {
         Server::start_reading(Stdio::null(), kind, root, args)
     }
 
-    /// The same, with something on its standard input.
+    /// As [`Server::start`], with the given standard input.
     pub fn start_reading(stdin: impl Into<Stdio>, kind: Kind, root: &Path, args: &[&str]) -> Server {
         Server::start_by(command(), stdin, kind, root, args)
     }
 
-    /// The same, where the system allows it `open_files` descriptors and no more.
+    /// As [`Server::start`], with at most `open_files` descriptors.
     pub fn start_with_few_open_files(kind: Kind, root: &Path, args: &[&str], open_files: u32) -> Server {
         Server::start_by(with_few_open_files(open_files), Stdio::null(), kind, root, args)
     }
 
-    /// The same, where the system says that it may have so few processes.
+    /// As [`Server::start`], with a limit on the account's processes.
     pub fn start_with_few_processes(kind: Kind, root: &Path, processes: usize) -> Server {
         Server::start_by(with_few_processes(processes), Stdio::null(), kind, root, &[])
     }
 
-    /// The same, under an account whose limits hold it, as those of an administrator do not; none where there
-    /// is none that can run the binary.
+    /// As [`Server::start`], under an unprivileged account, to which limits apply. Returns `None` if that
+    /// account cannot run the binary.
     pub fn start_as_nobody(kind: Kind, root: &Path, args: &[&str]) -> Option<Server> {
         let mut tried = as_nobody(plimsoll());
         tried.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -284,18 +286,17 @@ impl Server {
         can_run.then(|| Server::start_by(as_nobody(plimsoll()), Stdio::null(), kind, root, args))
     }
 
-    /// Serves accounts and nothing else, their files in `data`: log-ins cost next to nothing, and none is
-    /// refused for too many before it.
+    /// Serves accounts only, with their files in `data`. Logins are cheap, and attempts are not limited.
     pub fn on_data(kind: Kind, data: &Path, args: &[&str]) -> Server {
         Server::spawn(on_data(command(), kind, data, args))
     }
 
-    /// The same, where the system allows it `open_files` descriptors and no more.
+    /// As [`Server::on_data`], with at most `open_files` descriptors.
     pub fn on_data_with_few_open_files(kind: Kind, data: &Path, args: &[&str], open_files: u32) -> Server {
         Server::spawn(on_data(with_few_open_files(open_files), kind, data, args))
     }
 
-    /// The same, by a command that only lacks the arguments.
+    /// As [`Server::start`], from a command that lacks only the arguments.
     fn start_by(
         mut command: Command,
         stdin: impl Into<Stdio>,
@@ -315,7 +316,7 @@ impl Server {
         Server::spawn(command)
     }
 
-    /// Starts a server by a whole command, and returns when it has printed where it listens.
+    /// Starts a server by a complete command. Returns when the server has printed its address.
     pub fn spawn(mut command: Command) -> Server {
         let home = tempfile::tempdir().expect("a folder");
         command.current_dir(home.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -331,17 +332,17 @@ impl Server {
         server
     }
 
-    /// Where it listens, if by TCP.
+    /// Returns its TCP address for HTTP.
     pub fn at(&self) -> SocketAddr {
         self.address.strip_prefix("http://").expect("it listens at a port").parse().expect("IP:PORT")
     }
 
-    /// Where it listens for FTP.
+    /// Returns its FTP address.
     pub fn ftp_at(&self) -> SocketAddr {
         self.beside_at("  ftp://")
     }
 
-    /// Where it listens for classic.
+    /// Returns its address for classic.
     pub fn classic_at(&self) -> SocketAddr {
         self.beside_at("  classic://")
     }
@@ -357,22 +358,22 @@ impl Server {
         found.expect("an address")
     }
 
-    /// The URL of a path that begins with a slash.
+    /// Returns the URL of a path that begins with a slash.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.at())
     }
 
-    /// A connection to it.
+    /// Connects to the server.
     pub fn visit(&self) -> Visitor {
         Visitor::connect(self.at()).expect("the server accepts connections")
     }
 
-    /// A connection to it that takes little before the server has to wait.
+    /// Connects with a small receive buffer, so that the server soon has to wait.
     pub fn visit_narrowly(&self) -> Visitor {
         Visitor::connect_narrowly(self.at()).expect("the server accepts connections")
     }
 
-    /// What `/api/status` says.
+    /// Returns the status from `/api/status`.
     pub fn status(&self) -> serde_json::Value {
         let reply = self.visit().get("/api/status").expect("the server's status");
         serde_json::from_slice(&reply.body).expect("JSON")
@@ -386,7 +387,7 @@ impl Server {
         kill_process(Pid::from_child(&self.child), signal).expect("the server is there");
     }
 
-    /// Its standard input, if it is a pipe that was not taken yet.
+    /// Returns its standard input, if that is a pipe and was not taken before.
     pub fn take_stdin(&mut self) -> ChildStdin {
         self.child.stdin.take().expect("a pipe")
     }
@@ -395,24 +396,24 @@ impl Server {
         self.child.try_wait().expect("a child").is_none()
     }
 
-    /// Waits until it refuses connections.
+    /// Waits until the server refuses connections.
     pub fn wait_until_refused(&self) {
         until("new connections are refused", || Visitor::connect(self.at()).is_err());
     }
 
-    /// Waits until it has ended, and fails where that takes longer than `time`.
+    /// Waits until the server has ended. Fails if that takes longer than `time`.
     pub fn ends_within(&mut self, time: Duration) -> ExitStatus {
         let ended = reached_within(time, || !self.is_running());
         assert!(ended, "the server did not end within {time:?}; it said: {}", self.stderr());
         self.child.wait().expect("a child")
     }
 
-    /// What it has printed on standard output.
+    /// Returns its standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// What it has printed on standard error.
+    /// Returns its standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.text()
     }
@@ -420,7 +421,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The server may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
@@ -429,14 +430,14 @@ impl Drop for Server {
     }
 }
 
-/// The first address in a server's greeting; only a whole line is one.
+/// Returns the first address in a server's greeting. An incomplete line is ignored.
 fn printed_address(greeting: &str) -> Option<String> {
     let lines = greeting.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     let mut found = lines.filter_map(|line| line.strip_prefix("  "));
     found.find(|line| line.starts_with("http://") || line.starts_with("unix:")).map(str::to_owned)
 }
 
-/// A terminal: the end for a person's hands, and the end for a program's standard input.
+/// Opens a pseudoterminal: the master end for the test, and the other end for a program's standard input.
 pub fn terminal() -> (File, File) {
     use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -447,7 +448,7 @@ pub fn terminal() -> (File, File) {
     (hands.into(), program.into())
 }
 
-/// Types a line.
+/// Writes a line, as if it were typed.
 pub fn type_line(hands: &mut File, line: &str) {
     writeln!(hands, "{line}").expect("the terminal takes it");
 }

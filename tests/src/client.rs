@@ -13,7 +13,7 @@ pub struct Client {
     received: Vec<u8>,
 }
 
-/// What the server answered.
+/// An answer of the server.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -29,36 +29,36 @@ impl Client {
         Client { stream, deadline: io.deadline(), received: Vec::new() }
     }
 
-    /// Pushes bytes; they go out by themselves.
+    /// Pushes bytes; the engine sends them without a further call.
     pub fn push(&mut self, bytes: impl Into<Vec<u8>>) {
         self.stream.tx.push(Segment::Owned(bytes.into()));
     }
 
-    /// Sends bytes; if the server has closed already, what it said can still be read.
+    /// Sends bytes. Ignores a connection that the server has closed: its answer can still be read.
     pub async fn send(&mut self, bytes: impl Into<Vec<u8>>) {
         self.push(bytes);
         self.deadline.after(PATIENCE);
         let _ = self.deadline.within(self.stream.tx.drain(0)).await.expect("the server takes what is sent");
     }
 
-    /// A GET on the kept connection.
+    /// Sends a GET on the keep-alive connection.
     pub async fn get(&mut self, target: &str) -> Answer {
         self.get_with(target, "").await
     }
 
-    /// What the server says of itself at an address of operators.
+    /// Requests the server's status as from an address of `--metrics`.
     pub async fn status(&mut self) -> Answer {
         self.get_with("/api/status", AS_OPERATOR).await
     }
 
-    /// A GET with more field lines, each ended by CRLF.
+    /// Sends a GET with more field lines, each ended by CRLF.
     pub async fn get_with(&mut self, target: &str, fields: &str) -> Answer {
         self.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;
         self.answer().await
     }
 
-    /// Any request on the kept connection, with more field lines, each ended by CRLF. Its body has a length
-    /// if there is one, or if the method is one that brings something.
+    /// Sends any request on the keep-alive connection, with more field lines, each ended by CRLF.
+    /// `Content-Length` is sent if there is a body, or with PUT, POST and PATCH.
     pub async fn ask(&mut self, method: &str, target: &str, fields: &str, body: impl AsRef<[u8]>) -> Answer {
         let body = body.as_ref();
         let has_length = !body.is_empty() || matches!(method, "PUT" | "POST" | "PATCH");
@@ -68,7 +68,7 @@ impl Client {
         self.try_answer(method != "HEAD").await.expect("a whole answer")
     }
 
-    /// A HEAD on the kept connection, with more field lines, each ended by CRLF.
+    /// Sends a HEAD on the keep-alive connection, with more field lines, each ended by CRLF.
     pub async fn head_with(&mut self, target: &str, fields: &str) -> Answer {
         self.send(format!("HEAD {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).await;
         self.answer_to_head().await
@@ -83,17 +83,17 @@ impl Client {
             .expect("the server sends something in time")
     }
 
-    /// The next answer, with its body.
+    /// Receives the next answer, with its body.
     pub async fn answer(&mut self) -> Answer {
         self.try_answer(true).await.expect("a whole answer")
     }
 
-    /// The next answer, which has no body whatever its head says: one to HEAD.
+    /// Receives the next answer to HEAD, which has no body even if its head has a length.
     pub async fn answer_to_head(&mut self) -> Answer {
         self.try_answer(false).await.expect("a whole answer")
     }
 
-    /// The next answer, or what broke it off.
+    /// Receives the next answer, or returns the error that interrupted it.
     pub async fn try_answer(&mut self, with_body: bool) -> std::io::Result<Answer> {
         let mut answer = loop {
             match parse_head(&self.received) {
@@ -112,7 +112,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// The next `length` bytes: of a body whose head was read alone.
+    /// Receives the next `length` bytes: of a body whose head was read separately.
     pub async fn body(&mut self, length: usize) -> std::io::Result<Vec<u8>> {
         while self.received.len() < length {
             self.receive_more().await?;
@@ -128,7 +128,7 @@ impl Client {
         Ok(())
     }
 
-    /// The server ends the connection cleanly, and nothing more comes.
+    /// Expects that the server ends the connection cleanly and sends nothing more.
     pub async fn expect_end(&mut self) {
         assert!(self.received.is_empty(), "not asked for: {:?}", String::from_utf8_lossy(&self.received));
         let end = self.receive().await.expect("a clean end");
@@ -139,10 +139,10 @@ impl Client {
         );
     }
 
-    /// The bytes until the server ends the connection cleanly.
+    /// Receives all bytes until the server ends the connection cleanly.
     ///
     /// # Errors
-    /// It breaks off.
+    /// Fails if the connection is aborted.
     pub async fn rest(&mut self) -> std::io::Result<Vec<u8>> {
         while let Some(lease) = self.receive().await? {
             self.received.extend_from_slice(&lease);
@@ -150,7 +150,8 @@ impl Client {
         Ok(std::mem::take(&mut self.received))
     }
 
-    /// Reads until the connection breaks off: the bytes until then. A clean end is a failure.
+    /// Receives until the connection is aborted, and returns the bytes until then. A clean end is a
+    /// failure.
     pub async fn expect_abort(&mut self) -> Vec<u8> {
         loop {
             match self.receive().await {
@@ -175,7 +176,7 @@ fn parse_head(bytes: &[u8]) -> Option<(usize, Answer)> {
 }
 
 impl Answer {
-    /// The value of a field that comes once; `None` if it does not come.
+    /// Returns the value of a field that occurs at most once; `None` if it is absent.
     pub fn field(&self, name: &str) -> Option<&str> {
         let mut values = self.fields.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
         let value = values.next().map(|(_, value)| value.as_str());
@@ -191,7 +192,7 @@ impl Answer {
         serde_json::from_slice(&self.body).expect("JSON")
     }
 
-    /// Asserts an error as a program reads it, and returns what it says to do.
+    /// Asserts a problem document (`application/problem+json`), and returns its `detail`.
     pub fn problem(&self, status: u16) -> String {
         assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
         assert_eq!(self.field("Content-Type"), Some("application/problem+json"));

@@ -1,7 +1,7 @@
-//! Counts the connections that a handler serves, where no engine does it.
+//! Counts the connections that a handler serves, for engines that do not count them.
 //!
-//! What must hold: a connection counts from its acceptance until its task is gone, also by a panic. While it
-//! is parked, it does not count.
+//! A connection counts from its acceptance until its task is gone, also by a panic. A parked connection
+//! must not count.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Handler for Counted {
     }
 }
 
-/// What `setup` makes, with its open connections counted in `open`.
+/// Wraps `setup` so that its open connections are counted in `open`.
 pub(crate) fn counted(setup: Setup, open: &Arc<AtomicUsize>) -> Setup {
     let open = Arc::clone(open);
     Arc::new(move |io| Rc::new(Counted { inner: setup(io), open: Arc::clone(&open) }))

@@ -1,7 +1,7 @@
-//! A database server of a test's own, by the script `tests/database`.
+//! A database server for a test, run by the script `tests/database`.
 //!
-//! It knows no database's language. What must hold: no server outlives whoever started it, not even one that
-//! was killed; the script ends it when its standard input ends.
+//! It knows no database's language. No server outlives the process that started it, not even a killed one:
+//! the script ends the server when its standard input ends.
 
 #![allow(
     unreachable_pub,
@@ -22,23 +22,23 @@ pub struct Database {
     made: usize,
 }
 
-/// An empty database in it.
+/// An empty database on the server.
 #[derive(Clone, Debug)]
 pub struct Fresh {
-    /// Where it is, and as whom.
+    /// The URL, with the account.
     pub url: String,
     number: usize,
 }
 
 impl Fresh {
-    /// How many were made before it, and one.
+    /// Returns the ordinal of this database, from 1.
     pub fn number(&self) -> usize {
         self.number
     }
 }
 
 impl Database {
-    /// Starts a server of this kind: `mysql` (it is MariaDB), `postgres` or `redis`.
+    /// Starts a server of this kind: `mysql` (MariaDB), `postgres` or `redis`.
     pub fn start(kind: &str) -> Database {
         let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
         let script = folders.map(|folder| folder.join("tests/database")).find(|script| script.is_file());
@@ -53,33 +53,33 @@ impl Database {
         database
     }
 
-    /// A database that nobody else has.
+    /// Creates a database for exclusive use.
     pub fn fresh(&mut self) -> Fresh {
         self.made += 1;
         Fresh { url: self.obey("fresh"), number: self.made }
     }
 
-    /// Runs a command of the server's own language in a database.
+    /// Runs a command in a database, in the server's own language.
     pub fn run(&mut self, at: &Fresh, command: &str) {
         assert_eq!(self.obey(&format!("do {} {command}", at.number)), "done", "{command}");
     }
 
-    /// Kills it; what it has stored stays.
+    /// Kills the server; its stored data stays.
     pub fn kill(&mut self) {
         assert_eq!(self.obey("kill"), "done");
     }
 
-    /// Starts it where it was killed; returns when it answers.
+    /// Starts the killed server again. Returns when it answers.
     pub fn start_again(&mut self) {
         assert_eq!(self.obey("start"), "done");
     }
 
-    /// Has it hang: it takes connections, and says nothing.
+    /// Stops the server's processes: it accepts connections but does not answer.
     pub fn stop(&mut self) {
         assert_eq!(self.obey("stop"), "done");
     }
 
-    /// Has it go on after [`Database::stop`].
+    /// Continues the server after [`Database::stop`].
     pub fn go_on(&mut self) {
         assert_eq!(self.obey("go"), "done");
     }
@@ -100,7 +100,7 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         drop(self.orders.take());
-        // What is left to see of it is its end.
+        // The script's exit status does not matter.
         let _ = self.script.wait();
     }
 }

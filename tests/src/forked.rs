@@ -1,7 +1,7 @@
-//! Runs a behaviour where each connection is a process of its own.
+//! Runs a behaviour under the engine `process`, where each connection is a process.
 //!
-//! Accounts and their files are this process', which answers those of connections as `plimsoll serve` does.
-//! What must hold: a test begins in a process that has one thread, because that is what can be forked.
+//! This process holds accounts and their files, and answers connection processes as `plimsoll serve` does.
+//! A test must begin in a process with one thread, because only such a process can be forked.
 
 use std::future::Future;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct Alone {
 
 inventory::collect!(Alone);
 
-/// Makes a test of a function, one that has a process to itself.
+/// Registers a function as a test that has a process to itself.
 #[macro_export]
 macro_rules! alone {
     ($name:ident, $run:expr) => {
@@ -44,7 +44,7 @@ macro_rules! alone {
 }
 
 impl Alone {
-    /// Every one in this program, by its path.
+    /// Returns every registered test of this program, by its path.
     pub fn all() -> impl Iterator<Item = (String, fn())> {
         inventory::iter::<Alone>().map(|test| {
             let (_, module) = test.module.split_once("behaviours::").expect("a module of the suite");
@@ -53,12 +53,12 @@ impl Alone {
     }
 }
 
-/// What the processes have in common.
+/// The state that the processes share.
 struct Common {
     seen: Seen,
     records: Records,
     connections: Cells,
-    /// What a start line for transfers is counted in.
+    /// Counts in the start barrier for transfers.
     line: Cells,
 }
 
@@ -74,7 +74,7 @@ impl Common {
     }
 }
 
-/// Where a server listens.
+/// The listening sockets of a server.
 struct Listening {
     http: Bound,
     beside: Beside<Bound>,
@@ -105,7 +105,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
     match fork_master().expect("a process with one thread") {
         Forked::Master(orders) => {
             accept(orders, scenario, common, listening, folder.path(), &desk);
-            // Nothing is cleared away that is the program's.
+            // Skips destructors: the temporary folders belong to the program's process.
             std::process::exit(0);
         }
         Forked::Program(master) => {
@@ -128,7 +128,7 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
     }
 }
 
-/// The master's life.
+/// Runs the fork master: accepts connections and forks.
 fn accept(
     orders: Orders,
     scenario: &Scenario,
@@ -160,7 +160,7 @@ fn accept(
     orders.serve(forking).expect("the master serves");
 }
 
-/// Opens accounts and their files, and answers for them.
+/// Opens accounts and their files, and serves them to connection processes.
 fn open_desks(
     scenario: &Scenario,
     common: &Common,
@@ -177,7 +177,7 @@ fn open_desks(
     Some((accounts, start(Kind::Epoll, (bound, setup), nothing, scenario.grace)))
 }
 
-/// Has the master accept, and waits beside us until it has ended.
+/// Has the master accept, and waits for its end on a separate thread.
 fn watch(master: Master, stop: &Stop, grace: Duration) -> JoinHandle<std::io::Result<()>> {
     master.begin().expect("the master is there");
     let stop = stop.clone();

@@ -1,7 +1,7 @@
-//! FTP for behaviours: what a server of it is made of, and a client that writes its lines by hand.
+//! FTP for behaviour tests: a server, and a client that writes its lines by hand.
 //!
-//! Nothing here is the server's: the client reads answers and makes data connections by itself. What must
-//! hold: nobody waits without a bound; how a transfer is broken off is said, not left to a drop.
+//! It uses no code of the server: the client parses answers and opens data connections itself. Every wait
+//! must have a bound. A transfer is aborted by an explicit call, never by an implicit drop.
 
 mod client;
 mod server;

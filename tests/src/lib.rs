@@ -1,7 +1,7 @@
-//! What the tests stand on: servers under every engine, a client, and folders to be served.
+//! The foundation of the tests: servers under every engine, a client, and folders to serve.
 //!
-//! It is not a test itself, and it repeats nothing of what it tests: the client here writes bytes by hand.
-//! What must hold: a behaviour is written once and run under each engine alike; a test cannot hang.
+//! It is not a test itself. It shares no code with the tested parts: the client here writes bytes by hand.
+//! A behaviour is written once and run under each engine alike. A test cannot hang.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::unwrap_used,
@@ -37,12 +37,12 @@ pub use under::{Engine, under};
 #[doc(hidden)]
 pub use inventory;
 
-/// Makes a test of each behaviour under every engine: `behaviours!(scenario; one, two);`, where `scenario`
-/// is a function that makes the [`Scenario`] and each behaviour an `async fn(Scene)`. With
-/// `behaviours!(scenario and apart; one, two);` also of a front whose accounts' files are at a store apart;
-/// with `behaviours!(scenario and spooled; one, two);` both as uploads come, and when all of each has come.
-/// With `behaviours!(scenario but process; one);` not where each connection is a process: what it does there
-/// from within is seen in one process alone (`xtask` has the list).
+/// Defines a test of each behaviour under every engine: `behaviours!(scenario; one, two);`. `scenario` is a
+/// function that returns the [`Scenario`], and each behaviour is an `async fn(Scene)`.
+/// `behaviours!(scenario and apart; one, two);` adds a front with a remote store for the accounts' files.
+/// `behaviours!(scenario and spooled; one, two);` also adds one that buffers each upload until it is
+/// complete. `behaviours!(scenario but process; one);` omits the engine `process`, for behaviours that
+/// observe the server from within one process (`xtask` has the list).
 #[macro_export]
 macro_rules! behaviours {
     ($scenario:ident and apart; $($name:ident),* $(,)?) => {

@@ -1,4 +1,4 @@
-//! What a behaviour is told: where the server is, and how to reach it.
+//! The parameters of a behaviour: the server's address, and clients to reach it.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -20,50 +20,50 @@ use crate::ftp::Ftp;
 use crate::tree::Tree;
 use crate::under::Engine;
 
-/// What is served, before it is known under which engine.
+/// The configuration to serve, independent of the engine.
 pub struct Scenario {
     pub tree: Tree,
     pub limits: Limits,
-    /// What is kept ready of the files.
+    /// The settings of the hot cache.
     pub hot: HotSettings,
     pub protocol: Protocol,
-    /// With it, FTP is served beside, at [`Scene::ftp`].
+    /// With it, FTP is served too, at [`Scene::ftp`].
     pub ftp: Option<Ftp>,
-    /// With it, classic is served beside, at [`Scene::classic`]; the scenario has accounts.
+    /// With it, classic is served too, at [`Scene::classic`]. It needs `accounts`.
     pub classic: Option<classic::Limits>,
-    /// With these, there are accounts; without, sites alone.
+    /// With these, there are accounts; without, only sites.
     pub accounts: Option<plimsoll_auth::Settings>,
-    /// Whether the accounts' files are at a store apart.
+    /// Whether the accounts' files are in a remote store.
     pub apart: bool,
-    /// Whether uploads wait at the front until all of each has come, on their way to a store apart.
+    /// Whether the front buffers each upload until it is complete before it sends it to a remote store.
     pub spool: bool,
-    /// The peers that are believed when they name a request's client.
+    /// The trusted proxies, which may name a request's client.
     pub proxies: Networks,
-    /// Whether connections begin with a header of the PROXY protocol, those of `proxies` or all.
+    /// Whether connections begin with a header of the PROXY protocol: those from `proxies`, or all.
     pub proxy_protocol: bool,
-    /// How long connections may go on after the order to stop.
+    /// How long connections may continue after the order to stop.
     pub grace: Duration,
     /// Whether the behaviour makes the server panic on purpose.
     pub panics: bool,
 }
 
-/// Makes one stream of another: a handshake.
+/// Wraps a stream into another after a handshake.
 pub type Wrap = fn(Io, Stream) -> Pin<Box<dyn Future<Output = std::io::Result<Stream>>>>;
 
-/// What the server speaks.
+/// The protocol of the server.
 pub enum Protocol {
-    /// The real HTTP server over the tree, with a few services for tests beside it (`service.rs`).
+    /// The real HTTP server over the tree, with a few test services (`service.rs`).
     Http,
-    /// The same, over another transport: what each accepted stream becomes before it is served.
+    /// The same, over another transport: each accepted stream is wrapped before it is served.
     HttpOver(Wrap),
-    /// Anything: made for each thread that serves.
+    /// Any handler, created once for each serving thread.
     Of(fn(Io) -> Rc<dyn Handler>),
 }
 
-/// As a server has it unless it is told otherwise, but smaller.
+/// As a server's defaults, but smaller.
 pub const HOT: HotSettings = HotSettings { bytes_max: 1 << 20, files_max: 16, time: Duration::from_secs(1) };
 
-/// The same, where a behaviour changes files as another program would, and looks at once.
+/// The same, for behaviours that change files as another program would, and read them immediately.
 pub const LOOKED_UP_EACH_TIME: HotSettings = HotSettings { time: Duration::ZERO, ..HOT };
 
 impl Default for Scenario {
@@ -86,27 +86,27 @@ impl Default for Scenario {
     }
 }
 
-/// Where the served folder is.
+/// The disk with the served folder.
 #[derive(Clone)]
 pub enum Disk {
     Real(PathBuf),
     Simulated(Arc<SimDisk>),
 }
 
-/// The folder on a simulated disk that is served.
+/// The served folder on a simulated disk.
 pub const SIMULATED_ROOT: &str = "/site";
 
-/// The folder on a simulated disk that accounts' files are in.
+/// The folder of the accounts' files on a simulated disk.
 pub const SIMULATED_DATA: &str = "/data";
 
-/// A running server, and an engine to reach it by.
+/// A running server, and an engine for its clients.
 #[derive(Clone)]
 pub struct Scene {
     /// The client's engine.
     pub io: Io,
-    /// Where the server listens.
+    /// The server's address for HTTP.
     pub at: Address,
-    /// Under which engine this runs.
+    /// The engine that serves.
     pub engine: Engine,
     /// The server's order to stop.
     pub stop: Stop,
@@ -118,38 +118,38 @@ pub struct Scene {
     pub(crate) classic_at: Option<Address>,
     pub(crate) accounts: Option<Accounts>,
     pub(crate) begun: Arc<Cells>,
-    /// Files that the server keeps ready.
+    /// The server's hot cache.
     pub hot: Arc<HotSet>,
     pub(crate) disk: Disk,
 }
 
 impl Scene {
-    /// A connection to the server.
+    /// Connects to the server.
     pub async fn connect(&self) -> Client {
         Client::new(&self.io, self.io.connect(&self.at).await.expect("the server accepts connections"))
     }
 
-    /// Where FTP is served.
+    /// Returns the server's address for FTP.
     pub fn ftp(&self) -> &Address {
         self.ftp_at.as_ref().expect("the scenario has FTP")
     }
 
-    /// Where classic is served.
+    /// Returns the server's address for classic.
     pub fn classic(&self) -> &Address {
         self.classic_at.as_ref().expect("the scenario has classic")
     }
 
-    /// Connections that the server has open.
+    /// Returns the number of the server's open connections.
     pub fn open(&self) -> usize {
         (self.connections)()
     }
 
-    /// Requests whose answer the server has begun to make.
+    /// Returns the number of requests for which the server has begun an answer.
     pub fn begun(&self) -> u64 {
         self.begun[0].load(Ordering::Relaxed)
     }
 
-    /// Where the served folder is, as the server's engine names it.
+    /// Returns the path of the served folder on the server's file system.
     pub fn root(&self) -> &Path {
         match &self.disk {
             Disk::Real(root) => root,
@@ -157,12 +157,12 @@ impl Scene {
         }
     }
 
-    /// Where the server's files are.
+    /// Returns the disk with the server's files.
     pub fn disk(&self) -> &Disk {
         &self.disk
     }
 
-    /// The file system of the server's machine.
+    /// Returns the file system of the server's machine.
     pub fn fs(&self) -> &dyn Fs {
         match &self.disk {
             Disk::Real(_) => &SystemFs,
@@ -170,7 +170,7 @@ impl Scene {
         }
     }
 
-    /// Changes a served file (in place, as another program would).
+    /// Overwrites a served file in place, as another program would.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         match &self.disk {
             Disk::Real(root) => std::fs::write(root.join(name), bytes).unwrap(),
@@ -199,7 +199,7 @@ impl Scene {
         }
     }
 
-    /// Takes away the right to read a served file. Nobody can take it from root on a real disk.
+    /// Removes the permission to read a served file. On a real disk, it does not bind root.
     pub fn forbid(&self, name: &str) {
         match &self.disk {
             Disk::Real(root) => {
@@ -210,19 +210,19 @@ impl Scene {
         }
     }
 
-    /// Waits until `reached`, looking again every few milliseconds; the behaviour's own time limit ends it.
+    /// Waits until `reached`, polling every few milliseconds; the behaviour's time limit bounds the wait.
     pub async fn until(&self, reached: impl Fn() -> bool) {
         self.until_every(Duration::from_millis(2), reached).await;
     }
 
-    /// Waits until `reached`, looking again after each `pause`.
+    /// Waits until `reached`, polling after each `pause`.
     pub async fn until_every(&self, pause: Duration, reached: impl Fn() -> bool) {
         while !reached() {
             self.io.sleep(pause).await;
         }
     }
 
-    /// One request on a connection of its own, which the server is asked to close: the answer.
+    /// Sends one request on a new connection with `Connection: close`, and returns the answer.
     pub async fn get(&self, target: &str) -> crate::Answer {
         self.get_with(target, "").await
     }

@@ -1,4 +1,4 @@
-//! The real HTTP server with a few services for tests beside it: an echo of bodies, a panic, slow answers.
+//! The real HTTP server with a few test services: an echo of bodies, a panic, slow answers.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ use plimsoll_wire::http::status::Status;
 use crate::accounts::Accounts;
 use crate::scene::{Scenario, Wrap};
 
-/// Classic over the accounts, with the folder `root` of `fs` for everybody.
+/// Serves classic over the accounts, with the folder `root` of `fs` as the common folder.
 pub(crate) fn classic(limits: classic::Limits, fs: &dyn Fs, root: &Path, accounts: &Accounts) -> Setup {
     let common = Some(Site::open(fs, "/", root).expect("the folder is there"));
     let (current, operations) =
@@ -32,7 +32,7 @@ pub(crate) fn classic(limits: classic::Limits, fs: &dyn Fs, root: &Path, account
     Arc::new(move |io| Rc::new(Classic::new(io, Arc::clone(&current), operations.clone())))
 }
 
-/// A log, kept: in memory, or where several processes write it.
+/// Log lines, kept in memory, or in a file that several processes write.
 pub enum LogLines {
     Own(Mutex<Vec<u8>>),
     Shared(File),
@@ -45,7 +45,7 @@ impl Default for LogLines {
 }
 
 impl LogLines {
-    /// One that processes share which are forked from now on.
+    /// Creates a log that is shared with processes forked from now on.
     pub(crate) fn shared() -> LogLines {
         LogLines::Shared(tempfile::tempfile().expect("a temporary file"))
     }
@@ -67,19 +67,19 @@ impl LogSink for LogLines {
     fn take(&self, lines: Vec<u8>) {
         match self {
             LogLines::Own(kept) => kept.lock().unwrap().extend(lines),
-            // Its place in the file is common to all processes, and a write has it moved as one step.
+            // Forked processes share the file offset, and a write advances it atomically.
             LogLines::Shared(file) => (&*file).write_all(&lines).unwrap(),
         }
     }
 }
 
-/// The field that has a request answered as on an address of `--metrics`.
+/// The field that makes a request arrive as on an address of `--metrics`.
 pub const AS_OPERATOR: &str = "Test-As-Operator: yes\r\n";
 
-/// The routes of a real server, and `/test/…` beside them.
+/// The routes of a real server, and `/test/…`.
 struct ForTests {
     routes: Arc<Routes>,
-    /// What an address of `--metrics` serves: for requests with [`AS_OPERATOR`].
+    /// The routes of an address of `--metrics`, for requests with [`AS_OPERATOR`].
     of_operators: Arc<Routes>,
     begun: Arc<Cells>,
 }
@@ -107,7 +107,7 @@ impl Service for ForTests {
     }
 }
 
-/// The body that was sent, as the answer's.
+/// Answers with the request's body.
 async fn echo(request: &mut Request<'_>) -> Answer {
     let mut whole = Vec::new();
     loop {
@@ -126,15 +126,15 @@ async fn echo(request: &mut Request<'_>) -> Answer {
     }
 }
 
-/// What a test sees of a server from within.
+/// The server's internal state that a test observes.
 #[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) log: Arc<LogLines>,
-    /// Requests whose answer was begun: one cell.
+    /// The number of requests for which an answer was begun: one cell.
     pub(crate) begun: Arc<Cells>,
-    /// Files that are kept ready.
+    /// The hot cache.
     pub(crate) hot: Arc<HotSet>,
-    /// What was done over HTTP.
+    /// Counters of HTTP requests.
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -149,7 +149,7 @@ impl Seen {
     }
 }
 
-/// What a server says of itself.
+/// Returns a status page with fixed figures.
 pub(crate) fn status_page() -> StatusPage {
     let load = || Load {
         connections_open: 1,
@@ -175,7 +175,7 @@ pub(crate) fn status_page() -> StatusPage {
     }
 }
 
-/// What serves `root` of `fs` under every engine.
+/// Serves `root` of `fs` over HTTP, under every engine.
 pub(crate) fn http(
     fs: &dyn Fs,
     root: &Path,
@@ -212,7 +212,7 @@ pub(crate) fn http(
     })
 }
 
-/// Has connections begin with a header of the PROXY protocol, where the scenario says so.
+/// Requires a header of the PROXY protocol on connections, if the scenario asks for it.
 pub(crate) fn behind_proxies(scenario: &Scenario, setup: Setup) -> Setup {
     if !scenario.proxy_protocol {
         return setup;
@@ -234,7 +234,7 @@ where
     }
 }
 
-/// Serves what each stream becomes by a handshake.
+/// Serves each stream after it is wrapped by a handshake.
 pub(crate) fn over(setup: Setup, wrap: Wrap) -> Setup {
     Arc::new(move |io| Rc::new(Over { inner: setup(io.clone()), io, wrap }))
 }

@@ -1,10 +1,10 @@
-//! Several things at once on one thread.
+//! Several futures at once on one thread.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-/// Runs all of them side by side: their results, in their order.
+/// Polls all futures concurrently, and returns their results in order.
 pub async fn together<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut running: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
     let mut done: Vec<Option<T>> = running.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! A folder to be served: on the real disk or on the simulator's, the same.
+//! A folder to be served: the same on the real disk and on the simulator's.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use plimsoll_io::sim::SimDisk;
 
-/// What a folder holds.
+/// The contents of a folder.
 #[derive(Clone, Default)]
 pub struct Tree(Vec<Node>);
 
@@ -22,7 +22,7 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// `len` bytes that are the same for the same `seed`, and nothing like zeros.
+/// Returns `len` pseudorandom bytes, the same for the same `seed`.
 pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut step = || {
@@ -45,7 +45,7 @@ impl Tree {
         self
     }
 
-    /// A file that was last modified at `time` after 1970.
+    /// Adds a file that was last modified at `time` after 1970.
     #[must_use]
     pub fn file_of(mut self, name: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>, time: Duration) -> Tree {
         self.0.push(Node::File(name.as_ref().to_vec(), bytes.into(), Some(time)));
@@ -70,7 +70,7 @@ impl Tree {
         self
     }
 
-    /// Makes it on the real disk, below `root`.
+    /// Creates the tree on the real disk, below `root`.
     pub fn plant(&self, root: &Path) {
         for node in &self.0 {
             match node {
@@ -102,7 +102,7 @@ impl Tree {
         }
     }
 
-    /// Makes it on a simulated disk, below `root`.
+    /// Creates the tree on a simulated disk, below `root`.
     pub fn plant_in(&self, disk: &SimDisk, root: &Path) {
         disk.mkdir(root).unwrap();
         for node in &self.0 {

@@ -22,7 +22,7 @@ use crate::ftp::ftp;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
 use crate::service::{self, Seen};
 
-/// What a behaviour runs under.
+/// The engine that a behaviour runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     Process,
@@ -33,10 +33,10 @@ pub enum Engine {
     Simulator,
 }
 
-/// Seeds of the simulator on each commit; `PLIMSOLL_SEEDS` says otherwise.
+/// Seeds of the simulator on each commit; `PLIMSOLL_SEEDS` overrides it.
 const SEEDS: u64 = 200;
 
-/// Of so many seeds, one is for a store apart, too.
+/// One of this many seeds also runs with a remote store.
 const APART_EVERY: usize = 10;
 
 /// Workers of a pool: more than any behaviour has connections open at a time.
@@ -66,13 +66,13 @@ pub fn under<F: Future<Output = ()> + 'static>(
     }
 }
 
-/// Runs `behaviour` against `scenario` where the accounts' files are at a store apart: in the simulator with
-/// fewer seeds, and in a long run for real, too.
+/// Runs `behaviour` against `scenario` with a remote store for the accounts' files. It runs in the
+/// simulator with fewer seeds, and with the feature `every-engine` also on a real engine.
 pub fn apart<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
     with_a_store(&Scenario { apart: true, ..scenario() }, behaviour);
 }
 
-/// As [`apart`], where uploads wait at the front until all of each has come.
+/// As [`apart`], with each upload buffered at the front until it is complete.
 pub fn spooled<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {
     with_a_store(&Scenario { apart: true, spool: true, ..scenario() }, behaviour);
 }
@@ -86,7 +86,7 @@ fn with_a_store<F: Future<Output = ()> + 'static>(scenario: &Scenario, behaviour
     }
 }
 
-/// Whether this system has what the engine `uring` needs; where it has not, that is said, once.
+/// Returns whether this kernel has the features that the engine `uring` needs. If not, reports that once.
 pub fn has_a_ring() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| match check_ring() {
@@ -98,7 +98,7 @@ pub fn has_a_ring() -> bool {
     })
 }
 
-/// The seeds that each test in the simulator runs with.
+/// Returns the seeds that each test in the simulator runs with.
 pub fn every_seed() -> impl Iterator<Item = u64> {
     let count = std::env::var("PLIMSOLL_SEEDS").ok().and_then(|count| count.parse().ok());
     seeds(count.unwrap_or(SEEDS))
@@ -121,7 +121,7 @@ pub fn simulated<F: Future<Output = ()> + 'static>(
     );
 }
 
-/// A simulated server and a host to reach it from.
+/// A simulated server, and a host for its clients.
 pub struct Simulation {
     pub sim: Sim,
     pub server: Host,
@@ -130,7 +130,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Serves `scenario` in a world of its own.
+    /// Serves `scenario` in a separate simulated world.
     pub fn new(seed: u64, faults: Faults, scenario: &Scenario) -> Simulation {
         let sim = Sim::new(seed, faults);
         let (server, client) = (sim.host("server"), sim.host("client"));
@@ -191,14 +191,15 @@ pub(crate) fn setup_of(
     }
 }
 
-/// What is served beside HTTP.
+/// The protocols besides HTTP.
 #[derive(Clone)]
 pub(crate) struct Beside<T> {
     pub(crate) ftp: Option<T>,
     pub(crate) classic: Option<T>,
 }
 
-/// What serves it. `line` is what a start line for transfers is counted in, if not in this process.
+/// Returns the setups of these protocols. `line` holds the counts of the start barrier if processes share
+/// it.
 pub(crate) fn beside(
     scenario: &Scenario,
     fs: &dyn Fs,
@@ -223,12 +224,12 @@ pub(crate) fn listen_for_http() -> Bound {
     listen().client_speaks_first()
 }
 
-/// Listens at a port of loopback that is free.
+/// Listens at a free loopback port.
 pub(crate) fn listen() -> Bound {
     bind(&":0".parse().unwrap()).expect("a port of loopback")
 }
 
-/// A server on threads of its own.
+/// A server on separate threads.
 pub(crate) struct Running {
     at: Address,
     beside: Beside<Address>,
@@ -237,7 +238,7 @@ pub(crate) struct Running {
     thread: JoinHandle<std::io::Result<()>>,
 }
 
-/// Serves on threads of its own.
+/// Serves on separate threads.
 pub(crate) fn start(kind: Kind, http: (Bound, Setup), beside: Beside<Setup>, grace: Duration) -> Running {
     let at = http.0.address().clone();
     let mut listeners = vec![http];
@@ -262,7 +263,7 @@ pub(crate) fn start(kind: Kind, http: (Bound, Setup), beside: Beside<Setup>, gra
 }
 
 impl Running {
-    /// Ends it, and waits until it has ended.
+    /// Stops the server, and waits until it has ended.
     pub(crate) fn end(self) {
         self.stop.order();
         self.thread.join().expect("the server's thread does not panic").expect("the server ends well");
@@ -310,7 +311,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     passed.expect("the behaviour (its message is above)");
 }
 
-/// What a behaviour is shown of a server that runs.
+/// The parts of a running server from which a [`Scene`] is made.
 pub(crate) struct Shown {
     pub(crate) engine: Engine,
     pub(crate) at: Address,

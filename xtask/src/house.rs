@@ -1,6 +1,6 @@
-//! Where the house stands and what it is made of: its folder, its files, its packages.
+//! The workspace: its folder, its files, its packages.
 //!
-//! The only module that asks git or `cargo metadata`. It reports what they say and never judges it.
+//! The only module that calls git or `cargo metadata`. It returns their output and never judges it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,21 +8,21 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     let own = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     own.parent().map_or_else(|| own.clone(), PathBuf::from)
 }
 
-/// `cargo`, the one that started this task, in the folder of the workspace.
+/// Returns a command for the `cargo` that started this task, in the folder of the workspace.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// What a command prints; an error where it fails.
+/// Runs a command and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot start `{name}`; is it installed?"))?;
@@ -30,10 +30,11 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Every file that git tracks or would track, with its path from the root. Binary files are left out.
+/// Returns every file that git tracks or would track, with its path from the root. Binary files are left
+/// out.
 pub(crate) fn files() -> Result<Vec<(String, String)>> {
     let mut git = Command::new("git");
-    // A build machine often has the checkout under another owner than its own account.
+    // The checkout on a build machine often has another owner than the account that runs this.
     git.args(["-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", "-z"]).current_dir(root());
     let listed = output(&mut git)?;
     let mut paths: Vec<&str> = listed.split_terminator('\0').collect();
@@ -46,20 +47,20 @@ fn read(path: &str) -> Option<(String, String)> {
     Some((path.to_owned(), std::fs::read_to_string(root().join(path)).ok()?))
 }
 
-/// What cargo knows of our own packages, without their dependencies' dependencies.
+/// Returns cargo's metadata of the workspace's packages, without dependencies.
 pub(crate) fn own_packages() -> Result<Value> {
     let text = output(cargo().args(["metadata", "--format-version", "1", "--no-deps"]))?;
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Every package that this machine's build is made of, ours and others'.
+/// Returns cargo's metadata of every package in this machine's build, including dependencies.
 pub(crate) fn all_packages() -> Result<Value> {
     let host = host()?;
     let filter = ["metadata", "--format-version", "1", "--filter-platform", &host];
     Ok(serde_json::from_str(&output(cargo().args(filter))?)?)
 }
 
-/// The target triple of this machine, such as `x86_64-unknown-linux-gnu`.
+/// Returns the target triple of this machine, such as `x86_64-unknown-linux-gnu`.
 pub(crate) fn host() -> Result<String> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     let line = version.lines().find_map(|line| line.strip_prefix("host: "));

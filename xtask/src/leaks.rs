@@ -1,10 +1,11 @@
 //! The conformance suite under LeakSanitizer, on the stable toolchain.
 //!
-//! Rust's allocator is the C library's malloc, so LeakSanitizer sees every allocation once its archive is
-//! linked in, whole and by name. (gcc's, of the version that Debian 12 has, does not survive thousands of
-//! short threads.) A canary that leaks on purpose is run first, and must be caught.
+//! Rust's allocator is the C library's malloc, so LeakSanitizer sees every allocation once its archive
+//! is linked in whole, by its path. (gcc's version in Debian 12 does not survive thousands of short
+//! threads.) A canary that leaks on purpose runs first, and must be detected.
 //!
-//! Not a memory checker: it knows leaks only. It does not work under a debugger, which holds ptrace.
+//! This is not a memory checker: it detects leaks only. It does not work under a debugger, which holds
+//! ptrace.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +16,7 @@ use crate::house;
 
 /// LeakSanitizer's exit code where it has found something.
 const CAUGHT: i32 = 23;
-/// Few: the simulator's seeds look for bugs of order, and a leak shows in any order.
+/// Few: the simulator's seeds look for ordering bugs, and a leak appears in any order.
 const SEEDS: &str = "2";
 /// A process for each: LeakSanitizer does not survive a few thousand threads in one.
 const ENGINES: [&str; 4] = ["epoll", "thread", "uring", "simulator"];
@@ -39,7 +40,7 @@ pub(crate) fn run() -> Result<()> {
     for engine in ENGINES {
         let status = house::cargo()
             .args(["test", "--package", "plimsoll-tests", "--test", "behaviours"])
-            // With a target named, cargo keeps the flags away from build scripts and macros.
+            // With an explicit target, cargo does not pass the flags to build scripts and macros.
             .args(["--target", &house::host()?])
             .args(["--", &format!("{engine}::")])
             .env("CARGO_TARGET_DIR", &folder)
@@ -60,7 +61,8 @@ fn canary_is_caught(folder: &Path, flags: &[String]) -> Result<bool> {
     Ok(output.status.code() == Some(CAUGHT))
 }
 
-/// rustc's own LeakSanitizer, which the stable toolchain ships though its switch is unstable.
+/// Returns the flags that link rustc's own LeakSanitizer. The stable toolchain ships it, though its
+/// option is unstable.
 fn flags() -> Result<Vec<String>> {
     let libraries = house::output(Command::new("rustc").args(["--print", "target-libdir"]))?;
     let archive = Path::new(libraries.trim()).join("librustc-stable_rt.lsan.a");

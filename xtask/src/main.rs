@@ -1,8 +1,8 @@
-//! The house's own tasks, told in one language with the house itself: `cargo xtask help` lists them.
+//! The project's own development tasks, in Rust: `cargo xtask help` lists them.
 //!
 //! Nothing here is part of the server, and the server never depends on it. A task is one file with one
-//! `run`, which prints what it finds. An error is printed for it; a task that must have the last word
-//! returns its exit code instead.
+//! `run`, which prints its findings. `main` prints its error; a task whose own output must come last
+//! returns an exit code instead.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task talks to whoever typed it")]
@@ -16,7 +16,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-/// One task: what a person types, what it does, and the function that does it.
+/// A task: its name on the command line, its summary, and its function.
 struct Task {
     name: &'static str,
     summary: &'static str,

@@ -1,11 +1,11 @@
-//! Times that were measured, and what they come to.
+//! Quantiles of measured times.
 //!
-//! It is not the lab's statistics. What must hold: a quantile is a time that was measured.
+//! It is not the lab's statistics. A quantile must be one of the measured times.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Measured times, in order of length.
+/// Measured times in ascending order.
 pub struct Figures(Vec<Duration>);
 
 impl Figures {
@@ -19,7 +19,7 @@ impl Figures {
         self.0.len()
     }
 
-    /// The time that so many of a thousand do not exceed.
+    /// Returns the quantile at `thousandths` per mille.
     pub fn within(&self, thousandths: usize) -> Duration {
         let rank = (self.0.len() * thousandths).div_ceil(1000).max(1);
         self.0[rank - 1]

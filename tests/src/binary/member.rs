@@ -1,13 +1,13 @@
-//! Somebody with an account at a server that runs, on a connection of their own.
+//! A test user with an account on a running server, on a separate connection.
 //!
-//! It is not [`crate::Person`], which is on an engine of ours. What must hold: what it does not expect fails
-//! the test with the server's own words.
+//! It is not [`crate::Person`], which runs on an engine inside the test. An unexpected answer must fail the
+//! test with the server's message.
 
 use serde_json::{Value, json};
 
 use super::{Broken, Reply, Server, Visitor};
 
-/// The password of everybody here.
+/// The password of every test account.
 pub const PASSWORD: &str = "correct horse";
 
 /// A connection with a session.
@@ -17,18 +17,18 @@ pub struct Member {
     pub visitor: Visitor,
 }
 
-/// A request with a JSON body, as nobody in particular.
+/// Sends a request with a JSON body, without credentials.
 ///
 /// # Errors
-/// How the connection ended instead.
+/// Returns how the connection ended instead of an answer.
 pub fn send(visitor: &mut Visitor, method: &str, target: &str, body: &Value) -> Result<Reply, Broken> {
     visitor.ask(method, target, "Content-Type: application/json\r\n", body.to_string().as_bytes())
 }
 
-/// Logs in: the token.
+/// Logs in and returns the token.
 ///
 /// # Errors
-/// How the connection ended instead.
+/// Returns how the connection ended instead of an answer.
 pub fn log_in(visitor: &mut Visitor, name: &str) -> Result<String, Broken> {
     let reply = send(visitor, "POST", "/api/sessions", &json!({ "name": name, "password": PASSWORD }))?;
     assert_eq!(reply.status, 201, "{}", reply.text());
@@ -46,27 +46,27 @@ impl Member {
         Member { name: name.to_owned(), token, visitor }
     }
 
-    /// The same person on another connection, perhaps to another server on the same data.
+    /// Returns the same session on another connection, perhaps to another server on the same data.
     pub fn again(&self, server: &Server) -> Member {
         Member { name: self.name.clone(), token: self.token.clone(), visitor: server.visit() }
     }
 
-    /// The field that says who this is.
+    /// Returns the `Authorization` field with the session's token.
     pub fn field(&self) -> String {
         format!("Authorization: Bearer {}\r\n", self.token)
     }
 
-    /// One request; `fields` each end in CRLF.
+    /// Sends one request; `fields` each end in CRLF.
     ///
     /// # Errors
-    /// How the connection ended instead.
+    /// Returns how the connection ended instead of an answer.
     pub fn try_ask(&mut self, how: (&str, &str, &str), body: &[u8]) -> Result<Reply, Broken> {
         let (method, target, fields) = how;
         let fields = format!("{}{fields}", self.field());
         self.visitor.ask(method, target, &fields, body)
     }
 
-    /// One request that is answered.
+    /// Sends one request and returns its answer.
     pub fn ask(&mut self, method: &str, target: &str, fields: &str, body: &[u8]) -> Reply {
         let answered = self.try_ask((method, target, fields), body);
         answered.unwrap_or_else(|broken| panic!("{method} {target} of {}: {broken:?}", self.name))
@@ -80,12 +80,12 @@ impl Member {
         self.ask("PUT", target, "", body)
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     pub fn mkcol(&mut self, target: &str) {
         assert_eq!(self.ask("MKCOL", target, "", b"").status, 201, "{target}");
     }
 
-    /// The names of a folder, as a listing has them; folders end with a slash.
+    /// Returns the names in a folder from its listing; folders end with a slash.
     pub fn names(&mut self, target: &str) -> Vec<String> {
         let reply = self.ask("GET", target, "Accept: application/json\r\n", b"");
         assert_eq!(reply.status, 200, "{target}: {}", reply.text());

@@ -1,31 +1,31 @@
-//! What the kernel tells about a running process: descriptors, threads, memory.
+//! Figures of a running process from the kernel: descriptors, threads, memory.
 //!
-//! It reads `/proc` and changes nothing. What must hold: a figure that cannot be read fails the test; it is
-//! never taken for zero.
+//! It reads `/proc` and changes nothing. A figure that cannot be read fails the test; it is never taken for
+//! zero.
 
 use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// How many descriptors `pid` has open.
+/// Returns the number of descriptors that `pid` has open.
 pub fn descriptors(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).expect("the process is there").count()
 }
 
-/// How many threads `pid` has.
+/// Returns the number of threads of `pid`.
 pub fn threads(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there").count()
 }
 
-/// How many threads of `pid` have a name that begins with `prefix`.
+/// Returns the number of threads of `pid` whose name begins with `prefix`.
 pub fn threads_named(pid: u32, prefix: &str) -> usize {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there");
-    // A thread may end between the two looks.
+    // A thread may end between the listing and the read.
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.filter(|name| name.starts_with(prefix)).count()
 }
 
-/// The processes that `pid` has made, also those that have ended and were not waited for.
+/// Returns the child processes of `pid`, including zombies.
 pub fn children(pid: u32) -> Vec<u32> {
     let all = fs::read_dir("/proc").expect("the system tells about processes");
     let numbers = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -34,39 +34,39 @@ pub fn children(pid: u32) -> Vec<u32> {
     children
 }
 
-/// Who made `pid`, if that is there: it may have ended between the two looks.
+/// Returns the parent of `pid`, or `None` if the process has ended between the listing and the read.
 fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // "pid (name) state parent", and the name may be anything.
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
-/// Whether `pid` is there and has not ended.
+/// Returns whether `pid` exists and is no zombie.
 pub fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
-/// The sockets that `pid` has, by their numbers in the system.
+/// Returns the sockets of `pid` by their inode numbers.
 pub fn sockets(pid: u32) -> Vec<String> {
     let all = fs::read_dir(format!("/proc/{pid}/fd")).expect("the process is there");
-    // A descriptor may be closed between the two looks.
+    // A descriptor may be closed between the listing and the read.
     let places = all.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     let told = places.map(|place| place.display().to_string());
     told.filter(|place| place.starts_with("socket:")).collect()
 }
 
-/// The most memory that `pid` has had resident so far, in KiB.
+/// Returns the peak resident memory of `pid` in KiB.
 pub fn peak_kib(pid: u32) -> u64 {
     field(&read(pid, "status"), "VmHWM:")
 }
 
-/// The memory that `pid` has resident, in KiB.
+/// Returns the resident memory of `pid` in KiB.
 pub fn resident_kib(pid: u32) -> u64 {
     field(&read(pid, "status"), "VmRSS:")
 }
 
-/// The memory of `pid`, what it shares with others counted in part, in KiB.
+/// Returns the proportional set size of `pid` in KiB: shared pages count in part.
 pub fn proportional_kib(pid: u32) -> u64 {
     field(&read(pid, "smaps_rollup"), "Pss:")
 }
@@ -80,7 +80,7 @@ fn field(text: &str, name: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number of kB")
 }
 
-/// Lets this process, and those it starts, have as many open files as it may.
+/// Raises the soft limit on open files to the hard limit, for this process and its children.
 pub fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })

@@ -1,7 +1,7 @@
-//! Programs that other people wrote, run as clients.
+//! Third-party programs that run as clients.
 //!
-//! It knows none of them. What must hold: a program ends in time or is killed with all that it started; no
-//! configuration and no proxy of this machine changes what it does.
+//! It contains nothing specific to one program. A program ends in time or is killed with all processes that
+//! it started. No configuration or proxy setting of this machine affects it.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt as _;
@@ -15,7 +15,7 @@ use super::reached_within;
 /// Longer than any program here takes, also on a slow machine.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// What became of a program.
+/// The result of a program's run.
 pub struct Done {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
@@ -23,19 +23,19 @@ pub struct Done {
 }
 
 impl Done {
-    /// What it printed.
+    /// Returns its standard output as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Fails unless it ended well.
+    /// Fails unless the program ended successfully.
     pub fn well(self) -> Done {
         assert!(self.status.success(), "{}: {}\n{}", self.status, self.text(), self.stderr);
         self
     }
 }
 
-/// A program as a command: nothing of the environment sends it elsewhere, and it speaks English.
+/// Returns a program as a command without proxies in its environment, and with English messages.
 pub fn tool(program: &str) -> Command {
     let mut command = Command::new(program);
     for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
@@ -45,7 +45,7 @@ pub fn tool(program: &str) -> Command {
     command
 }
 
-/// The first of `programs` that is installed.
+/// Returns the first of `programs` that is installed.
 pub fn first_installed(programs: &[&str]) -> String {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &&&str| std::env::split_paths(&folders).any(|at| at.join(program).is_file());
@@ -73,13 +73,13 @@ pub fn run(command: &mut Command) -> Done {
 fn reading(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut all = Vec::new();
-        // What came until an error is what there is.
+        // After a read error, the bytes before it are the result.
         let _ = from.read_to_end(&mut all);
         all
     })
 }
 
-/// Ends a child and everything that it has started and left in its group.
+/// Kills a child and all processes of its group.
 pub fn kill(child: &mut Child) {
     // The group may be empty by now.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);

@@ -1,7 +1,7 @@
 //! A client on a blocking socket, for tests that count or measure: plain threads drive it.
 //!
-//! It is not [`crate::Client`], which runs on an engine of ours. What must hold: it tells apart an end
-//! before an answer, which a server may choose, and an end within one, which it may not.
+//! It is not [`crate::Client`], which runs on an engine inside the test. It must distinguish an end before
+//! an answer, which a server may choose, from an end within an answer, which is an error.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_
 
 use super::PATIENCE;
 
-/// The small receive buffer; a common one takes megabytes of an answer before the server has to wait.
+/// The small receive buffer. A default buffer takes megabytes of an answer before the server has to wait.
 const NARROW_BYTES: usize = 16 * 1024;
 
 /// One connection.
@@ -19,40 +19,40 @@ pub struct Visitor {
     held: Vec<u8>,
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
-    /// Whether the server says that it ends the connection.
+    /// Whether the server announces that it closes the connection.
     pub closes: bool,
 }
 
 /// How a connection ended instead of an answer.
 #[derive(Debug)]
 pub enum Broken {
-    /// By a clean end before the answer's first byte.
+    /// A clean end before the answer's first byte.
     Ended,
-    /// By an error before the answer's first byte.
+    /// An error before the answer's first byte.
     Refused(io::Error),
-    /// In the middle of an answer.
+    /// An end in the middle of an answer.
     Within(String),
 }
 
 impl Reply {
-    /// A field of the head.
+    /// Returns a field of the head.
     pub fn field(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(':'));
         lines.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -62,23 +62,23 @@ impl Visitor {
     /// Connects.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn connect(at: SocketAddr) -> io::Result<Visitor> {
         TcpStream::connect_timeout(&at, PATIENCE).and_then(Visitor::new)
     }
 
-    /// Connects with a small receive buffer, so that the server has to wait when we do not read.
+    /// Connects with a small receive buffer, so that the server soon has to wait if the test does not read.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn connect_narrowly(at: SocketAddr) -> io::Result<Visitor> {
         Visitor::new(connect_from(Ipv4Addr::LOCALHOST, at, Some(NARROW_BYTES))?)
     }
 
-    /// Talks over a stream that is connected.
+    /// Wraps a connected stream.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn new(stream: TcpStream) -> io::Result<Visitor> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -89,25 +89,25 @@ impl Visitor {
     /// Sends bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn send(&mut self, bytes: &str) -> io::Result<()> {
         self.stream.write_all(bytes.as_bytes())
     }
 
-    /// A GET on the kept connection.
+    /// Sends a GET on the keep-alive connection.
     ///
     /// # Errors
-    /// How the connection ended instead.
+    /// Returns how the connection ended instead of an answer.
     pub fn get(&mut self, target: &str) -> Result<Reply, Broken> {
         self.get_with(target, "")
     }
 
-    /// A GET with more field lines, each ended by CRLF.
+    /// Sends a GET with more field lines, each ended by CRLF.
     ///
     /// # Errors
-    /// How the connection ended instead.
+    /// Returns how the connection ended instead of an answer.
     pub fn get_with(&mut self, target: &str, fields: &str) -> Result<Reply, Broken> {
-        // A server that has ended the connection meanwhile may have said so before: the read tells.
+        // A server that has closed the connection may have sent an answer before that: the read shows it.
         let sent = self.send(&format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"));
         match self.reply() {
             Err(Broken::Ended) if sent.is_err() => Err(Broken::Ended),
@@ -115,16 +115,17 @@ impl Visitor {
         }
     }
 
-    /// Any request with a body on the kept connection; `fields` each end in CRLF.
+    /// Sends any request with a body on the keep-alive connection; `fields` each end in CRLF.
     ///
     /// # Errors
-    /// How the connection ended instead.
+    /// Returns how the connection ended instead of an answer.
     pub fn ask(&mut self, method: &str, target: &str, fields: &str, body: &[u8]) -> Result<Reply, Broken> {
         let length = body.len();
         let head = format!(
             "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{fields}Content-Length: {length}\r\n\r\n"
         );
-        // In one piece; and who is refused early may not be read to the end, so that only the answer counts.
+        // In one write. The server may refuse early without reading all, so a write error is ignored if
+        // there is an answer.
         let sent = self.stream.write_all(&[head.as_bytes(), body].concat());
         match self.reply() {
             Err(Broken::Ended) if sent.is_err() => Err(Broken::Ended),
@@ -132,10 +133,10 @@ impl Visitor {
         }
     }
 
-    /// The next answer.
+    /// Receives the next answer.
     ///
     /// # Errors
-    /// How the connection ended instead.
+    /// Returns how the connection ended instead of an answer.
     pub fn reply(&mut self) -> Result<Reply, Broken> {
         let (mut reply, length) = self.head()?;
         while self.held.len() < length {
@@ -150,10 +151,10 @@ impl Visitor {
         Ok(reply)
     }
 
-    /// The head of the next answer, and how long its body is.
+    /// Receives the head of the next answer, and returns it with the length of its body.
     ///
     /// # Errors
-    /// How the connection ended instead.
+    /// Returns how the connection ended instead of an answer.
     pub fn head(&mut self) -> Result<(Reply, usize), Broken> {
         loop {
             if let Some((len, reply, length)) = parse(&self.held) {
@@ -171,10 +172,10 @@ impl Visitor {
         }
     }
 
-    /// Bytes of a body that came with its head, or that are received now; none at the end.
+    /// Returns buffered bytes of a body, or receives some; an empty vector at the end.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub fn some_body(&mut self) -> io::Result<Vec<u8>> {
         if self.held.is_empty() {
             self.receive()?;
@@ -205,10 +206,10 @@ fn parse(bytes: &[u8]) -> Option<(usize, Reply, usize)> {
     Some((len, Reply { status, head, body: Vec::new(), closes }, length))
 }
 
-/// A connection from an address of ours, with a receive buffer of so many bytes if it says so.
+/// Connects from a loopback address, with a receive buffer of `buffer` bytes if given.
 ///
 /// # Errors
-/// What the system says.
+/// Returns the operating system's error.
 pub fn connect_from(source: Ipv4Addr, at: SocketAddr, buffer: Option<usize>) -> io::Result<TcpStream> {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     if let Some(bytes) = buffer {
@@ -219,7 +220,7 @@ pub fn connect_from(source: Ipv4Addr, at: SocketAddr, buffer: Option<usize>) -> 
     Ok(TcpStream::from(socket))
 }
 
-/// Bytes in letters (RFC 4648, section 4).
+/// Encodes bytes in base64 (RFC 4648, section 4).
 pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |three: &[u8]| {

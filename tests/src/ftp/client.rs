@@ -1,4 +1,4 @@
-//! The control connection of a client, and the transfers that it asks for.
+//! The control connection of a client, and its transfers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,26 +9,26 @@ use super::way::{Data, PATIENCE, Way};
 use crate::accounts::PASSWORD;
 use crate::scene::Scene;
 
-/// One session.
+/// One control connection.
 pub struct FtpClient {
     io: Io,
     pub stream: Stream,
     deadline: Deadline,
     received: Vec<u8>,
-    /// How [`FtpClient::data`] opens connections.
+    /// The mode in which [`FtpClient::data`] opens connections.
     pub way: Way,
 }
 
-/// What the server said.
+/// An answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FtpAnswer {
     pub code: u16,
-    /// Its lines, the codes taken off the first and the last.
+    /// Its lines, without the codes of the first and the last.
     pub lines: Vec<String>,
 }
 
 impl FtpAnswer {
-    /// The text of an answer of one line; of one of several, all of them.
+    /// Returns the text, with all lines of a multi-line answer.
     pub fn text(&self) -> String {
         self.lines.join("\n")
     }
@@ -40,7 +40,7 @@ impl FtpAnswer {
         self
     }
 
-    /// What is between the first pair of double quotes.
+    /// Returns the text between the first and the last double quote, with doubled quotes unescaped.
     pub fn quoted(&self) -> String {
         let text = self.text();
         let from = text.find('"').expect("a quote") + 1;
@@ -50,24 +50,24 @@ impl FtpAnswer {
 }
 
 impl FtpClient {
-    /// Connects, and hears the greeting.
+    /// Connects, and reads the greeting.
     pub async fn connect(scene: &Scene) -> FtpClient {
         let mut client = FtpClient::try_connect(scene).await.expect("the server accepts connections");
         client.hear().await.expect(220);
         client
     }
 
-    /// Connects, and hears nothing.
+    /// Connects, and reads nothing.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub async fn try_connect(scene: &Scene) -> io::Result<FtpClient> {
         let stream = scene.io.connect(scene.ftp()).await?;
         let (deadline, received) = (scene.io.deadline(), Vec::new());
         Ok(FtpClient { io: scene.io.clone(), stream, deadline, received, way: Way::Extended })
     }
 
-    /// Logs in with everybody's password, and asks for files as they are.
+    /// Logs in with the test password, and selects binary transfers (TYPE I).
     pub async fn of(scene: &Scene, name: &str) -> FtpClient {
         let mut client = FtpClient::connect(scene).await;
         client.log_in(name).await;
@@ -80,12 +80,12 @@ impl FtpClient {
         self.say(&format!("PASS {PASSWORD}")).await.expect(230);
     }
 
-    /// Pushes bytes as they are; they go out by themselves.
+    /// Pushes bytes unchanged; the engine sends them without a further call.
     pub fn push(&mut self, bytes: impl Into<Vec<u8>>) {
         self.stream.tx.push(Segment::Owned(bytes.into()));
     }
 
-    /// Says a line, and hears the answer.
+    /// Sends a line, and reads the answer.
     pub async fn say(&mut self, line: impl AsRef<[u8]>) -> FtpAnswer {
         self.try_say(line).await.expect("an answer")
     }
@@ -93,13 +93,13 @@ impl FtpClient {
     /// As [`FtpClient::say`].
     ///
     /// # Errors
-    /// What broke the connection; [`io::ErrorKind::UnexpectedEof`] at its end.
+    /// Returns the error that broke the connection; [`io::ErrorKind::UnexpectedEof`] at its end.
     pub async fn try_say(&mut self, line: impl AsRef<[u8]>) -> io::Result<FtpAnswer> {
         self.push([line.as_ref(), b"\r\n"].concat());
         self.try_hear().await
     }
 
-    /// The next answer.
+    /// Reads the next answer.
     pub async fn hear(&mut self) -> FtpAnswer {
         self.try_hear().await.expect("an answer")
     }
@@ -107,7 +107,7 @@ impl FtpClient {
     /// As [`FtpClient::hear`].
     ///
     /// # Errors
-    /// What broke the connection; [`io::ErrorKind::UnexpectedEof`] at its end.
+    /// Returns the error that broke the connection; [`io::ErrorKind::UnexpectedEof`] at its end.
     pub async fn try_hear(&mut self) -> io::Result<FtpAnswer> {
         let first = self.line().await?;
         let (code, text) = first.split_at(3);
@@ -131,7 +131,7 @@ impl FtpClient {
         }
     }
 
-    /// The next line, without its end, which is CR LF.
+    /// Reads the next line, without its CRLF.
     async fn line(&mut self) -> io::Result<String> {
         loop {
             if let Some(end) = self.received.iter().position(|&byte| byte == b'\n') {
@@ -148,14 +148,14 @@ impl FtpClient {
         }
     }
 
-    /// The server ends the connection cleanly, and nothing more comes.
+    /// Expects that the server ends the connection cleanly and sends nothing more.
     pub async fn expect_end(&mut self) {
         let end = self.try_hear().await;
         assert_eq!(end.expect_err("an end").kind(), io::ErrorKind::UnexpectedEof);
         assert!(self.received.is_empty(), "{:?}", String::from_utf8_lossy(&self.received));
     }
 
-    /// Nothing comes for `time`.
+    /// Expects that nothing is received for `time`.
     pub async fn expect_silence(&mut self, time: std::time::Duration) {
         self.deadline.after(time);
         let received = self.deadline.within(self.stream.rx.recv(Want::Body)).await;
@@ -163,12 +163,12 @@ impl FtpClient {
         assert!(self.received.is_empty(), "{:?}", String::from_utf8_lossy(&self.received));
     }
 
-    /// Ends its own side of the control connection, as a process that is killed does.
+    /// Ends its own side of the control connection, as the kernel does for a killed process.
     pub fn end(&mut self) {
         self.stream.tx.finish();
     }
 
-    /// Where the server is.
+    /// Returns the server's IP address.
     pub fn server_ip(&self) -> IpAddr {
         match self.stream.peer() {
             Peer::Ip(ip, _) => *ip,
@@ -176,7 +176,7 @@ impl FtpClient {
         }
     }
 
-    /// Where this client is.
+    /// Returns this client's IP address.
     pub fn own_ip(&self) -> IpAddr {
         match self.stream.local().expect("an address") {
             Address::Ip(at) => at.ip(),
@@ -184,7 +184,7 @@ impl FtpClient {
         }
     }
 
-    /// Prepares a data connection in this client's way.
+    /// Prepares a data connection in this client's mode.
     pub async fn data(&mut self) -> Data {
         self.try_data().await.expect("a data connection")
     }
@@ -192,7 +192,7 @@ impl FtpClient {
     /// As [`FtpClient::data`].
     ///
     /// # Errors
-    /// What broke the control connection, or was said of the new one.
+    /// Returns the error that broke the control connection, or that of the data connection.
     pub async fn try_data(&mut self) -> io::Result<Data> {
         match self.way {
             Way::Passive => {
@@ -207,10 +207,10 @@ impl FtpClient {
         }
     }
 
-    /// Says PASV: where the server listens.
+    /// Sends PASV, and returns the address on which the server listens.
     ///
     /// # Errors
-    /// What broke the connection.
+    /// Returns the error that broke the connection.
     pub async fn pasv(&mut self) -> io::Result<SocketAddr> {
         let text = self.try_say("PASV").await?.expect(227).text();
         let inside = text.split(['(', ')']).nth(1).expect("parentheses");
@@ -220,10 +220,10 @@ impl FtpClient {
         Ok((ip, u16::from_be_bytes([numbers[4], numbers[5]])).into())
     }
 
-    /// Says EPSV: where the server listens.
+    /// Sends EPSV, and returns the address on which the server listens.
     ///
     /// # Errors
-    /// What broke the connection.
+    /// Returns the error that broke the connection.
     pub async fn epsv(&mut self) -> io::Result<SocketAddr> {
         let text = self.try_say("EPSV").await?.expect(229).text();
         let port = text.split("|||").nth(1).and_then(|rest| rest.split('|').next());
@@ -238,14 +238,14 @@ impl FtpClient {
         Ok(Data::waiting(&self.io, listener))
     }
 
-    /// Prepares a data connection and begins a transfer by `line`.
+    /// Prepares a data connection and starts a transfer by `line`.
     pub async fn begin(&mut self, line: impl AsRef<[u8]>) -> Data {
         let data = self.data().await;
         self.say(line).await.expect(150);
         data
     }
 
-    /// What comes over a data connection for `line`, which succeeds.
+    /// Receives the data of a successful transfer that `line` starts.
     pub async fn fetch(&mut self, line: impl AsRef<[u8]>) -> Vec<u8> {
         let mut data = self.begin(line).await;
         let all = data.all().await.expect("a whole transfer");
@@ -265,10 +265,10 @@ impl FtpClient {
         self.fetch(format!("RETR {path}")).await
     }
 
-    /// Sends a file by `line` (STOR, APPE …): the last answer.
+    /// Sends a file by `line` (STOR, APPE …), and returns the last answer.
     pub async fn send(&mut self, line: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> FtpAnswer {
         let mut data = self.begin(line).await;
-        // Who is refused in the middle hears why on the control connection.
+        // The server may refuse in the middle: the reason follows on the control connection.
         if data.send(bytes).await.is_ok() {
             let _ = data.finish().await;
         }
@@ -279,7 +279,7 @@ impl FtpClient {
         self.send(format!("STOR {path}"), bytes).await.expect(226);
     }
 
-    /// Asks for what is refused before any data: the answer.
+    /// Sends a transfer command that the server refuses before any data, and returns the answer.
     pub async fn refused(&mut self, line: impl AsRef<[u8]>) -> FtpAnswer {
         let _unused = self.data().await;
         self.say(line).await

@@ -1,4 +1,4 @@
-//! The real FTP server, beside HTTP and over the same accounts.
+//! The real FTP server, in the same process as HTTP and over the same accounts.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -14,21 +14,21 @@ use plimsoll_proto::http::site::Site;
 
 use crate::accounts::Accounts;
 
-/// FTP as a scenario wants it.
+/// The FTP settings of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Ftp {
     pub limits: Limits,
     pub ports: Ports,
-    /// The address that is told with a port.
+    /// The announced address in answers to PASV.
     pub announced: Option<Ipv4Addr>,
-    /// Whether guests see the scenario's tree.
+    /// Whether guests may read the scenario's tree.
     pub guests: bool,
-    /// How many transfers begin together.
+    /// The number of transfers that the start barrier releases together.
     pub hold: Option<usize>,
 }
 
-/// What serves accounts, and the folder `root` of `fs` to guests. `line` is what a start line is counted in,
-/// if not in this process.
+/// Serves accounts over FTP, and the folder `root` of `fs` to guests. `line` holds the counts of the start
+/// barrier if processes share it.
 pub(crate) fn ftp(
     wanted: &Ftp,
     fs: &dyn Fs,

@@ -1,4 +1,4 @@
-//! Data connections as a client has them.
+//! The client's end of data connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use plimsoll_io::{Address, Deadline, Io, Lease, Listener, Segment, Stream, Want}
 /// Longer than any time that a behaviour gives the server.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who connects to whom, and how that is said.
+/// The data connection mode: the side that connects, and the command for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// PASV.
@@ -32,31 +32,31 @@ pub struct Data {
     deadline: Deadline,
 }
 
-/// A connection, or where the server will connect to.
+/// An open connection, or the listener to which the server will connect.
 enum End {
     Open(Stream),
     Waiting(Listener),
 }
 
 impl Data {
-    /// Connects to where the server waits.
+    /// Connects to the address on which the server listens.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub async fn to(io: &Io, at: SocketAddr) -> io::Result<Data> {
         let end = End::Open(io.connect(&Address::Ip(at)).await?);
         Ok(Data { end, deadline: io.deadline() })
     }
 
-    /// Waits for the server at `listener`.
+    /// Prepares to accept the server's connection at `listener`.
     pub fn waiting(io: &Io, listener: Listener) -> Data {
         Data { end: End::Waiting(listener), deadline: io.deadline() }
     }
 
-    /// The connection; the server's is waited for.
+    /// Returns the connection. In active mode, waits for the server's.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub async fn stream(&mut self) -> io::Result<&mut Stream> {
         if let End::Waiting(listener) = &mut self.end {
             self.deadline.after(PATIENCE);
@@ -72,7 +72,7 @@ impl Data {
     /// Sends bytes, and waits until they have left.
     ///
     /// # Errors
-    /// What broke the connection.
+    /// Returns the error that broke the connection.
     pub async fn send(&mut self, bytes: impl Into<Vec<u8>>) -> io::Result<()> {
         self.stream().await?.tx.push(Segment::Owned(bytes.into()));
         self.deadline.after(PATIENCE);
@@ -83,7 +83,7 @@ impl Data {
     /// Receives once; `None` at the end.
     ///
     /// # Errors
-    /// What broke the connection.
+    /// Returns the error that broke the connection.
     pub async fn receive(&mut self) -> io::Result<Option<Lease>> {
         self.stream().await?;
         self.deadline.after(PATIENCE);
@@ -91,10 +91,10 @@ impl Data {
         self.deadline.within(stream.rx.recv(Want::Body)).await.expect("the server sends something in time")
     }
 
-    /// All that comes until a clean end.
+    /// Receives all bytes until a clean end.
     ///
     /// # Errors
-    /// What broke the connection before that.
+    /// Returns the error that broke the connection before its end.
     pub async fn all(&mut self) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
         while let Some(lease) = self.receive().await? {
@@ -103,10 +103,10 @@ impl Data {
         Ok(all)
     }
 
-    /// Ends it cleanly, and waits until the server has ended it too.
+    /// Ends the connection cleanly, and waits until the server has ended it too.
     ///
     /// # Errors
-    /// What broke the connection before that.
+    /// Returns the error that broke the connection before its end.
     pub async fn finish(mut self) -> io::Result<()> {
         self.stream().await?;
         self.deadline.after(PATIENCE);
@@ -114,15 +114,15 @@ impl Data {
         self.deadline.within(stream.finish()).await.expect("the server ends it in time")
     }
 
-    /// Says that no more comes, and waits for nothing.
+    /// Ends the sending side, without waiting.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the operating system's error.
     pub async fn end(&mut self) -> io::Result<()> {
         self.stream().await?.tx.finish();
         Ok(())
     }
 
-    /// Breaks it off: the server sees an error, no end.
+    /// Aborts the connection: the server receives an error, not an end of file.
     pub fn abort(self) {}
 }

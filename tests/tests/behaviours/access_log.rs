@@ -1,4 +1,4 @@
-//! The access log: a line for each answer, in the common log format, whatever the peer sends.
+//! The access log: a line for each answer, in the common log format, even for malformed requests.
 
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Client, Scenario, Scene, Tree, behaviours};
@@ -8,7 +8,7 @@ fn scenario() -> Scenario {
     Scenario { tree, ..Scenario::default() }
 }
 
-/// The log's lines, as soon as there are `count`: of each, what follows its date.
+/// Waits for `count` lines of the log, and returns the part of each line that follows its date.
 async fn lines(scene: &Scene, count: usize) -> Vec<String> {
     scene.until(|| scene.log.text().matches('\n').count() >= count).await;
     let text = scene.log.text();
@@ -31,7 +31,7 @@ fn after_date(line: &str) -> String {
     rest.to_owned()
 }
 
-/// Sends `request` as the last one of `client`; the length of its answer's body.
+/// Sends `request` as the client's last, and returns the length of its answer's body.
 async fn sent(client: &mut Client, request: impl Into<Vec<u8>>) -> usize {
     client.push(request);
     client.answer().await.body.len()

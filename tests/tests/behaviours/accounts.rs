@@ -1,4 +1,4 @@
-//! Accounts: signing up, who one is, and passwords.
+//! Accounts: sign-up, identity and passwords.
 
 use plimsoll_auth::{Permissions, Quota, SignUp};
 use plimsoll_tests::accounts::{PASSWORD, settings};
@@ -75,7 +75,8 @@ async fn a_body_that_is_not_what_is_expected_is_refused(scene: Scene) {
     assert_eq!(client.ask("POST", "/api/accounts", JSON, body).await.status, 201);
 }
 
-/// None, and those that a form can have without asking for leave; the second is also that of `curl -d`.
+/// No type, and those that an HTML form can send without a CORS preflight; the second is also the default
+/// of `curl -d`.
 const OTHER_TYPES: [&str; 4] = [
     "",
     "Content-Type: application/x-www-form-urlencoded\r\n",

@@ -1,4 +1,4 @@
-//! The API as a whole: what it takes, what it refuses and how, its metrics, and its description.
+//! The API as a whole: accepted and refused requests, its metrics, and its description.
 
 use plimsoll_auth::{Permissions, Quota};
 use plimsoll_tests::accounts::{PASSWORD, settings};
@@ -112,13 +112,13 @@ async fn metrics_have_what_was_done(scene: Scene) {
     }
 }
 
-/// A target for a path of the description.
+/// Returns a target for a path template of the description.
 fn target_of(path: &str, missing: bool) -> String {
     let (name, id) = if missing { ("missing", "0".repeat(32)) } else { ("a", "f".repeat(32)) };
     path.replace("{path}", name).replace("{owner}", "bob").replace("{id}", &id)
 }
 
-/// The body that the description gives as an example.
+/// Returns the body that the description gives as an example.
 fn example_of(operation: &Value) -> (String, String) {
     let Some(content) = operation["requestBody"]["content"].as_object() else { return Default::default() };
     let (media, described) = content.iter().next().expect("a media type");
@@ -129,7 +129,7 @@ fn example_of(operation: &Value) -> (String, String) {
     (format!("Content-Type: {media}\r\n"), body)
 }
 
-/// The fields that the description requires, with its examples.
+/// Returns the fields that the description requires, with its examples.
 fn fields_of(operation: &Value) -> String {
     let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
     let needed = parameters.iter().filter(|one| one["in"] == "header" && one["required"] == true);
@@ -160,7 +160,7 @@ async fn the_description_says_what_the_server_does(scene: Scene) {
             for (missing, known) in [(false, true), (true, true), (false, false)] {
                 let target = target_of(path, missing);
                 let answer = if known {
-                    // Each begins with a session, whatever the one before has ended.
+                    // A new session for each request, because the one before may have ended it.
                     auth.set_password(&scene.io, "alice", &PASSWORD.into()).await.unwrap();
                     let mut alice = Person::again(&scene, "alice").await;
                     alice.ask(&method, &target, &fields, &body).await

@@ -1,4 +1,4 @@
-//! Bodies of requests: where they end, whoever reads them, and what is not one.
+//! Bodies of requests: where they end, services that do not read them, and malformed bodies.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn scenario() -> Scenario {
 
 const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
 
-/// The head of an upload to the echo, and what follows it.
+/// Returns the head of an upload to the echo, followed by `rest`.
 fn put(fields: &str, rest: impl AsRef<[u8]>) -> Vec<u8> {
     let head = format!("PUT /test/echo HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
     [head.as_bytes(), rest.as_ref()].concat()
@@ -31,7 +31,7 @@ fn chunked(coded: impl AsRef<[u8]>) -> Vec<u8> {
     put("Transfer-Encoding: chunked\r\n", coded)
 }
 
-/// `body` in chunks of `bytes` each.
+/// Encodes `body` in chunks of `bytes` each.
 fn in_chunks(body: &[u8], bytes: usize) -> Vec<u8> {
     let mut coded = Vec::new();
     for chunk in body.chunks(bytes) {
@@ -43,7 +43,7 @@ fn in_chunks(body: &[u8], bytes: usize) -> Vec<u8> {
     coded
 }
 
-/// As large as is quickly sent: the simulator counts bytes by hand.
+/// Returns a large body. It is smaller in the simulator, which is slow per byte.
 fn large(scene: &Scene) -> Vec<u8> {
     noise(7, if scene.engine == Engine::Simulator { 100_000 } else { 1 << 20 })
 }
@@ -52,7 +52,7 @@ async fn assert_goes_on(client: &mut Client) {
     assert_eq!(client.get("/small.txt").await.text(), "small\n");
 }
 
-/// The next answer has `status` and is the last.
+/// Asserts that the next answer has `status` and is the last.
 async fn assert_refused(client: &mut Client, status: u16) {
     let answer = client.answer().await;
     assert!(!answer.problem(status).is_empty());
@@ -161,7 +161,7 @@ async fn whoever_has_sent_already_needs_no_leave(scene: Scene) {
     client.push(put(EXPECTS, "hello"));
     let mut answer = client.answer().await;
     if scene.engine == Engine::Simulator && answer.status == 100 {
-        // There, one write can arrive in pieces.
+        // In the simulator, one write can arrive in pieces.
         answer = client.answer().await;
     }
     assert_eq!((answer.status, answer.text()), (200, "hello".to_owned()));
@@ -208,7 +208,7 @@ async fn a_body_that_is_announced_as_too_long_is_not_read(scene: Scene) {
     }
 }
 
-/// Each is 400 and the end, and nothing that follows is answered.
+/// Asserts that each body gets 400 and the end, and that no following request is answered.
 async fn assert_broken(scene: Scene, bodies: &[&str]) {
     for coded in bodies {
         let mut client = scene.connect().await;
@@ -306,7 +306,7 @@ async fn a_broken_body_that_nobody_reads_ends_the_connection(scene: Scene) {
 }
 
 async fn a_body_without_end_that_nobody_reads_ends_the_connection(scene: Scene) {
-    // So much that the server has seen enough of it, and far less than it may be long.
+    // More than the server reads of an unwanted body, and far less than the limit of a body.
     let body = noise(9, if scene.engine == Engine::Simulator { 150_000 } else { 400_000 });
     let coded = in_chunks(&body, 10_007);
     let endless = coded.strip_suffix(b"0\r\n\r\n").expect("the last chunk");
@@ -316,7 +316,7 @@ async fn a_body_without_end_that_nobody_reads_ends_the_connection(scene: Scene) 
             format!("{method} /small.txt HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n");
         client.push([head.as_bytes(), endless].concat());
         assert_eq!(client.answer().await.status, status);
-        // It goes on sending, and the server does not wait for the end.
+        // The client sends more, and the server does not wait for the end of the body.
         client.push(endless);
         let sent = scene.io.now();
         client.expect_end().await;

@@ -1,6 +1,6 @@
-//! Classic: one connection a request, in lines that a client writes by hand.
+//! Classic: one connection for each request, in lines that a client writes by hand.
 //!
-//! Accounts and their files are the same as over HTTP, which is served beside.
+//! Accounts and their files are the same as over HTTP, which the same server serves.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn connect(scene: &Scene) -> Client {
     Client::new(&scene.io, stream)
 }
 
-/// What a server says to some bytes, to its end.
+/// Sends some bytes, and returns the server's output to its end.
 async fn said(scene: &Scene, bytes: impl Into<Vec<u8>>) -> Vec<u8> {
     let mut client = connect(scene).await;
     client.push(bytes);
@@ -38,7 +38,7 @@ async fn text(scene: &Scene, bytes: impl Into<Vec<u8>>) -> String {
     String::from_utf8(said(scene, bytes).await).unwrap()
 }
 
-/// What is said when alice, who has an account, wants a file.
+/// Requests a file as alice, with her password.
 async fn got(scene: &Scene, file: &str) -> String {
     text(scene, format!("get:alice:{PASSWORD}\n{file}\n")).await
 }
@@ -181,7 +181,7 @@ async fn a_client_may_end_its_side_first(scene: Scene) {
     }
 }
 
-/// What is taken from alice while she thinks of a name.
+/// Removes a permission of alice, and then her account's access, between the login line and the file name.
 async fn a_right_that_ends_between_the_two_lines_is_over(scene: Scene) {
     Person::new(&scene, "alice").await;
     let auth = scene.accounts().auth.clone();
@@ -229,7 +229,7 @@ async fn each_thing_done_has_its_line_in_the_log(scene: Scene) {
         "login  0 ok",
         "download /none 0 not found",
         "login  0 not authenticated",
-        // What no file can be called is asked of nobody; that the password was right is known all the same.
+        // An invalid file name is refused without a lookup; the password was right all the same.
         "login  0 ok",
     ];
     assert_eq!(told, wanted);

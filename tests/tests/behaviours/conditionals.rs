@@ -1,15 +1,15 @@
-//! Conditions: what a client has already is not sent again, and what it is wrong about is told.
+//! Conditional requests: 304 for what the client has, 412 for a failed precondition.
 
 use std::time::Duration;
 
 use plimsoll_tests::{Answer, Client, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree, behaviours};
 
-/// Sun, 06 Nov 1994 08:49:37 GMT, and a half: the half second is never told, and never counts.
+/// Sun, 06 Nov 1994 08:49:37 GMT, and a half: the half second is never sent, and never counts.
 const WRITTEN: Duration = Duration::new(784_111_777, 500_000_000);
 const EARLIER: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
 const EXACT: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 const LATER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
-/// Longer than a file system's clock stands still.
+/// Longer than the granularity of a file system's timestamps.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 fn scenario() -> Scenario {
@@ -24,7 +24,7 @@ async fn tag_of(client: &mut Client, target: &str) -> String {
     client.get(target).await.field("ETag").expect("a tag").to_owned()
 }
 
-/// The status of a GET of the page under these conditions; a body that belongs to it is checked.
+/// Returns the status of a GET of the page under these conditions, and checks its body.
 async fn status(client: &mut Client, fields: &str) -> u16 {
     let answer = client.get_with("/page.txt", fields).await;
     match answer.status {
@@ -32,12 +32,12 @@ async fn status(client: &mut Client, fields: &str) -> u16 {
         412 => assert!(!answer.problem(412).is_empty(), "{fields}"),
         status => assert_eq!(status, 304, "{fields}"),
     }
-    // The connection is in step whatever the answer was.
+    // The connection stays in step after any answer.
     assert_eq!(client.get("/other.txt").await.text(), "another\n", "{fields}");
     answer.status
 }
 
-/// Asserts what RFC 9110, section 15.4.5 asks of a 304.
+/// Asserts the requirements of RFC 9110, section 15.4.5, on a 304.
 fn assert_not_modified(answer: &Answer, whole: &Answer) {
     assert_eq!(answer.status, 304);
     for name in ["ETag", "Vary", "Last-Modified"] {
@@ -45,7 +45,7 @@ fn assert_not_modified(answer: &Answer, whole: &Answer) {
         assert_eq!(answer.field(name), whole.field(name));
     }
     assert!(answer.field("Date").is_some());
-    // It may tell the length that a 200 would have had, and no other.
+    // A 304 may have the length of the corresponding 200, and no other.
     assert!(answer.field("Content-Length").is_none_or(|told| Some(told) == whole.field("Content-Length")));
     assert!(answer.field("Content-Range").is_none() && answer.field("Transfer-Encoding").is_none());
 }

@@ -1,4 +1,4 @@
-//! Digests of whole files: they take as long as the file is large, and hold nobody up.
+//! Digests of whole files: they take time in proportion to the file's size, and delay no other request.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ fn scenario() -> Scenario {
 }
 
 const WANTED: &str = "Want-Repr-Digest: sha-256=1\r\n";
-/// Of `hello`.
+/// The digest of `hello`.
 const DIGEST: &str = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:";
 
-/// Asks for a digest and does not wait for it.
+/// Requests a digest without waiting for it.
 fn want(client: &mut Client, person: &Person, path: &str) {
     client.push(format!("HEAD {path} HTTP/1.1\r\nHost: test\r\n{}{WANTED}\r\n", person.field()));
 }
@@ -25,7 +25,7 @@ async fn the_next_request_may_come_while_a_digest_is_made(scene: Scene) {
     let mut client = scene.connect().await;
     for pause in 0..5 {
         want(&mut client, &alice, "/files/a");
-        // In two pieces, so that some of it comes with the first request and some later.
+        // In two pieces, so that one arrives with the first request and one later.
         client.push("GET /files/a HTTP/1.1\r\nHo");
         scene.io.sleep(Duration::from_millis(pause)).await;
         client.push(format!("st: test\r\n{}\r\n", alice.field()));
@@ -50,9 +50,9 @@ behaviours!(scenario and apart;
     whoever_says_that_nothing_more_comes_gets_an_answer,
 );
 
-/// A file that takes much longer to read than any step here may take, and takes no room on the disk.
+/// A sparse file that takes much longer to read than any step here may take.
 const LARGE_BYTES: u64 = 64 << 30;
-/// What nobody waits longer for, also on a slow machine: to read the large file takes more.
+/// The bound of all steps together, also on a slow machine: reading the large file takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn digests_of_large_files_hold_nobody_up(scene: Scene) {
@@ -79,7 +79,7 @@ async fn digests_of_large_files_hold_nobody_up(scene: Scene) {
     assert_eq!((came.status, came.field("Repr-Digest"), came.body.len()), (206, None, 5));
     assert_eq!(bob.get("/files/").await.status, 200);
     assert_eq!(bob.ask("HEAD", "/files/a", WANTED, "").await.field("Repr-Digest"), Some(DIGEST));
-    // Who is gone is not worked for.
+    // A digest is aborted when its client is gone.
     drop(wanting);
     scene.until(|| scene.open() == connections).await;
     alice.put("/files/a", "hello").await;
@@ -87,7 +87,7 @@ async fn digests_of_large_files_hold_nobody_up(scene: Scene) {
     assert!(scene.io.now() - began < PATIENCE, "only after {:?}", scene.io.now() - began);
 }
 
-/// Under the real engines alone: a simulated disk holds what it holds in memory.
+/// Under the real engines alone: a simulated disk keeps every byte in memory.
 #[test]
 fn a_digest_takes_turns_and_ends_with_its_client() {
     under(Engine::Epoll, scenario, digests_of_large_files_hold_nobody_up);

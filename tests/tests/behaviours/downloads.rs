@@ -1,4 +1,4 @@
-//! Downloads and listings of accounts' files: as sites send theirs, but private, and harmless in a browser.
+//! Downloads and listings of accounts' files: as those of sites, but private, and harmless in a browser.
 
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::tree::noise;
@@ -163,7 +163,7 @@ async fn a_link_out_of_the_home_leads_nowhere(scene: Scene) {
         assert!(matches!(bob.ask("MKCOL", target, "", "").await.status, 404 | 405 | 409), "{target}");
     }
     assert_eq!(names(&bob.get("/files/?format=json").await), ["b"]);
-    // The link itself is his: it is replaced, not followed.
+    // The link itself is in bob's home: it is replaced, not followed.
     assert!(matches!(bob.put("/files/file", "his").await.status, 201 | 204));
     assert!(matches!(bob.delete("/files/out").await.status, 204));
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"hers"[..]));
@@ -195,7 +195,7 @@ async fn the_record_of_a_download_says_how_much_was_sent(scene: Scene) {
 
 async fn a_download_that_is_broken_off_is_recorded_as_such(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
-    // More than all buffers on the way can hold.
+    // More than all buffers between server and client hold.
     let size = if scene.engine == Engine::Simulator { 400_000 } else { 32 << 20 };
     alice.put("/files/a", "").await;
     scene.write_home("alice", "a", &noise(1, size));

@@ -1,4 +1,4 @@
-//! The order to stop: what was begun is finished, and nothing new begins.
+//! The order to stop: requests in progress are finished, and nothing new begins.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn scenario() -> Scenario {
 const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
 const UNTIL_STOP: &str = "GET /test/until-stop HTTP/1.1\r\nHost: test\r\n\r\n";
 
-/// The connection's last answer: it says so, and the connection ends.
+/// Receives the connection's last answer, which says `Connection: close`, and then the end.
 async fn last_answer(client: &mut Client) -> Answer {
     let answer = client.answer().await;
     assert_eq!(answer.status, 200);
@@ -23,7 +23,8 @@ async fn last_answer(client: &mut Client) -> Answer {
     answer
 }
 
-/// A connection on which the head of an upload of ten bytes was sent, and the server waits for its body.
+/// Returns a connection with the head of an upload of ten bytes sent, on which the server waits for the
+/// body.
 async fn begun_upload(scene: &Scene) -> Client {
     let mut client = scene.connect().await;
     let fields = "Content-Length: 10\r\nExpect: 100-continue\r\n";
@@ -32,9 +33,9 @@ async fn begun_upload(scene: &Scene) -> Client {
     client
 }
 
-/// Nobody can connect any more.
+/// Waits until connections are refused.
 async fn nobody_connects(scene: &Scene) {
-    // Whoever gets in before the listener has closed is not served for long.
+    // A connection accepted before the listener closes ends soon.
     while scene.io.connect(&scene.at).await.is_ok() {
         scene.io.sleep(Duration::from_millis(5)).await;
     }
@@ -87,7 +88,7 @@ async fn a_head_that_was_begun_may_be_completed(scene: Scene) {
     client.push([SMALL, begun].concat());
     assert_eq!(client.answer().await.text(), "small\n");
     if scene.engine == Engine::Simulator {
-        // There, one write can arrive in pieces.
+        // In the simulator, one write can arrive in pieces.
         scene.io.sleep(Duration::from_secs(3)).await;
     }
     scene.stop.order();
@@ -161,7 +162,7 @@ async fn a_client_that_sends_on_still_reads_the_last_answer(scene: Scene) {
     assert_eq!(last_answer(&mut client).await.text(), "the last\n");
 }
 
-/// As above, where the server thinks that it has answered all.
+/// As above, where the server takes all requests for answered.
 async fn a_client_that_sends_on_still_reads_the_answer_before_the_end(scene: Scene) {
     let mut client = scene.connect().await;
     client.push("GET /medium.bin HTTP/1.1\r\nHost: test\r\n\r\n");
@@ -173,7 +174,7 @@ async fn a_client_that_sends_on_still_reads_the_answer_before_the_end(scene: Sce
         scene.io.sleep(Duration::from_millis(5)).await;
     }
     assert!(client.answer().await.body == noise(5, 50_000));
-    // The next request may have come before the order was seen.
+    // The next request may have been received before the order took effect.
     match client.try_answer(true).await {
         Ok(answer) => {
             assert_eq!((answer.text(), answer.field("Connection")), ("small\n".to_owned(), Some("close")));

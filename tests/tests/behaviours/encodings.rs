@@ -1,4 +1,4 @@
-//! Precompressed siblings: which of them is sent to whom, and what is said of it.
+//! Precompressed siblings: content negotiation, and the fields of the answer.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn accept(value: &str) -> String {
     format!("Accept-Encoding: {value}\r\n")
 }
 
-/// Asks for the page by an Accept-Encoding, asserts that what came is what its head says, and returns its
+/// Requests the page with an `Accept-Encoding`, asserts that the body matches the head, and returns its
 /// encoding.
 async fn encoding(client: &mut Client, accepted: &str) -> &'static str {
     let answer = client.get_with("/page.html", &accept(accepted)).await;
@@ -98,7 +98,7 @@ async fn what_the_client_refuses_is_never_sent(scene: Scene) {
         ("*;q=0", "identity"),
         ("*, br;q=0", "gzip"),
         ("*;q=0, gzip", "gzip"),
-        // A weight that cannot be read is no leave to send.
+        // An invalid weight permits nothing.
         ("br;q=2, gzip;q=x", "identity"),
     ] {
         assert_eq!(encoding(&mut client, accepted).await, expected, "{accepted}");
@@ -162,7 +162,7 @@ async fn an_older_sibling_is_passed_over(scene: Scene) {
     assert_eq!((plain.field("Content-Encoding"), &*plain.text()), (None, "script as it is"));
     let zipped = client.get_with("/stale.js", &accept("br, gzip")).await;
     assert_eq!((zipped.field("Content-Encoding"), &*zipped.text()), (Some("gzip"), "script in gzip"));
-    // The original is written anew: now both are old.
+    // The original is written anew: now both siblings are old.
     scene.write("stale.js", b"a new script");
     let new = client.get_with("/stale.js", &accept("br, gzip")).await;
     assert_eq!((new.field("Content-Encoding"), &*new.text()), (None, "a new script"));
@@ -189,7 +189,7 @@ async fn a_compressed_file_asked_for_by_its_name_is_sent_as_such(scene: Scene) {
         assert_eq!(zipped.text(), "page in gzip");
         assert_eq!(client.get_with("/page.html.br", &accept(accepted)).await.text(), "page in br");
         as_such(&client.get_with("/alone.txt.gz", &accept(accepted)).await, "application/gzip");
-        // A sibling alone stands for nothing.
+        // A sibling without its original is not negotiated.
         client.get_with("/alone.txt", &accept(accepted)).await.problem(404);
     }
 }

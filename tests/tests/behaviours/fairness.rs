@@ -13,14 +13,14 @@ fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), ..Scenario::default() }
 }
 
-/// Of the seeds, one for so many runs a behaviour that takes long.
+/// One of this many seeds runs a behaviour that takes long.
 const EVERY: usize = 20;
 /// More listings than may wait on a simulated host at a time.
 const HOSTILE_CLIENTS: usize = 80;
-/// A slice takes so long at most: all that wait take much longer.
+/// The maximal time of a slice: all that wait take much longer.
 const SLICE_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Runs a behaviour where each slice of long work takes a while.
+/// Runs a behaviour in which each slice of long work takes up to [`SLICE_TIME_MAX`].
 fn slowly<F: Future<Output = ()> + 'static>(behaviour: fn(Scene) -> F) {
     let slow = || Faults { offload_delay_max: SLICE_TIME_MAX, ..Faults::none() };
     for seed in every_seed().step_by(EVERY) {
@@ -53,10 +53,10 @@ async fn one_accounts_listings_delay_no_other_account(scene: Scene) {
     let answer = bob.get("/files/?format=json").await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert!(scene.io.now() - begun <= 2 * SLICE_TIME_MAX, "after {:?}", scene.io.now() - begun);
-    // Listings of hers that do not fit into the queue are refused.
+    // Listings of alice that do not fit into the queue are refused.
     let refused = waiting.pop().unwrap().answer().await;
     assert!(!refused.problem(503).is_empty() && refused.field("Retry-After").is_some());
-    // Listings whose clients are gone make room for others of hers.
+    // Listings whose clients are gone free their slots for others of alice.
     drop(waiting);
     scene.io.sleep(Duration::from_secs(1)).await;
     assert_eq!(alice.get("/files/?format=json").await.status, 200);
@@ -90,7 +90,7 @@ async fn a_large_copy_is_aborted_when_its_client_is_gone(scene: Scene) {
     scene.until_every(Duration::from_millis(100), || scene.pending("alice").is_empty()).await;
     let home = scene.home("alice");
     assert_eq!(home.keys().collect::<Vec<_>>(), ["large", "small"]);
-    // Its slot is free, and so is the room that it had taken.
+    // Its slot is free, and so is the space that it had reserved.
     let copied = alice.ask("COPY", "/files/small", TO_COPY, "").await;
     assert_eq!(copied.status, 201, "{}", copied.text());
 }

@@ -1,4 +1,4 @@
-//! Files of a site: what an answer says of them, folders as files, and what is not there.
+//! Files of a site: the fields of an answer, folders as files, and missing files.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use plimsoll_tests::{Answer, Engine, LOOKED_UP_EACH_TIME, Scenario, Scene, Tree,
 /// Sun, 06 Nov 1994 08:49:37 GMT, and a half.
 const WRITTEN: Duration = Duration::new(784_111_777, 500_000_000);
 
-/// Longer than a file system's clock stands still: changes that lie so far apart are told apart.
+/// Longer than the granularity of a file system's timestamps: changes at this interval have different
+/// times.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
 fn scenario() -> Scenario {
@@ -24,7 +25,7 @@ fn scenario() -> Scenario {
     Scenario { tree, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
-/// All that an answer says but the time of day.
+/// Returns all fields except `Date`.
 fn lasting(answer: &Answer) -> Vec<&(String, String)> {
     answer.fields.iter().filter(|(name, _)| name != "Date").collect()
 }
@@ -126,7 +127,7 @@ async fn a_folder_without_its_slash_leads_to_the_one_with_it(scene: Scene) {
         ("/page?", "/page/?"),
         ("/folder/odd%20%3f%23%25%C3%A9?q=%20", "/folder/odd%20%3F%23%25%C3%A9/?q=%20"),
         ("/folder/%ff", "/folder/%FF/"),
-        // The host that was asked stays, whatever the client calls it.
+        // The redirect stays on the present host, even if the target names another.
         ("http://elsewhere.example/folder?x", "/folder/?x"),
     ] {
         let answer = client.get(target).await;
@@ -169,7 +170,7 @@ async fn a_site_may_have_a_page_of_its_own_for_what_is_not_there(scene: Scene) {
         let answer = client.get_with(target, "Accept: text/html\r\n").await;
         assert_eq!((answer.status, &*answer.text()), (404, "<p>our own page</p>"), "{target}");
         assert_eq!(answer.field("Content-Type"), Some("text/html; charset=utf-8"));
-        // It is the site's own: it may load what it likes.
+        // The page is the site's own: no content security policy restricts it.
         assert!(answer.field("Content-Security-Policy").is_none());
     }
     assert_eq!(client.get("/aside/404.html").await.status, 200);
@@ -204,7 +205,7 @@ behaviours!(scenario;
     an_answer_that_depends_on_accept_says_so,
 );
 
-/// In the simulator alone, and so not one of the suite: nothing on a real disk is kept from root.
+/// In the simulator alone, and so not one of the suite: a real disk denies root nothing.
 #[test]
 fn a_file_that_may_not_be_read_is_forbidden() {
     under(Engine::Simulator, scenario, |scene| async move {

@@ -1,4 +1,4 @@
-//! Folders, deleting, moving and copying (RFC 4918).
+//! Folders: deleting, moving and copying (RFC 4918).
 
 use plimsoll_tests::accounts::{Held, settings};
 use plimsoll_tests::{Person, Scenario, Scene, behaviours};
@@ -7,7 +7,7 @@ fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), ..Scenario::default() }
 }
 
-/// `docs/a`, `docs/deep/b` and `file`.
+/// Creates a test user with `docs/a`, `docs/deep/b` and `file`.
 async fn furnished(scene: &Scene, name: &str) -> Person {
     let mut person = Person::new(scene, name).await;
     for folder in ["/files/docs", "/files/docs/deep/"] {
@@ -23,7 +23,7 @@ fn paths(held: &Held) -> Vec<&str> {
     held.keys().map(String::as_str).collect()
 }
 
-/// What the server counts is what is there.
+/// Asserts that the server's usage equals the contents on the disk.
 async fn assert_counted(scene: &Scene, person: &mut Person) {
     let usage = person.get("/api/whoami").await.json()["usage"].clone();
     let held = scene.home(&person.name);

@@ -64,7 +64,7 @@ async fn what_is_no_form_or_has_no_file_is_refused(scene: Scene) {
     scene.connect().await.ask("POST", "/files/", TYPE, file).await.problem(401);
 }
 
-/// A browser sends a form without asking the server for leave, and adds credentials that it remembers.
+/// A browser sends a form without a CORS preflight, and adds credentials that it remembers.
 async fn a_page_of_another_site_cannot_send_a_form(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
     let file = form(&[part("name=\"a\"; filename=\"a\"", b"a")]);

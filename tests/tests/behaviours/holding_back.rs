@@ -1,8 +1,7 @@
-//! Too many passwords: wrong ones and sign-ups are refused until a time that the answer names; more at once
-//! than are hashed wait.
+//! Rate limits of passwords. Wrong passwords and sign-ups are refused until a time that the answer names.
+//! Concurrent hashes above the limit are queued.
 //!
-//! The engine's own queue of passwords is filled in `binary/`. What must hold: who is held back holds up
-//! nobody else.
+//! The engine's own queue of passwords is filled in `binary/`. A limited client must not delay any other.
 
 use std::time::Duration;
 
@@ -16,17 +15,17 @@ const JSON: &str = "Content-Type: application/json\r\n";
 /// `alice:a guess of it`
 const GUESS: &str = "Authorization: Basic YWxpY2U6YSBndWVzcyBvZiBpdA==\r\n";
 
-/// More than any budget here has room for.
+/// More than any budget here permits.
 const TRIES_MAX: usize = 20;
 
-/// Log-ins with one name at once; far fewer are hashed at a time.
+/// Concurrent logins with one name; far fewer are hashed at a time.
 const AT_ONCE: usize = 24;
 
 fn of(name: &str, password: &str) -> String {
     json!({ "name": name, "password": password }).to_string()
 }
 
-/// Small budgets that are forgiven soon, and hashes that take a moment.
+/// Small budgets that are soon forgiven, and hashes that take a moment.
 fn scenario() -> Scenario {
     let few = Budget { count: 3, forgiven_after: Duration::from_secs(2) };
     let quick = Duration::from_millis(1);
@@ -42,14 +41,14 @@ fn scenario() -> Scenario {
     Scenario { accounts: Some(settings), ..Scenario::default() }
 }
 
-/// When to come back, of an answer that refuses with `status`.
+/// Returns the time of `Retry-After` of a refusal with `status`.
 fn comes_back(answer: &Answer, status: u16) -> Duration {
     let (detail, after) = (answer.problem(status), answer.field("Retry-After").expect("a time"));
     assert!(detail.contains(&format!("Try again in {after} s.")), "{detail}, {after}");
     Duration::from_secs(after.parse().expect("whole seconds"))
 }
 
-/// Asks again and again, which is answered `usual`, until it is refused with 429: when to come back.
+/// Repeats a request that is answered `usual` until it is refused with 429, and returns the time to wait.
 async fn held_back(usual: u16, mut ask: impl AsyncFnMut(usize) -> Answer) -> Duration {
     for at in 0..TRIES_MAX {
         let answer = ask(at).await;
@@ -115,7 +114,7 @@ fn by_default() -> Scenario {
     Scenario { accounts: Some(Settings { attempts: Some(Attempts::default()), ..settings() }), ..scenario() }
 }
 
-/// In the simulator alone: nobody waits that long.
+/// In the simulator alone: the time is too long for a real clock.
 #[test]
 fn the_default_budgets_hold_guesses_back_too() {
     under(Engine::Simulator, by_default, |scene| async move {

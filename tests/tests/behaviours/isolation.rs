@@ -1,4 +1,4 @@
-//! A defect of the server ends the connection that met it, and nothing else.
+//! A panic in the server ends the connection that met it, and nothing else.
 
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Scenario, Scene, Tree, behaviours};

@@ -1,4 +1,4 @@
-//! Listings of folders: as JSON for programs, as a page for people, and what neither shows.
+//! Listings of folders: as JSON for programs, as a page for people, and the entries that both omit.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const BROWSER: &str = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n";
 
-/// Names that are neither plain words nor UTF-8 throughout.
+/// Names with special characters, and one that is not UTF-8.
 const ODD: [&[u8]; 9] = [
     b"<script>alert(1)".as_slice(),
     b"a&b;\"c\" 'd'",
@@ -70,7 +70,7 @@ async fn names(client: &mut Client, target: &str) -> Vec<String> {
     entries(client, target).await.into_iter().map(name).collect()
 }
 
-/// The page of a folder as a browser gets it.
+/// Returns the page of a folder as a browser receives it.
 async fn page(client: &mut Client, target: &str) -> Answer {
     let answer = client.get_with(target, BROWSER).await;
     assert_eq!(answer.status, 200, "{target}");
@@ -78,7 +78,7 @@ async fn page(client: &mut Client, target: &str) -> Answer {
     answer
 }
 
-/// All links of a page, as its reader sees them.
+/// Returns all links of a page, unescaped.
 fn links(page: &str) -> Vec<String> {
     let values = page.split(" href=\"").skip(1).map(|rest| rest.split('"').next().expect("its end"));
     values.map(unescape).collect()
@@ -89,7 +89,7 @@ fn unescape(text: &str) -> String {
     text.replace("&amp;", "&")
 }
 
-/// The target of a link on the page at `base`, by RFC 3986 as far as it is needed here.
+/// Resolves a link on the page at `base`, by the parts of RFC 3986 that occur here.
 fn resolve(base: &str, link: &str) -> String {
     let base = base.split('?').next().unwrap_or_default();
     let folder = &base[..=base.rfind('/').expect("a path")];
@@ -271,7 +271,7 @@ async fn a_name_of_any_bytes_is_listed_and_its_link_leads_to_it(scene: Scene) {
         let entry = entries.iter().find(|entry| entry["name"] == *text).expect("it is listed");
         let href = entry["href"].as_str().expect("a link");
         assert!(links.iter().any(|link| link == href), "{text} is not on the page");
-        // Its contents are its name.
+        // The contents of each file are its name.
         assert_eq!(client.get(&resolve("/odd/", href)).await.body, name, "{text}");
     }
 }

@@ -1,4 +1,5 @@
-//! The conformance suite: what a server does, a behaviour a test, under every engine and in the simulator.
+//! The conformance suite: one test for each behaviour of the server, under every engine and in the
+//! simulator.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 mod access_log;

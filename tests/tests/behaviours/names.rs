@@ -1,8 +1,8 @@
-//! Names: which bytes in a target reach which file, and which reach none.
+//! Names: the bytes of a target that reach a file, and those that are refused.
 
 use plimsoll_tests::{Scenario, Scene, Tree, behaviours};
 
-/// Names of files that are no ordinary words, and a target for each.
+/// Unusual file names, and a target for each.
 const ODD: [(&[u8], &str); 18] = [
     (b"two words", "/two%20words"),
     (b"100%", "/100%25"),
@@ -85,7 +85,7 @@ async fn a_name_may_be_as_long_as_a_file_systems(scene: Scene) {
     }
     let deep = "d/".repeat(100);
     assert_eq!(client.get(&format!("/{deep}deep.txt")).await.text(), "deep\n");
-    // Longer than any path of Linux.
+    // Longer than any path on Linux (PATH_MAX).
     client.get(&format!("/{}", "d/".repeat(2_500) + "deep.txt")).await.problem(404);
 }
 

@@ -4,7 +4,7 @@ use plimsoll_tests::accounts::settings;
 use plimsoll_tests::{Answer, Client, Person, Scenario, Scene, Tree, behaviours};
 use serde_json::Value;
 
-/// In the order of their bytes.
+/// In byte order.
 const NAMES: [&str; 7] = ["10", "2", "B", "a b+c&d=e%", "b", "z", "\u{fc}ber"];
 
 fn scenario() -> Scenario {
@@ -25,12 +25,12 @@ fn ok(answer: &Answer) -> Value {
     answer.json()
 }
 
-/// A name as a form sends it.
+/// Encodes a name as a form sends it.
 fn encoded(name: &str) -> String {
     name.bytes().map(|byte| if byte == b' ' { "+".to_owned() } else { format!("%{byte:02x}") }).collect()
 }
 
-/// Reads a folder page by page, as `next` leads: the names of each page.
+/// Reads a folder page by page, following `next`, and returns the names of each page.
 async fn pages(client: &mut Client, folder: &str, fields: &str, limit: usize) -> Vec<Vec<String>> {
     let (mut pages, mut after) = (Vec::new(), String::new());
     loop {
@@ -58,13 +58,13 @@ async fn a_folder_is_read_page_by_page(scene: Scene) {
             NAMES.chunks(3).map(|page| page.iter().map(ToString::to_string).collect()).collect();
         assert_eq!(pages(&mut client, folder, fields, 3).await, by_three, "{folder}");
         assert_eq!(pages(&mut client, folder, fields, 7).await, [NAMES], "{folder}");
-        // Entries are those of the whole listing.
+        // Entries equal those of the whole listing.
         let whole = ok(&client.get_with(&format!("{folder}?format=json"), fields).await);
         let page = ok(&client.get_with(&format!("{folder}?format=json&after=B&limit=1"), fields).await);
         let entry = whole["entries"].as_array().unwrap().iter().find(|entry| entry["name"] == NAMES[3]);
         assert_eq!(page["entries"].as_array().unwrap().first(), entry);
         assert!(entry.is_some() && whole.get("next").is_none());
-        // A name that is gone is as good as one that is there.
+        // The name after which a page begins need not exist.
         let page = ok(&client.get_with(&format!("{folder}?format=json&after=C"), fields).await);
         assert_eq!(names(&page), NAMES[3..]);
         assert!(

@@ -1,5 +1,5 @@
-//! Behind proxies: whose address counts, in fields of requests and in headers of the PROXY protocol, and who
-//! may read metrics and status.
+//! Behind proxies: the client's address in request fields and in headers of the PROXY protocol, and access
+//! to metrics and status.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use plimsoll_tests::{Client, Engine, Ftp, FtpClient, Person, Scenario, Scene, Tr
 const CLIENT: &str = "192.0.2.9";
 const OTHER: &str = "192.0.2.10";
 
-/// Where every client of a scene is: on this machine, or on a simulated network.
+/// The networks of all clients of a scene: this machine's, and a simulated network's.
 fn all() -> Networks {
     Networks::from(vec!["127.0.0.0/8".parse().unwrap(), "10.0.0.0/8".parse().unwrap()])
 }
@@ -38,7 +38,7 @@ fn by_the_proxy_protocol_of_others() -> Scenario {
     Scenario { proxies: Networks::from(vec!["198.51.100.0/24".parse().unwrap()]), ..by_the_proxy_protocol() }
 }
 
-/// The hosts of the access log, as soon as it has `count` lines.
+/// Waits for `count` lines of the access log, and returns their hosts.
 async fn hosts(scene: &Scene, count: usize) -> Vec<String> {
     scene.until(|| scene.log.text().matches('\n').count() >= count).await;
     scene.log.text().lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
@@ -55,7 +55,7 @@ async fn the_client_that_a_trusted_proxy_names_is_in_both_logs(scene: Scene) {
         ("b", forwarded_for(&format!("203.0.113.1, {OTHER}"))),
         ("c", format!("Forwarded: for={CLIENT};proto=https, for=\"10.9.9.9:80\"\r\n")),
     ] {
-        // On one connection, as proxies keep theirs.
+        // On one connection, as proxies keep theirs open.
         assert_eq!(alice.ask("PUT", &format!("/files/{name}"), &fields, "hello").await.status, 201);
     }
     let uploads: Vec<_> =
@@ -70,7 +70,7 @@ async fn the_client_that_a_trusted_proxy_names_is_in_both_logs(scene: Scene) {
 async fn fields_of_a_peer_that_is_no_trusted_proxy_are_ignored(scene: Scene) {
     scene.get_with("/a.txt", &forwarded_for(CLIENT)).await;
     scene.get_with("/a.txt", &format!("Forwarded: for={CLIENT}\r\n")).await;
-    // Nor does anything in them matter.
+    // Invalid contents of these fields are ignored, too.
     assert_eq!(scene.get_with("/a.txt", "Forwarded: for=\"\r\n").await.status, 200);
     for host in hosts(&scene, 3).await {
         assert!(host == "127.0.0.1" || host == "10.0.0.2", "{host}");
@@ -107,7 +107,7 @@ async fn a_destination_is_compared_with_what_the_proxy_was_asked_for(scene: Scen
     let mut at = "a".to_owned();
     let public = "Destination: https://files.example/files/";
     for (name, fields, status) in [
-        // A proxy that only sets Host to its own name, as nginx does by itself.
+        // A proxy that sets Host to its upstream's name, the default of nginx.
         ("b", String::new(), 201),
         ("c", "X-Forwarded-Host: files.example\r\n".to_owned(), 201),
         ("d", "Forwarded: for=192.0.2.9;host=\"files.example:443\"\r\n".to_owned(), 201),
@@ -132,13 +132,13 @@ async fn without_a_trusted_proxy_a_destination_is_on_the_server_that_host_names(
     assert!(refused.contains("--trusted-proxy"), "{refused}");
 }
 
-/// Headers of the PROXY protocol that name the client.
+/// Returns headers of the PROXY protocol, versions 1 and 2, that name the client.
 fn headers() -> [Vec<u8>; 2] {
     let line = format!("PROXY TCP4 {CLIENT} 198.51.100.1 40000 443\r\n").into_bytes();
     let binary = [
         &b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0f"[..],
         &[192, 0, 2, 9, 198, 51, 100, 1, 0x9c, 0x40, 1, 0xbb],
-        // An extension of no bytes.
+        // An extension (TLV) without bytes.
         &[4, 0, 0],
     ];
     [line, binary.concat()]
@@ -148,13 +148,13 @@ async fn a_header_of_the_proxy_protocol_names_the_client_of_the_connection(scene
     let request = b"GET /a.txt HTTP/1.1\r\nHost: test\r\n\r\n";
     for header in headers() {
         let whole = [&header[..], request].concat();
-        // With the request in one piece, and in two that end anywhere.
+        // In one piece with the request, and split at several positions.
         for cut in [whole.len(), 1, header.len() / 2, header.len(), header.len() + 1] {
             let mut client = scene.connect().await;
             client.send(&whole[..cut]).await;
             client.send(&whole[cut..]).await;
             assert_eq!(client.answer().await.text(), "hello");
-            // The header is the connection's: the next request is its client's, too.
+            // The header applies to the connection: the next request has the same client.
             assert_eq!(client.get("/a.txt").await.text(), "hello");
         }
     }
@@ -166,7 +166,7 @@ async fn a_proxy_may_speak_for_itself(scene: Scene) {
         let mut client = scene.connect().await;
         client.push(header);
         assert_eq!(client.get("/a.txt").await.text(), "hello");
-        // It is no client of this machine either.
+        // The proxy does not count as a client on this machine either.
         client.push("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         client.answer().await.problem(403);
     }
@@ -182,7 +182,7 @@ async fn a_connection_without_the_header_is_dropped(scene: Scene) {
         assert_eq!(client.expect_abort().await, b"");
     }
     if scene.engine == Engine::Simulator {
-        // Time is free only there.
+        // Waiting costs real time under the other engines.
         let mut silent = scene.connect().await;
         silent.push("PROXY TCP4 192.0.2.9");
         assert_eq!(silent.expect_abort().await, b"");
@@ -192,7 +192,7 @@ async fn a_connection_without_the_header_is_dropped(scene: Scene) {
 async fn a_peer_that_is_not_trusted_is_served_without_a_header(scene: Scene) {
     assert_eq!(scene.get("/a.txt").await.text(), "hello");
     let mut client = scene.connect().await;
-    // The end of a head, so that all has come that could be one.
+    // The end of a head follows, so that a complete head was received.
     client.push([&headers()[0][..], b"\r\n"].concat());
     client.answer().await.problem(400);
     FtpClient::connect(&scene).await;
@@ -226,7 +226,7 @@ async fn ftp_and_classic_know_the_client_by_the_header(scene: Scene) {
     assert!(lines.iter().all(|line| line["peer"] == CLIENT), "{lines:?}");
 }
 
-/// A request for metrics with the name that a client of this machine uses.
+/// Sends a request for metrics with the host name that a client on this machine uses.
 async fn metrics(client: &mut Client, target: &str, version: &str, fields: &str) -> u16 {
     client.push(format!("GET {target} HTTP/{version}\r\nHost: localhost:8080\r\n{fields}\r\n"));
     client.answer().await.status
@@ -248,11 +248,11 @@ async fn metrics_and_status_are_for_this_machine_without_a_proxy(scene: Scene) {
         ] {
             assert_eq!(metrics(&mut client, target, "1.1", field).await, 403, "{field}");
         }
-        // A proxy passes on the name that its client used; a page of a stranger's has its own.
+        // A proxy forwards the name that its client used; a foreign page's request has that page's name.
         client.push(format!("GET {target} HTTP/1.1\r\nHost: files.example\r\n\r\n"));
         let refused = client.answer().await.problem(403);
         assert!(refused.contains("--metrics") && refused.contains("+operate"), "{refused}");
-        // nginx speaks so unless it is told otherwise.
+        // nginx sends HTTP/1.0 by default.
         assert_eq!(metrics(&mut client, target, "1.0", "").await, 403);
     }
 }

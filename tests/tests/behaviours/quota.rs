@@ -1,4 +1,4 @@
-//! Quotas: exact however many write at once, and nothing is lost when one is reached.
+//! Quotas: exact under concurrent writes, and no file is lost when one is reached.
 
 use plimsoll_auth::{Permissions, Quota};
 use plimsoll_tests::accounts::settings;
@@ -42,7 +42,7 @@ async fn more_bytes_than_the_quota_are_refused_before_anything_is_lost(scene: Sc
     alice.client.push([&*chunked, "b\r\n12345678901\r\n0\r\n\r\n"].concat());
     alice.client.answer().await.problem(507);
     assert_eq!(alice.get("/files/a").await.text(), "1234567890");
-    // What does not make it more is let through.
+    // A replacement that does not increase the usage is accepted.
     assert_eq!(alice.put("/files/a", "0987654321").await.status, 204);
     assert_eq!(alice.put("/files/a", "123").await.status, 204);
     assert_eq!(alice.put("/files/b", "4567890").await.status, 201);

@@ -1,4 +1,4 @@
-//! Ranges of files: one, several, none that can be had, and those that only count for a known state.
+//! Range requests: one range, several, unsatisfiable ones, and conditional ones (`If-Range`).
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,10 +10,10 @@ const LEN: usize = 2_000;
 /// Sun, 06 Nov 1994 08:49:37 GMT, and a half.
 const WRITTEN: Duration = Duration::new(784_111_777, 500_000_000);
 const WRITTEN_DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
-/// Longer than a file system's clock stands still.
+/// Longer than the granularity of a file system's timestamps.
 const CLOCK_STEP: Duration = Duration::from_millis(20);
 
-/// A date that is not a second ago on any clock here.
+/// A date in the future, which no clock here takes for a second ago.
 const IN_2100: Duration = Duration::from_secs(4_102_444_800);
 
 fn scenario() -> Scenario {
@@ -35,7 +35,7 @@ fn range(value: &str) -> String {
     format!("Range: {value}\r\n")
 }
 
-/// Asserts an answer of one part of `bytes.bin`.
+/// Asserts an answer with one part of `bytes.bin`.
 fn assert_part(answer: &Answer, expected: RangeInclusive<usize>, asked: &str) {
     let told = format!("bytes {}-{}/{LEN}", expected.start(), expected.end());
     assert_eq!((answer.status, answer.field("Content-Range")), (206, Some(&*told)), "{asked}");
@@ -43,7 +43,7 @@ fn assert_part(answer: &Answer, expected: RangeInclusive<usize>, asked: &str) {
     assert!(answer.body == contents()[expected], "{asked}");
 }
 
-/// Asserts that a range was passed over.
+/// Asserts that a range was ignored.
 fn assert_whole(answer: &Answer, asked: &str) {
     assert_eq!((answer.status, answer.field("Content-Range")), (200, None), "{asked}");
     assert!(answer.body == contents(), "{asked}");
@@ -52,7 +52,7 @@ fn assert_whole(answer: &Answer, asked: &str) {
 /// A part of a multipart body: its Content-Range and its bytes.
 type Part = (String, Vec<u8>);
 
-/// Reads a multipart body as RFC 2046 writes it, to its last byte.
+/// Parses a multipart body in the format of RFC 2046, to its last byte.
 fn parts(answer: &Answer) -> Vec<Part> {
     let media = answer.field("Content-Type").expect("a type");
     let boundary = media.strip_prefix("multipart/byteranges; boundary=").expect("a multipart type");
@@ -102,7 +102,7 @@ async fn one_range_is_sent_as_it_is(scene: Scene) {
         ("bytes=1990-99999999999999999999999", 1990..=1999),
         ("BYTES=5-6", 5..=6),
         ("bytes= 5-6 , ", 5..=6),
-        // One of these can be had, and one alone is no multipart.
+        // One of the two is satisfiable, and a single range is no multipart.
         ("bytes=5-6,5000-6000", 5..=6),
     ] {
         assert_part(&client.get_with("/bytes.bin", &range(asked)).await, expected, asked);
@@ -128,14 +128,14 @@ async fn several_ranges_are_sent_as_parts_in_the_order_asked_for(scene: Scene) {
         ("bytes=0-9,100-199,-1", vec![part(0..=9), part(100..=199), part(1999..=1999)]),
         ("bytes=1000-, 0-0", vec![part(1000..=1999), part(0..=0)]),
         ("bytes=5-6,,9999-,7-8", vec![part(5..=6), part(7..=8)]),
-        // Overlapping, but no more than the whole.
+        // The ranges overlap, but are not longer than the whole.
         ("bytes=0-999,500-1499", vec![part(0..=999), part(500..=1499)]),
     ] {
         let answer = client.get_with("/bytes.bin", &range(asked)).await;
         assert_eq!((answer.status, answer.field("Content-Range")), (206, None), "{asked}");
         assert!(parts(&answer) == expected, "{asked}");
     }
-    // The length that was told was the body's: the connection is in step.
+    // The announced length was the body's: the connection is in step.
     assert_whole(&client.get("/bytes.bin").await, "no range");
 }
 
@@ -260,7 +260,7 @@ async fn the_date_of_a_file_that_may_change_again_within_the_second_is_no_valida
     let (tag, date) = (known.field("ETag").expect("a tag"), known.field("Last-Modified").expect("a date"));
     let ask = |state: &str| format!("Range: bytes=0-3\r\nIf-Range: {state}\r\n");
     assert_whole(&client.get_with("/fresh.bin", &ask(date)).await, date);
-    // Its tag tells two states within a second apart.
+    // The tag differs between two states within a second.
     assert_part(&client.get_with("/fresh.bin", &ask(tag)).await, 0..=3, tag);
 }
 
@@ -307,7 +307,7 @@ async fn a_range_is_of_the_representation_that_is_sent(scene: Scene) {
     assert_eq!(part.field("Content-Type"), Some("text/html; charset=utf-8"));
     assert_eq!(part.field("ETag"), whole.field("ETag"));
     assert!(part.body == whole.body[10..30]);
-    // What was begun plain does not go on compressed.
+    // A download begun without encoding does not continue with the compressed bytes.
     let plain = client.get("/page.html").await;
     let fields = format!("{fields}If-Range: {}\r\n", plain.field("ETag").expect("a tag"));
     let answer = client.get_with("/page.html", &fields).await;

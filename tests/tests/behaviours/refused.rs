@@ -1,4 +1,4 @@
-//! What is no request, or could be read in two ways: refused once, and never followed by another answer.
+//! Malformed or ambiguous requests: refused once, and never followed by another answer.
 
 use plimsoll_proto::http::Limits;
 use plimsoll_tests::{Scenario, Scene, Tree, behaviours};
@@ -10,10 +10,11 @@ fn scenario() -> Scenario {
     Scenario { tree, limits: Limits { head, ..Limits::default() }, ..Scenario::default() }
 }
 
-/// Comes behind each request, in the same write.
+/// Follows each request in the same write.
 const NEXT: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
 
-/// The request is answered with `status`, the connection ends, and nothing behind it is answered.
+/// Asserts that the request gets `status`, that the connection ends, and that no following request is
+/// answered.
 async fn refused(scene: Scene, status: u16, request: Vec<u8>) {
     let mut client = scene.connect().await;
     client.push([&*request, NEXT.as_bytes()].concat());
@@ -25,7 +26,8 @@ async fn refused(scene: Scene, status: u16, request: Vec<u8>) {
     scene.until(|| scene.open() == 0).await;
 }
 
-/// The target is answered with 400, and the connection goes on: where the next request begins is known.
+/// Asserts that the target gets 400 and that the connection continues: the start of the next request is
+/// known.
 async fn answered_400(scene: Scene, targets: &[&str]) {
     let mut client = scene.connect().await;
     for target in targets {
@@ -35,17 +37,18 @@ async fn answered_400(scene: Scene, targets: &[&str]) {
     }
 }
 
-/// A GET with more field lines.
+/// Returns a GET with more field lines.
 fn get(fields: &str) -> Vec<u8> {
     format!("GET /small.txt HTTP/1.1\r\nHost: test\r\n{fields}\r\n").into_bytes()
 }
 
-/// A PUT to the echo with a chunked body behind it, which has the length 10 too.
+/// Returns a PUT to the echo with a chunked body of 15 encoded bytes. Its first chunk has 10, so that a
+/// `Content-Length` of 10 fits, too.
 fn put(fields: &str) -> Vec<u8> {
     format!("PUT /test/echo HTTP/1.1\r\nHost: test\r\n{fields}\r\n5\r\nhello\r\n0\r\n\r\n").into_bytes()
 }
 
-/// Makes a behaviour of each line.
+/// Defines a behaviour for each line.
 macro_rules! refusals {
     (
         refused { $($name:ident: $status:literal, $request:expr;)* }

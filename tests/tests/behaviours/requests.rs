@@ -1,4 +1,4 @@
-//! Requests and their answers on one connection: kept, pipelined, closed.
+//! Requests and their answers on one connection: keep-alive, pipelined, closed.
 
 use std::time::Duration;
 
@@ -112,8 +112,8 @@ async fn what_follows_a_request_to_close_is_not_answered(scene: Scene) {
         assert_small(&answer);
         answers.push(answer);
     }
-    // Whoever sends more after a request to close may be reset before it has read all: where the network
-    // cuts its bytes apart, answers may be missing.
+    // Bytes behind a request to close may reset the connection before the client has read all answers. In
+    // the simulator, which splits writes, answers may be missing.
     assert!(answers.len() == 2 || (answers.len() < 2 && scene.engine == Engine::Simulator));
     let closed = answers.iter().map(|answer| answer.field("Connection").is_some());
     assert!(closed.eq([false, true].into_iter().take(answers.len())));

@@ -25,7 +25,8 @@ enum Loss {
 const LOSSES: [(Loss, u16); 4] =
     [(Loss::LogOut, 401), (Loss::NewPassword, 401), (Loss::Disabled, 401), (Loss::NoWritePermission, 403)];
 
-/// Ends the right of the session of `person`, on another connection. The end is confirmed when this returns.
+/// Revokes the right of the session of `person`, on another connection. The revocation is confirmed when
+/// this returns.
 async fn lose(scene: &Scene, person: &Person, loss: Loss) {
     let (auth, io) = (&scene.accounts().auth, &scene.io);
     let mut again = Person::again(scene, &person.name).await;
@@ -46,7 +47,7 @@ async fn lose(scene: &Scene, person: &Person, loss: Loss) {
     }
 }
 
-/// A second, and more on a machine that has other things to do.
+/// Asserts that at most a second has passed, or ten on a real machine, which may be loaded.
 fn assert_soon(scene: &Scene, since: Instant) {
     let most = Duration::from_secs(if scene.engine == Engine::Simulator { 1 } else { 10 });
     let took = scene.io.now() - since;
@@ -112,7 +113,7 @@ async fn a_resumable_upload_is_not_completed_after_its_right_has_ended(scene: Sc
     const TUS: &str = "Tus-Resumable: 1.0.0\r\n";
     for (number, (loss, status)) in LOSSES.into_iter().enumerate() {
         let mut person = Person::new(&scene, &format!("person{number}")).await;
-        // The path is `f`.
+        // The path is `f`, in base64.
         let announced = format!("{TUS}Upload-Length: 10\r\nUpload-Metadata: path Zg==\r\n");
         let answer = person.ask("POST", "/uploads", &announced, "").await;
         let location = answer.field("Location").expect("a location").to_owned();
@@ -127,7 +128,7 @@ async fn a_resumable_upload_is_not_completed_after_its_right_has_ended(scene: Sc
     }
 }
 
-/// Alice with the folder `docs`, which Bob may write to; and the name of the share.
+/// Creates alice with the folder `docs`, and bob with a share to write to it. Also returns the share's id.
 async fn both(scene: &Scene) -> (Person, Person, String) {
     let mut alice = Person::new(scene, "alice").await;
     assert_eq!(alice.ask("MKCOL", "/files/docs", "", "").await.status, 201);
@@ -180,7 +181,7 @@ async fn an_upload_goes_on_when_other_rights_change(scene: Scene) {
 /// Starts a download that the network's buffers cannot hold, and reads its beginning.
 async fn download(scene: &Scene, person: &mut Person, owner: &str, target: &str, file: &str) -> usize {
     let length = if scene.engine == Engine::Simulator { 2_000_000 } else { 24_000_000 };
-    // It makes the home.
+    // The first upload creates the home.
     assert_eq!(person.put("/files/first", "").await.status, 201);
     scene.write_home(owner, file, &noise(1, length));
     let head = format!("GET {target} HTTP/1.1\r\nHost: test\r\n{}\r\n", person.field());
@@ -189,7 +190,8 @@ async fn download(scene: &Scene, person: &mut Person, owner: &str, target: &str,
     length
 }
 
-/// The server ends the connection although its client takes nothing, and the file does not arrive.
+/// Asserts that the server ends the connection although the client receives nothing, and that the file is
+/// incomplete.
 async fn expect_cut(scene: &Scene, person: &mut Person, length: usize, open: usize) {
     let since = scene.io.now();
     while (scene.connections)() >= open {
@@ -233,7 +235,7 @@ fn short_sessions() -> Scenario {
     Scenario { accounts: Some(Settings { session_time: SESSION_TIME, ..settings() }), ..Scenario::default() }
 }
 
-/// In the simulator alone, whose clock can be waited for.
+/// In the simulator alone, whose clock advances without real waiting.
 #[test]
 fn an_upload_ends_when_its_session_expires() {
     under(Engine::Simulator, short_sessions, |scene| async move {
@@ -248,7 +250,7 @@ fn an_upload_ends_when_its_session_expires() {
     });
 }
 
-/// In the simulator alone, whose clock can be waited for.
+/// In the simulator alone, whose clock advances without real waiting.
 #[test]
 fn a_download_ends_when_its_share_expires() {
     under(Engine::Simulator, scenario, |scene| async move {

@@ -1,8 +1,8 @@
-//! Routes: the server's own paths, the paths that are kept for it, and sites at their prefixes.
+//! Routes: the server's own paths, the reserved prefixes, and sites at their prefixes.
 
 use plimsoll_tests::{Answer, Scenario, Scene, Tree, behaviours};
 
-/// Prefixes that are the server's whatever a site holds.
+/// Prefixes reserved for the server, even if a site has files at them.
 const RESERVED: [&str; 7] = ["api", "files", "shared", "uploads", "healthz", "readyz", "metrics"];
 
 fn scenario() -> Scenario {
@@ -21,7 +21,7 @@ fn scenario() -> Scenario {
     Scenario { tree, ..Scenario::default() }
 }
 
-/// All that an answer says but the time of day and what counts requests.
+/// Returns all fields except `Date` and `Content-Length`, which depends on the request's counters.
 fn lasting(answer: &Answer) -> Vec<&(String, String)> {
     answer.fields.iter().filter(|(name, _)| name != "Date" && name != "Content-Length").collect()
 }
@@ -72,7 +72,7 @@ async fn the_status_counts_answers_by_class_and_their_bytes(scene: Scene) {
     assert_eq!(before["answers"], serde_json::json!({ "2xx": 0, "3xx": 0, "4xx": 0, "5xx": 0 }));
     assert_eq!(before["sent_bytes"], 0);
     let mut bytes = client.status().await.body.len();
-    // The first answer was counted by then.
+    // The first answer was counted before this point.
     for (target, times) in [("/in.txt", 3), ("/asides", 2), ("/missing", 4)] {
         for _ in 0..times {
             bytes += client.get(target).await.body.len();
@@ -122,7 +122,7 @@ async fn the_longest_prefix_of_a_site_wins(scene: Scene) {
     ] {
         assert_eq!(client.get(target).await.text(), text, "{target}");
     }
-    // It does not fall back to the shorter one, in whose root this link would stay.
+    // A lookup does not fall back to the shorter prefix, in whose root this link would stay.
     client.get("/aside/out.txt").await.problem(404);
 }
 

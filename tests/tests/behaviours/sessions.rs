@@ -1,4 +1,4 @@
-//! Sessions and other credentials: log in, log out, and what is shown with each request.
+//! Sessions and other credentials: login, logout, and the credentials of each request.
 
 use std::time::Duration;
 
@@ -185,7 +185,7 @@ fn short_sessions() -> Scenario {
     Scenario { accounts: Some(settings), ..Scenario::default() }
 }
 
-/// In the simulator alone: nobody waits that long.
+/// In the simulator alone: the time is too long for a real clock.
 #[test]
 fn a_session_ends_when_its_time_is_over() {
     under(Engine::Simulator, short_sessions, |scene| async move {

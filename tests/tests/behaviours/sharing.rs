@@ -1,4 +1,4 @@
-//! Shares: to read or to write, seen by both sides, over when they are.
+//! Shares: read and write permissions, visible to both sides, and revocation.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,7 +11,7 @@ fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), ..Scenario::default() }
 }
 
-/// Alice with `docs/a`, `docs/b` and `other`, and Bob.
+/// Creates alice with `docs/a`, `docs/b` and `other`, and bob.
 async fn both(scene: &Scene) -> (Person, Person) {
     let mut alice = Person::new(scene, "alice").await;
     alice.ask("MKCOL", "/files/docs", "", "").await;
@@ -117,7 +117,7 @@ async fn shares_are_listed_page_by_page(scene: Scene) {
     };
     let first = alice.get("/api/shares?limit=2").await;
     assert_eq!((ids(&first), &first.json()["next"]), (given[..2].to_vec(), &json!(given[1])));
-    // The page goes on where it should also when the share before it has ended.
+    // The page continues at the right share even if the one before it was revoked.
     assert_eq!(alice.delete(&format!("/api/shares/{}", given[1])).await.status, 204);
     let rest = alice.get(&format!("/api/shares?limit=3&after={}", given[1])).await;
     assert_eq!((ids(&rest), rest.json().get("next")), (given[2..].to_vec(), None));
@@ -186,7 +186,7 @@ async fn a_share_ends_with_what_it_names(scene: Scene) {
         assert_eq!(bob.get(&format!("/shared/alice{path}")).await.status, 200);
         assert_eq!(alice.delete(deleted).await.status, 204);
         bob.get(&format!("/shared/alice{path}")).await.problem(404);
-        // What comes under the same name later is not shared.
+        // A later file of the same name is not shared.
         alice.ask("MKCOL", "/files/docs", "", "").await;
         alice.put("/files/docs/a", "new").await;
         alice.put("/files/docs/b", "new").await;
@@ -253,7 +253,7 @@ async fn a_file_that_is_replaced_stays_shared(scene: Scene) {
     assert_eq!(bob.get("/shared/alice/other").await.text(), "newer");
 }
 
-/// Links that lead out of the shared folder, and links that stay within it.
+/// Creates links that lead out of the shared folder, and links that stay within it.
 async fn links_in_docs(scene: &Scene, alice: &mut Person) {
     for folder in ["docs/inner", "private"] {
         assert_eq!(alice.ask("MKCOL", &format!("/files/{folder}"), "", "").await.status, 201);
@@ -273,7 +273,7 @@ async fn a_link_in_a_shared_folder_does_not_lead_out_of_it(scene: Scene) {
     let (mut alice, mut bob) = both(&scene).await;
     links_in_docs(&scene, &mut alice).await;
     alice.share("/docs", "bob", "write").await;
-    // The owner follows all of them, and so fills the cache.
+    // The owner follows all of them, and thereby fills the cache.
     for _ in 0..3 {
         assert_eq!(alice.get("/files/docs/out-file").await.text(), "three");
         assert_eq!(alice.get("/files/docs/out-folder/secret").await.text(), "secret");
@@ -344,7 +344,7 @@ behaviours!(scenario and apart;
     a_file_that_is_replaced_stays_shared,
 );
 
-/// In the simulator alone: its clock is known, and can be waited for.
+/// In the simulator alone, whose clock is known and advances without real waiting.
 #[test]
 fn a_share_ends_when_its_time_is_over() {
     under(Engine::Simulator, scenario, |scene| async move {

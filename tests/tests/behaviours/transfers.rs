@@ -1,4 +1,4 @@
-//! Files on their way: large ones, many at once, and ones that change while they are sent.
+//! Transfers: large files, many at once, and files that change while they are sent.
 
 use std::sync::LazyLock;
 
@@ -21,8 +21,8 @@ fn contents(at: usize) -> Vec<u8> {
     noise(at as u64, 3_000 + 701 * at)
 }
 
-/// A file that is put there as `large.bin`: real, it is more than what a system's buffers between server and
-/// client take; simulated, it is more than what a simulated system's do.
+/// Writes `large.bin` and returns its bytes: more than the kernel's buffers between server and client, or a
+/// simulated kernel's, hold.
 fn put_large(scene: &Scene) -> &'static [u8] {
     static REAL: LazyLock<Vec<u8>> = LazyLock::new(|| noise(99, 20_000_000));
     let bytes = if scene.engine == Engine::Simulator { &REAL[..400_000] } else { &REAL[..] };
@@ -30,15 +30,15 @@ fn put_large(scene: &Scene) -> &'static [u8] {
     bytes
 }
 
-/// Asks for the large file and reads no more than its head.
+/// Requests the large file and reads only its head.
 async fn begin(client: &mut Client, len: usize) {
     client.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").await;
-    // Whatever came of the body stays for later: the answer to HEAD is a head alone.
+    // Received bytes of the body stay buffered: an answer to HEAD is a head alone.
     let answer = client.answer_to_head().await;
     assert_eq!((answer.status, answer.field("Content-Length")), (200, Some(&*len.to_string())));
 }
 
-/// Reads `len` bytes of a body that was begun.
+/// Reads `len` bytes of a body in progress.
 async fn rest(client: &mut Client, len: usize) -> Vec<u8> {
     client.body(len).await.expect("all of it")
 }
@@ -62,7 +62,7 @@ async fn many_downloads_at_once_do_not_mix(scene: Scene) {
             let target = name((at + round) % COUNT);
             client.push(format!("GET /{target} HTTP/1.1\r\nHost: test\r\n\r\n"));
         }
-        // The last one that asked is read first: nobody waits for another.
+        // In reverse order of the requests: no answer depends on another client's reading.
         for (at, client) in clients.iter_mut().enumerate().rev() {
             let answer = client.answer().await;
             assert!(answer.body == contents((at + round) % COUNT), "connection {at}, round {round}");

@@ -1,5 +1,5 @@
-//! Uploads that can be gone on with: tus 1.0, core protocol and its extensions creation, concatenation,
-//! checksum, expiration and termination.
+//! Resumable uploads: tus 1.0, core protocol and its extensions creation, concatenation, checksum,
+//! expiration and termination.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn create(person: &mut Person, length: usize, metadata: &str) -> Answer {
     person.ask("POST", "/uploads", &format!("{VERSION}Upload-Length: {length}\r\n{metadata}"), "").await
 }
 
-/// Announces an upload of `a.txt`: where it is.
+/// Creates an upload of `a.txt`, and returns its location.
 async fn created(person: &mut Person, length: usize) -> String {
     let answer = create(person, length, PATH).await;
     assert_eq!(answer.status, 201, "{}", answer.text());
@@ -252,7 +252,8 @@ async fn what_came_before_a_connection_broke_is_kept(scene: Scene) {
     scene.until(|| scene.begun() > requests).await;
     drop(client);
     scene.until(|| scene.accounts().lines().len() > before).await;
-    // What was being written may still be; then it is said to be in use, and asked again.
+    // The server may still be writing the bytes of the broken connection: then it answers that the upload
+    // is in use, and the client retries.
     let mut stands = offset(&mut alice, &at).await.expect("it is still there");
     assert!(stands <= 40_000, "{stands}");
     let last = loop {
@@ -277,7 +278,7 @@ async fn what_has_come_of_a_part_is_recorded_while_the_rest_is_waited_for(scene:
     sender.client.push(format!("PATCH {at} HTTP/1.1\r\nHost: test\r\n{fields}\r\n"));
     for come in [1_000, 2_000] {
         sender.client.push([b'x'; 1_000]);
-        // Listings say what is recorded, and ask for nothing to be.
+        // Listings report the recorded offset, and do not trigger a record.
         while alice.get("/uploads").await.json()["uploads"][0]["offset"] != come {
             scene.io.sleep(Duration::from_millis(50)).await;
         }
@@ -303,7 +304,7 @@ async fn who_lost_the_last_answer_is_told_that_all_is_there(scene: Scene) {
     let told =
         ["Upload-Offset", "Upload-Length", "Upload-Metadata", "Upload-Expires"].map(|name| head.field(name));
     assert_eq!((head.status, told), (200, [Some("5"), Some("5"), Some("path YS50eHQ="), None]));
-    // A client that goes on from there, with nothing, is told the same; it can add nothing.
+    // An empty PATCH at the end gets the same answer. It can add nothing.
     for fields in ["", whole] {
         let again = alice.ask("PATCH", &at, &part(5, fields), "").await;
         assert_eq!((again.status, again.field("Upload-Offset")), (204, Some("5")));
@@ -380,7 +381,7 @@ async fn a_client_without_patch_says_it_with_post(scene: Scene) {
     assert_eq!(offset(&mut alice, &at).await, Some(3));
     let delete = format!("{VERSION}X-HTTP-Method-Override: DELETE\r\n");
     assert_eq!(alice.ask("POST", &at, &delete, "").await.status, 204);
-    // Elsewhere it means nothing.
+    // The field has no effect on other resources.
     alice.put("/files/a", "x").await;
     alice.ask("POST", "/files/a", "X-HTTP-Method-Override: DELETE\r\n", "").await.problem(405);
     assert_eq!(alice.get("/files/a").await.status, 200);
@@ -431,7 +432,7 @@ behaviours!(scenario and apart;
     conditions_are_weighed_again_when_the_file_is_complete,
 );
 
-/// In the simulator alone: nobody waits that long.
+/// In the simulator alone: the time is too long for a real clock.
 #[test]
 fn an_upload_that_nobody_goes_on_with_expires() {
     under(Engine::Simulator, scenario, |scene| async move {

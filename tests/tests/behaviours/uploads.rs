@@ -1,4 +1,4 @@
-//! Uploads by PUT: a file arrives whole, or what was there stays.
+//! Uploads by PUT: a file arrives complete, or the old one stays.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn files<const N: usize>(files: [(&str, &str); N]) -> Held {
     files.into_iter().map(|(name, bytes)| (name.to_owned(), Some(bytes.into()))).collect()
 }
 
-/// Nothing is left of what was refused or broken off.
+/// Waits until nothing is left of refused or interrupted uploads.
 async fn settled(scene: &Scene, name: &str) {
     scene.until(|| scene.pending(name).is_empty()).await;
 }
@@ -213,7 +213,7 @@ async fn a_client_that_stops_half_way_leaves_nothing(scene: Scene) {
         scene.until(|| scene.accounts().lines().len() > begun + at).await;
         assert_eq!(scene.accounts().lines()[begun + at]["result"], "broken off");
     }
-    // One that ends its side properly is told so.
+    // A client that ends its side cleanly gets an answer.
     let mut client = scene.connect().await;
     let head =
         format!("PUT /files/new HTTP/1.1\r\nHost: test\r\n{}Content-Length: 10\r\n\r\nhello", alice.field());

@@ -1,4 +1,4 @@
-//! `plimsoll account`: an operator's commands on the data itself, without a server and beside one.
+//! `plimsoll account`: an operator's commands on the data itself, with and without a running server.
 
 use std::cell::Cell;
 use std::io::Read as _;
@@ -15,10 +15,11 @@ use serde_json::{Value, json};
 
 const PASSWORD: &str = "correct horse";
 
-/// In which a running server must have seen what an operator changed, and as much again for this machine.
+/// The bound within which a running server must see an operator's change, with the same time again as an
+/// allowance for this machine.
 const SEEN_WITHIN: Duration = Duration::from_secs(2);
 
-/// A data folder that no server has made yet.
+/// A data folder that no server has created yet.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -43,12 +44,12 @@ impl Place {
         tool::run(&mut self.command(args))
     }
 
-    /// What a command that does not fail prints as JSON.
+    /// Returns the JSON output of a successful command.
     fn json(&self, args: &[&str]) -> Value {
         serde_json::from_slice(&self.account(&[args, &["--json"]].concat()).well().stdout).expect("JSON")
     }
 
-    /// Asserts an error as an operator reads it: exit code, and all of `words` on standard error alone.
+    /// Asserts an operator's error: exit code, and all of `words` on standard error alone.
     fn fails(&self, args: &[&str], code: i32, words: &[&str]) {
         let done = self.account(args);
         assert_eq!(done.status.code(), Some(code), "{args:?}: {}", done.stderr);
@@ -66,14 +67,14 @@ impl Place {
         Server::spawn(serve)
     }
 
-    /// What is below a folder of the data.
+    /// Returns the names in a folder of the data.
     fn names(&self, below: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.path("data").join(below)) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 }
 
-/// What the server answers alice, who shows her password: the status and the body.
+/// Sends a request as alice with her password, and returns the status and the body.
 fn asked(server: &Server, password: &str, args: &[&str], path: &str) -> (String, String) {
     let mut curl = tool("curl");
     curl.args(["-q", "-sS", "-w", "\n%{http_code}", "-u", &format!("alice:{password}")]);
@@ -235,7 +236,7 @@ fn the_settings_of_a_server_lead_to_its_directory() {
     place.fails(&["list", "--config", file.to_str().unwrap()], 1, &["data/directory.sqlite"]);
 }
 
-/// What an operator changes, a server that runs has seen within a second, also by what it remembers.
+/// A running server sees an operator's change within a second, also in its cached entries.
 fn a_running_server_sees_a_change_within_a_second(kind: Kind) {
     let place = Place::new();
     place.account(&["add", "alice"]).well();
@@ -250,7 +251,7 @@ fn a_running_server_sees_a_change_within_a_second(kind: Kind) {
     };
     becomes(&["permit", "alice", "-write"], "403", &|| put(&server, "/files/b"));
     becomes(&["permit", "alice", "all"], "204", &|| put(&server, "/files/a"));
-    // Each time another file: one that got through before may be overwritten ever after.
+    // A new file each time: once stored, a file can be overwritten despite the quota of files.
     let more = Cell::new(0);
     becomes(&["quota", "alice", "--files", "1"], "507", &|| {
         more.set(more.get() + 1);
@@ -266,8 +267,8 @@ fn a_running_server_sees_a_change_within_a_second(kind: Kind) {
     assert_eq!(asked(&server, "battery staple", &[], "/files/").0, "200", "the new password is the one");
 }
 
-/// A home that stays is in nobody's way: a later account of the name begins with nothing, whatever the server
-/// had open.
+/// A removed account's home does not affect its successor: a later account of the name begins empty, even
+/// if the server had its files open.
 fn a_later_account_of_the_name_gets_none_of_the_files(kind: Kind) {
     let place = Place::new();
     place.account(&["add", "alice"]).well();
@@ -355,7 +356,7 @@ fn all_lines_are_imported_or_none() {
     import(&good, &["No account was imported", "bob", "--skip-existing"]);
     import(&(good.replace("bob", "carol") + "{}"), &["line 3", "no account"]);
     import(&good.replace("bob", "Alice"), &["line 2", "twice"]);
-    // The last one is found out only when those before it are made.
+    // The last one fails only after those before it were created.
     let clear = "{\"name\":\"zoe\",\"password\":\"in clear\"}";
     import(&(good.replace("bob", "carol") + clear), &["No account was imported", "zoe", "Argon2id"]);
     let left = other.json(&["list"]);

@@ -1,4 +1,4 @@
-//! The benchmark, run for real and very short: so that `make bench` works whenever somebody needs it.
+//! The benchmark, run for real and very short, so that `make bench` is known to work.
 //!
 //! It compares nothing, and changes no setting of the machine.
 
@@ -27,7 +27,7 @@ fn settings() -> Settings {
     }
 }
 
-/// Ours, and every peer that is installed.
+/// Returns this server and every installed peer.
 fn contenders() -> Vec<Contender> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/lab/contenders");
     read_all(&folder).unwrap().into_iter().filter(Contender::is_installed).collect()

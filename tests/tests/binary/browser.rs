@@ -1,16 +1,15 @@
-//! A real browser as a client: pages as people see them, and a script's requests.
+//! A real browser as a client: rendered pages, and a script's requests.
 //!
-//! It runs without a window and prints the page as it has become.
+//! It runs without a window and prints the resulting DOM.
 
 use plimsoll_tests::binary::{Kind, Server, tool};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
-/// What a page has for its script to end, in the browser's own time, which stands still while it waits for
-/// an answer.
+/// The time for a page's script, in the browser's virtual time, which stands still during requests.
 const SCRIPT_TIME: &str = "--virtual-time-budget=20000";
 
-/// A script that asks as web applications do, and writes what it got into its page.
+/// A script that sends requests as web applications do, and writes the results into its page.
 const PAGE: &str = include_str!("browser.html");
 
 fn served(tree: &Tree, kind: Kind) -> (tempfile::TempDir, Server) {
@@ -20,7 +19,7 @@ fn served(tree: &Tree, kind: Kind) -> (tempfile::TempDir, Server) {
     (folder, server)
 }
 
-/// Opens a page, with nothing remembered, and returns what has become of it.
+/// Opens a page with an empty profile, and returns the resulting DOM.
 fn open(url: &str) -> String {
     let home = tempfile::tempdir().unwrap();
     let browser = tool::first_installed(&["chromium", "chromium-browser", "google-chrome"]);
@@ -35,8 +34,8 @@ fn open(url: &str) -> String {
     page
 }
 
-/// Opens a page whose script says when it has ended. The browser's virtual time can run out before a slow
-/// machine has had its turn: then once more, a few times.
+/// Opens a page whose script reports its end. On a slow machine the browser's virtual time can elapse
+/// first: then the page is opened again, a few times.
 fn open_until_ended(url: &str) -> String {
     const TRIES: usize = 5;
     let mut pages = (0..TRIES).map(|_| open(url));
@@ -74,7 +73,7 @@ fn an_index_page_is_shown_with_what_it_loads(kind: Kind) {
     assert!(page.contains("<a href=\"more/\">more</a>"), "{page}");
 }
 
-/// Ranges, conditions, errors, a hundred files at once, and a download that the page gives up.
+/// Ranges, conditions, errors, a hundred concurrent files, and a download that the page aborts.
 fn a_script_gets_what_it_asks_for(kind: Kind) {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     let mut tree = Tree::new().file("page.html", PAGE).file("data.bin", bytes);

@@ -1,6 +1,6 @@
-//! Classic as an operator turns it on, and the load generator that speaks it.
+//! Classic as an operator enables it, and the load generator's classic client.
 //!
-//! It is not what classic does (`behaviours/classic.rs`). What must hold: what is typed by hand works.
+//! It does not test classic's behaviour (`behaviours/classic.rs`). Lines typed by hand must work.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use plimsoll_tests::on_each_engine;
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// What a server says to some bytes, to its end.
+/// Sends some bytes, and returns the server's output to its end.
 fn said(at: SocketAddr, bytes: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -55,7 +55,7 @@ fn one_connection_makes_an_account_and_another_gets_a_file(kind: Kind) {
     });
 }
 
-/// Four files were asked for, of which one is not there.
+/// Four files were requested, one of them missing.
 const COUNTED: &str =
     "plimsoll_operation_duration_seconds_count{protocol=\"classic\",operation=\"download\"} 4\n";
 

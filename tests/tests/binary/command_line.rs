@@ -1,4 +1,4 @@
-//! What a person types: help, mistakes, a check. Exit codes are 0 done, 1 failed, 2 wrong usage.
+//! The command line: help, mistakes, a check. Exit codes are 0 done, 1 failed, 2 wrong usage.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -7,7 +7,7 @@ use plimsoll_tests::Tree;
 use plimsoll_tests::binary::{Done, Kind, Server, among_others, command, tool};
 use plimsoll_tests::on_each_engine;
 
-/// The program in an empty folder, where it leaves what it makes.
+/// Runs the program in an empty folder, where its output files stay.
 fn plimsoll(args: &[&str]) -> Done {
     let home = tempfile::tempdir().unwrap();
     tool::run(command().args(args).current_dir(home.path()))
@@ -23,7 +23,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Asserts an error as a person reads it: exit code, and all of `words` on standard error alone.
+/// Asserts an operator's error: exit code, and all of `words` on standard error alone.
 fn fails(args: &[&str], code: i32, words: &[&str]) {
     let done = plimsoll(args);
     assert_eq!(done.status.code(), Some(code), "{args:?}: {}", done.stderr);
@@ -59,14 +59,14 @@ fn every_example_of_the_help_is_right_usage() {
             done.well();
             continue;
         }
-        // The folders of an example are not here; but nothing else is wrong.
+        // The folders of an example do not exist here, but nothing else is wrong.
         assert_eq!(done.status.code(), Some(1), "{example}: {}", done.stderr);
         let missing = ["--site needs a folder", "cannot read the configuration"];
         assert!(missing.iter().any(|word| done.stderr.contains(word)), "{example}: {}", done.stderr);
     }
 }
 
-/// What the environment sets is not to be typed, and so not told as if it were.
+/// Arguments that the environment sets are omitted from the usage line.
 #[test]
 fn how_a_command_is_used_is_told_as_its_help_has_it() {
     let _turn = among_others();
@@ -191,12 +191,12 @@ fn a_log_that_cannot_be_written_exits_1() {
 fn an_address_that_is_not_ours_exits_1_and_says_what_to_do() {
     let _turn = among_others();
     let folder = folder();
-    // TEST-NET-1 (RFC 5737) is no machine's address.
+    // TEST-NET-1 (RFC 5737) is assigned to no machine.
     let args = ["serve", "--site", &site(folder.path()), "--http", "192.0.2.1:8080"];
     fails(&args, 1, &["192.0.2.1:8080", "choose another with --http"]);
 }
 
-/// A port that another program or another server has: exit 1, and the way out.
+/// A port in use by another program or another server: exit 1, and a remedy.
 fn a_taken_port_exits_1_and_says_what_to_do(kind: Kind) {
     let folder = folder();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -211,7 +211,7 @@ fn a_taken_port_exits_1_and_says_what_to_do(kind: Kind) {
     }
 }
 
-/// `--check` says what would be done and does none of it.
+/// `--check` reports the actions of a start and performs none.
 fn a_check_listens_nowhere_and_exits_0(kind: Kind) {
     let folder = folder();
     let (socket, log) = (folder.path().join("socket"), folder.path().join("access.log"));
@@ -239,7 +239,7 @@ fn a_check_listens_nowhere_and_exits_0(kind: Kind) {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made beside small.txt");
 }
 
-/// A check before a reload: the addresses are taken by the server itself.
+/// A check before a reload: the server itself has bound the addresses.
 fn a_check_beside_the_running_server_exits_0_and_reports_it(kind: Kind) {
     let folder = folder();
     let data = folder.path().join("data");
@@ -255,7 +255,7 @@ fn a_check_beside_the_running_server_exits_0_and_reports_it(kind: Kind) {
     assert_eq!(plimsoll(&["serve", "--json"]).status.code(), Some(2), "it needs --check");
 }
 
-/// The greeting says where to go and what to type, and the access log follows it.
+/// The greeting contains a command to type, and the access log follows it.
 fn the_greeting_can_be_typed_and_the_log_follows(kind: Kind) {
     let folder = folder();
     let server = Server::start(kind, folder.path(), &["--access-log", "-"]);

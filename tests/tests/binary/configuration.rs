@@ -1,5 +1,5 @@
-//! Where a setting comes from: a flag, the environment, a file, the default, in this order; and what a file
-//! that is wrong is told.
+//! The precedence of a setting's sources: flag, environment, file, default. And the messages for a wrong
+//! file.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// A configuration file with this text, `SITE` being a folder that is there.
+    /// Writes a configuration file with this text, where `SITE` is an existing folder.
     fn file(&self, text: &str) -> PathBuf {
         let path = self.path("plimsoll.toml");
         std::fs::write(&path, text.replace("SITE", self.path("site").to_str().unwrap())).unwrap();
@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-/// `plimsoll serve --config FILE --check ARGS`, with variables of the environment.
+/// Runs `plimsoll serve --config FILE --check ARGS`, with environment variables.
 fn check(file: &Path, args: &[&str], variables: &[(&str, &str)]) -> Done {
     let mut serve = command();
     serve.arg("serve").arg("--config").arg(file).arg("--check").args(args);
@@ -118,7 +118,7 @@ fn a_file_that_is_wrong_exits_1_with_the_line_and_what_to_do() {
     assert!(missing.stderr.contains("nothing.toml") && missing.stderr.contains("--config names a TOML file"));
 }
 
-/// The limits of the file are those of connections, and what is on for a laboratory is said everywhere.
+/// A file's limits apply to connections, and active laboratory settings are reported everywhere.
 fn a_server_serves_as_its_file_says(kind: Kind) {
     let place = Place::new();
     let text = "http = \"127.0.0.1:0\"\nsite = [\"/=SITE\"]\naccess_log = \"off\"\n\
@@ -128,7 +128,7 @@ fn a_server_serves_as_its_file_says(kind: Kind) {
     let server = Server::spawn(serve);
     let mut visitor = server.visit();
     assert_eq!(visitor.get("/small.txt").unwrap().body, b"small\n");
-    // Were it the default, this would wait for more than a minute and fail.
+    // With the default limit, this would wait for more than a minute and fail.
     assert!(visitor.some_body().unwrap().is_empty(), "an idle connection ends");
     assert_eq!(server.status()["lab"], serde_json::json!(["lab.fast_passwords"]));
     assert!(server.stdout().contains("lab.fast_passwords is on"), "{}", server.stdout());

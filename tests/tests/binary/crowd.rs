@@ -1,7 +1,7 @@
 //! Hostile clients, hundreds of them: slow, stuck, flooding and idle.
 //!
-//! It measures nothing. What must hold: the crowd is there from [`Crowd::gather`] until it is dropped, and
-//! says how much it has done, so that a test can tell that it was hostile.
+//! It measures nothing. The crowd must be connected from [`Crowd::gather`] until it is dropped. It counts
+//! its activity, so that a test can check that it was hostile.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -16,29 +16,29 @@ use rustix::net::sockopt;
 
 /// Clients that send a byte of a head each second.
 pub(crate) const DRIBBLING: usize = 200;
-/// Clients that ask for a large answer and never read it.
+/// Clients that request a large answer and never read it.
 pub(crate) const STUCK: usize = 200;
-/// Clients that open and close, as fast as the server lets them go.
+/// Clients that open and close connections, as fast as the server allows.
 pub(crate) const FLOODING: usize = 200;
-/// Clients that connect and say nothing.
+/// Clients that connect and send nothing.
 pub(crate) const IDLE: usize = 1_000;
 
-/// Clients that read something huge, over and over, as fast as they can.
+/// Clients that read a huge file repeatedly, as fast as they can.
 pub(crate) const GREEDY: usize = 4;
-/// What they ask for: much more than a connection may send in a turn, and than the kernel buffers.
+/// The size of that file: much more than a connection may send in a turn, and than the kernel buffers.
 pub(crate) const HUGE_BYTES: u64 = 256 << 20;
 
-/// How often a dribbling client sends.
+/// The interval between bytes of a dribbling client.
 const DRIBBLE_TIME: Duration = Duration::from_secs(1);
 
-/// The clients, on threads of their own.
+/// The clients, on separate threads.
 pub(crate) struct Crowd {
     silent: Vec<TcpStream>,
     doing: Arc<Doing>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the crowd has done, and whether it is to go on.
+/// The crowd's counts, and whether it is to stop.
 #[derive(Default)]
 struct Doing {
     over: AtomicBool,
@@ -48,7 +48,7 @@ struct Doing {
 }
 
 impl Crowd {
-    /// Brings all of them to the server, which has something large at `target` and [`HUGE_BYTES`] at `huge`.
+    /// Connects all clients to the server, which has a large file at `target` and [`HUGE_BYTES`] at `huge`.
     pub(crate) fn gather(at: SocketAddr, target: &str, huge: &str) -> Crowd {
         let doing = Arc::new(Doing::default());
         let mut silent: Vec<TcpStream> = (0..IDLE).map(|_| idle(at)).collect();
@@ -65,22 +65,22 @@ impl Crowd {
         Crowd { silent, doing, threads }
     }
 
-    /// Bytes that dribbling clients have sent.
+    /// Returns the bytes that dribbling clients have sent.
     pub(crate) fn dribbled(&self) -> u64 {
         self.doing.dribbled.load(Ordering::Relaxed)
     }
 
-    /// Connections that flooding clients have opened.
+    /// Returns the connections that flooding clients have opened.
     pub(crate) fn opened(&self) -> u64 {
         self.doing.opened.load(Ordering::Relaxed)
     }
 
-    /// Bytes that greedy clients have read.
+    /// Returns the bytes that greedy clients have read.
     pub(crate) fn swallowed(&self) -> u64 {
         self.doing.swallowed.load(Ordering::Relaxed)
     }
 
-    /// Of the idle and the stuck, how many the server has let go by now.
+    /// Returns how many idle connections the server has closed by now.
     pub(crate) fn let_go(&self) -> usize {
         self.silent[..IDLE].iter().filter(|stream| has_ended(stream)).count()
     }
@@ -107,7 +107,8 @@ fn stuck(at: SocketAddr, target: &str) -> TcpStream {
     visitor.stream
 }
 
-/// A client asks for what is huge twice, and again whenever it has read one: the server never waits for it.
+/// Requests the huge file twice, and once more after each answer, so that the server always has a next
+/// request.
 fn swallow(at: SocketAddr, huge: &str, doing: &Doing) {
     let mut visitor = Visitor::connect(at).expect("the server accepts connections");
     let ask = format!("GET {huge} HTTP/1.1\r\nHost: greedy\r\n\r\n");
@@ -128,14 +129,14 @@ fn swallow(at: SocketAddr, huge: &str, doing: &Doing) {
     }
 }
 
-/// Whether a connection on which nothing was said has ended.
+/// Returns whether a connection without any traffic has ended.
 fn has_ended(stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).expect("a socket");
     !matches!((&*stream).read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Each client sends the next byte of a head that has no end, one client after the other, each in its
-/// second; whoever the server has sent away comes back.
+/// Sends the next byte of an endless head from one client after the other, from each once a second. A
+/// client that the server has disconnected reconnects.
 fn dribble(at: SocketAddr, doing: &Doing) {
     let head = b"GET / HTTP/1.1\r\nHost: slow\r\nX-Slow: ".iter().copied().chain(std::iter::repeat(b'x'));
     let mut clients: Vec<_> = (0..DRIBBLING).map(|_| (idle(at), head.clone())).collect();
@@ -157,9 +158,9 @@ fn dribble(at: SocketAddr, doing: &Doing) {
     }
 }
 
-/// Each client opens, ends or resets at once, and opens again when the server has let it go: so the flood
-/// is as fast as the server, and what waits to be accepted is no more than the crowd. Each has an address
-/// of its own on loopback, so that ports do not run out.
+/// Each client opens a connection, ends or resets it at once, and opens the next when the server has closed
+/// it. So the flood is as fast as the server, and the accept queue is bounded by the crowd. Each client has
+/// a separate loopback address, so that ports do not run out.
 fn flood(at: SocketAddr, doing: &Doing) {
     let mut clients: Vec<Option<TcpStream>> = (0..FLOODING).map(|_| None).collect();
     for round in 0_usize.. {
@@ -182,7 +183,7 @@ fn flood(at: SocketAddr, doing: &Doing) {
     }
 }
 
-/// Ends a connection in one of three ways; what is returned is still to be let go by the server.
+/// Ends a connection in one of three ways. Returns it if the server still has to close it.
 fn end(mut stream: TcpStream, how: usize) -> Option<TcpStream> {
     match how {
         0 => {

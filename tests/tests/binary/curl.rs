@@ -1,4 +1,4 @@
-//! curl as a client: what people type into a terminal and into scripts.
+//! curl as a client: commands as typed in a terminal or used in scripts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ fn large() -> Vec<u8> {
     noise(11, LARGE_BYTES)
 }
 
-/// The served folder, and one beside it for what curl writes.
+/// Creates the served folder, and one next to it for curl's output.
 fn folders() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (site, out) = (folder.path().join("site"), folder.path().join("out"));
@@ -98,7 +98,7 @@ fn several_ranges_in_one_answer(kind: Kind) {
     }
 }
 
-/// Starts a download, and cuts it off when a part has come.
+/// Starts a download, and kills it after a part was received.
 fn cut_off(mut download: Command, part: &Path) {
     let mut child = download.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("a part has come", || std::fs::metadata(part).is_ok_and(|part| part.len() > 100_000));
@@ -182,7 +182,7 @@ fn http_1_0_is_served_and_closed(kind: Kind) {
     assert_eq!((twice.text().as_str(), twice.stderr.as_str()), ("small\nsmall\n", "11"));
 }
 
-/// The argument that makes a server listen at a socket, and the path for curl.
+/// Returns the argument that makes a server listen on a Unix socket, and the path for curl.
 fn socket_in(folder: &Path) -> (String, String) {
     let path = folder.join("socket").display().to_string();
     (format!("unix:{path}"), path)
@@ -207,7 +207,7 @@ fn a_unix_socket_serves_the_same(kind: Kind) {
     assert!(!Path::new(&path).exists(), "who is asked to end leaves nothing");
 }
 
-/// While one server drains, the next may already serve at the same path, and keeps it.
+/// While one server drains, its successor may bind the same path, and keeps it.
 fn a_successor_keeps_the_unix_socket(kind: Kind) {
     let (folder, site, _) = folders();
     let (at, path) = socket_in(folder.path());
@@ -233,7 +233,7 @@ fn several_addresses_serve_at_once(kind: Kind) {
     assert_eq!(small_by_socket(&path), b"small\n");
 }
 
-/// Eight at a time over as many connections, each whole.
+/// Eight concurrent downloads over as many connections, each complete.
 fn many_downloads_at_once(kind: Kind) {
     let (_folder, site, out) = folders();
     let server = Server::start(kind, &site, &[]);
@@ -245,7 +245,7 @@ fn many_downloads_at_once(kind: Kind) {
     }
 }
 
-/// One of the ten requests: the status and what came, with a session's token if there is one.
+/// Sends one of the ten requests, with a session's token if there is one. Returns the status and the body.
 fn request(token: &str, args: &[&str]) -> (String, Vec<u8>) {
     let field = format!("Authorization: Bearer {token}");
     let who: &[&str] = if token.is_empty() { &[] } else { &["-H", &field] };
@@ -258,7 +258,7 @@ fn as_json(bytes: &[u8]) -> serde_json::Value {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
 }
 
-/// A request with a JSON body.
+/// Sends a request with a JSON body.
 fn sent(token: &str, url: &str, body: &str) -> (String, serde_json::Value) {
     let (status, came) = request(token, &["--json", body, url]);
     (status, as_json(&came))
@@ -301,7 +301,7 @@ fn the_ten_requests(kind: Kind) {
     assert_eq!(request(&alice, &["-o", into.to_str().unwrap(), &file]).0, "200");
     assert!(std::fs::read(&into).unwrap() == large(), "every byte");
     assert_eq!(request("", &[&file]).0, "401");
-    // Share, download what is shared, list what is shared.
+    // Share, download the shared file, list the received shares.
     let shared = server.url("/shared/alice/large.bin");
     assert_eq!(request(&bob, &[&shared]).0, "404", "not yet");
     let share = r#"{"path":"/large.bin","with":"bob","permission":"read"}"#;
@@ -312,7 +312,7 @@ fn the_ten_requests(kind: Kind) {
     let (status, with_me) = request(&bob, &[&server.url("/api/shared")]);
     let first = as_json(&with_me)["shares"][0].clone();
     assert_eq!((&*status, &first["owner"], &first["path"]), ("200", &"alice".into(), &"/large.bin".into()));
-    // Delete, and with it the share.
+    // Delete the file, and thereby the share.
     assert_eq!(request(&alice, &["-X", "DELETE", &file]), ("204".to_owned(), Vec::new()));
     assert_eq!(request(&alice, &[&file]).0, "404");
     assert_eq!(request(&bob, &[&shared]).0, "404");
@@ -323,7 +323,7 @@ fn the_ten_requests(kind: Kind) {
     assert_eq!(listed(&bob), serde_json::json!([]), "another's is not");
 }
 
-/// `curl -F`, as people type it; and the page where a new user arrives.
+/// `curl -F` as typed by hand, and the start page for a new user.
 fn a_form_sends_files_and_the_start_page_leads_on(kind: Kind) {
     let (folder, site, _out) = folders();
     let server = Server::on_data(kind, &folder.path().join("data"), &[]);
@@ -357,7 +357,7 @@ on_each_engine!(forks:
     many_downloads_at_once,
 );
 
-// One is killed and followed by another at once, and processes end a moment after a program that is killed.
+// A killed server is replaced at once, but connection processes outlive the killed program for a moment.
 mod one_process {
     use plimsoll_tests::on_each_engine;
 

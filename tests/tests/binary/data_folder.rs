@@ -1,5 +1,4 @@
-//! The data folder: which account a home belongs to, which server has the folder, and which users can reach
-//! it.
+//! The data folder: the account of a home, the lock of the running server, and access by other users.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
@@ -35,12 +34,12 @@ impl Place {
         Server::on_data(kind, &self.path(data), &["--signup", "open"])
     }
 
-    /// An operator's command on the data folder `data`.
+    /// Runs an operator's command on the data folder `data`.
     fn plimsoll(&self, args: &[&str], data: &str) -> Done {
         tool::run(with_password(command()).args(args).arg("--data").arg(self.path(data)))
     }
 
-    /// What the doctor finds of `check` in the data folder `data`.
+    /// Returns the doctor's finding of `check` in the data folder `data`.
     fn doctor(&self, check: &str, data: &str) -> Value {
         let done = self.plimsoll(&["doctor", "--http", ":0", "--json"], data);
         let found: Vec<Value> = serde_json::from_slice(&done.stdout).expect("JSON");
@@ -67,7 +66,7 @@ fn put(server: &Server) -> u16 {
     curl(server, "/files/secret", &[ALICE, &["--request", "PUT", "--data-binary", SECRET]].concat()).0
 }
 
-/// Ends a server as a crash does: nothing moves from SQLite's WAL into its file.
+/// Kills a server, as a crash does: nothing moves from SQLite's WAL into its file.
 fn kill(mut server: Server) {
     server.signal(Signal::KILL);
     server.ends_within(std::time::Duration::from_secs(20));
@@ -79,7 +78,7 @@ fn remove(data: &Path, ends: &[&str]) {
     }
 }
 
-/// A lost directory or WAL makes no new account of an old name the old account.
+/// After the loss of a directory or its WAL, a new account of an old name does not get the old home.
 fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Kind) {
     for lost in [&["", "-wal", "-shm"][..], &["-wal", "-shm"]] {
         let place = Place::new();
@@ -111,7 +110,7 @@ fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Kind)
     }
 }
 
-/// Homes of before say nothing of their accounts.
+/// Homes of older versions have no record of their account.
 fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: Kind) {
     let place = Place::new();
     let server = place.serve(kind, "data");
@@ -173,7 +172,7 @@ fn accounts_that_move_to_another_directory_keep_their_homes() {
     assert_eq!(get(&server), (200, SECRET.to_owned()));
 }
 
-/// Whether this test can act as two users: the superuser, and one who can run the binary.
+/// Returns whether this test can act as two users: root, and one that can run the binary.
 fn has_two_users(test: &str) -> bool {
     let mut tried = as_nobody(plimsoll());
     tried.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -184,7 +183,7 @@ fn has_two_users(test: &str) -> bool {
     has
 }
 
-/// A place that the other user owns.
+/// Creates a folder that the unprivileged user owns.
 fn place_of_nobody() -> Place {
     let (place, nobody) = (Place::new(), NOBODY.parse().unwrap());
     chown(place.0.path(), Some(nobody), Some(nobody)).unwrap();
@@ -219,7 +218,7 @@ fn what_root_makes_belongs_to_the_owner_of_the_data() {
     place.plimsoll(&["account", "add", "carol"], "data").well();
     let removed = place.plimsoll(&["account", "rm", "alice", "--yes"], "data").well();
     assert!(removed.text().contains("removed/alice."), "{}", removed.text());
-    // The file that root names is written as root.
+    // The export file, which root names, is written as root.
     let exported = Place::new();
     let lines = exported.path("accounts.jsonl");
     place.plimsoll(&["account", "export", lines.to_str().unwrap()], "data").well();
@@ -276,7 +275,7 @@ fn data_that_cannot_be_read_is_not_called_missing() {
         }
     };
     let serve = ["serve", "--http", "127.0.0.1:0"];
-    // The folder, and then a file in a folder that may be entered.
+    // First the folder, then a file in a folder that may be entered.
     for mode in [0o700, 0o777] {
         std::fs::set_permissions(&data, Permissions::from_mode(mode)).unwrap();
         refused(&["account", "list"]);
@@ -286,14 +285,14 @@ fn data_that_cannot_be_read_is_not_called_missing() {
     refused(&["doctor", "--http", ":0"]);
 }
 
-/// Starts a server that must be refused, and returns what it says.
+/// Starts a server that must be refused, and returns its standard error.
 fn refused(args: &[&str], data: &Path) -> String {
     let done = tool::run(command().args(args).arg("--data").arg(data));
     assert_eq!(done.status.code(), Some(1), "{}", done.stderr);
     done.stderr
 }
 
-/// The lock is on the folder itself: there is no file of it to be removed.
+/// The lock is on the folder itself: no file can be removed to release it.
 fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: Kind) {
     let place = Place::new();
     let data = place.path("data");

@@ -1,5 +1,5 @@
-//! Accounts on a database server: over a restart of either, beside an operator, and from one store to
-//! another.
+//! Accounts on a database server: after a restart of either side, during an operator's commands, and moved
+//! between stores.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
 
-/// Servers of which each test has databases of its own.
+/// One server of each kind, on which each test has a separate database.
 static SHARED: [Mutex<Option<Database>>; KINDS.len()] = [const { Mutex::new(None) }; KINDS.len()];
 
 fn fresh(kind: &str) -> String {
@@ -76,7 +76,7 @@ fn a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it(eng
     }
 }
 
-/// It has no data folder, and needs none.
+/// The server has no data folder, and needs none.
 fn an_authentication_server_on_a_database_is_ready_as_long_as_that_answers(engine: Kind) {
     for kind in KINDS {
         let mut database = Database::start(kind);

@@ -1,4 +1,4 @@
-//! The first minute: what a server's greeting says to type, typed at a terminal; and `make demo`.
+//! The first minute: the commands of a server's greeting, typed at a terminal, and `make demo`.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -17,15 +17,15 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 const PASSWORD: &str = "correct horse";
 
-/// How questions for a password begin, ours and curl's.
+/// The beginnings of password prompts, of this client and of curl.
 const QUESTIONS: [&str; 3] = ["Password ", "The same again", "Enter host password"];
 
-/// A shell at a terminal, and somebody who types there.
+/// A shell on a pseudoterminal, and the terminal's master end.
 struct Shell {
     hands: File,
     shown: Arc<Mutex<Vec<u8>>>,
     child: std::process::Child,
-    /// How much of what was shown has been reacted to.
+    /// How many bytes of the output were processed.
     read: usize,
 }
 
@@ -54,7 +54,7 @@ impl Shell {
         String::from_utf8_lossy(&self.shown.lock().unwrap()[self.read..]).into_owned()
     }
 
-    /// Waits for the shell, and gives the password to whoever asks for it: what was shown meanwhile.
+    /// Waits for the shell's prompt, and types the password at each password prompt. Returns the output.
     fn until_ready(&mut self) -> String {
         let mut all = String::new();
         loop {
@@ -75,7 +75,7 @@ impl Shell {
         }
     }
 
-    /// Types a line, which must end well: what it shows.
+    /// Types a line, which must succeed, and returns its output.
     fn types(&mut self, line: &str) -> String {
         type_line(&mut self.hands, line);
         let shown = self.until_ready();
@@ -92,7 +92,7 @@ impl Drop for Shell {
     }
 }
 
-/// The lines of a greeting that are to be typed.
+/// Returns the lines of a greeting that are to be typed.
 fn steps(server: &Server) -> Vec<String> {
     until("the greeting ends", || server.stdout().contains("To end:"));
     let greeting = server.stdout();
@@ -106,7 +106,7 @@ fn serve(kind: Kind, data: &Path, args: &[&str]) -> Server {
     Server::spawn(serve)
 }
 
-/// Every line, in order, as it stands, by somebody who has nothing but a shell.
+/// Types every line, in order and unchanged, in a plain shell.
 fn every_line_of_the_greeting_can_be_typed(kind: Kind) {
     let place = tempfile::tempdir().unwrap();
     Tree::new().file("site/small.txt", "small\n").plant(place.path());
@@ -130,8 +130,8 @@ fn every_line_of_the_greeting_can_be_typed(kind: Kind) {
 }
 
 fn demo(program: &Path, temporary: &Path) -> Command {
-    // Whoever runs the tests in the background may ignore the signal, and a shell cannot trap what was
-    // ignored when it began.
+    // Tests that run in the background may ignore the signal, and a shell cannot trap a signal that it
+    // ignored at its start.
     let mut demo = tool("env");
     demo.args(["--default-signal=INT", concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/run")]);
     demo.arg(program).env("TMPDIR", temporary);
@@ -186,7 +186,7 @@ fn a_demo_that_is_interrupted_ends_its_server_and_leaves_nothing_behind() {
         address = greeting.lines().find_map(|line| line.strip_prefix("  http://")?.parse().ok());
         address.is_some()
     });
-    // A little later, so that it is at whatever it is at.
+    // A little later, so that the interruption hits the demo at any point.
     std::thread::sleep(Duration::from_millis(100));
     kill_process_group(Pid::from_child(&child), Signal::INT).expect("the demo runs");
     until("the demo has ended", || child.try_wait().unwrap().is_some());

@@ -1,5 +1,5 @@
-//! Nothing is left behind: after 10,000 connections, however they ended, the server has as many descriptors
-//! and threads as before, and hardly more memory.
+//! Nothing is left behind after 10,000 connections with all kinds of ends. The server has as many
+//! descriptors and threads as before, and hardly more memory.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -12,16 +12,17 @@ use rustix::net::sockopt;
 const CONNECTIONS: usize = 10_000;
 /// Clients that connect at the same time.
 const CLIENTS: usize = 8;
-/// Connections before the first look: they fill pools and the allocator's arenas, which stay.
+/// Connections before the first measurement: they fill pools and the allocator's arenas, which stay.
 const FIRST_CONNECTIONS: usize = 1_000;
-/// More than the kernel buffers, so that who leaves in the middle leaves a transfer in progress.
+/// More than the kernel buffers, so that a client that leaves in the middle leaves a transfer in progress.
 const LARGE_BYTES: usize = 16 << 20;
-/// What 10,000 connections may leave resident. A leak of a kilobyte a connection would be 10 MiB.
+/// The bound of resident memory left by 10,000 connections. A leak of a kilobyte per connection would be 10
+/// MiB.
 const GROWTH_KIB_MAX: u64 = 8 * 1024;
-/// What the server may have had resident at any time, with [`CLIENTS`] at once: 6 MiB are usual.
+/// The bound of the server's peak resident memory, with [`CLIENTS`] at once: 6 MiB are usual.
 const PEAK_KIB_MAX: u64 = 32 * 1024;
 
-/// What ends a connection.
+/// The ways in which a connection ends.
 const ENDS: [fn(&Server); 8] = [
     kept_and_left,
     asked_to_close,
@@ -33,7 +34,7 @@ const ENDS: [fn(&Server); 8] = [
     reset_in_the_middle,
 ];
 
-/// Dropped from now on, the connection is reset instead of closed.
+/// Makes a later drop reset the connection instead of closing it.
 fn reset_on_drop(visitor: &Visitor) {
     sockopt::set_socket_linger(&visitor.stream, Some(Duration::ZERO)).unwrap();
 }
@@ -70,7 +71,7 @@ fn half_a_head_and_reset(server: &Server) {
     reset_on_drop(&visitor);
 }
 
-/// Unread bytes make a reset of a close.
+/// Unread bytes turn a close into a reset.
 fn left_in_the_middle(server: &Server) {
     let mut visitor = server.visit();
     visitor.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
@@ -99,12 +100,12 @@ fn connect_and_end(server: &Server, count: usize) {
     });
 }
 
-/// Waits until no connection is open but the one that asks.
+/// Waits until the only open connection is that of the status request.
 fn until_all_have_gone(server: &Server) {
     until("all connections have gone", || server.status()["load"]["connections_open"] == 1);
 }
 
-/// What `counts` says when it has said the same for a while: connections close a moment after their end.
+/// Returns `counts` when they have been the same for a while: connections close a moment after their end.
 fn settled<T: PartialEq>(counts: impl Fn() -> T) -> T {
     let (mut last, mut same) = (counts(), 0);
     until("the counts stay the same", || {
@@ -137,7 +138,7 @@ fn nothing_is_left_after_ten_thousand_connections(kind: Kind) {
     let status = server.status();
     let accepted = status["load"]["connections_accepted"].as_u64().unwrap();
     let made = FIRST_CONNECTIONS + CONNECTIONS;
-    // A loop may not be told of who was gone before a word: the system keeps those for itself.
+    // The kernel need not report to a loop a connection that was reset before any byte.
     let unheard = if matches!(kind, Kind::Epoll | Kind::Uring) { made / ENDS.len() } else { 0 };
     assert!(accepted > (made - unheard) as u64, "{status}");
     assert_eq!(status["load"]["connections_panicked"], 0, "{status}");

@@ -1,4 +1,4 @@
-//! `plimsoll doctor`: what it sees of this machine, and how it exits.
+//! `plimsoll doctor`: its findings on this machine, and its exit codes.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ fn doctor(args: &[&str]) -> Done {
     tool::run(command().arg("doctor").args(args))
 }
 
-/// The finding of a check, by JSON.
+/// Returns the finding of a check, from the JSON output.
 fn finding(args: &[&str], check: &str) -> Value {
     let done = doctor(&[args, &["--json"]].concat());
     let findings: Vec<Value> = serde_json::from_slice(&done.stdout).expect("JSON");
@@ -44,7 +44,7 @@ fn what_fails_exits_1_and_comes_with_what_mends_it() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap();
-    // Whoever has the port ends each connection at once.
+    // The program on the port closes each connection at once.
     std::thread::spawn(move || taken.incoming().for_each(drop));
     let (at, data) = (at.to_string(), folder.path().to_str().unwrap());
     let args = ["--http", &at, "--data", data];
@@ -80,7 +80,7 @@ fn ftp_is_looked_at_where_it_is_on() {
     let local = doctor(&[&all[..], &["--ftp", &at]].concat()).well().text();
     assert!(local.contains(&format!("{at} is served by plimsoll")), "{local}");
     assert!(!local.contains("data address"), "nobody comes from elsewhere: {local}");
-    // Whatever this system gives out by itself, these two are in it and beyond it.
+    // Two port ranges, inside and outside the kernel's ephemeral ports.
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let first = range.split_whitespace().next().unwrap();
     let beyond = [&all[..], &["--ftp", "0.0.0.0:0", "--ftp-announce", "10.0.0.1"]].concat();
@@ -135,7 +135,7 @@ fn what_the_network_lacks_comes_with_what_mends_it_now_and_for_good() {
     let _turn = among_others();
     let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap();
     let args = ["--http", ":0", "--accounts", "false"];
-    // What is right depends on this machine; what is wrong must come with a command for each setting.
+    // The verdict depends on this machine; a bad one must come with a command for each setting.
     for (check, setting, file) in [
         ("accept queue", "net.core.somaxconn", "core/somaxconn"),
         ("outgoing ports", "net.ipv4.ip_local_port_range", "ipv4/ip_local_port_range"),

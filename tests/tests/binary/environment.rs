@@ -1,4 +1,4 @@
-//! What a person sets in the environment counts as if it had been typed, and what is typed counts more.
+//! Environment variables act as command-line arguments, and the arguments take precedence.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,7 +1,7 @@
-//! FTP as an operator turns it on: addresses, ports, guests, what is logged and counted, and what a reload
-//! changes.
+//! FTP as an operator enables it: addresses, ports, guests, logs and counts, and the effect of a reload.
 //!
-//! It is not what FTP does. What must hold: a session keeps the settings that it began with.
+//! It does not test FTP's behaviour. A control connection must keep the settings that were active at its
+//! start.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use rustix::process::Signal;
 struct Session(BufReader<TcpStream>);
 
 impl Session {
-    /// A guest's, logged in.
+    /// Connects and logs in as a guest.
     fn of_guest(server: &Server) -> Session {
         let stream = TcpStream::connect(server.ftp_at()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -38,14 +38,14 @@ impl Session {
         self.hear()
     }
 
-    /// The port that the server opens for data.
+    /// Returns the port that the server opens for data.
     fn data_port(&mut self) -> u16 {
         let answer = self.say("EPSV");
         answer.split('|').nth(3).and_then(|port| port.parse().ok()).expect(&answer)
     }
 }
 
-/// A server on data of its own, with a site, and more settings.
+/// Starts a server with a separate data folder, a site, and more settings.
 fn start(kind: Kind, folder: &Path, settings: &str) -> Server {
     Tree::new().file("site/small.txt", "small\n").plant(folder);
     write(folder, settings);
@@ -56,14 +56,14 @@ fn start(kind: Kind, folder: &Path, settings: &str) -> Server {
     Server::spawn(serve)
 }
 
-/// Writes the configuration; `HERE` is the folder.
+/// Writes the configuration, where `HERE` is the folder.
 fn write(folder: &Path, settings: &str) {
     let text = format!("access_log = \"off\"\ndata = \"HERE/data\"\nxferlog = \"HERE/xferlog\"\n{settings}");
     let text = text.replace("HERE", folder.to_str().unwrap());
     std::fs::write(folder.join("plimsoll.toml"), text).unwrap();
 }
 
-/// Writes it again, and returns when the server has said `outcome` once more.
+/// Rewrites the configuration, sends SIGHUP, and returns when the server has logged `outcome` once more.
 fn reload(server: &Server, folder: &Path, settings: &str, outcome: &str) {
     write(folder, settings);
     let told = || server.stderr().matches(outcome).count();
@@ -79,7 +79,7 @@ fn curl(args: &[&str]) -> Done {
     tool::run(tool("curl").args(["-q", "-sS", "--max-time", "30"]).args(args))
 }
 
-/// What a guest may do can be typed as the greeting has it.
+/// The greeting has a command for guests that works as typed.
 fn the_greeting_tells_guests_what_to_type(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), GUESTS);
@@ -94,7 +94,7 @@ fn the_greeting_tells_guests_what_to_type(kind: Kind) {
     assert!(greeting.contains(&own), "{greeting}");
 }
 
-/// An upload over FTP is the account's file, and has its line in each log and its count.
+/// An upload over FTP is stored in the account's home, with a line in each log, and is counted.
 fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), "");
@@ -113,7 +113,7 @@ fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: Kind) {
     let counted = server.visit().get("/metrics").unwrap();
     let counted = String::from_utf8(counted.body).unwrap();
     assert!(counted.contains("protocol=\"ftp\",operation=\"upload\""), "{counted}");
-    // A line is written when its answer has been sent, or soon after.
+    // A line may be written shortly after its answer was sent.
     until("the download over HTTP has its line", || lines("xferlog").lines().count() == 2);
     std::fs::rename(folder.path().join("xferlog"), folder.path().join("xferlog.1")).unwrap();
     reload(&server, folder.path(), "", RELOADED);
@@ -122,7 +122,7 @@ fn a_transfer_over_ftp_is_logged_twice_and_counted(kind: Kind) {
     assert_eq!(lines("xferlog.1").lines().count(), 2, "the upload, and the download over HTTP");
 }
 
-/// Who is connected keeps ports and guests; who comes then has the new ones.
+/// An open control connection keeps its ports and guests; a new one gets the new settings.
 fn a_session_keeps_the_settings_that_it_began_with(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}ftp_ports = \"21000-21099\"\n"));
@@ -138,7 +138,7 @@ fn a_session_keeps_the_settings_that_it_began_with(kind: Kind) {
     assert!((21_000..=21_099).contains(&old.data_port()));
 }
 
-/// What cannot be meant is refused at a reload as at the start, and changes nothing.
+/// An invalid configuration is refused at a reload as at the start, and changes nothing.
 fn guests_without_a_site_are_refused_by_a_reload(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), GUESTS);
@@ -147,7 +147,7 @@ fn guests_without_a_site_are_refused_by_a_reload(kind: Kind) {
     Session::of_guest(&server);
 }
 
-/// FTP needs no accounts where guests are let in; nothing of accounts is made then.
+/// FTP with guests needs no accounts, and then creates no data of accounts.
 fn guests_need_no_accounts(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}accounts = false\n"));
@@ -161,7 +161,7 @@ fn guests_need_no_accounts(kind: Kind) {
     });
 }
 
-/// An idle session ends after the time of the configuration.
+/// An idle control connection ends after the configured time.
 fn an_idle_session_ends(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}ftp_idle_time = \"100ms\"\n"));
@@ -170,7 +170,7 @@ fn an_idle_session_ends(kind: Kind) {
     assert_eq!(session.hear(), "");
 }
 
-/// A laboratory's start line is told, and can hold transfers.
+/// The laboratory's start barrier is reported, and holds transfers until enough of them wait.
 fn held_transfers_begin_together(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = start(kind, folder.path(), &format!("{GUESTS}lab.hold_transfers = 2\n"));

@@ -1,6 +1,6 @@
-//! As many connections as may be: no address takes more than half of the slots, a full server closes idle
-//! connections for new ones, and no transfer of an address that has no more than others; a client that finds
-//! no slot waits for one.
+//! The limit of connections: no address takes more than half of the slots. A full server closes idle
+//! connections for new ones, but not a transfer of an address with no more connections than others. A
+//! client that finds no slot waits for one.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use plimsoll_tests::binary::{Kind, PATIENCE, Server, Visitor, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
-/// So few descriptors that a handful of connections is all that may be.
+/// So few descriptors that the limit is a handful of connections.
 const OPEN_FILES: u32 = 128;
-/// Long enough to be served in, had there been a place.
+/// Long enough to be served, if there were a slot.
 const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
 
-/// More than sockets hold: a client that does not read it keeps its slot.
+/// More than socket buffers hold: a client that does not read it keeps its slot.
 const LARGE_BYTES: usize = 16 << 20;
 
 const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -29,7 +29,7 @@ fn assert_served(visitor: &mut Visitor) {
     assert_eq!(visitor.get("/small.txt").expect("an answer").body, b"small\n");
 }
 
-/// So many connections of one address, each of which has been served.
+/// Opens `count` connections from one address, each of which is served once.
 fn served_from(last: u8, server: &Server, count: u64) -> Vec<Visitor> {
     let connect = |_| {
         let mut visitor = visit_from(last, server);
@@ -43,7 +43,7 @@ fn load(server: &Server, name: &str) -> u64 {
     server.status()["load"][name].as_u64().expect("a count")
 }
 
-/// Asserts that nothing comes for a while, and nothing ends.
+/// Asserts that nothing is received for a while, and that the connection stays open.
 fn assert_waits(visitor: &Visitor) {
     visitor.stream.set_read_timeout(Some(NOT_SERVED_TIME)).unwrap();
     let waited = visitor.stream.peek(&mut [0]);
@@ -54,7 +54,7 @@ fn assert_waits(visitor: &Visitor) {
 
 fn start(kind: Kind, root: &std::path::Path) -> Server {
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(7, LARGE_BYTES)).plant(root);
-    // One loop, so that nobody is counted while another loop takes the last place.
+    // One event loop: with several, a second loop could take the last slot during a count.
     Server::start_with_few_open_files(kind, root, &["--threads", "1"], OPEN_FILES)
 }
 
@@ -70,16 +70,16 @@ fn one_address_gets_half_of_the_slots(kind: Kind) {
         assert_eq!((refused.status, refused.closes), (503, true), "{}", refused.head);
         assert_eq!(load(&server, "connections_refused"), further);
     }
-    // Others are served, and so are those who are in.
+    // Other addresses are served, and so are the open connections.
     assert_served(&mut visit_from(3, &server));
     first.iter_mut().for_each(assert_served);
-    // A place that is given back can be had again.
+    // A freed slot can be taken again.
     drop(first.pop());
     until("the place is free", || load(&server, "connections_open") == max / 2);
     assert_served(&mut visit_from(2, &server));
 }
 
-/// Connections from two addresses, as many as may be beside one that asks for the status.
+/// Opens connections from two addresses until one slot is left, which the status requests use.
 fn fill(server: &Server, max: u64, open: impl Fn(u8) -> Visitor) -> Vec<Visitor> {
     until("only the visitor who asks is there", || load(server, "connections_open") == 1);
     let mut inside: Vec<Visitor> = (0..max / 2).map(|_| open(2)).collect();
@@ -93,7 +93,7 @@ fn a_full_server_closes_idle_connections_for_new_ones(kind: Kind) {
     let max = load(&server, "connections_max");
     let idle = fill(&server, max, |from| {
         let idle = served_from(from, &server, 1).remove(0);
-        // The server tells the age of connections to the millisecond.
+        // The server records the age of connections to the millisecond.
         std::thread::sleep(Duration::from_millis(3));
         idle
     });
@@ -124,7 +124,7 @@ fn a_client_that_finds_transfers_in_every_slot_waits(kind: Kind) {
         visitor
     };
     until("only the visitor who asks is there", || load(&server, "connections_open") == 1);
-    // Each from an address of its own: no address has more than the mean.
+    // Each from a different address: no address has more connections than the mean.
     let last_of_addresses = 20 + u8::try_from(max).expect("a few dozen");
     let mut inside: Vec<Visitor> = (20..last_of_addresses).map(download).collect();
     let (mut next, mut last) = (visit_from(5, &server), visit_from(6, &server));

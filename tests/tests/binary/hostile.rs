@@ -1,8 +1,8 @@
-//! A stuck, slow or flooding client never delays another, nor makes the server grow without bound.
+//! A stuck, slow or flooding client never delays another, nor makes the server's memory grow without bound.
 //!
-//! The bounds are wide enough for a noisy machine; what was measured is printed. Each flooding client has one
-//! connection at a time on its way: a flood without that bound, from a core of its own, can fill the queue
-//! of an engine that makes a thread for each faster than that engine empties it.
+//! The bounds are wide enough for a noisy machine; measured figures are printed. Each flooding client has
+//! one connection in progress at a time. A flood without that bound, from another core, can fill the accept
+//! queue of a thread-per-connection engine faster than the engine empties it.
 
 use std::time::{Duration, Instant};
 
@@ -13,38 +13,39 @@ use plimsoll_tests::{Tree, on_each_engine};
 
 use crate::crowd::{Crowd, DRIBBLING, FLOODING, GREEDY, HUGE_BYTES, IDLE, STUCK};
 
-/// What the healthy client asks for: an answer in one packet or two.
+/// The size of the healthy client's answers: one packet or two.
 const SMALL_BYTES: usize = 1024;
-/// What stuck clients ask for: far more than the kernel buffers.
+/// The size of the stuck clients' answers: far more than the kernel buffers.
 const LARGE_BYTES: usize = 32 << 20;
 
-/// How long the healthy client measures, alone or in the crowd, on a kept connection and on new ones.
+/// The duration of the healthy client's measurement, alone or in the crowd, on keep-alive and on new
+/// connections.
 const MEASURE_TIME: Duration = Duration::from_millis(2500);
-/// Requests that it makes at most in that time.
+/// The maximal number of its requests in that time.
 const REQUESTS_MAX: usize = 4_000;
-/// Requests that it must have made: a tenth of a quiet machine's with a thread per connection.
+/// The minimal number of its requests: a tenth of a quiet machine's with a thread per connection.
 const REQUESTS_MIN: usize = 50;
 
-/// Bound of p99 in the crowd, on a kept connection. A quiet machine with two cores shows 2 ms at most; one
-/// client that waits for another's second, or for a timeout, is beyond it.
+/// The bound of p99 in the crowd, on a keep-alive connection. A quiet machine with two cores shows 2 ms at
+/// most. A request that waits for another client's second, or for a timeout, exceeds it.
 const KEPT_P99_MAX: Duration = Duration::from_millis(250);
-/// Bound of p99 in the crowd, with a new connection for every request, which queues behind the flood's:
-/// with a thread to be made for each, a quiet machine shows 30 to 55 ms.
+/// The bound of p99 in the crowd, with a new connection for every request, which queues behind the flood's.
+/// With one thread per connection, a quiet machine shows 30 to 55 ms.
 const FRESH_P99_MAX: Duration = Duration::from_millis(500);
 
-/// Bound of the server's resident memory with the whole crowd, under the loops: 10 MiB are usual.
+/// The bound of the server's resident memory with the whole crowd, under the event loops: 10 MiB are usual.
 const LOOPS_PEAK_KIB_MAX: u64 = 48 * 1024;
-/// The same with a thread for each of 1,600 connections, its stack and its own engine: 45 MiB are usual,
-/// and the allocator keeps more on a machine with more cores.
+/// The same with a thread for each of 1,600 connections, with its stack and its engine: 45 MiB are usual.
+/// The allocator keeps more on a machine with more cores.
 const THREADS_PEAK_KIB_MAX: u64 = 160 * 1024;
 
-/// Asserts that an answer is right to the last byte.
+/// Asserts that an answer is correct to the last byte.
 fn assert_right(reply: &Reply, bytes: &[u8]) {
     assert_eq!(reply.status, 200, "{}", reply.head);
     assert!(reply.body == bytes, "every byte");
 }
 
-/// Times requests, one after the other.
+/// Times sequential requests.
 fn measured(mut request: impl FnMut() -> Reply) -> Figures {
     let bytes = noise(31, SMALL_BYTES);
     let (start, mut times) = (Instant::now(), Vec::new());
@@ -57,13 +58,13 @@ fn measured(mut request: impl FnMut() -> Reply) -> Figures {
     Figures::of(times)
 }
 
-/// A healthy client on one kept connection.
+/// Measures a healthy client on one keep-alive connection.
 fn kept(server: &Server) -> Figures {
     let mut visitor = server.visit();
     measured(|| visitor.get("/small.bin").expect("an answer"))
 }
 
-/// A healthy client with a new connection for every request.
+/// Measures a healthy client with a new connection for every request.
 fn fresh(server: &Server) -> Figures {
     measured(|| {
         let mut visitor = Visitor::connect(server.at()).expect("a connection");
@@ -76,7 +77,7 @@ fn connections_open(server: &Server) -> usize {
     usize::try_from(status["load"]["connections_open"].as_u64().expect("a count")).expect("a small one")
 }
 
-/// What the crowd of clients that stay amounts to; those who open and close come on top.
+/// The number of clients that keep their connection; flooding clients are extra.
 const STAYING: usize = DRIBBLING + STUCK + GREEDY + IDLE;
 
 fn a_crowd_of_hostile_clients_delays_nobody(kind: Kind) {
@@ -84,7 +85,7 @@ fn a_crowd_of_hostile_clients_delays_nobody(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new().file("small.bin", noise(31, SMALL_BYTES));
     tree.file("large.bin", noise(37, LARGE_BYTES)).plant(folder.path());
-    // Without blocks of its own: reading it costs no disk.
+    // A sparse file: reading it needs no disk access.
     std::fs::File::create(folder.path().join("huge.bin")).unwrap().set_len(HUGE_BYTES).unwrap();
     let server = Server::start(kind, folder.path(), &["--threads", "2"]);
     let alone = (kept(&server), fresh(&server));

@@ -1,5 +1,4 @@
-//! `plimsoll load` against the real server: its figures, its exit codes, and what it says when things go
-//! wrong.
+//! `plimsoll load` against the real server: its figures, its exit codes, and its messages on errors.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -12,7 +11,7 @@ use plimsoll_tests::tree::noise;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// A folder with numbered files of 1,000 bytes each.
+/// Creates a folder with numbered files of 1,000 bytes each.
 fn site(files: u64) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for number in 0..files {
@@ -100,7 +99,7 @@ fn a_list_of_names_and_a_folder_to_compare_with_are_taken() {
     let url = server.url("/");
     let told = figures(&load(&[&[url.as_str()], &args[..], &[good]].concat()).well());
     assert_eq!(told["verified"], 20);
-    // One byte of one of them is another here.
+    // One byte of one file differs here.
     let other = site(3);
     let mut bytes = noise(2, 1000);
     bytes[500] ^= 1;
@@ -259,14 +258,14 @@ fn what_cannot_be_meant_exits_2_and_says_what_to_write() {
     }
 }
 
-/// A trial that goes on until somebody ends it.
+/// Starts a trial that runs until it is ended.
 fn endless(url: &str) -> Child {
     let mut load = command();
     load.args(["load", url, "-u", "4", "-d", "1h", "--json"]);
     load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until requests have come: the trial has started.
+/// Waits until requests were received: the trial has started.
 fn until_asked(log: &Path) {
     until("requests are in the access log", || std::fs::metadata(log).is_ok_and(|log| log.len() > 2000));
 }
@@ -301,7 +300,7 @@ fn a_signal_ends_it_early_with_the_figures_so_far() {
     assert!(told["requests"].as_u64().unwrap() > 0, "{told}");
 }
 
-/// How many errors the live line tells of, the last time that it does.
+/// Returns the number of errors in the last live line.
 fn errors_shown(shown: &str) -> u64 {
     let before = shown.rmatch_indices(" errors").next().map_or("", |(at, _)| &shown[..at]);
     before.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
@@ -320,7 +319,7 @@ fn a_server_that_is_killed_leaves_errors_by_kind_and_the_live_line_tells_of_them
     until_asked(&log);
     server.signal(Signal::KILL);
     server.ends_within(PATIENCE);
-    // Each user meets a broken connection once or twice, and then none at all.
+    // Each user meets a broken connection once or twice, and then refused connections only.
     let (mut shown, mut block) = (String::new(), [0; 4096]);
     until("the live line tells of a dozen errors", || {
         let bytes = hands.read(&mut block).expect("the trial goes on");

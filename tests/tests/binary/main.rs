@@ -1,4 +1,4 @@
-//! The real binary from outside: its command line, its signals, and the clients that people use.
+//! The real binary from outside: its command line, its signals, and common clients.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,17 +1,18 @@
-//! What a distribution packs beside the binary: the unit, completions, manual pages.
+//! The files of a distribution's package besides the binary: the unit, completions, manual pages.
 
 use std::path::{Path, PathBuf};
 
 use plimsoll_tests::binary::{among_others, command, plimsoll, tool};
 
-/// The most that `systemd-analyze security` may say of the unit: 0 is locked away, 10 is wide open.
+/// The maximal exposure that `systemd-analyze security` may report for the unit, in tenths: 0 is best, 100
+/// is worst.
 const EXPOSURE_MAX: &str = "15";
 
 fn packaged(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging").join(name)
 }
 
-/// The unit, with the path of the binary that was built.
+/// Writes the unit with the path of the built binary.
 fn unit_in(folder: &Path) -> PathBuf {
     let unit = std::fs::read_to_string(packaged("systemd/plimsoll.service")).unwrap();
     let start = "ExecStart=/usr/local/bin/plimsoll serve ";
@@ -43,7 +44,7 @@ fn the_unit_exposes_little() {
     assert!(done.text().contains("Overall exposure level"), "{}", done.text());
 }
 
-/// The commands, as the help lists them.
+/// Returns the commands listed by the help.
 fn commands() -> Vec<String> {
     let help = tool::run(command().arg("--help")).well().text();
     let (_, listed) = help.split_once("Commands:\n").expect("help lists commands");

@@ -1,8 +1,8 @@
-//! More passwords at once than the server's queue of them takes, at their real cost.
+//! More concurrent password checks than the server's queue takes, at their real cost.
 //!
-//! That one name or one address does not take all of it is in `behaviours/`; here nothing else holds anybody
-//! back. What must hold: who is refused is told so at once, and is let in later; who has a session waits for
-//! no password.
+//! The fair share of one name or one address is tested in `behaviours/`; here no rate limit applies. A
+//! refused client must get its answer at once, and must succeed later. A client with a session must not
+//! wait for any password.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use plimsoll_tests::binary::{Kind, Member, Server, Visitor, on_one_core, until};
 use plimsoll_tests::on_each_engine;
 use serde_json::json;
 
-/// Passwords that wait for the one core, as the engine's limits have it.
+/// The queue's length for one core, by the engine's limits.
 const WAITING_MAX: usize = 64;
-/// Many more.
+/// Far more than the queue takes.
 const GUESSES: usize = 3 * WAITING_MAX;
 
-/// Sends a log-in, and does not wait for the answer.
+/// Sends a login, and does not wait for the answer.
 fn begin(server: &Server, name: &str) -> Visitor {
     let mut visitor = server.visit();
     let body = json!({ "name": name, "password": "a guess of it" }).to_string();
@@ -55,9 +55,9 @@ fn a_full_queue_refuses_the_next_and_says_when_to_come_back(kind: Kind) {
     assert_eq!(again.status, 201, "{}", again.text());
 }
 
-/// Log-ins at once, of one account from one address.
+/// Concurrent logins of one account from one address.
 const BURST: usize = 40;
-/// Memory that a burst may leave resident: less than the 19 MiB that one hash takes.
+/// The bound of memory that a burst may leave resident: less than the 19 MiB of one hash.
 const LEFT_KIB_MAX: u64 = 12 * 1024;
 
 fn a_burst_of_log_ins_waits_and_its_memory_is_freed(kind: Kind) {

@@ -11,24 +11,24 @@ use plimsoll_tests::binary::{Kind, PATIENCE, Server, process, until};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
-/// What one endless pipeline sends in all.
+/// The total bytes of one endless pipeline.
 const PIPELINE_BYTES: usize = 48 << 20;
-/// Bytes that a write carries: never a whole number of requests.
+/// The bytes of a write: never a whole number of requests.
 const WRITE_BYTES: usize = 7_919;
-/// Bound of what the server grows by meanwhile; it would be the whole pipeline if anything was kept.
+/// The bound of the server's memory growth meanwhile; it would be the whole pipeline if anything were kept.
 const GROWTH_KIB_MAX: u64 = 8 * 1024;
 
-/// Clients that ask for parts of a file over and over and never read.
+/// Clients that request parts of a file repeatedly and never read.
 const UNREAD: usize = 8;
-/// Some longer parts, so that the system's buffers are soon full, and many of one byte: hundreds of them are
-/// no more than what may be unsent.
+/// Rounds of some longer parts, which soon fill the kernel's buffers, and many of one byte. Hundreds of
+/// these stay below the limit of unsent bytes.
 const UNREAD_ROUNDS: usize = 600;
 
 /// Clients that pipeline as fast as they are answered.
 const CROWD: usize = 64;
-/// How long a healthy client measures among them.
+/// The duration of a healthy client's measurement among them.
 const MEASURE_TIME: Duration = Duration::from_millis(2_000);
-/// Bound of its median. Without turns for each connection it was 700 ms, with them it is 10 to 20.
+/// The bound of its median. Without turns for each connection it was 700 ms, with them it is 10 to 20 ms.
 const MEDIAN_MAX: Duration = Duration::from_millis(250);
 
 fn site() -> tempfile::TempDir {
@@ -45,7 +45,7 @@ fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-/// Reads to the end, and counts.
+/// Reads to the end, and returns the number of bytes.
 fn drain(mut stream: TcpStream) -> usize {
     let (mut buffer, mut total) = (vec![0; 1 << 16], 0);
     loop {
@@ -89,7 +89,7 @@ fn pipelines_that_are_never_read_hold_one_file_each(kind: Kind) {
             let requests = &requests;
             scope.spawn(move || {
                 client.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
-                // As much as fits: the server stops to read when it may have no more unsent.
+                // As much as fits: the server stops reading at its limit of unsent bytes.
                 let _ = client.write_all(requests.as_bytes());
             });
         }
@@ -101,7 +101,8 @@ fn pipelines_that_are_never_read_hold_one_file_each(kind: Kind) {
         std::mem::replace(&mut seen, now) == now
     });
     println!("{kind}: {seen} descriptors, {before} before");
-    // A socket, a file, and under a thread for each its bell; a little for this test's own questions.
+    // For each client a socket, a file, and with a thread per connection a wakeup descriptor. A few more
+    // serve this test's own requests.
     assert!(seen <= before + UNREAD * 3 + 6, "{seen} descriptors, {before} before");
     assert_eq!(server.visit().get("/small.bin").unwrap().status, 200);
     drop(clients);

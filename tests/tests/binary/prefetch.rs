@@ -1,4 +1,5 @@
-//! `--prefetch`: what fits is there before the first connection, and the log says what did not.
+//! `--prefetch`: files within the budget are cached before the first connection, and the log reports the
+//! others.
 
 use plimsoll_tests::binary::{Kind, Server, until};
 use plimsoll_tests::tree::noise;
@@ -19,7 +20,7 @@ fn the_files_of_a_site_are_there_before_anybody_asks(kind: Kind) {
     let told = server.stderr();
     assert!(told.contains("prefetch: 3 files (") && told.contains("; 1 file ("), "{told}");
     assert!(told.contains("; 0 files (0 B) found no room"), "{told}");
-    // Nobody has asked for them, and now they are gone: what comes was in memory.
+    // The files are removed before any request, so that the answers must come from memory.
     for name in ["index.html", "docs/a.txt", "docs/a.txt.gz"] {
         std::fs::remove_file(folder.path().join(name)).unwrap();
     }

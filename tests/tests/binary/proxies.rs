@@ -11,9 +11,9 @@ use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
 
-/// The client's address, which is not the proxy's: all of 127.0.0.0/8 is this machine.
+/// The client's address, which differs from the proxy's: all of 127.0.0.0/8 is this machine.
 const CLIENT: &str = "127.0.0.9";
-/// More than nginx takes unless it is told otherwise.
+/// More than nginx accepts by default.
 const LARGE_BYTES: usize = 3_000_000;
 
 fn recipe(name: &str) -> String {
@@ -21,7 +21,7 @@ fn recipe(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Replaces what an operator changes in a recipe: names and addresses.
+/// Replaces the names and addresses that an operator changes in a recipe.
 fn changed(recipe: &str, changes: &[(&str, &str)]) -> String {
     changes.iter().fold(recipe.to_owned(), |text, (from, to)| {
         assert!(text.contains(from), "the recipe has {from}: {text}");
@@ -63,7 +63,7 @@ impl Proxy {
         Proxy { child, port, ftp_port }
     }
 
-    /// nginx with this text inside of `http`.
+    /// Starts nginx with this text inside of `http`.
     fn nginx(folder: &Path, text: &str, port: u16) -> Proxy {
         let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let paths = paths.map(|name| format!("{name}_temp_path {}/{name};\n", folder.display())).concat();
@@ -111,7 +111,7 @@ impl Proxy {
         Proxy::start(folder, &["haproxy", "/usr/sbin/haproxy"], &arguments, port, ftp_port)
     }
 
-    /// What curl gets of `target` through the proxy, as a client of another address: status and body.
+    /// Requests `target` through the proxy by curl, from another address. Returns status and body.
     fn curl(&self, target: &str, args: &[&str]) -> (u16, String) {
         let resolve = format!("files.example:{}:127.0.0.1", self.port);
         let mut curl = tool("curl");
@@ -127,7 +127,7 @@ impl Proxy {
         format!("http://files.example:{}{target}", self.port)
     }
 
-    /// Uploads a large file, moves it, and gets it back.
+    /// Uploads a large file, moves it, and downloads it.
     fn has_files(&self, folder: &Path) {
         let large = noise(7, LARGE_BYTES);
         std::fs::write(folder.join("large.bin"), &large).unwrap();
@@ -143,7 +143,7 @@ impl Proxy {
     }
 }
 
-/// A server behind proxies on this machine, with alice.
+/// A server behind proxies on this machine, with alice's account.
 struct Place {
     folder: tempfile::TempDir,
     server: Server,
@@ -170,7 +170,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// The hosts of the access log, once it has all, which it has when the server has ended.
+    /// Returns the hosts of the access log, which is complete once the server has ended.
     fn hosts(mut self) -> Vec<String> {
         self.server.signal(Signal::TERM);
         self.server.ends_within(plimsoll_tests::binary::PATIENCE);
@@ -183,12 +183,12 @@ impl Place {
     }
 }
 
-/// What a proxy of HTTP by a recipe has to do.
+/// Asserts that a proxy configured by a recipe forwards the client, files, and refusals.
 fn serves_by_its_recipe(kind: Kind, start: fn(&Server, &Path) -> Proxy) {
     let place = Place::new(kind, &["--trusted-proxy", "127.0.0.1"]);
     let proxy = start(&place.server, place.path());
     proxy.has_files(place.path());
-    // What a client writes into these itself counts for nothing.
+    // Values that the client itself sends in these fields are ignored.
     let claims = ["--header", "X-Forwarded-For: 203.0.113.1", "--header", "Forwarded: for=203.0.113.1"];
     assert_eq!(proxy.curl("/files/moved.bin", &[&claims[..], &["--range", "0-9"]].concat()).0, 206);
     let elsewhere = ["--request", "MOVE", "--header", "Destination: http://elsewhere.example/files/x"];
@@ -211,8 +211,7 @@ fn caddy_serves_by_its_recipe(kind: Kind) {
     serves_by_its_recipe(kind, Proxy::caddy_of_the_recipe);
 }
 
-/// `proxy_pass` and nothing else: nginx then speaks HTTP/1.0, puts its own name into Host, and names no
-/// client.
+/// `proxy_pass` and nothing else: nginx then sends HTTP/1.0 with its own name in Host, and names no client.
 fn a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(kind: Kind) {
     for (args, moved) in [(&["--trusted-proxy", "127.0.0.1"][..], 201), (&[], 502)] {
         let place = Place::new(kind, args);
@@ -254,7 +253,7 @@ fn haproxy_names_clients_by_the_proxy_protocol(kind: Kind) {
     };
     until("the upload over FTP is in the log", || !of_ftp().is_empty());
     assert_eq!(of_ftp(), [CLIENT]);
-    // Only proxies send a header: others are served as they are.
+    // Only proxies send a header: other clients are served without one.
     assert_eq!(of_itself(place.server.at()), 200);
     drop(proxy);
     let hosts = place.hosts();
@@ -262,7 +261,7 @@ fn haproxy_names_clients_by_the_proxy_protocol(kind: Kind) {
     assert!(of_client >= 4 && hosts.len() <= of_client + 1, "{hosts:?}");
 }
 
-/// The status of a request from an address that is no proxy's.
+/// Returns the status of a request from an address that is not a proxy's.
 fn of_itself(at: SocketAddr) -> u16 {
     let mut curl = tool("curl");
     curl.args([
@@ -299,7 +298,7 @@ fn an_address_of_operators_has_metrics_and_status_and_nothing_else() {
         for path in ["/", "/files/", "/api/whoami"] {
             assert_eq!(get(&at, path).0, 404, "{path}");
         }
-        // The peer is a trusted proxy, so it is not this machine.
+        // The peer is a trusted proxy, so it does not count as a client on this machine.
         let public = place.server.at().to_string();
         assert_eq!((get(&public, "/metrics").0, get(&public, "/healthz").0), (403, 200));
     }
@@ -325,7 +324,7 @@ fn sign_up_is_closed_until_the_operator_opens_it() {
     Member::new(&Server::on_data(Kind::Epoll, folder.path(), &[]), "alice");
 }
 
-/// Trusted proxies are read again with the configuration.
+/// The list of trusted proxies is reloaded with the configuration.
 fn a_reload_replaces_the_trusted_proxies(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let settings = folder.path().join("plimsoll.toml");

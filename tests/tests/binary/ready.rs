@@ -1,10 +1,10 @@
-//! `/readyz`: ready while the data folder can be written and the server does not drain.
+//! `/readyz`: ready while the data folder is writable and the server does not drain.
 
 use plimsoll_tests::binary::{Kind, Server, until};
 use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
 
-/// The file that a check makes and takes away.
+/// The file that a check creates and removes.
 const PROBE: &str = ".plimsoll-ready";
 
 fn status(server: &Server) -> u16 {
@@ -31,14 +31,15 @@ fn a_data_folder_that_cannot_be_written_is_told_and_seen_to_be_mended(kind: Kind
     assert!(!data.join(PROBE).exists(), "a check leaves nothing behind");
 }
 
-/// A request that was begun before the order to stop is answered, and the answer sends others elsewhere.
+/// A request begun before the order to stop is answered, with 503, so that a load balancer uses other
+/// servers.
 fn a_server_that_drains_is_not_ready(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(kind, folder.path(), &["--grace", "600s"]);
     let mut visitor = server.visit();
     assert_eq!(visitor.get("/readyz").unwrap().status, 200);
     visitor.send("GET /readyz HTTP/1.1\r\nHost:").unwrap();
-    // The server has received it once it has answered somebody who came later.
+    // The server has received it once it has answered a later connection.
     assert_eq!(server.visit().get("/healthz").unwrap().status, 200);
     std::thread::sleep(std::time::Duration::from_millis(50));
     server.signal(Signal::TERM);

@@ -1,5 +1,5 @@
-//! SIGHUP: a new configuration for new connections, the old one for those that are open, and log files that
-//! are opened again.
+//! SIGHUP: a new configuration for new connections, the old one for open connections, and reopened log
+//! files.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -18,7 +18,7 @@ const LARGE_BYTES: usize = 24 << 20;
 const CLIENTS: usize = 16;
 const RELOADS: usize = 20;
 
-/// A server with a configuration file that can be written again.
+/// A server with a configuration file that can be rewritten.
 struct Configured {
     folder: tempfile::TempDir,
     server: Server,
@@ -41,7 +41,7 @@ impl Configured {
         self.folder.path().join(name)
     }
 
-    /// Writes the file again, and sends the signal; returns when the log has one more `outcome`.
+    /// Rewrites the file, sends the signal, and returns when the log has one more `outcome`.
     fn reload(&self, settings: &str, outcome: &str) {
         write(&self.folder, settings);
         let told = || self.server.stderr().matches(outcome).count();
@@ -55,7 +55,7 @@ impl Configured {
     }
 }
 
-/// Writes the configuration; `OLD`, `NEW` and `LOG` are a folder each and a file.
+/// Writes the configuration, where `OLD` and `NEW` are folders, and `LOG` is a file.
 fn write(folder: &tempfile::TempDir, settings: &str) {
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let text = settings.replace("OLD", &place("old")).replace("NEW", &place("new"));
@@ -65,7 +65,8 @@ fn write(folder: &tempfile::TempDir, settings: &str) {
 const OLD: &str = "site = [\"/=OLD\"]\naccess_log = \"LOG\"\n";
 const NEW: &str = "site = [\"/=NEW\"]\naccess_log = \"LOG\"\n";
 
-/// Who is connected keeps what it began with, also in the middle of a download; who comes then has the new.
+/// An open connection keeps its configuration, also in the middle of a download; a new one gets the new
+/// one.
 fn a_connection_keeps_the_configuration_that_it_began_with(kind: Kind) {
     let configured = Configured::start(kind, OLD);
     let mut kept = configured.server.visit();
@@ -85,7 +86,7 @@ fn a_connection_keeps_the_configuration_that_it_began_with(kind: Kind) {
     assert!(body == noise(5, LARGE_BYTES), "every byte");
 }
 
-/// Clients that ask on kept connections all the while see no error.
+/// Clients with continuous requests on keep-alive connections get no error.
 fn reloads_under_load_disturb_nobody(kind: Kind) {
     let configured = Configured::start(kind, OLD);
     let (at, ended, answers) = (configured.server.at(), AtomicBool::new(false), AtomicUsize::new(0));
@@ -96,7 +97,7 @@ fn reloads_under_load_disturb_nobody(kind: Kind) {
                 while !ended.load(Ordering::Relaxed) {
                     let mut visitor = Visitor::connect(at).unwrap();
                     let mut seen = Vec::new();
-                    // Some stay for a while, others come anew.
+                    // Some stay for a while, others reconnect.
                     for _ in 0..1 + client * 10 {
                         let reply = visitor.get("/which.txt").unwrap();
                         assert_eq!(reply.status, 200);
@@ -117,7 +118,7 @@ fn reloads_under_load_disturb_nobody(kind: Kind) {
     assert_eq!(configured.server.status()["load"]["connections_panicked"], 0);
 }
 
-/// A wrong file is told with its line, and so is a folder that is gone; neither changes anything.
+/// A wrong file is reported with its line, and a missing folder is reported, too. Neither changes anything.
 fn a_configuration_that_is_wrong_changes_nothing(kind: Kind) {
     let configured = Configured::start(kind, OLD);
     configured.reload("site = [\"/=NEW\"]\naccess_log = \"LOG\"\ncolour = 1\n", NOT_RELOADED);
@@ -131,7 +132,7 @@ fn a_configuration_that_is_wrong_changes_nothing(kind: Kind) {
     assert_eq!(configured.which(), b"new\n");
 }
 
-/// What cannot change while the server runs is kept, and told; the rest is taken.
+/// Settings that cannot change at runtime are kept, and reported; the others take effect.
 fn what_needs_a_restart_is_kept_and_told(kind: Kind) {
     let configured = Configured::start(kind, OLD);
     configured.reload(&format!("{NEW}data = \"./elsewhere\"\ngrace = \"1s\"\n"), RELOADED);
@@ -141,7 +142,7 @@ fn what_needs_a_restart_is_kept_and_told(kind: Kind) {
     assert_eq!(configured.which(), b"new\n");
 }
 
-/// Limits of new connections, and what the log has.
+/// Limits of new connections, and the level of the log.
 fn limits_and_the_level_of_the_log_are_reloaded(kind: Kind) {
     let configured = Configured::start(kind, OLD);
     let mut old = configured.server.visit();
@@ -151,7 +152,7 @@ fn limits_and_the_level_of_the_log_are_reloaded(kind: Kind) {
     assert_eq!(new.get("/which.txt").unwrap().status, 200);
     assert!(new.some_body().unwrap().is_empty(), "an idle connection ends soon");
     assert_eq!(old.get("/which.txt").unwrap().status, 200, "the older one has more time");
-    // The level is set before the reload is told, so this one is not.
+    // The level takes effect before the reload is logged, so this reload is not.
     write(
         &configured.folder,
         &format!("{OLD}log.level = \"error\"\nsignup = \"open\"\n[lab]\nfast_passwords = true\n"),
@@ -170,7 +171,7 @@ fn limits_and_the_level_of_the_log_are_reloaded(kind: Kind) {
     );
 }
 
-/// The log says that a laboratory's settings are on, also if a reload turns them on; the status says what is.
+/// The log reports active laboratory settings, also after a reload; the status lists the active ones.
 fn a_reload_that_turns_a_laboratory_on_is_told(kind: Kind) {
     let configured = Configured::start(kind, OLD);
     let lab = "[lab]\nno_attempt_limits = true\nsync_each = true\n";
@@ -181,7 +182,7 @@ fn a_reload_that_turns_a_laboratory_on_is_told(kind: Kind) {
     assert!(log.contains("a laboratory are on") && log.contains("lab.no_attempt_limits"), "{log}");
 }
 
-/// As logrotate does it: the file is moved away, and after the signal there is a new one.
+/// As logrotate does it: the file is renamed, and the signal makes the server open a new one.
 fn a_log_that_was_moved_away_is_opened_again(kind: Kind) {
     let configured = Configured::start(kind, OLD);
     let (log, moved) = (configured.path("access.log"), configured.path("access.log.1"));
@@ -196,7 +197,7 @@ fn a_log_that_was_moved_away_is_opened_again(kind: Kind) {
     assert!(!lines(&moved).contains("/missing") && !lines(&log).contains("/which.txt"));
 }
 
-/// A terminal that goes away sends the signal too; who was started there has no other end to expect.
+/// A closed terminal also sends SIGHUP; a server started there must end.
 fn a_terminal_that_goes_away_ends_the_server(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let (hands, program) = terminal();

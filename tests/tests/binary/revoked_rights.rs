@@ -1,4 +1,5 @@
-//! Transfers in progress when a right ends: by an operator's command, and at another front of the same tiers.
+//! Transfers in progress when a right is revoked: by an operator's command, or at another front of the
+//! tiers.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,16 +10,16 @@ use plimsoll_tests::tree::noise;
 
 use crate::tiers::Place;
 
-/// How long a transfer may go on. The documents promise a second in one process and two and a half across
-/// tiers; a machine that runs other tests has more.
+/// The maximal time of a transfer after that. The documents promise one second in one process and 2.5
+/// seconds across tiers; a machine that runs other tests needs more.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 /// More than the buffers between server and client hold.
 const LARGE_BYTES: usize = 24 << 20;
 
-/// The pause after each block of 64 KiB at most: the whole file takes longer than any check of a right.
+/// The pause after each block of at most 64 KiB: the whole file takes longer than any check of a right.
 const READ_PAUSE: Duration = Duration::from_millis(20);
 
-/// Starts an upload of which most never comes. The server asks for the body once it has permitted the upload.
+/// Starts an upload and sends a small part. The server answers 100 once it has permitted the upload.
 fn start_upload(member: &mut Member, target: &str) {
     let fields = format!("{}Content-Length: 1000000\r\nExpect: 100-continue\r\n", member.field());
     member.visitor.send(&format!("PUT {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).unwrap();
@@ -26,7 +27,7 @@ fn start_upload(member: &mut Member, target: &str) {
     member.visitor.send("begin").unwrap();
 }
 
-/// The server ends an upload by itself: its status.
+/// Waits until the server ends the upload, and returns the status.
 fn ends(member: &mut Member, since: Instant) -> u16 {
     let reply = member.visitor.reply().expect("an answer");
     let took = since.elapsed();
@@ -60,10 +61,11 @@ fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
     start_upload(&mut writer, "/files/new");
     account(data.path(), &["disable", "alice"]);
     assert_eq!(ends(&mut writer, Instant::now()), 401);
-    // The reader has taken nothing since: what the network holds comes, and then the connection breaks.
+    // The client has read nothing since then: it receives the network's buffers, and then the connection
+    // breaks.
     let mut came = 0;
     while let Ok(bytes) = reader.visitor.some_body() {
-        // Slowly: its right is checked by itself, up to a second after the writer's.
+        // Slowly: the download's right is checked separately, up to a second after the upload's.
         std::thread::sleep(READ_PAUSE);
         came += bytes.len();
         if bytes.is_empty() {
@@ -76,7 +78,7 @@ fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
 
 fn what_ends_at_one_front_ends_transfers_at_another(kind: Kind) {
     let place = Place::new();
-    // A storage server has no process for each connection.
+    // A storage server does not support the engine `process`.
     let of_store = if kind == Kind::Process { Kind::Epoll } else { kind };
     let (_auth, _store) = (place.auth(), crate::stores::store(&place, of_store));
     let fronts =

@@ -1,4 +1,4 @@
-//! What a service manager hears (sd_notify(3)): ready, reloading, ready again, stopping.
+//! The messages to a service manager (sd_notify(3)): ready, reloading, ready again, stopping.
 
 use std::os::unix::net::UnixDatagram;
 

@@ -1,4 +1,4 @@
-//! What ends the server: signals, `q` on a terminal, and the end of the grace.
+//! Ways to end the server: signals, `q` on a terminal, and the end of the grace period.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// More than the kernel buffers between a server and a client that does not read.
 const LARGE_BYTES: usize = 24 << 20;
-/// An end that waits for nobody; wide enough for a noisy machine.
+/// The bound of an end that waits for no connection; wide enough for a noisy machine.
 const AT_ONCE: Duration = Duration::from_secs(10);
-/// A grace that no test waits for.
+/// A grace period for which no test waits.
 const LONG: &str = "600s";
 
 fn folder() -> tempfile::TempDir {
@@ -22,7 +22,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// A download whose head and first bytes have come.
+/// Starts a download, and reads its head and first bytes.
 fn begin_download(server: &Server) -> (Visitor, Vec<u8>) {
     let mut reader = server.visit_narrowly();
     reader.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
@@ -54,17 +54,17 @@ fn a_signal_drains(kind: Kind, signal: Signal) {
     assert!(server.stderr().contains("a second signal ends at once"), "{}", server.stderr());
 }
 
-/// A download in progress by a slow reader completes byte for byte; nobody new is served; exit 0.
+/// A slow download in progress completes byte for byte; new connections are refused; exit 0.
 fn sigterm_drains(kind: Kind) {
     a_signal_drains(kind, Signal::TERM);
 }
 
-/// Ctrl-C does the same.
+/// Ctrl-C has the same effect.
 fn sigint_drains(kind: Kind) {
     a_signal_drains(kind, Signal::INT);
 }
 
-/// With a connection that is stuck and a long grace: the second signal does not wait for either.
+/// With a stuck connection and a long grace period: the second signal waits for neither.
 fn a_second_signal_ends_at_once(kind: Kind) {
     let folder = folder();
     let (first, second) = (Signal::TERM, Signal::INT);
@@ -80,7 +80,8 @@ fn a_second_signal_ends_at_once(kind: Kind) {
     }
 }
 
-/// With nothing in progress, the first signal ends it without waiting for the grace; who is idle is let go.
+/// With nothing in progress, the first signal ends the server without the grace period; idle connections
+/// are closed.
 fn an_idle_server_ends_without_waiting(kind: Kind) {
     let folder = folder();
     let mut server = Server::start(kind, folder.path(), &["--grace", LONG]);
@@ -88,9 +89,9 @@ fn an_idle_server_ends_without_waiting(kind: Kind) {
     for visitor in &mut idle[..10] {
         assert_eq!(visitor.get("/small.txt").unwrap().body, b"small\n");
     }
-    // The system may keep those who say nothing for a moment.
+    // The kernel may defer the acceptance of connections without any byte.
     until("all are here", || server.status()["load"]["connections_open"].as_u64() > Some(20));
-    // Who has only just come, and has not spoken, is not waited for either.
+    // A new connection without any byte is not waited for either.
     let _silent = server.visit();
     server.signal(Signal::TERM);
     assert_eq!(server.ends_within(AT_ONCE).code(), Some(0), "{}", server.stderr());
@@ -99,7 +100,7 @@ fn an_idle_server_ends_without_waiting(kind: Kind) {
     }
 }
 
-/// Who never reads is not waited for beyond the grace.
+/// A client that never reads is not waited for beyond the grace period.
 fn the_end_of_the_grace_ends_it(kind: Kind) {
     let folder = folder();
     let mut server = Server::start(kind, folder.path(), &["--grace", "1s"]);
@@ -112,7 +113,7 @@ fn the_end_of_the_grace_ends_it(kind: Kind) {
     drop(stuck);
 }
 
-/// `q` and Enter on a terminal does as SIGTERM; other words do nothing.
+/// `q` and Enter on a terminal act as SIGTERM; other words do nothing.
 fn q_on_a_terminal_ends_it(kind: Kind) {
     let folder = folder();
     let (mut hands, input) = binary::terminal();
@@ -144,7 +145,7 @@ fn a_second_q_ends_at_once(kind: Kind) {
     drop(stuck);
 }
 
-/// Hanging up a terminal, or the end of its input, is no `q`.
+/// `q` on a pipe, or the end of the pipe, has no effect.
 fn q_on_a_pipe_does_nothing(kind: Kind) {
     let folder = folder();
     let mut server = Server::start_reading(Stdio::piped(), kind, folder.path(), &[]);
@@ -157,8 +158,8 @@ fn q_on_a_pipe_does_nothing(kind: Kind) {
     assert_eq!(server.visit().get("/small.txt").unwrap().body, b"small\n");
 }
 
-/// Whoever reads standard output and standard error has stopped to read: requests are answered all the same,
-/// and the first signal ends the server.
+/// The reader of standard output and standard error has stopped reading. Requests are answered all the
+/// same, and the first signal ends the server.
 fn logs_that_nobody_reads_hold_nothing_up(kind: Kind) {
     let folder = folder();
     let mut command = binary::command();

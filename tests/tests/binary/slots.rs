@@ -1,7 +1,7 @@
-//! Hostile clients that hold as many connections as they can get: an honest client is served all the same.
+//! Hostile clients that take as many connections as they can: an honest client is served all the same.
 //!
-//! The server has a few dozen slots, so that the attack is complete at once. Each attacker has addresses of
-//! its own on loopback, comes back as soon as it is sent away, and never logs in.
+//! The server has a few dozen slots, so that the attack is complete at once. Each attacker has separate
+//! loopback addresses, reconnects as soon as it is disconnected, and never logs in.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -18,17 +18,17 @@ use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Tree, on_each_engine};
 
 const OPEN_FILES: u32 = 512;
-/// A new honest client is served within this, whatever the others do.
+/// A new honest client must be served within this time during any attack.
 const SERVED_TIME: Duration = Duration::from_secs(2);
-/// How many times an honest client comes in each way, for each number of hostile addresses.
+/// How many times an honest client connects in each way, for each number of hostile addresses.
 const ROUNDS: usize = 3;
-/// More than sockets hold, so that the download is in progress until the end of the test.
+/// More than socket buffers hold, so that the download is in progress until the end of the test.
 const LARGE_BYTES: usize = 16 << 20;
-/// Attempts of hostile clients that come back, at a time, and the pause after them.
+/// The number of reconnects of hostile clients at a time, and the pause after them.
 const BACK_AT_ONCE: usize = 4;
 const BACK_PAUSE: Duration = Duration::from_millis(10);
 
-/// What a hostile client does.
+/// The behaviour of a hostile client.
 #[derive(Clone, Copy)]
 enum Manner {
     SilentHttp,
@@ -37,12 +37,12 @@ enum Manner {
     IdleHttp,
     SilentFtp,
     SlowFtp,
-    /// Takes a few bytes of a large file at a time.
+    /// Reads a few bytes of a large file at a time.
     SlowReader,
 }
 
-/// The last one is for a few addresses with several connections each: one slow reader from each of many
-/// addresses cannot be told from honest clients on slow networks.
+/// The last one is for a few addresses with several connections each. One slow reader from each of many
+/// addresses is indistinguishable from honest clients on slow networks.
 const MANNERS: [Manner; 7] = [
     Manner::SilentHttp,
     Manner::SlowHead,
@@ -52,7 +52,7 @@ const MANNERS: [Manner; 7] = [
     Manner::SlowFtp,
     Manner::SlowReader,
 ];
-/// More addresses than this are no more than one connection each.
+/// Above this number of addresses, which then have few connections each, slow readers are left out.
 const SLOW_READERS_MAX: usize = 30;
 
 impl Manner {
@@ -60,7 +60,7 @@ impl Manner {
         matches!(self, Manner::SilentFtp | Manner::SlowFtp)
     }
 
-    /// What it says first.
+    /// Returns the first bytes that it sends.
     fn first(self) -> &'static str {
         match self {
             Manner::SilentHttp | Manner::SilentFtp => "",
@@ -75,7 +75,7 @@ impl Manner {
         }
     }
 
-    /// What it says now and then.
+    /// Returns the bytes that it sends periodically.
     fn next(self) -> &'static str {
         match self {
             Manner::SlowHead | Manner::SlowBody | Manner::SlowFtp => " ",
@@ -83,19 +83,19 @@ impl Manner {
         }
     }
 
-    /// The receive buffer that it asks for; else the default of the kernel.
+    /// Returns the size of its receive buffer; `None` is the kernel's default.
     fn window(self) -> Option<usize> {
         matches!(self, Manner::SlowReader).then_some(4096)
     }
 }
 
-/// Where a hostile client comes from: not from where honest ones do.
+/// Returns a hostile client's address, which is not one of the honest clients'.
 fn hostile(number: usize) -> Ipv4Addr {
     let [.., high, low] = u32::try_from(number + 256).expect("a few hundred").to_be_bytes();
     Ipv4Addr::new(127, 0, high, low)
 }
 
-/// Whether the server has ended a connection; what it says is read.
+/// Returns whether the server has ended a connection; received bytes are discarded.
 fn is_over(mut stream: &TcpStream, manner: Manner) -> bool {
     let mut block = [0; 64];
     loop {
@@ -108,14 +108,14 @@ fn is_over(mut stream: &TcpStream, manner: Manner) -> bool {
     }
 }
 
-/// Hostile clients on a thread of their own, until they are dropped.
+/// Hostile clients on a separate thread, until dropped.
 struct Attack {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Attack {
-    /// `count` clients from `addresses` addresses, in every manner.
+    /// Starts `count` clients from `addresses` addresses, in every manner.
     fn begin(server: &Server, addresses: usize, count: usize) -> Attack {
         let (http, ftp, over) = (server.at(), server.ftp_at(), Arc::new(AtomicBool::new(false)));
         let is_over = Arc::clone(&over);
@@ -139,13 +139,13 @@ fn attack((http, ftp): (SocketAddr, SocketAddr), addresses: usize, count: usize,
     while !over.load(Ordering::Relaxed) {
         let mut back = 0;
         for (number, client) in clients.iter_mut().enumerate() {
-            // Each address comes in every manner.
+            // Each address is used in every manner.
             let manner = manners[(number + number / addresses) % manners.len()];
             if client.as_ref().is_some_and(|client| is_over(client, manner)) {
                 *client = None;
             }
             match client {
-                // What it cannot send shows at the next look.
+                // An error appears at the next [`is_over`].
                 Some(client) => drop(client.write_all(manner.next().as_bytes())),
                 None if back < BACK_AT_ONCE => {
                     let at = if manner.is_ftp() { ftp } else { http };
@@ -164,7 +164,7 @@ fn attack((http, ftp): (SocketAddr, SocketAddr), addresses: usize, count: usize,
     }
 }
 
-/// A connection of an honest client, which waits no longer than it has to be served within.
+/// Connects as an honest client, with the time limit of [`SERVED_TIME`].
 fn honest(at: SocketAddr) -> Option<TcpStream> {
     let stream = TcpStream::connect_timeout(&at, SERVED_TIME).ok()?;
     stream.set_read_timeout(Some(SERVED_TIME)).ok()?;
@@ -198,7 +198,7 @@ fn logs_in_over_ftp(server: &Server) -> bool {
     })
 }
 
-/// Asserts that an honest client is served in time. It may try again, as clients do.
+/// Asserts that an honest client is served in time. It may retry, as clients do.
 fn assert_served(what: &str, attempt: impl Fn() -> bool) -> Duration {
     let start = Instant::now();
     let mut attempts = 1;
@@ -256,7 +256,7 @@ fn an_honest_client_is_served_beside_hostile_ones(
         let open = usize::try_from(load(&server, "connections_open")).unwrap();
         assert!(open <= max, "{open} of {max}");
     }
-    // Clients that had logged in, or were taking what they asked for, have not noticed.
+    // Clients with a login, or with a download in progress, are not affected.
     assert_eq!(alice.get("/files/hello.txt").body, b"hello\n");
     while received < length {
         let some = download.some_body().expect("the download goes on").len();
@@ -266,7 +266,7 @@ fn an_honest_client_is_served_beside_hostile_ones(
     assert_eq!(load(&server, "connections_panicked"), 0);
 }
 
-/// What a server says first to a connection from `from`.
+/// Returns the first bytes that a server sends to a connection from `from`.
 fn first_words(from: Ipv4Addr, at: SocketAddr) -> String {
     let mut stream = connect_from(from, at, None).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -292,7 +292,7 @@ fn an_address_over_its_share_is_told_so(kind: Kind) {
     assert!(first_words(from(2), server.ftp_at()).starts_with("421 "));
     assert!(first_words(from(2), server.classic_at()).starts_with("error: your address has too many"));
     assert_eq!(load(&server, "connections_refused"), 3);
-    // Others are served, and so are those who are in.
+    // Other addresses are served, and so are the open connections.
     assert_eq!(visit(3).get("/small.txt").expect("an answer").status, 200);
     for visitor in &mut inside {
         assert_eq!(visitor.get("/small.txt").expect("an answer").status, 200);
@@ -331,7 +331,7 @@ mod attacked {
     #[test]
     fn under_pool() {
         let _turn = alone();
-        // A slow client may hold a worker for a second, so that the threads are as many as in a default pool.
+        // A slow client may hold a worker for a second, so the number of workers is that of a default pool.
         an_honest_client_is_served_beside_hostile_ones(Kind::Pool, "32", ROUNDS, &[3, 30, 300]);
     }
 

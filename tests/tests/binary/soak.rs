@@ -1,8 +1,8 @@
-//! The exam of an engine: hostile clients of every kind at once, seconds on each commit and ten minutes in a
-//! long run, and a healthy client that is served all the while.
+//! The soak test of an engine: hostile clients of every kind at once, while a healthy client is served. It
+//! takes seconds on each commit and ten minutes in a long run.
 //!
-//! It times nothing: the healthy client's bound is that of a connection that hangs. What must hold: memory
-//! stays below a bound that does not depend on how long it goes on, and in the end nothing is left.
+//! It measures no latency: the healthy client's only bound is the timeout of a hanging connection. Memory
+//! must stay below a bound independent of the duration, and in the end nothing may be left.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use rustix::net::sockopt;
 
 use crate::crowd::{Crowd, HUGE_BYTES};
 
-/// How long it goes on.
+/// The duration.
 const SHORT: Duration = Duration::from_secs(6);
 const LONG: Duration = Duration::from_secs(600);
 
@@ -26,23 +26,23 @@ const SMALL_BYTES: usize = 1024;
 /// More than the kernel buffers.
 const LARGE_BYTES: usize = 32 << 20;
 
-/// Clients that ask and reset at once, again and again, on so many threads.
+/// Threads of clients that send requests and reset at once, repeatedly.
 const STORM_THREADS: usize = 2;
 /// Requests that are reset together.
 const STORM: usize = 32;
-/// Clients that send bodies at the same time: more than an engine has blocks to receive them into.
+/// Clients that send bodies at the same time: more than an engine has receive buffers for.
 const SENDING: usize = 96;
-/// What each sends before it is answered.
+/// The bytes that each sends before it is answered.
 const BODY_BYTES: usize = 256 << 10;
 
-/// Bound of the server's resident memory under the loops: 30 MiB are usual.
+/// The bound of the server's resident memory under the event loops: 30 MiB are usual.
 const LOOPS_KIB_MAX: u64 = 96 * 1024;
 /// The same with a thread for each connection.
 const THREADS_KIB_MAX: u64 = 256 * 1024;
-/// Descriptors that may be open in the end beside those before: a log's, a folder's.
+/// The bound of additional descriptors in the end, such as a log's or a folder's.
 const DESCRIPTORS_LEFT_MAX: usize = 8;
 
-/// What goes on beside the crowd, on threads of its own, until it is dropped.
+/// Additional hostile clients on separate threads.
 struct Storms {
     over: Arc<AtomicBool>,
     done: Arc<[AtomicU64; 3]>,
@@ -72,7 +72,7 @@ impl Storms {
         [0, 1, 2].map(|kind| self.done[kind].load(Ordering::Relaxed))
     }
 
-    /// Ends them; a storm that failed fails the test.
+    /// Stops the threads; a storm that failed fails the test.
     fn end(mut self) {
         self.over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
@@ -81,25 +81,25 @@ impl Storms {
     }
 }
 
-/// Dropped from now on, the connection is reset instead of closed.
+/// Makes a later drop reset the connection instead of closing it.
 fn reset_on_drop(visitor: &Visitor) {
     sockopt::set_socket_linger(&visitor.stream, Some(Duration::ZERO)).expect("a socket");
 }
 
-/// Many ask for much, and reset all at once.
+/// Sends many large requests, and resets all of them at once.
 fn cancelled(at: SocketAddr) {
     let ask = |number: usize| {
         let mut visitor = Visitor::connect(at).expect("the server accepts connections");
         reset_on_drop(&visitor);
         let target = if number.is_multiple_of(2) { "/large.bin" } else { "/small.bin" };
-        // It may have been reset by a server that is done with it.
+        // The server may have closed the connection already.
         let _ = visitor.send(&format!("GET {target} HTTP/1.1\r\nHost: storm\r\n\r\n"));
         visitor
     };
     drop((0..STORM).map(ask).collect::<Vec<_>>());
 }
 
-/// One reads the beginning of an answer, and closes on the rest of it.
+/// Reads the beginning of an answer, and closes on the rest of it.
 fn closed_in_flight(at: SocketAddr) {
     let mut visitor = Visitor::connect_narrowly(at).expect("the server accepts connections");
     visitor.send("GET /large.bin HTTP/1.1\r\nHost: leaving\r\n\r\n").expect("it reads");
@@ -107,7 +107,7 @@ fn closed_in_flight(at: SocketAddr) {
     assert!(read > 0, "the server has ended the answer");
 }
 
-/// Many send bodies at once, to be told that they may not, and each hears it.
+/// Sends many unauthorised bodies at once, each of which must be answered.
 fn many_bodies(at: SocketAddr) {
     let body = vec![b'x'; BODY_BYTES];
     let mut clients: Vec<Visitor> =
@@ -130,7 +130,7 @@ fn many_bodies(at: SocketAddr) {
     }
 }
 
-/// A healthy client is served, on its kept connection and on a new one.
+/// Asserts that a healthy client is served, on its keep-alive connection and on a new one.
 fn served(kept: &mut Visitor, at: SocketAddr, small: &[u8]) {
     let reply = kept.get("/small.bin").expect("an answer on the kept connection");
     assert!(reply.status == 200 && reply.body == small);
@@ -148,7 +148,7 @@ fn a_healthy_client_is_served_and_memory_is_bounded_however_long_others_are_host
     let (folder, small) = (tempfile::tempdir().unwrap(), noise(31, SMALL_BYTES));
     let tree = Tree::new().file("small.bin", small.clone());
     tree.file("large.bin", noise(37, LARGE_BYTES)).plant(folder.path());
-    // Without blocks of its own: reading it costs no disk.
+    // A sparse file: reading it needs no disk access.
     std::fs::File::create(folder.path().join("huge.bin")).unwrap().set_len(HUGE_BYTES).unwrap();
     let server = Server::start(kind, folder.path(), &["--threads", "2"]);
     let (at, pid) = (server.at(), server.pid());

@@ -1,4 +1,5 @@
-//! The order to stop while clients run requests: whatever was begun is finished, and nobody is left hanging.
+//! The order to stop while clients send requests: requests in progress are finished, and no connection
+//! hangs.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,23 +12,24 @@ use plimsoll_tests::{Tree, on_each_engine};
 use rustix::process::Signal;
 
 const CLIENTS: usize = 64;
-/// Servers that are stopped: where an order falls between a request's arrival and its reading is chance.
+/// The number of stopped servers: whether an order falls between a request's arrival and its reading is
+/// chance.
 const SERVERS: usize = 5;
 /// More than one send, so that an answer can be cut in the middle.
 const LARGE_BYTES: usize = 300_000;
-/// One send: its clients spend their time between two answers.
+/// One send: its clients are mostly between two answers.
 const SMALL_BYTES: usize = 1_000;
-/// Answers that all clients together have before the order to stop.
+/// Answers that all clients together receive before the order to stop.
 const ANSWERS_BEFORE: usize = 500;
-/// The grace is longer than anything takes here; the end must not need it.
+/// The grace period is longer than anything takes here; the end must not need it.
 const GRACE: &str = "60s";
 const END_TIME: Duration = Duration::from_secs(20);
 
-/// What a client does over and over.
+/// The requests that a client repeats.
 #[derive(Clone, Copy)]
 struct Habit {
     target: &'static str,
-    /// Requests on a connection before it takes a new one.
+    /// Requests on a connection before the client opens a new one.
     requests: usize,
     /// Requests that it sends before it reads their answers.
     at_once: usize,
@@ -44,13 +46,13 @@ const HABITS: [Habit; 6] = [
 
 /// How a client's last connection ended.
 enum End {
-    /// Cleanly, between two answers, and then no other was to be had.
+    /// Cleanly, between two answers, and then new connections were refused.
     Refused,
-    /// By a reset before an answer's first byte, on a connection that was new: the order came while it waited
-    /// to be accepted.
+    /// By a reset before an answer's first byte, on a new connection: the order came while it waited to be
+    /// accepted.
     ResetWhenNew,
-    /// By a reset before an answer's first byte, on a connection that had been served: it was closed while a
-    /// request was on its way.
+    /// By a reset before an answer's first byte, on a keep-alive connection: it was closed while a request
+    /// was in transit.
     ResetWhenKept(String),
 }
 
@@ -60,14 +62,15 @@ impl End {
     }
 }
 
-/// One client: requests, as long as there is a server.
+/// Runs one client: it sends requests until the server refuses connections.
 fn run(at: SocketAddr, habit: Habit, bytes: &[u8], answers: &AtomicUsize) -> End {
     let request = format!("GET {} HTTP/1.1\r\nHost: test\r\n\r\n", habit.target).repeat(habit.at_once);
     loop {
         let Ok(mut visitor) = Visitor::connect(at) else { return End::Refused };
         for number in 0..habit.requests {
             if number % habit.at_once == 0 {
-                // A server that has ended the connection may have said so before: the read tells.
+                // A server that has closed the connection may have sent an answer before that: the read
+                // shows it.
                 let _ = visitor.send(&request);
             }
             match visitor.reply() {
@@ -91,7 +94,7 @@ fn run(at: SocketAddr, habit: Habit, bytes: &[u8], answers: &AtomicUsize) -> End
     }
 }
 
-/// Stops one server under load: how its clients ended.
+/// Stops one server under load, and returns how its clients ended.
 fn stop_one(kind: Kind, site: &Path, log: &Path) -> Vec<End> {
     let _ = std::fs::remove_file(log);
     let args = ["--grace", GRACE, "--access-log", log.to_str().unwrap()];

@@ -1,4 +1,4 @@
-//! The storage server apart from its fronts: the real programs, killed and started again.
+//! A remote store: the real programs, killed and restarted.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::tiers::{ALICE, Place, curl, sign_up};
 
-/// The storage server, at a socket that stays the same.
+/// Starts the storage server, always on the same socket.
 pub(crate) fn store(place: &Place, kind: Kind) -> Server {
     let mut store = command();
     store.args(["store", "--listen", &store_at(place), "--engine", &kind.to_string(), "--secret-file"]);
@@ -34,12 +34,12 @@ fn front_with(place: &Place, kind: Kind, name: &str, more: &[&str]) -> Server {
     Server::spawn(serve)
 }
 
-/// Where a file of alice's is, at the store.
+/// Returns the path of alice's file in the store.
 fn kept(place: &Place, name: &str) -> PathBuf {
     place.path("files/accounts/alice/files").join(name)
 }
 
-/// A file of its own content, to be uploaded.
+/// Writes a local file to upload, and returns its path.
 fn written(place: &Place, name: &str, bytes: &[u8]) -> String {
     std::fs::write(place.path(name), bytes).unwrap();
     place.path(name).display().to_string()
@@ -57,7 +57,7 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| b'a' + ((at / 7 + at * seed) % 26) as u8).collect()
 }
 
-/// Files are those of the storage server, whichever front is asked.
+/// All fronts serve the files of the storage server.
 fn fronts_of_one_storage_server_have_the_same_files(kind: Kind) {
     let place = Place::new();
     let (_auth, _store) = (place.auth(), store(&place, kind));
@@ -81,7 +81,7 @@ fn fronts_of_one_storage_server_have_the_same_files(kind: Kind) {
     assert!(!place.path("one/accounts/alice").exists(), "a front keeps no files");
 }
 
-/// Who lost the answer of one front may ask another.
+/// A client that lost the answer of one front may retry on another.
 fn an_upload_that_one_front_completed_is_complete_at_another(kind: Kind) {
     let place = Place::new();
     let (_auth, _store) = (place.auth(), store(&place, Kind::Epoll));
@@ -98,7 +98,8 @@ fn an_upload_that_one_front_completed_is_complete_at_another(kind: Kind) {
     assert!(status == 200 && told.contains("Upload-Length: 0"), "{status} {told}");
 }
 
-/// Who is not answered is told to come back, and nothing has to be done when the server is back.
+/// Requests are refused with 503 and `Retry-After`, and work again without an operator once the server is
+/// back.
 fn while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can(kind: Kind) {
     let place = Place::new();
     let (_auth, away) = (place.auth(), store(&place, kind));
@@ -121,12 +122,12 @@ fn while_the_storage_server_is_away_files_cannot_be_reached_and_then_they_can(ki
     assert_eq!(get(&front, "/files/b", &[]).0, 404, "what was refused is not there");
 }
 
-/// How often the storage server is killed while files come.
+/// How often the storage server is killed during uploads.
 const KILLS: usize = 4;
-/// Files that are confirmed before it is killed again.
+/// The number of confirmed files before each kill.
 const FILES_BETWEEN: usize = 5;
 
-/// What is confirmed is there; of what is not, all or nothing.
+/// A confirmed file is there; an unconfirmed one is complete or absent.
 fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(kind: Kind) {
     let place = Place::new();
     let (_auth, mut running) = (place.auth(), Some(store(&place, kind)));
@@ -151,7 +152,7 @@ fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(k
             running.iter().for_each(|running| running.signal(Signal::KILL));
             let refused = told.lock().unwrap().len();
             until("somebody is told", || told.lock().unwrap().len() > refused + 1);
-            // Gone before the next one takes its folder.
+            // Reaped before the next server takes its folder.
             drop(running.take());
             running = Some(store(&place, kind));
         }
@@ -165,7 +166,7 @@ fn a_storage_server_that_is_killed_while_files_come_has_all_that_was_confirmed(k
     }
 }
 
-/// Bytes that a process has open in files of a folder that have no name any more.
+/// Returns the bytes of unlinked files below a folder that a process has open.
 fn nameless_bytes(pid: u32, folder: &str) -> u64 {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
     let size = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -181,7 +182,7 @@ fn names_in(folder: PathBuf) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
-/// It is on the front's disk alone until all of it has come, and gone with the front.
+/// The upload is on the front's disk alone until it is complete, and disappears with the front.
 fn an_upload_that_is_spooled_is_gone_when_its_front_is_killed(kind: Kind) {
     let place = Place::new();
     let (_auth, _store) = (place.auth(), store(&place, kind));
@@ -201,7 +202,7 @@ fn an_upload_that_is_spooled_is_gone_when_its_front_is_killed(kind: Kind) {
     killed.signal(Signal::KILL);
     drop(killed);
     assert_eq!(names_in(place.path("one/spool")), 0);
-    // As it would be left between the file's making and the end of its name.
+    // As left behind by a kill between the file's creation and its unlink.
     std::fs::write(place.path("one/spool/left"), "").unwrap();
     let front = front_with(&place, kind, "one", &["--relay", "spool"]);
     assert_eq!(names_in(place.path("one/spool")), 0);
@@ -209,7 +210,7 @@ fn an_upload_that_is_spooled_is_gone_when_its_front_is_killed(kind: Kind) {
     assert_eq!(put(&front, &file, "/files/half", &[]).0, 201);
 }
 
-/// The peer hears that files cannot be reached, the operator why.
+/// The client gets 503, and the front's log has the reason.
 fn a_front_with_another_secret_reaches_no_files_and_its_log_says_why(kind: Kind) {
     let place = Place::new();
     let _store = store(&place, kind);

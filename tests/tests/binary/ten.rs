@@ -1,4 +1,4 @@
-//! `plimsoll load --mix ten` against the real server: one user's life after another.
+//! `plimsoll load --mix ten` against the real server: sequential lives of one user.
 
 use plimsoll_tests::binary::{Done, Kind, Server, command, tool};
 use plimsoll_tests::on_each_engine;

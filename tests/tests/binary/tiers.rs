@@ -1,4 +1,4 @@
-//! The authentication server apart from its fronts: the real programs, killed and started again.
+//! A remote authentication server: the real programs, killed and restarted.
 
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(crate) struct Place(tempfile::TempDir);
 impl Place {
     pub(crate) fn new() -> Place {
         let place = Place(tempfile::tempdir().unwrap());
-        // A secret has no blanks in it.
+        // A secret contains no spaces.
         std::fs::write(place.path("secret"), SECRET.replace([' ', ','], "-")).unwrap();
         place
     }
@@ -27,7 +27,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// The authentication server, at a socket that stays the same.
+    /// Starts the authentication server, always on the same socket.
     pub(crate) fn auth(&self) -> Server {
         self.auth_under(Kind::Epoll)
     }
@@ -36,7 +36,7 @@ impl Place {
         self.auth_listening(kind, &self.auth_at())
     }
 
-    /// An authentication server of the same accounts, at a port of its own.
+    /// Starts an authentication server of the same accounts, on a separate port.
     pub(crate) fn auth_at_port(&self, kind: Kind) -> Server {
         self.auth_listening(kind, "127.0.0.1:0")
     }
@@ -60,7 +60,7 @@ impl Place {
         self.front_asking(&self.auth_at(), kind, name, secret)
     }
 
-    /// A front of that authentication server.
+    /// Starts a front of that authentication server.
     pub(crate) fn front_of(&self, auth: &Server, name: &str) -> Server {
         self.front_asking(&format!("http://{}", auth.at()), Kind::Epoll, name, &self.path("secret"))
     }
@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-/// What curl says of a request: the status, and the body.
+/// Sends a request by curl, and returns status and body.
 pub(crate) fn curl(front: &Server, target: &str, args: &[&str]) -> (u16, String) {
     let mut curl = std::process::Command::new("curl");
     curl.args(["--silent", "--show-error", "--max-time", "60", "--write-out", "\n%{http_code}"]);
@@ -89,7 +89,7 @@ pub(crate) fn sign_up(front: &Server) {
     assert_eq!(status, 201, "{said}");
 }
 
-/// Logs alice in; the field that shows the session.
+/// Logs alice in, and returns the `Authorization` field of the session.
 fn log_in(front: &Server) -> String {
     let account = r#"{"name":"alice","password":"correct horse"}"#;
     let (status, said) = curl(front, "/api/sessions", &["--data", account]);
@@ -102,7 +102,7 @@ fn who_am_i(front: &Server, session: &str) -> u16 {
     curl(front, "/api/whoami", &["--header", session]).0
 }
 
-/// Accounts and sessions are those of the authentication server, whichever front is asked.
+/// Accounts and sessions are those of the authentication server at every front.
 fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
     let place = Place::new();
     let _auth = place.auth_under(kind);
@@ -123,7 +123,8 @@ fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
     assert!(!place.path("one/directory.sqlite").exists(), "a front keeps no accounts");
 }
 
-/// Nobody is let in on what cannot be asked for, and nothing has to be done when the server is back.
+/// Without the server, credentials are refused; they work again without an operator once the server is
+/// back.
 fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind: Kind) {
     let place = Place::new();
     let auth = place.auth_under(kind);
@@ -132,7 +133,7 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
     let session = log_in(&front);
     assert_eq!(who_am_i(&front, &session), 200);
     until("it can be given work", || curl(&front, "/readyz", &[]).0 == 200);
-    // Killed: it says nothing to anybody any more.
+    // A killed server sends no more notifications.
     auth.signal(rustix::process::Signal::KILL);
     until("what was remembered is not trusted any more", || who_am_i(&front, &session) == 503);
     let (status, said) = curl(&front, "/api/whoami", &["--include", "--user", ALICE]);
@@ -146,7 +147,7 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
     assert!((1..10).contains(&told), "{told} lines say so");
 }
 
-/// The peer hears that accounts cannot be looked up, the operator why.
+/// The client gets 503, and the front's log has the reason.
 fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) {
     let place = Place::new();
     let _auth = place.auth_under(kind);
@@ -163,7 +164,7 @@ fn remove(place: &Place, name: &str) {
     assert!(said.contains("had no files in") && said.contains("DATA/accounts/alice"), "{said}");
 }
 
-/// Nobody tells a front that an account has gone, but its home says whose it was.
+/// A front is not notified that an account was removed, but its home's record names the old account.
 fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Kind) {
     let place = Place::new();
     let _auth = place.auth_under(kind);
@@ -184,7 +185,7 @@ fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Kin
     assert_eq!(std::fs::read(place.path("one/removed-alice/files/secret.txt")).unwrap(), b"hers");
 }
 
-/// The program of the documents' that knows who people are, and how it is reached.
+/// Starts the example authentication hook of the documents, and returns its URL.
 fn hook(place: &Place) -> (Running, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/auth_hook.py");
@@ -195,7 +196,7 @@ fn hook(place: &Place) -> (Running, String) {
     (Running(hook), format!("http://127.0.0.1:{port}"))
 }
 
-/// Ends with its owner.
+/// A process that is killed on drop.
 struct Running(std::process::Child);
 
 impl Drop for Running {
@@ -205,7 +206,7 @@ impl Drop for Running {
     }
 }
 
-/// As docs/tiers.md has it.
+/// The protocol of docs/tiers.md.
 fn a_program_of_somebody_elses_can_say_who_people_are(kind: Kind) {
     let place = Place::new();
     let (_hook, url) = hook(&place);
@@ -225,7 +226,7 @@ fn a_program_of_somebody_elses_can_say_who_people_are(kind: Kind) {
     assert_eq!(shared.0, 200, "{}", shared.1);
 }
 
-/// What the doctor says of the authentication server, and whether all is well.
+/// Returns whether the doctor's check of the authentication server passed, and its line.
 fn doctor(place: &Place) -> (bool, String) {
     let mut doctor = command();
     doctor.args(["doctor", "--http", "127.0.0.1:0", "--auth", &place.auth_at(), "--secret-file"]);
@@ -246,7 +247,7 @@ fn the_doctor_of_a_front_asks_its_authentication_server() {
     assert!(!is_well && said.contains("does not answer us"), "{said}");
 }
 
-/// As the first of these servers did it, for a laboratory.
+/// The mode of early versions, kept for a laboratory.
 fn each_question_can_have_a_connection_of_its_own(kind: Kind) {
     let place = Place::new();
     let _auth = place.auth_under(kind);
@@ -278,7 +279,7 @@ fn each_question_can_have_a_connection_of_its_own(kind: Kind) {
     }
 }
 
-/// Passes connections on, and counts them.
+/// Forwards connections, and counts them.
 fn count_connections(at: &Path, to: PathBuf) -> Arc<AtomicUsize> {
     let (listener, count) = (UnixListener::bind(at).unwrap(), Arc::<AtomicUsize>::default());
     let counted = Arc::clone(&count);

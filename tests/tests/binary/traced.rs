@@ -1,7 +1,7 @@
-//! What the engine on the ring asks of the kernel once it is under way, as a trace shows it.
+//! The system calls of the engine `uring` in steady state, from a trace.
 //!
-//! It is not a measurement. What must hold: a kept connection is served by io_uring_enter alone, and what
-//! is large by sendfile beside it; whatever else is there belongs to looking a file up.
+//! It is not a measurement. A keep-alive connection must be served by io_uring_enter alone, and large files
+//! by sendfile as well. All other calls must belong to the lookup of a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,17 +13,17 @@ use plimsoll_tests::tree::noise;
 use rustix::process::{Pid, Signal, kill_process};
 
 const REQUESTS: usize = 100;
-/// What looking up and reading a small file takes.
+/// The calls that look up and read a small file.
 const LOOKUP: [&str; 8] = ["openat2", "fcntl", "statx", "fstat", "newfstatat", "preadv2", "pread64", "close"];
 
-/// A trace of one thread, to a file.
+/// A trace of one thread, written to a file.
 struct Trace<'a> {
     strace: Child,
     log: &'a Path,
 }
 
 impl Trace<'_> {
-    /// Begins to trace `thread`; none where this machine lets nobody.
+    /// Starts to trace `thread`; `None` if this machine does not permit it.
     fn of(thread: u32, log: &Path) -> Option<Trace<'_>> {
         let mut strace = Command::new("strace");
         strace.args(["--attach", &thread.to_string(), "--output"]).arg(log);
@@ -38,7 +38,7 @@ impl Trace<'_> {
         is_attached.filter(|attached| *attached).map(|_| trace)
     }
 
-    /// How often each call was made; strace writes all of it before it ends.
+    /// Ends the trace, and returns the number of each call; strace writes the whole log before it ends.
     fn end(mut self) -> BTreeMap<String, usize> {
         kill_process(Pid::from_child(&self.strace), Signal::INT).expect("strace is there");
         self.strace.wait().expect("a child");
@@ -59,7 +59,7 @@ fn is_traced(thread: u32) -> bool {
     status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|pid| pid.trim() != "0"))
 }
 
-/// What serving `target` on a kept connection takes once it is under way.
+/// Returns the calls that serve `target` on a keep-alive connection, after a warm-up.
 fn calls_for(server: &Server, target: &str, bytes: usize) -> Option<BTreeMap<String, usize>> {
     let log = tempfile::NamedTempFile::new().expect("a file");
     let mut visitor = server.visit();
@@ -68,7 +68,7 @@ fn calls_for(server: &Server, target: &str, bytes: usize) -> Option<BTreeMap<Str
         assert!(reply.status == 200 && reply.body.len() >= bytes, "{}", reply.head);
     };
     (0..REQUESTS).for_each(|_| ask(&mut visitor));
-    // With one loop, the first thread is it.
+    // With one event loop, that is the first thread.
     let trace = Trace::of(server.pid(), log.path())?;
     (0..REQUESTS).for_each(|_| ask(&mut visitor));
     let calls = trace.end();
@@ -91,7 +91,7 @@ fn a_kept_connection_is_served_by_the_ring_alone_and_a_large_file_by_sendfile_to
     let folder = tempfile::tempdir().unwrap();
     let tree = Tree::new().file("small.bin", noise(31, 1024));
     tree.file("large.bin", noise(37, 100 << 10)).plant(folder.path());
-    // However slow the machine is, nothing is looked up again.
+    // With this time, no file is looked up again, however slow the machine is.
     let args = ["--threads", "1", "--accounts", "false", "--hot-time", "1d"];
     let server = Server::start(Kind::Uring, folder.path(), &args);
     let Some(calls) = calls_for(&server, "/healthz", 0) else {

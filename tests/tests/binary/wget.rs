@@ -10,7 +10,7 @@ use plimsoll_tests::{Tree, on_each_engine};
 
 const LARGE_BYTES: usize = 16 << 20;
 
-/// The served folder, and an empty one beside it for what wget writes.
+/// Creates the served folder, and an empty one next to it for wget's output.
 fn folders(tree: &Tree) -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (site, out) = (folder.path().join("site"), folder.path().join("out"));
@@ -51,15 +51,15 @@ fn a_download_that_was_cut_off_is_resumed(kind: Kind) {
     let done = tool::run(wget().arg("-S").arg("-c").arg("-P").arg(&out).arg(&url)).well();
     assert!(done.stderr.contains("206 Partial Content"), "{}", done.stderr);
     assert!(std::fs::read(&part).unwrap() == noise(17, LARGE_BYTES));
-    // A file that is whole is left as it is.
+    // A complete file is left as it is.
     tool::run(wget().arg("-c").arg("-P").arg(&out).arg(&url)).well();
     assert!(std::fs::read(&part).unwrap() == noise(17, LARGE_BYTES));
 }
 
-/// Only what is newer than the copy is fetched.
+/// A file is fetched only if it is newer than the copy.
 fn a_copy_that_is_new_enough_is_left(kind: Kind) {
     let (_folder, site, out) = folders(&Tree::new().file("note.txt", "first\n"));
-    // It is changed and looked at at once.
+    // The file is changed and requested at once, so nothing may be cached.
     let server = Server::start(kind, &site, &["--hot-time", "0s"]);
     let (copy, url) = (out.join("note.txt"), server.url("/note.txt"));
     let fetch = || tool::run(wget().arg("-S").arg("-N").arg("-P").arg(&out).arg(&url)).well().stderr;
@@ -72,7 +72,7 @@ fn a_copy_that_is_new_enough_is_left(kind: Kind) {
     assert_eq!(std::fs::read(copy).unwrap(), b"second\n");
 }
 
-/// Every file below `root`, by its path from there.
+/// Returns every file below `root`, by its relative path.
 fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -89,8 +89,8 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Names that a URL, HTML or a shell would like to read in their own way. (`%41.txt` is not among them:
-/// wget asks for it rightly, and then writes `A.txt`.)
+/// Names with characters that are special in a URL, in HTML or in a shell. (`%41.txt` is not among them:
+/// wget requests it correctly, but writes `A.txt`.)
 fn a_tree_is_mirrored_through_the_listing_pages(kind: Kind) {
     let mut tree = Tree::new().file("empty", "").file("a/b/c/deep.bin", noise(19, 300_000));
     let names = [

@@ -1,8 +1,7 @@
 //! The conformance suite under the engine `process`.
 //!
-//! What can be forked is a process with one thread, and a test under cargo's harness is a thread of many. So
-//! this program starts itself once more for each test. What must hold: a test runs before there is any
-//! other thread.
+//! Only a process with one thread can be forked, but cargo's harness runs each test on one of many threads.
+//! So this program starts itself once more for each test. A test must run before any other thread exists.
 
 #[allow(
     clippy::wildcard_imports,
@@ -19,7 +18,7 @@ use std::process::{Command, ExitCode};
 use libtest_mimic::{Arguments, Failed, Trial};
 use plimsoll_tests::forked::Alone;
 
-/// Names the test that this process is for.
+/// The environment variable with the name of the test to run.
 const TEST: &str = "PLIMSOLL_TEST_ALONE";
 
 fn main() -> ExitCode {
@@ -45,7 +44,7 @@ fn run(wanted: &OsString) -> ExitCode {
     }
 }
 
-/// Runs a test in a process of its own.
+/// Runs a test in a separate process.
 fn start(test: &str) -> Result<(), Failed> {
     let done = Command::new(std::env::current_exe()?).env(TEST, test).output()?;
     if done.status.success() {

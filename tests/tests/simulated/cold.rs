@@ -1,4 +1,4 @@
-//! Files that are not in memory: whoever asks for one waits for the disk, and nobody else does.
+//! Files that are not in memory: a request for one waits for the disk, and no other request does.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use plimsoll_tests::tree::noise;
 use plimsoll_tests::under::{Simulation, every_seed};
 use plimsoll_tests::{Client, Ftp, FtpClient, Scenario, Scene, Tree};
 
-/// More than one part of a file, and more than a simulated system's buffers take.
+/// More than one part of a file, and more than a simulated kernel's buffers.
 const LARGE_BYTES: usize = 2_500_000;
-/// How long a disk may take for each read.
+/// The maximal time of each disk read.
 const DISK_TIME: Duration = Duration::from_secs(20);
 
 fn scenario() -> Scenario {
@@ -23,7 +23,7 @@ fn scenario() -> Scenario {
     }
 }
 
-/// Everything is at hand but the file that is cold.
+/// All files are in memory except the cold one.
 fn slow_disk() -> Faults {
     Faults { offload_delay_max: DISK_TIME, ..Faults::none() }
 }

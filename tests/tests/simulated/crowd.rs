@@ -1,4 +1,4 @@
-//! Several clients at once, each with a list of exchanges whose right answers are known.
+//! Several clients at once, each with a list of exchanges whose correct answers are known.
 
 use std::cell::Cell;
 use std::io;
@@ -18,11 +18,11 @@ pub(crate) fn scenario() -> Scenario {
     Scenario { tree, ..Scenario::default() }
 }
 
-/// A request, and what its answer must be.
+/// A request, and its expected answer.
 struct Exchange {
     request: Vec<u8>,
     status: u16,
-    /// The body, or nothing to an answer that has none.
+    /// The body, or `None` for an answer without one.
     body: Option<Vec<u8>>,
 }
 
@@ -51,7 +51,7 @@ fn exchanges(client: usize) -> Vec<Exchange> {
     ]
 }
 
-/// Whether all went well; an answer that arrives whole and is wrong fails the test.
+/// Runs a client's exchanges. A complete but wrong answer fails the test.
 async fn converse(scene: &Scene, number: usize) -> io::Result<()> {
     let mut client = Client::new(&scene.io, scene.io.connect(&scene.at).await?);
     let mut exchanges = exchanges(number);
@@ -81,16 +81,16 @@ impl Drop for Ended {
     }
 }
 
-/// What became of a crowd.
+/// The result of a crowd's run.
 pub(crate) struct Outcome {
     pub(crate) digest: u64,
-    /// Conversations that went to their end.
+    /// Conversations that ended normally.
     pub(crate) whole: usize,
     /// Conversations that broke.
     pub(crate) broken: usize,
 }
 
-/// Lets a crowd converse with the server, then stops it, and looks that nothing is left.
+/// Runs a crowd of clients against the server, stops it, and checks that nothing is left.
 pub(crate) fn run(seed: u64, faults: Faults) -> Outcome {
     let Simulation { sim, server, client, scene } = Simulation::new(seed, faults, &scenario());
     let (ended, whole) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
@@ -101,7 +101,7 @@ pub(crate) fn run(seed: u64, faults: Faults) -> Outcome {
             for _ in 0..ROUNDS {
                 match converse(&scene, number).await {
                     Ok(()) => whole.set(whole.get() + 1),
-                    // Whoever cannot go on aborts: an end in the middle never looks like a clean one.
+                    // A failing connection is aborted: an end in the middle never looks like a clean one.
                     Err(error) => assert_ne!(error.kind(), io::ErrorKind::UnexpectedEof),
                 }
             }

@@ -1,7 +1,8 @@
-//! The server where only the simulator can bring it: cut at every byte, reset anywhere, and again.
+//! The server in situations that only the simulator can create: cut at every byte, reset anywhere,
+//! reproducibly.
 //!
-//! It is not the conformance suite, which the simulator runs too. What must hold: whatever breaks, an answer
-//! that arrives whole is the right one, and nothing is left of a connection that has ended.
+//! It is not the conformance suite, which the simulator runs too. Under any fault, a complete answer must
+//! be the correct one, and nothing may be left of an ended connection.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 mod cold;

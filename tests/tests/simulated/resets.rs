@@ -1,4 +1,4 @@
-//! Connections that are reset anywhere, and runs that are the same again.
+//! Connections that are reset anywhere, and reproducible runs.
 
 use plimsoll_io::sim::Faults;
 use plimsoll_tests::under::every_seed;
@@ -20,7 +20,7 @@ fn whatever_breaks_the_answers_that_arrive_are_right_and_nothing_is_left() {
         whole += outcome.whole;
         broken += outcome.broken;
     }
-    // Else the faults are too many or too few to show anything. (A single seed may be either.)
+    // Otherwise the faults are too many or too few to show anything. (A single seed may be either.)
     assert!(whole + broken < 100 || (whole > 0 && broken > 0), "{whole} whole, {broken} broken");
 }
 

@@ -1,4 +1,4 @@
-//! A server whose idle connections give up their workers, at any moment of theirs.
+//! A server whose idle connections give up their workers, at any moment.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn scenario() -> Scenario {
     Scenario { tree, limits, ftp: Some(Ftp::default()), ..Scenario::default() }
 }
 
-/// Runs `test` with each seed, with the server's machine to say that workers are needed.
+/// Runs `test` with each seed. The test gets the server's host, to signal that workers are needed.
 fn each_seed<F: Future<Output = ()> + 'static>(test: impl Fn(Scene, Host) -> F) {
     for seed in every_seed() {
         let Simulation { sim, server, client, scene } = Simulation::new(seed, Faults::splits(), &scenario());
@@ -23,7 +23,7 @@ fn each_seed<F: Future<Output = ()> + 'static>(test: impl Fn(Scene, Host) -> F) 
 }
 
 const IDLE_TIME: Duration = Duration::from_secs(10);
-/// Longer than the news of an end travels, and much shorter than any limit.
+/// Longer than the notification of an end takes, and much shorter than any limit.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 async fn ask(client: &mut Client) {

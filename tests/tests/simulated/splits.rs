@@ -1,4 +1,4 @@
-//! One exchange, cut once: after each of its bytes in turn.
+//! One exchange, split once: after each of its bytes in turn.
 
 use plimsoll_io::sim::Faults;
 use plimsoll_tests::under::simulated;
@@ -9,7 +9,7 @@ const REQUESTS: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n\
     5;x=\"y\"\r\nhello\r\n0a\r\n, trailer!\r\n0\r\nX-Trailer: one\r\n\r\n\
     GET /small.txt HTTP/1.1\r\nHost: test\r\nRange: bytes=1-3\r\nConnection: close\r\n\r\n";
 
-/// The first bytes of each answer too: more than there are of requests.
+/// More bytes than the requests have, so that the first bytes of each answer are covered, too.
 const ANSWER_BYTES: usize = 700;
 
 fn scenario() -> Scenario {
@@ -34,7 +34,8 @@ fn three_requests_are_answered_wherever_they_are_cut() {
     }
 }
 
-/// As [`three_requests_are_answered`], but the second part is sent only when the first must have been seen.
+/// As [`three_requests_are_answered`], but the second part is sent only after the server has processed the
+/// first.
 #[test]
 fn three_requests_are_answered_wherever_their_sender_pauses() {
     for bytes in 1..REQUESTS.len() {

@@ -1,4 +1,5 @@
-//! Peers that stop in the middle of whatever they do: they cost little, hold up nobody, and are let go.
+//! Peers that stop in the middle of any action: they cost little, delay no other peer, and are
+//! disconnected.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use plimsoll_tests::{Client, Scenario, Scene, Tree};
 const STUCK_TIME: Duration = Duration::from_secs(600);
 const LARGE_BYTES: usize = 100_000;
 
-/// What each of them sends; none of them receives, goes on or ends.
+/// The bytes that each peer sends. No peer receives, continues or ends.
 const BEGINNINGS: [&str; 6] = [
     "",
     "GET /small.txt HT",
@@ -67,9 +68,9 @@ fn stuck_peers_hold_up_nobody_and_are_let_go() {
             assert!(scene.open() >= stuck.len(), "those who are stuck were let go too early");
             let leased_max = stuck.len() * (HEAD_BLOCK_BYTES + BODY_BLOCK_BYTES);
             assert!(server.leased_bytes() <= leased_max, "{} bytes leased", server.leased_bytes());
-            // They are still there; it is the server that lets them go.
+            // The peers are still connected; the server disconnects them.
             scene.until_every(Duration::from_secs(1), || scene.open() == 0).await;
-            // Late in a body, then late to take the answer, at last late to end.
+            // The time limits of the body, the answer and the linger may elapse in sequence.
             assert!(scene.io.now() - began < STUCK_TIME * 4);
             assert_eq!(server.leased_bytes(), 0);
             drop(stuck);

@@ -1,6 +1,6 @@
-//! The mix of the ten requests, lived by users of the laboratory at our server.
+//! The mix of the ten requests, run by emulated users of the laboratory against this server.
 //!
-//! What must hold: each life does all ten, nothing twice; and where connections break, users go on.
+//! Each life must have all ten requests, none repeated. When connections break, users must continue.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn workload(users: usize, requests: u64, mix: &str) -> Workload {
     }
 }
 
-/// Lives a workload; what came of it, or why there was no start, and how the server stood then.
+/// Runs a workload. Returns its outcome, or why it did not start, and the server's scene.
 fn live(seed: u64, faults: Faults, mut workload: Workload) -> (Result<Outcome, String>, Scene) {
     let scenario = Scenario { accounts: Some(settings()), ..Scenario::default() };
     let Simulation { sim, client, scene, .. } = Simulation::new(seed, faults, &scenario);
@@ -52,7 +52,7 @@ fn live(seed: u64, faults: Faults, mut workload: Workload) -> (Result<Outcome, S
     (crowd.outcome(), scene)
 }
 
-/// Lines of the transfer log, by operation.
+/// Counts the lines of the transfer log, by operation.
 fn operations(scene: &Scene) -> BTreeMap<String, usize> {
     let mut operations = BTreeMap::new();
     for line in scene.accounts().lines() {
@@ -73,12 +73,12 @@ fn each_life_does_all_ten_and_nothing_twice() {
             let counts: Vec<_> = outcome.kinds.iter().map(|(name, count, _)| (*name, *count)).collect();
             let names = Request::ALL.map(Request::name);
             assert!(counts.iter().map(|(name, _)| *name).eq(names), "{counts:?}");
-            // Of three users, each is in the middle of some life when it is over.
+            // Each of the three users is in the middle of some life at the end.
             assert!(counts.iter().all(|(_, count)| (4..=8).contains(count)), "seed {seed}: {counts:?}");
             let files: u64 =
                 outcome.kinds.iter().filter(|kind| kind.0.contains("download")).map(|kind| kind.1).sum();
             assert_eq!(outcome.verified, files, "every file is compared with what was sent");
-            // Before the start, each user made the account that its first life shares with.
+            // Before the start, each user created the account with which its first life shares.
             let seen = operations(&scene);
             let told = |kind: Request| counts.iter().find(|(name, _)| *name == kind.name()).unwrap().1;
             assert_eq!(seen["signup"] as u64, told(Request::SignUp) + 3, "{seen:?}");
@@ -89,7 +89,7 @@ fn each_life_does_all_ten_and_nothing_twice() {
 
 #[test]
 fn a_mix_says_how_often_each_request_is_in_a_life() {
-    // One user, two lives of 30.
+    // One user, two lives of 30 requests.
     let mix = "ten:list=2,upload=5,download=10,share=3,list_shared=1,download_shared=4,delete=2";
     let (outcome, scene) = live(1, Faults::splits(), workload(1, 60, mix));
     let outcome = outcome.unwrap();
@@ -113,7 +113,7 @@ fn where_connections_break_users_go_on_and_nothing_wrong_is_taken_for_right() {
     let mut broken = 0;
     for seed in every_seed().take(60) {
         let (outcome, _) = live(seed, Faults::resets(3), workload(3, 120, "ten"));
-        // A user that cannot get ready holds up the start for all.
+        // A user that cannot finish its preparation blocks the start for all.
         let Ok(outcome) = outcome else { continue };
         let errors: u64 = outcome.errors.values().sum();
         assert_eq!(outcome.requests + errors, 120, "seed {seed}: {:?}", outcome.errors);

@@ -1,6 +1,6 @@
 //! Crates that the build contains in more than one version.
 //!
-//! A warning, not a failure: the cure is mostly in someone else's manifest. What must hold is that we notice.
+//! A warning, not a failure: the fix is mostly in the manifest of another project.
 
 use std::collections::{BTreeMap, BTreeSet};
 

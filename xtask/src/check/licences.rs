@@ -1,7 +1,7 @@
-//! Whether we may ship what we link: each dependency's licence against the list of those that we accept.
+//! Checks each dependency's licence against the list of accepted licences.
 //!
-//! Every package of the build counts, those that only tests need too. A package without an SPDX expression
-//! is an offender, not a pass.
+//! Every package of the build counts, including those that only tests need. A package without an SPDX
+//! expression is an offender, not a pass.
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::spdx;
 use crate::house;
 
-/// The licences that ask for no more than their own text to be kept.
+/// The licences that require no more than the preservation of their own text.
 const ACCEPTED: [&str; 11] = [
     "MIT",
     "Apache-2.0",
@@ -38,7 +38,7 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The packages that are not ours: those that come from somewhere.
+/// Returns the packages of others: those with a source.
 fn dependencies(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten().filter(|package| !package["source"].is_null())
 }

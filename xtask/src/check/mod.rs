@@ -1,7 +1,8 @@
 //! Everything that a change must satisfy besides its tests, in one run.
 //!
-//! Each step gets one line with its time. A failing step does not hide the next: all run, and the end names
-//! those that failed. Duplicate versions are told but never fail the check, for we do not choose them.
+//! Each step prints one line with its time. A failing step does not hide the next: all run, and the end
+//! names those that failed. Duplicate versions are reported but never fail the check, because this
+//! project does not choose them.
 
 mod duplicates;
 mod licences;

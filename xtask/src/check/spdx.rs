@@ -1,10 +1,10 @@
-//! Reads an SPDX licence expression far enough to say whether a list of licences satisfies it.
+//! Parses an SPDX licence expression far enough to decide whether a list of licences satisfies it.
 //!
 //! `OR` needs one side, `AND` both, and binds tighter; `WITH` makes a licence of its own, `/` is cargo's
-//! old `OR`. Names are not checked against SPDX's list: only those that we accept matter. What cannot be
-//! read is not satisfied.
+//! old `OR`. Names are not checked against SPDX's list: only the accepted ones matter. An expression
+//! that cannot be parsed is not satisfied.
 
-/// Whether someone who accepts only these licences may take what the expression offers.
+/// Whether the accepted licences suffice for the expression.
 pub(super) fn satisfiable(expression: &str, accepted: &[&str]) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

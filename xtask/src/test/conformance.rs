@@ -1,27 +1,27 @@
 //! The conformance suite's count per engine: the same behaviours must exist under each.
 //!
-//! A test belongs to the suite if it is in the binary `behaviours`, or in `forked` where each has a process
-//! to itself, and a segment of its path is an engine's name; the rest of the path is the behaviour. Whether
-//! it passed is not asked here, only whether it is there.
+//! A test belongs to the suite by its binary: `behaviours`, or `forked`, where each test has a process
+//! of its own. One segment of its path is an engine's name; the rest of the path is the behaviour. This
+//! module checks only whether a test exists, not whether it passed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::reading::{Block, Outcome};
 
-/// The test binaries that hold the suite.
+/// The test binaries that contain the suite.
 const SUITES: [&str; 2] = ["behaviours", "forked"];
-/// Every engine that there will be, in the order of the table.
+/// All engines, in the order of the table.
 const ENGINES: [&str; 6] = ["process", "thread", "pool", "epoll", "uring", "simulator"];
-/// Those that there are on each commit: the suite must have them.
+/// The engines under which every run must have the suite.
 const ON_EACH_COMMIT: [&str; 4] = ["thread", "epoll", "uring", "simulator"];
-/// Those that it must have beside them in a long run.
+/// The further engines under which a long run must have it.
 const IN_A_LONG_RUN: [&str; 2] = ["process", "pool"];
-/// What an engine cannot be asked from within: the hot set of a process is that process' own.
+/// Tests that an engine cannot run: the hot cache of a connection process is not shared with the test.
 const LACKING: [(&str, &str); 1] =
     [("process", "hot::sites::swept::an_open_file_that_nobody_asks_for_is_closed")];
 
-/// The behaviours seen under each engine, with how each ended.
+/// The behaviours found under each engine, with their outcomes.
 #[derive(Default)]
 pub(super) struct Table {
     is_long: bool,
@@ -29,7 +29,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// What `blocks` have, of a run that was long or not.
+    /// Collects the suite's tests from `blocks`, of a long run or not.
     pub(super) fn of(blocks: &[Block], is_long: bool) -> Self {
         let mut table = Self { is_long, ..Self::default() };
         for test in blocks
@@ -44,7 +44,7 @@ impl Table {
         table
     }
 
-    /// One line for each behaviour that an engine lacks and another has.
+    /// Returns one line for each behaviour that an engine lacks and another has.
     pub(super) fn gaps(&self) -> Vec<String> {
         if self.engines.is_empty() {
             return vec![format!("no test of the conformance suite (`{}`) ran", SUITES[0])];
@@ -83,7 +83,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// The engine in a test's path, and the path without it.
+/// Splits a test's path into the engine and the rest.
 fn divide(name: &str) -> Option<(&'static str, String)> {
     let segments: Vec<&str> = name.split("::").collect();
     let (at, engine) = segments.iter().enumerate().find_map(|(at, segment)| {

@@ -1,9 +1,10 @@
-//! Every test of the workspace, run by cargo, its output passed through and counted.
+//! Runs every test of the workspace by cargo, passes the output through and counts the results.
 //!
-//! More than cargo asks: a test that was ignored is a failure, so is a run without tests, and so is a
-//! behaviour that one engine has and another has not. The last line is always `N passed, M failed`, which
-//! the build machine reads; each complaint counts as a failure there, so that a run that is not clean never
-//! says `0 failed`. What failed is told once more before it: a build machine may keep the end only.
+//! This is stricter than cargo: an ignored test is a failure, so is a run without tests, and so is a
+//! behaviour that one engine has and another has not. The last line is always `N passed, M failed`,
+//! which the build machine reads. Each complaint counts as a failure there, so that a run that is not
+//! clean never reports `0 failed`. The failures are repeated before it, because a build machine may keep
+//! only the end.
 
 mod conformance;
 mod reading;
@@ -19,25 +20,25 @@ use anyhow::{Context as _, Result, bail};
 use crate::house;
 use reading::Reading;
 
-/// How many seeds the simulator tries in a long run; the tests have their own, smaller number. So many that
-/// all of it takes an hour on two idle cores: four times as many took longer than anybody waited.
+/// Seeds that the simulator tries in a long run; by default the tests have a smaller number. With this
+/// many a run takes an hour on two idle cores; four times as many took too long.
 const LONG_SEEDS: &str = "2500";
 
-/// What has the behaviours run under the engines too that a run on each commit leaves out.
+/// The feature that runs the behaviours also under the engines that a run on each commit leaves out.
 const EVERY_ENGINE: &str = "plimsoll-tests/every-engine";
 
-/// How many lines of a failed test's words are told again.
+/// Lines of a failed test's output that are repeated.
 const WORDS_TOLD_AGAIN: usize = 6;
-/// How many characters of each.
+/// Characters of each repeated line.
 const LINE_TOLD_AGAIN: usize = 200;
 
 struct Options<'a> {
     is_long: bool,
-    /// Handed on to `cargo test`; they choose a part, so the engines are not compared.
+    /// Passed to `cargo test`. With any, only a part of the tests runs, so the engines are not compared.
     extra: &'a [String],
 }
 
-/// Runs the tests, then says what they showed.
+/// Runs the tests, then prints the results.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     let options = parse(arguments)?;
     let (reading, status) = watch(&options)?;
@@ -51,11 +52,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
     }
     let failed = reading.totals().failed + complaints.len();
     println!("{} passed, {failed} failed", reading.totals().passed);
-    // No error, for it would be told after the last line.
+    // Not an error, because its message would follow the last line.
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Which tests failed, and the first of what each said.
+/// Returns the failed tests, each with the first lines of its output.
 fn failures(reading: &Reading) -> String {
     let mut told = String::new();
     for block in &reading.blocks {
@@ -80,13 +81,14 @@ fn parse(arguments: &[String]) -> Result<Options<'_>> {
     Ok(Options { is_long: !own.is_empty(), extra })
 }
 
-/// Runs cargo and reads both its outputs as they come.
+/// Runs cargo and reads both its outputs concurrently.
 fn watch(options: &Options<'_>) -> Result<(Reading, ExitStatus)> {
     let mut command = house::cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if options.is_long {
-        // What is shipped, and a few times faster: without, so many seeds take the better part of a day.
+        // The shipped build, and a few times faster: in a debug build, this many seeds take most of a
+        // day.
         command
             .arg("--release")
             .args(["--features", EVERY_ENGINE])
@@ -120,7 +122,7 @@ fn binaries(stderr: impl Read) -> Vec<String> {
 fn each_line(source: impl Read, mut act: impl FnMut(&str)) {
     let mut source = BufReader::new(source);
     let mut line = Vec::new();
-    // A test may print bytes that are no text; they must not end the run.
+    // A test may print bytes that are not UTF-8; they must not end the run.
     while source.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         act(String::from_utf8_lossy(&line).trim_end_matches('\n'));
         line.clear();

@@ -1,11 +1,12 @@
-//! What libtest prints, line by line, as counts and names.
+//! Parses libtest's output, line by line, into counts and names.
 //!
-//! A block is one test binary's run, from `running N tests` to `test result:`. The result line is what
-//! counts: a name may be lost where a test's child writes into the middle of a line, its outcome must not
-//! be. Which binary a block is cargo says on standard error, in the same order; so every binary must use
-//! libtest's harness. What a failed test said is kept, to be told again at the end: it is far above by then.
+//! A block is one test binary's run, from `running N tests` to `test result:`. The counts come from the
+//! result line: a name may be lost where a test's child process writes into the middle of a line, an
+//! outcome must not be. Cargo names the binary of each block on standard error, in the same order, so
+//! every binary must use libtest's harness. The output of failed tests is kept and repeated at the end,
+//! because it has scrolled far up by then.
 
-/// Stands above what failed tests said, and above their names.
+/// The heading of the failed tests' output, and of the list of their names.
 const FAILURES: &str = "failures:";
 
 /// Everything read so far.
@@ -19,7 +20,7 @@ pub(super) struct Reading {
 pub(super) struct Block {
     pub(super) binary: String,
     pub(super) tests: Vec<Test>,
-    /// What it told of those that failed: for each a heading and what it said, and their names.
+    /// The lines about failed tests: for each a heading and its output, and then their names.
     pub(super) told: Vec<String>,
     /// Missing until the binary has ended by itself.
     pub(super) totals: Option<Totals>,
@@ -56,14 +57,14 @@ impl Reading {
             block.totals = Some(totals);
         } else if block.totals.is_none() {
             block.tests.extend(test(line));
-            // Those that passed are told before, where that is asked for.
+            // The output of passed tests comes before, if it was requested.
             if line == FAILURES || !block.told.is_empty() {
                 block.told.push(line.to_owned());
             }
         }
     }
 
-    /// Gives the blocks their binaries, in the order in which cargo announced them.
+    /// Assigns binaries to the blocks, in the order in which cargo announced them.
     pub(super) fn name_blocks(&mut self, binaries: &[String]) {
         for (block, binary) in self.blocks.iter_mut().zip(binaries) {
             block.binary.clone_from(binary);
@@ -80,8 +81,8 @@ impl Reading {
 }
 
 impl Block {
-    /// Tests that failed, and what each said from its panic on. Its name may be lost in the one place, its
-    /// words in the other.
+    /// Returns the failed tests, each with its output from its panic on. A name may be lost in the
+    /// result lines, or the output in the listing, so both are read.
     pub(super) fn failed(&self) -> Vec<(&str, &[String])> {
         let headings = self.told.iter().enumerate().filter_map(|(at, line)| Some((at + 1, heading(line)?)));
         let mut failed: Vec<_> = headings.map(|(at, name)| (name, words(&self.told[at..]))).collect();
@@ -98,7 +99,7 @@ fn heading(line: &str) -> Option<&str> {
     line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
-/// What a test said that failed: up to the next heading, from its panic on.
+/// Returns the output of one failed test: up to the next heading, from its panic on.
 fn words(told: &[String]) -> &[String] {
     let end = told.iter().position(|line| heading(line).is_some() || line == FAILURES);
     let own = &told[..end.unwrap_or(told.len())];
@@ -106,7 +107,8 @@ fn words(told: &[String]) -> &[String] {
     &own[panic.unwrap_or(0)..]
 }
 
-/// The binary in cargo's announcement of a run, such as `Running tests/a.rs (target/debug/deps/a-0123)`.
+/// Returns the binary in cargo's announcement of a run, such as `Running tests/a.rs
+/// (target/debug/deps/a-0123)`.
 pub(super) fn announced(line: &str) -> Option<String> {
     let line = line.trim();
     if let Some(name) = line.strip_prefix("Doc-tests ") {

@@ -1,12 +1,12 @@
-//! What a run must satisfy besides its tests passing.
+//! The requirements on a run besides that its tests pass.
 //!
-//! Each complaint is one line that says what is wrong. A failed test is not a complaint: libtest has told
-//! it already.
+//! Each complaint is one line that describes the violation. A failed test is not a complaint: libtest
+//! has reported it already.
 
 use super::conformance::Table;
 use super::reading::{Outcome, Reading};
 
-/// Everything that is wrong with a run; a run of a part is not asked to be complete.
+/// Returns all complaints about a run; a run of a part need not be complete.
 pub(super) fn complaints(
     reading: &Reading,
     engines: &Table,

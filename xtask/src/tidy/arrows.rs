@@ -1,7 +1,8 @@
 //! Rule `arrows`: a crate depends only on those below it, as ARCHITECTURE.md draws them.
 //!
-//! What cargo links counts, dev-dependencies do not: a test may use anything. A crate must be in the table
-//! before it may depend on another of ours, and nobody depends on tokio.
+//! Only dependencies that cargo links count, not dev-dependencies: a test may use any crate. A crate
+//! must be in the table before it may depend on another of the workspace, and no crate may depend on
+//! tokio.
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ pub(super) const RULE: &str = "arrows";
 
 const PREFIX: &str = "plimsoll-";
 
-/// Each crate, and those of ours that it may link.
+/// Each crate, and the crates of the workspace that it may link.
 const ARROWS: [(&str, &[&str]); 12] = [
     ("io", &[]),
     ("wire", &[]),
@@ -27,10 +28,10 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("lab", &["engine", "client", "auth", "store", "wire", "io"]),
 ];
 
-/// Packages that may link anything.
+/// Packages that may link any crate.
 const FREE: [&str; 3] = ["plimsoll", "plimsoll-tests", "xtask"];
 
-/// Finds an arrow that points up, and a crate that the table does not know.
+/// Finds a dependency that the table does not permit, and a crate that the table does not have.
 pub(super) fn check(metadata: &Value, sources: &[Source]) -> Vec<Finding> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     packages.flat_map(|package| check_package(package, sources)).collect()
@@ -67,7 +68,7 @@ fn advice(package: &str, dependency: &str) -> Option<String> {
         .then(|| format!("`{package}` may depend on {allowed}; not on `{dependency}`"))
 }
 
-/// The finding, at the line of the manifest that names the dependency.
+/// Creates the finding, at the line of the manifest that names the dependency.
 fn at_manifest(package: &Value, sources: &[Source], dependency: &str, advice: String) -> Finding {
     let manifest = package["manifest_path"].as_str().unwrap_or_default();
     let is_it = |source: &&Source| source.path.ends_with("/Cargo.toml") && manifest.ends_with(&source.path);

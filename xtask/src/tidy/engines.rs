@@ -1,7 +1,7 @@
 //! Rule `engines`: only the engines, the binary, the lab and tests name an engine.
 //!
-//! Neither code nor comment elsewhere may, for a protocol that knows who waits for its bytes is told twice.
-//! Names that are also plain words (process, thread, pool) are not looked for.
+//! Other code and comments must not: a protocol that depended on its engine would have to be written
+//! twice. Names that are also plain words (process, thread, pool) are not checked.
 
 use super::source::{Finding, Source};
 
@@ -9,7 +9,7 @@ pub(super) const RULE: &str = "engines";
 
 const PLACES: [&str; 6] = ["crates/engine", "crates/plimsoll", "crates/lab", "tests", "fuzz", "xtask"];
 
-/// Files elsewhere that may name an engine, each with its reason.
+/// Other files that may name an engine, each with its reason.
 const EXCEPTIONS: [(&str, &str); 1] =
     [("crates/io/src/lib.rs", "the overview of the contract says who fulfils it")];
 
@@ -33,7 +33,7 @@ fn names_an_engine(line: &str) -> bool {
         .any(|word| word.starts_with("epoll") || ["uring", "iouring"].contains(&word.as_str()))
 }
 
-/// The words of an identifier, in lower case: `IoUring_fd` has `io`, `uring`, `fd`.
+/// Returns the words of an identifier, in lower case: `IoUring_fd` has `io`, `uring`, `fd`.
 fn words(identifier: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;

@@ -1,6 +1,6 @@
-//! Exceptions, each written beside what it excuses: `tidy-allow(rule): reason` in a plain comment.
+//! Exceptions, each next to the line that it excuses: `tidy-allow(rule): reason` in a plain comment.
 //!
-//! It covers its own line and the next one. It must name a rule, give a reason, and excuse something: an
+//! It covers its own line and the next one. It must name a rule, give a reason, and excuse a finding: an
 //! escape that outlives its cause is a finding, and has no escape of its own.
 
 use super::source::{Finding, Line, Source};
@@ -15,7 +15,7 @@ struct Escape<'a> {
     reason: String,
 }
 
-/// The findings that no escape covers, and those about the escapes themselves.
+/// Returns the findings that no escape covers, and those about the escapes themselves.
 pub(super) fn apply(sources: &[Source], findings: Vec<Finding>, rules: &[&str]) -> Vec<Finding> {
     let escapes: Vec<Escape<'_>> = sources.iter().flat_map(escapes).collect();
     let idle: Vec<Finding> = escapes.iter().filter_map(|escape| fault(escape, &findings, rules)).collect();

@@ -1,8 +1,8 @@
-//! Rule `glossary`: one word for each thing, in what people read.
+//! Rule `glossary`: one word for each thing, in text for readers.
 //!
-//! GLOSSARY.md says which: in its tables, a word in backticks in the third column is banned. README,
-//! ARCHITECTURE and docs/ are read. Code is not, neither in fences nor in backticks: a program's own words
-//! are not ours to choose.
+//! GLOSSARY.md has the list: in its tables, a word in backticks in the third column is banned. The rule
+//! reads README, ARCHITECTURE and docs/. It skips code in fences and in backticks, because a program's
+//! own words cannot be changed here.
 
 use super::source::{Finding, Source};
 
@@ -11,7 +11,7 @@ pub(super) const RULE: &str = "glossary";
 const GLOSSARY: &str = "GLOSSARY.md";
 const READ: [&str; 3] = ["README.md", "ARCHITECTURE.md", "docs"];
 
-/// A word that is not said, and the one that is.
+/// A banned word, and its replacement.
 struct Banned {
     word: String,
     instead: String,
@@ -54,7 +54,7 @@ fn check_document(document: &Source, banned: &[Banned]) -> Vec<Finding> {
     findings
 }
 
-/// Whether a line of prose says a word, or several in a row.
+/// Whether a line of prose contains a word, or several in a row.
 fn says(line: &str, word: &str) -> bool {
     let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" . ").to_lowercase();
     prose.match_indices(word).any(|(at, _)| {

@@ -1,17 +1,18 @@
-//! Rule `heads`: every file opens with what it is, what it is not and what must hold.
+//! Rule `heads`: every file begins with what it is, what it is not and which invariants must hold.
 //!
-//! A machine cannot read for sense. It asks for a `//!` block of two lines with three sentences, or with a
-//! word that draws a border. A file of tests, or one that only lists modules, needs no more than one line.
+//! A program cannot check the meaning. The rule requires a `//!` block of two lines with three
+//! sentences, or with a word that states a limit. A file of tests, or one that only lists modules, needs
+//! no more than one line.
 
 use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "heads";
 
-/// Words by which a head says what its module is not, or what must hold.
+/// Words by which a head states what its module is not, or what must hold.
 const BORDERS: [&str; 10] =
     ["not", "never", "no", "nothing", "none", "neither", "nor", "only", "must", "always"];
 
-/// Finds a file without a head, or with one that draws no border.
+/// Finds a file without a head, or with one that states no limit.
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let head = head(source);
     let advice = if head.is_empty() {
@@ -24,7 +25,7 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
     vec![source.finding(1, RULE, advice)]
 }
 
-/// The opening block's lines of text; attributes may stand before it.
+/// Returns the lines of the opening block; attributes may precede it.
 fn head(source: &Source) -> Vec<&str> {
     let lines = source.lines.iter().map(|line| line.raw.trim());
     lines

@@ -1,7 +1,7 @@
-//! Tells Rust's code from its comments and its literals, and no more: not a parser, and it never fails.
+//! Separates Rust's code from its comments and its literals. This is not a parser, and it never fails.
 //!
-//! Both results have the line breaks of the text, with blanks where the other kind stood, so that a place
-//! in one is the same place in the other. What a literal holds is in neither.
+//! Both results have the line breaks of the text, with blanks in place of the other kind, so that a
+//! position in one is the same position in the other. The contents of literals are in neither.
 
 enum Kind {
     Code,
@@ -9,7 +9,7 @@ enum Kind {
     Literal,
 }
 
-/// The code alone and the comments alone.
+/// Returns the code alone and the comments alone.
 pub(super) fn split(text: &str) -> (String, String) {
     let (mut code, mut comments) = (String::with_capacity(text.len()), String::with_capacity(text.len()));
     let mut rest = text;
@@ -27,7 +27,7 @@ fn blank(piece: &str) -> String {
     piece.chars().map(|character| if character == '\n' { '\n' } else { ' ' }).collect()
 }
 
-/// The kind and the length in bytes of what stands first.
+/// Returns the kind and the length in bytes of the first token.
 fn piece(rest: &str) -> (Kind, usize) {
     match rest.chars().next() {
         Some('/') if rest.starts_with("//") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
@@ -69,7 +69,7 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// A tick opens a character, or a lifetime's name.
+/// Lexes a tick, which opens a character literal or a lifetime.
 fn tick(rest: &str) -> (Kind, usize) {
     let mut after = rest.chars().skip(1);
     match (after.next(), after.next()) {
@@ -78,7 +78,7 @@ fn tick(rest: &str) -> (Kind, usize) {
     }
 }
 
-/// A whole word, with its raw literal if it is the prefix of one.
+/// Lexes a whole word, with its raw literal if it is the prefix of one.
 fn word(rest: &str) -> (Kind, usize) {
     let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let (name, after) = rest.split_at(length);

@@ -1,9 +1,9 @@
-//! The house rules, checked: what a reader may count on in every file.
+//! The house rules: properties that every file has.
 //!
-//! One rule is one file with one `check` and a test that shows it can fail. A finding says what to do
-//! instead, not only what is wrong. A line that must break a rule says so on itself or the line above, in a
-//! plain comment: `tidy-allow(rule): reason`. Rules read text, not types: what the compiler or clippy can
-//! check is left to them.
+//! One rule is one file with one `check` and a test that shows it can fail. A finding contains advice,
+//! not only the violation. A line that must break a rule is excused on itself or on the line above, in a
+//! plain comment: `tidy-allow(rule): reason`. Rules read text, not types: checks that the compiler or
+//! clippy can do are left to them.
 
 mod arrows;
 mod engines;
@@ -26,7 +26,7 @@ use anyhow::{Result, ensure};
 use crate::house;
 use source::{Finding, Source};
 
-/// A rule that judges one file at a time.
+/// A rule that checks one file at a time.
 type Rule = fn(&Source) -> Vec<Finding>;
 
 const RUST_RULES: [Rule; 9] = [
@@ -41,7 +41,7 @@ const RUST_RULES: [Rule; 9] = [
     places::check,
 ];
 
-/// The names by which an escape may call the rules.
+/// The names of the rules, for escapes.
 const RULE_NAMES: [&str; 11] = [
     heads::RULE,
     sizes::RULE,
@@ -56,7 +56,7 @@ const RULE_NAMES: [&str; 11] = [
     glossary::RULE,
 ];
 
-/// Prints every finding; an error if there is one.
+/// Prints every finding, and fails if there is one.
 pub(crate) fn run() -> Result<()> {
     let sources: Vec<Source> =
         house::files()?.into_iter().map(|(path, text)| Source::new(path, &text)).collect();

@@ -1,6 +1,6 @@
-//! Rule `names`: no file, folder or module is named after nothing in particular.
+//! Rule `names`: no file, folder or module has a name without meaning, such as `util`.
 //!
-//! Such a place fills with whatever fits nowhere else. The rule reads whole names, and not those of types.
+//! Such a module collects unrelated code. The rule reads whole names, and not those of types.
 
 use super::source::{Finding, Source};
 
@@ -8,7 +8,7 @@ pub(super) const RULE: &str = "names";
 
 const EMPTY: [&str; 9] = ["util", "utils", "helper", "helpers", "common", "misc", "manager", "data", "info"];
 
-/// Finds an empty name in the file's path and among the modules that it declares.
+/// Finds a name without meaning in the file's path and among the modules that it declares.
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let mut parts = source.path.trim_end_matches(".rs").split('/');
     let of_path = parts.find(|part| EMPTY.contains(part)).map(|part| (1, part));

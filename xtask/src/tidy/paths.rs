@@ -1,10 +1,10 @@
-//! Every path that code names, with braces of `use` written out: `use std::{fs, io}` names `std::fs` and
+//! Every path that code names, with braces of `use` expanded: `use std::{fs, io}` names `std::fs` and
 //! `std::io`.
 //!
-//! It reads code without comments and literals. It does not resolve anything: a renamed import is known
-//! only by the path at its `use`, and that is where a rule should catch it.
+//! It reads code without comments and literals. It does not resolve names: a renamed import is known
+//! only by the path at its `use`, where a rule should catch it.
 
-/// A path and the line that it stands on. `is_import` tells a `use` from a mention.
+/// A path and its line. `is_import` distinguishes a `use` from a mention.
 #[derive(Debug, PartialEq)]
 pub(super) struct Named {
     pub(super) line: usize,
@@ -13,13 +13,13 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Whether this is the path itself or something below it.
+    /// Whether this is the path itself or a path below it.
     pub(super) fn is_below(&self, place: &str) -> bool {
         self.path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     }
 }
 
-/// The paths in the order of the text.
+/// Returns the paths in the order of the text.
 pub(super) fn named(code: &str) -> Vec<Named> {
     let tokens = tokens(code);
     let mut reader = Reader { tokens: &tokens, named: Vec::new() };
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
         self.named.push(Named { line, path, is_import: false });
     }
 
-    /// One branch of a `use`, up to what follows it.
+    /// Parses one branch of a `use`, up to its end.
     fn tree(&mut self, prefix: &str) {
         let mut path = prefix.to_owned();
         let mut line = 0;

@@ -1,7 +1,7 @@
-//! Rule `places`: nothing names the machine that it was written on.
+//! Rule `places`: no file names a path of the machine that it was written on.
 //!
-//! Sources, docs and scripts name no folder that only some machine has: they ask for one, or say that it is
-//! an example elsewhere. Tests are not read; they make their own folders.
+//! Sources, docs and scripts must not contain a folder that exists only on some machines: they take it
+//! as an argument, or mark it as an example. Tests are not checked; they create their own folders.
 
 use super::source::{Finding, Line, Source};
 
@@ -22,7 +22,7 @@ fn names(line: &Line, folder: &str) -> bool {
     line.raw.match_indices(&path).any(|(at, _)| !line.raw[..at].ends_with(continues_a_path))
 }
 
-/// A slash after one of these goes on with a path that began before.
+/// Whether a slash after this character continues a path that began before.
 fn continues_a_path(character: char) -> bool {
     character.is_alphanumeric() || "_-.~*})]/".contains(character)
 }

@@ -1,8 +1,9 @@
-//! Rule `purity`: the contract, the wires and the conversations touch no socket, file, clock or chance.
+//! Rule `purity`: the contract, the wire formats and the conversations use no socket, file, clock or
+//! random numbers.
 //!
-//! They ask the engine for each, so that the simulator can answer. Types of time are fine, reading the time
-//! is not; tests may do as they like. No crate at all uses tokio: a guest that needs it has its own thread
-//! or process.
+//! They call the engine for each, so that the simulator can replace it. Types of time are permitted,
+//! reading the time is not; tests are exempt. No crate at all uses tokio: a dependency that needs it has
+//! its own thread or process.
 
 use super::paths::{self, Named};
 use super::source::{Finding, Source};
@@ -20,12 +21,13 @@ const PURE: [&str; 8] = [
     "crates/web",
 ];
 
-/// A directory's calls block, and run where the engine lets them. SQLite's library has its own way to its
-/// file and its clock. These two files have the rest: the way to a server, and the files beside SQLite's.
+/// Files with blocking calls of an account directory, which run where the engine permits blocking: the
+/// socket to a directory server, and the files next to SQLite's. (SQLite's library accesses its file and
+/// clock itself.)
 const EXEMPT: [&str; 2] =
     ["crates/auth/src/directory/reach/socket.rs", "crates/auth/src/directory/sqlite/revoked.rs"];
 
-/// What a pure crate must not name, and where it finds the same thing.
+/// The paths that a pure crate must not name, and their replacements.
 const IMPURE: [(&str, &str); 5] = [
     ("std::net", "ask the engine for a connection; `core::net` has the addresses"),
     ("std::fs", "reach files through `Io::offload` and `Fs`"),
@@ -35,7 +37,7 @@ const IMPURE: [(&str, &str); 5] = [
 ];
 const CLOCK: &str = "ask the engine for `now`";
 
-/// Finds an impure path in a pure crate, and tokio anywhere.
+/// Finds an impure path in a pure crate, and tokio in any crate.
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let named = paths::named(&source.code());
     let product = named.iter().filter(|named| !source.is_test_line(named.line));
@@ -50,7 +52,7 @@ fn advice(source: &Source, named: &Named) -> Option<&'static str> {
     (source.is_under(&PURE) && !EXEMPT.contains(&source.path.as_str())).then_some(row.1)
 }
 
-/// Whether a path is, or is below, what a row bans. A clock is read through its type, imported or not.
+/// Whether a path is, or is below, the banned path. A clock is read through its type, imported or not.
 fn names(named: &Named, banned: &str) -> bool {
     let is_crate = !banned.contains("::");
     if is_crate && !named.is_import && !named.path.contains("::") {

@@ -1,7 +1,7 @@
-//! Rule `sizes`: a file, a function and a line fit into a head and a window.
+//! Rule `sizes`: a file, a function and a line have a maximum size, so that they are easy to read.
 //!
-//! A function reaches from its `fn` to the closing brace at the same indent, so the text must be formatted.
-//! Tests count as everything else: a long test is no specification. The cap of a file has no escape.
+//! A function extends from its `fn` to the closing brace at the same indent, so the text must be
+//! formatted. Tests have the same caps. The cap of a file has no escape.
 
 use super::source::{Finding, Source};
 
@@ -11,7 +11,7 @@ const FILE_LINES_MAX: usize = 600;
 const FUNCTION_LINES_MAX: usize = 70;
 const LINE_WIDTH_MAX: usize = 110;
 
-/// Finds what is over a cap.
+/// Finds sizes over a cap.
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     let mut findings = long_lines(source);
     findings.extend(long_functions(source));
@@ -44,7 +44,7 @@ fn long_functions(source: &Source) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a line begins a function: `fn`, after nothing but what may stand before it.
+/// Whether a line begins a function: `fn`, preceded by qualifiers only.
 fn is_function(code: &str) -> bool {
     let qualifiers = ["default", "const", "async", "unsafe", "extern", "pub"];
     let mut words = code.split_whitespace().skip_while(|word| {
@@ -53,7 +53,8 @@ fn is_function(code: &str) -> bool {
     words.next() == Some("fn")
 }
 
-/// One for a declaration or a one-liner, else the lines down to the brace at the same indent.
+/// Returns one for a declaration or a one-liner, else the number of lines down to the brace at the same
+/// indent.
 fn function_length(source: &Source, start: usize) -> usize {
     let indent = indent(&source.lines[start].code);
     let below = &source.lines[start..];

@@ -1,15 +1,15 @@
-//! A file as the rules see it: its lines as written, its code alone, its comments alone, and which lines
-//! are tests.
+//! A file in the views that the rules need: its lines as written, its code alone, its comments alone,
+//! and which lines are tests.
 //!
-//! Line numbers start at one here and in every finding. All four views have the same number of lines; in a
-//! file that is not Rust, code and comments are both the whole text, and no line is a test unless the file
-//! is.
+//! Line numbers start at one here and in every finding. All four views have the same number of lines. In
+//! a file that is not Rust, code and comments are both the whole text, and no line is a test unless the
+//! file is.
 
 use std::fmt;
 
 use super::lexer;
 
-/// One broken rule, printed as `path:line: rule: what to do instead`.
+/// A violation of a rule, printed as `path:line: rule: advice`.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Finding {
     pub(super) path: String,
@@ -24,17 +24,17 @@ impl fmt::Display for Finding {
     }
 }
 
-/// One line in its views.
+/// A line in its views.
 pub(super) struct Line {
     pub(super) number: usize,
     pub(super) raw: String,
-    /// The line without comments and without what literals hold.
+    /// The line without comments and without the contents of literals.
     pub(super) code: String,
     pub(super) comment: String,
     pub(super) is_test: bool,
 }
 
-/// One file.
+/// A file.
 pub(super) struct Source {
     pub(super) path: String,
     pub(super) lines: Vec<Line>,
@@ -67,19 +67,19 @@ impl Source {
         is_test_file(&self.path)
     }
 
-    /// Whether the file lies in one of these folders (or is one of these files).
+    /// Whether the file is in one of these folders (or is one of these files).
     pub(super) fn is_under(&self, places: &[&str]) -> bool {
         places.iter().any(|place| {
             self.path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
 
-    /// The code alone, as one text.
+    /// Returns the code alone, as one text.
     pub(super) fn code(&self) -> String {
         self.lines.iter().flat_map(|line| [line.code.as_str(), "\n"]).collect()
     }
 
-    /// The lines that the product is made of.
+    /// Returns the lines that are not tests.
     pub(super) fn product_lines(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(|line| !line.is_test)
     }
@@ -98,7 +98,7 @@ fn is_test_file(path: &str) -> bool {
     path.ends_with("/tests.rs") || folders.any(|folder| ["tests", "fuzz", "benches"].contains(&folder))
 }
 
-/// The numbers of the lines that belong to an item under `#[cfg(test)]`.
+/// Returns the numbers of the lines that belong to an item under `#[cfg(test)]`.
 fn test_lines(code: &str) -> Vec<usize> {
     let mut numbers = Vec::new();
     for (start, _) in code.match_indices("#[cfg(").filter(|(at, _)| names_test(&code[*at..])) {
@@ -113,7 +113,7 @@ fn names_test(attribute: &str) -> bool {
     ["#[cfg(test)", "#[cfg(all(test", "#[cfg(any(test"].iter().any(|start| attribute.starts_with(start))
 }
 
-/// How far an item reaches: to its closing brace, or to its semicolon if it has no braces.
+/// Returns the length of an item: to its closing brace, or to its semicolon if it has no braces.
 fn item_length(code: &str) -> usize {
     let (mut braces, mut brackets) = (0_usize, 0_usize);
     for (at, character) in code.char_indices() {

@@ -1,6 +1,6 @@
-//! Rule `threads`: a thread is an engine's, the binary's or the lab's to start, not a protocol's.
+//! Rule `threads`: only the engines, the binary and the lab start threads, not protocols.
 //!
-//! It looks for `std::thread` in code outside tests. Locks and atomics are not its business.
+//! It looks for `std::thread` in code outside tests. It does not check locks and atomics.
 
 use super::paths;
 use super::source::{Finding, Source};
@@ -9,7 +9,7 @@ pub(super) const RULE: &str = "threads";
 
 const PLACES: [&str; 6] = ["crates/engine", "crates/plimsoll", "crates/lab", "tests", "fuzz", "xtask"];
 
-/// Finds a thread in the wrong place.
+/// Finds a thread in the wrong crate.
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     if source.is_under(&PLACES) {
         return Vec::new();

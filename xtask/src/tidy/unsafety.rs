@@ -1,7 +1,8 @@
-//! Rule `unsafety`: unsafe code lives in two crates, and each of its blocks says why it is sound.
+//! Rule `unsafety`: unsafe code is in two crates only, and each of its blocks has a comment on why it is
+//! sound.
 //!
-//! Every other crate forbids it at its root, so that the compiler keeps the rule and this one only sees
-//! that it is asked to. A reason is a `SAFETY:` comment that ends within three lines above the block.
+//! Every other crate forbids it at its root: the compiler enforces that, and this rule only checks that
+//! the attribute is there. A reason is a `SAFETY:` comment that ends within three lines above the block.
 
 use super::source::{Finding, Source};
 
@@ -11,7 +12,7 @@ const PLACES: [&str; 2] = ["crates/engine", "crates/channel"];
 const FORBID: &str = "#![forbid(unsafe_code)]";
 const REASON_LINES_ABOVE_MAX: usize = 3;
 
-/// Finds unsafe code in the wrong place, a root that permits it, and a block without its reason.
+/// Finds unsafe code in the wrong crate, a root that permits it, and a block without its reason.
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     if source.is_under(&PLACES) {
         return unexplained(source);
@@ -25,7 +26,7 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Where the keyword stands, as an index.
+/// Returns the indexes of the lines with the keyword.
 fn unsafe_lines(source: &Source) -> impl Iterator<Item = usize> {
     let numbered = source.lines.iter().enumerate();
     numbered.filter(|(_, line)| words(&line.code).any(|word| word == "unsafe")).map(|(at, _)| at)
@@ -35,7 +36,8 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
-/// A crate's root, `main` or `lib`; fuzz targets are roots too, but their macro is not ours.
+/// Whether a path is a crate's root, `main` or `lib`. Fuzz targets are roots too, but their macro is not
+/// ours.
 fn is_root(path: &str) -> bool {
     let ours = ["crates/", "tests/", "xtask/"].iter().any(|place| path.starts_with(place));
     ours && (path.ends_with("src/lib.rs") || path.ends_with("src/main.rs"))
@@ -48,7 +50,8 @@ fn unexplained(source: &Source) -> Vec<Finding> {
         .collect()
 }
 
-/// Blocks and impls claim that something holds; an `unsafe fn` hands the duty to its caller.
+/// Whether a line claims soundness, as blocks and impls do. An `unsafe fn` passes the duty to its
+/// caller.
 fn opens_a_duty(code: &str) -> bool {
     code.match_indices("unsafe").any(|(at, keyword)| {
         let after = code[at + keyword.len()..].trim_start();
@@ -62,7 +65,7 @@ fn is_explained(source: &Source, at: usize) -> bool {
     comments.into_iter().next().is_some_and(|last| comment_block(source, last).contains("SAFETY:"))
 }
 
-/// The comment that ends on this line, upwards to its first line.
+/// Returns the comment that ends on this line, from its first line on.
 fn comment_block(source: &Source, last: usize) -> String {
     let upwards = source.lines[..=last].iter().rev();
     upwards

@@ -1,7 +1,7 @@
-//! Rule `words`: what is left over from writing does not get in.
+//! Rule `words`: unfinished code and reminders are not committed.
 //!
-//! It reads the product's code and comments, not its tests. A duty for later belongs in the tracker, where
-//! it is seen; in the text it must not wait.
+//! It reads the product's code and comments, not its tests. Future work belongs in the issue tracker,
+//! where it is visible, and not in the text.
 
 use super::source::{Finding, Line, Source};
 

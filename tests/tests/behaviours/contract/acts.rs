@@ -10,10 +10,10 @@ use plimsoll_tests::service::Each;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Engine, Protocol, Scenario, Scene};
 
-/// Larger than what a system's sockets hold between two processes.
+/// More than the kernel's socket buffers hold between two processes.
 pub(super) const MORE_THAN_SOCKETS_HOLD: usize = 24 << 20;
 
-/// The same in the simulator, whose windows are small.
+/// Returns a length above all buffers; the simulator's windows are small.
 pub(super) fn too_much(scene: &Scene) -> usize {
     if scene.engine == Engine::Simulator { 300_000 } else { MORE_THAN_SOCKETS_HOLD }
 }
@@ -26,7 +26,7 @@ fn handler(io: Io) -> Rc<dyn Handler> {
     Rc::new(Each(io, act))
 }
 
-/// What the server sends where a test only counts bytes.
+/// Returns the bytes that the server sends where a test only counts them.
 pub(super) fn sent(len: usize) -> Vec<u8> {
     noise(9, len)
 }
@@ -34,7 +34,7 @@ pub(super) fn sent(len: usize) -> Vec<u8> {
 /// A command is an act's name and a number of eight digits.
 const COMMAND_BYTES: usize = 9;
 
-/// What a client sends to have `name` done with `number`.
+/// Returns the command to run the act `name` with `number`.
 pub(super) fn command(name: char, number: usize) -> Vec<u8> {
     format!("{name}{number:08}").into_bytes()
 }
@@ -72,7 +72,7 @@ async fn act(io: Io, mut stream: Stream) {
 /// How long the act `h` receives nothing.
 pub(super) const HELD_BACK: Duration = Duration::from_millis(400);
 
-/// Sends back what comes, until the peer's end.
+/// Echoes received bytes until the peer's end.
 async fn echo(mut stream: Stream, rest: Vec<u8>) {
     stream.tx.push(Segment::Owned(rest));
     while let Ok(Some(lease)) = stream.rx.recv(Want::Body).await {
@@ -84,7 +84,7 @@ async fn echo(mut stream: Stream, rest: Vec<u8>) {
     let _ = stream.finish().await;
 }
 
-/// The same, with every future dropped once before it is awaited.
+/// As [`echo`], with every future dropped once before it is awaited.
 async fn echo_dropping_futures(io: Io, mut stream: Stream, rest: Vec<u8>) {
     stream.tx.push(Segment::Owned(rest));
     loop {
@@ -99,8 +99,8 @@ async fn echo_dropping_futures(io: Io, mut stream: Stream, rest: Vec<u8>) {
     let _ = stream.finish().await;
 }
 
-/// Sends back what comes without looking at it, so many bytes at a time, until the peer's end; each future is
-/// dropped once before it is awaited.
+/// Echoes received bytes without reading them, at most `bytes_max` at a time, until the peer's end. Each
+/// future is dropped once before it is awaited.
 async fn onward(io: &Io, mut stream: Stream, bytes_max: u64, rest: Vec<u8>) {
     stream.tx.push(Segment::Owned(rest));
     loop {
@@ -118,7 +118,7 @@ async fn onward(io: &Io, mut stream: Stream, bytes_max: u64, rest: Vec<u8>) {
     let _ = stream.finish().await;
 }
 
-/// Pushes, and is polled again only when the server stops.
+/// Pushes, and fails if the task is polled again before the server stops.
 async fn push_and_never_look_again(io: Io, mut stream: Stream, len: usize) {
     stream.tx.push(Segment::Owned(sent(len)));
     let mut polls = 0;
@@ -142,7 +142,7 @@ async fn finish(mut stream: Stream, len: usize) {
     let _ = stream.finish().await;
 }
 
-/// Ends without waiting for the peer: all is with the system, and nothing is to come.
+/// Ends without waiting for the peer: the kernel has taken all bytes, and nothing more is received.
 async fn close(mut stream: Stream, len: usize) {
     stream.tx.push(Segment::Owned(sent(len)));
     if stream.tx.drain(0).await.is_ok() {
@@ -167,7 +167,7 @@ async fn exactly_one(rx: &mut Rx) -> Lease {
     rx.recv(Want::Head).await.unwrap().unwrap()
 }
 
-/// Counts what comes until the peer has ended its side, and answers then.
+/// Counts received bytes until the peer has ended its side, and then answers with the count.
 async fn count_until_the_end(mut stream: Stream, begun: usize) {
     let mut received = begun;
     loop {

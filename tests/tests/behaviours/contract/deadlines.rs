@@ -1,4 +1,4 @@
-//! Deadlines, timers and offloaded work, from a client's task: the same contract.
+//! The contract of deadlines, timers and offloaded work, from a client's task.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ async fn a_deadline_that_is_moved_later_while_it_is_armed_holds(scene: Scene) {
         scene.io.sleep(SHORT / 2).await;
         deadline.after(SHORT * 3);
     };
-    // Moved first, also where the machine was so busy that both times have come by then.
+    // `moving` is polled first, so that the deadline is moved even if a busy machine lets both times pass.
     assert_eq!(join(moving, deadline.within(pending::<()>())).await.1, Err(Elapsed));
     assert!(scene.io.now() - before >= SHORT * 3);
 }

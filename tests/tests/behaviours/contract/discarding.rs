@@ -1,11 +1,11 @@
-//! Bytes that are thrown away: counted, never more than were asked for, and none behind them touched.
+//! Discarded bytes: counted, never more than requested, and the bytes behind them untouched.
 
 use plimsoll_io::{Segment, Stream, Want};
 use plimsoll_tests::{Scene, behaviours};
 
 use super::acts::{command, scenario, sent, too_much};
 
-/// A stream on which `len` bytes come, and then a clean end.
+/// Returns a stream that receives `len` bytes and then a clean end.
 async fn receiving(scene: &Scene, len: usize) -> Stream {
     let mut stream = scene.io.connect(&scene.at).await.unwrap();
     stream.tx.push(Segment::Owned(command('f', len)));
@@ -20,7 +20,7 @@ async fn all_of(stream: &mut Stream) -> Vec<u8> {
     whole
 }
 
-/// Throws away exactly `bytes`, in as many steps as it takes.
+/// Discards exactly `bytes`, in as many steps as necessary.
 async fn discard(stream: &mut Stream, bytes: usize) {
     let mut left = bytes as u64;
     while left > 0 {

@@ -1,4 +1,4 @@
-//! How streams end: dropping aborts, finishing delivers, in every engine alike.
+//! The ends of streams: dropping aborts, finishing delivers, in every engine alike.
 
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ async fn what_the_system_has_taken_is_delivered_after_finish_and_drop(scene: Sce
     assert!(all_of(&mut client).await == sent(2_000));
 }
 
-/// A system tells an error once. Whoever took the bytes that came before it must not take what follows for an
-/// end.
+/// The kernel reports an error once. A receive after it must not return an end of file to a caller that has
+/// read the bytes before the error.
 async fn a_broken_stream_is_told_to_be_broken_by_every_later_receive(scene: Scene) {
     for _ in 0..10 {
         let mut client = ask(&scene, 'D', 3).await;

@@ -8,7 +8,7 @@ use super::acts::{command, scenario};
 async fn a_lease_keeps_its_bytes_while_others_are_received_and_changed(scene: Scene) {
     let mut stream = scene.io.connect(&scene.at).await.unwrap();
     stream.tx.push(Segment::Owned(command('l', 0)));
-    // The server takes three receives, however they fall: some bytes for each.
+    // The server takes three receives, however the bytes are split: some bytes for each.
     for part in ["first ", "second ", "third "] {
         stream.tx.drain(0).await.unwrap();
         scene.io.sleep(std::time::Duration::from_millis(30)).await;
@@ -24,7 +24,7 @@ async fn a_lease_keeps_its_bytes_while_others_are_received_and_changed(scene: Sc
     assert!(!received.is_empty());
     assert!(sent.starts_with(&received.to_ascii_lowercase()), "{received:?}");
     assert!(received.starts_with('F'), "the first lease was changed in place: {received:?}");
-    // Those behind it are other bytes, though all three lived at once.
+    // The other leases hold other bytes, though all three lived at once.
     let rest = received.trim_start_matches(|each: char| !each.is_ascii_lowercase());
     assert!(!rest.is_empty() && !rest.contains(|each: char| each.is_ascii_uppercase()), "{received:?}");
 }

@@ -1,4 +1,4 @@
-//! The rules of the I/O contract, each a test under every engine: what protocols rely on without asking.
+//! The rules of the I/O contract, each a test under every engine: protocols rely on them without checks.
 //!
 //! The server here is not HTTP but a handful of acts, each named by the first byte that a client sends.
 

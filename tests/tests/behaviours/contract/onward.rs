@@ -1,4 +1,4 @@
-//! Bytes that go from one stream to another and are not looked at: as they came, and to nobody else.
+//! Bytes that are forwarded from one stream to another unread: unchanged, and to no other stream.
 
 use plimsoll_io::{Segment, Stream, Want, join};
 use plimsoll_tests::tree::noise;
@@ -6,18 +6,18 @@ use plimsoll_tests::{Engine, Scene, behaviours};
 
 use super::acts::{command, scenario, too_much};
 
-/// How many bytes are passed on at a time: one, fewer than are worth a pipe, more, and more than a pipe
+/// How many bytes are forwarded at a time: one, fewer than are worth a pipe, more, and more than a pipe
 /// holds.
 const AT_A_TIME: [usize; 4] = [1, 3_000, 20_000, 10_000_000];
 
-/// A stream whose bytes come back, so many at a time.
+/// Returns a stream whose bytes are echoed, at most `at_a_time` at a time.
 async fn passed_on(scene: &Scene, at_a_time: usize) -> Stream {
     let mut stream = scene.io.connect(&scene.at).await.unwrap();
     stream.tx.push(Segment::Owned(command('o', at_a_time)));
     stream
 }
 
-/// What comes back of `body`, to a clean end.
+/// Sends `body`, and returns the echoed bytes up to a clean end.
 async fn returned(stream: Stream, body: &[u8]) -> Vec<u8> {
     let (mut rx, mut tx) = stream.split();
     let sending = async {
@@ -48,7 +48,7 @@ async fn what_is_passed_on_arrives_whole_and_in_order(scene: Scene) {
     }
 }
 
-/// More often than there are pipes; in the simulator, which has none and takes its time, a few times.
+/// More rounds than there are pipes. The simulator has none and is slow: there, a few rounds suffice.
 async fn what_was_on_its_way_when_a_stream_broke_is_never_sent_on_another(scene: Scene) {
     let rounds = if scene.engine == Engine::Simulator { 5 } else { 100 };
     for round in 0..rounds {

@@ -1,4 +1,4 @@
-//! The contract under what TLS will do: a transport over a transport, with a handshake, records and no
+//! The contract under a transport like TLS: a transport over a transport, with a handshake, records and no
 //! files. The cipher is a toy; the shape is not.
 
 use std::cell::{Cell, RefCell};
@@ -14,7 +14,7 @@ use plimsoll_tests::{
     Answer, Client, Engine, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene, Tree, behaviours,
 };
 
-/// Bytes of a record's body, at most; its length comes before it in two bytes.
+/// The maximal length of a record's body; its length precedes it in two bytes.
 const RECORD_BYTES_MAX: usize = 1000;
 const LARGE_BYTES: usize = 40_000;
 const HELLO: &[u8; 5] = b"hello";
@@ -25,7 +25,7 @@ fn scenario() -> Scenario {
     Scenario { tree, protocol, hot: LOOKED_UP_EACH_TIME, ..Scenario::default() }
 }
 
-/// Both sides say hello, and what follows is scrambled.
+/// Both sides send a hello, and all later bytes are scrambled.
 fn handshake(_: Io, stream: Stream) -> Pin<Box<dyn Future<Output = io::Result<Stream>>>> {
     Box::pin(async move {
         let mut stream = stream;
@@ -56,7 +56,7 @@ struct Scrambled {
 }
 
 impl Scrambled {
-    /// A whole record, if one has come: an empty one is the end.
+    /// Returns a complete record, if one was received; an empty one is the end.
     fn record(&self) -> Option<Lease> {
         let mut received = self.received.borrow_mut();
         let (Some(high), Some(low)) = (received.front(), received.get(1)) else { return None };
@@ -89,7 +89,7 @@ impl Transport for Scrambled {
                 Some(record) => return Poll::Ready(Ok(Some(record))),
                 None => match ready!(self.inner.poll_recv(cx, want))? {
                     Some(lease) => self.received.borrow_mut().extend(lease.iter()),
-                    // As with TLS: an end without a word of farewell may have been forged.
+                    // As with TLS: an end without a closing record may be forged.
                     None => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
                 },
             }
@@ -135,7 +135,7 @@ async fn connect(scene: &Scene) -> Client {
     Client::new(&scene.io, handshake(scene.io.clone(), stream).await.expect("a handshake"))
 }
 
-/// Asserts the answer of two parts of `large.bin`: to the last byte, as RFC 2046 writes them.
+/// Asserts an answer with two parts of `large.bin`, in the format of RFC 2046.
 fn assert_two_parts(answer: &Answer) {
     let media = answer.field("Content-Type").expect("a type");
     let boundary = media.strip_prefix("multipart/byteranges; boundary=").expect("a multipart type");
@@ -172,14 +172,15 @@ async fn a_handshake_that_fails_ends_that_connection_alone(scene: Scene) {
     assert_eq!(connect(&scene).await.get("/small.txt").await.status, 200);
 }
 
-/// More than the buffers between server and client take: those of a system, or of a simulated one.
+/// Writes and returns a file larger than the buffers between server and client: the kernel's, or a
+/// simulated network's.
 fn put_huge(scene: &Scene) -> Vec<u8> {
     let bytes = noise(3, if scene.engine == Engine::Simulator { 400_000 } else { 20_000_000 });
     scene.write("huge.bin", &bytes);
     bytes
 }
 
-/// Asks for the huge file and reads its head.
+/// Requests the huge file and reads the answer's head.
 async fn begin(scene: &Scene) -> Client {
     let mut client = connect(scene).await;
     client.send("GET /huge.bin HTTP/1.1\r\nHost: test\r\n\r\n").await;
@@ -202,7 +203,7 @@ async fn at_the_order_to_stop_what_was_begun_is_finished_over_it_too(scene: Scen
     let mut idle = connect(&scene).await;
     assert_eq!(idle.get("/small.txt").await.text(), "small\n");
     scene.stop.order();
-    // The end that it says itself, not only that of what it stands on.
+    // The end record of this transport, not only the end of the inner one.
     idle.expect_end().await;
     assert!(begun.body(all.len()).await.expect("all of it") == all);
     begun.expect_end().await;

@@ -1,4 +1,4 @@
-//! The order that a connection give up its worker: it never comes while each connection has one.
+//! The order that a connection give up its worker: it never arrives while each connection has one.
 
 use std::rc::Rc;
 
@@ -14,12 +14,12 @@ fn handler(io: Io) -> Rc<dyn Handler> {
     Rc::new(Each(io, echo_until_room_is_wanted))
 }
 
-/// Sends back what comes, as long as there is room.
+/// Echoes received bytes until `room_wanted` asks for the worker.
 async fn echo_until_room_is_wanted(io: Io, mut stream: Stream) {
     while let Either::Left(Ok(Some(lease))) = select(stream.rx.recv(Want::Head), io.room_wanted()).await {
         stream.tx.push(Segment::Lease(lease));
     }
-    // Whoever leaves still ends as any other.
+    // A connection that gives up its worker still ends as any other.
     io.leave();
     let _ = stream.finish().await;
 }

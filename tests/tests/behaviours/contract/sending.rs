@@ -1,4 +1,5 @@
-//! Sending and receiving: what is pushed goes out by itself, and dropping a future loses nothing.
+//! Sending and receiving: pushed bytes are sent without a further call, and dropping a future loses
+//! nothing.
 
 use plimsoll_io::{Either, Segment, Want, join, select};
 use plimsoll_tests::tree::noise;
@@ -6,7 +7,7 @@ use plimsoll_tests::{Scene, behaviours};
 
 use super::acts::{HELD_BACK, command, scenario, sent, too_much};
 
-/// Reads to the clean end.
+/// Receives all bytes up to the clean end.
 async fn rest_of(rx: &mut plimsoll_io::Rx) -> Vec<u8> {
     let mut whole = Vec::new();
     while let Some(lease) = rx.recv(Want::Body).await.expect("a clean end") {

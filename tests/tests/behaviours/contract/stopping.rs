@@ -16,7 +16,7 @@ fn handler(io: Io) -> Rc<dyn Handler> {
     Rc::new(Each(io, wait))
 }
 
-/// Waits in the way that the first byte names, until the order to stop.
+/// Waits for the event that the first byte names, until the order to stop.
 async fn wait(io: Io, mut stream: Stream) {
     let Ok(Some(first)) = stream.rx.recv(Want::Head).await else { return };
     let stopped = match first[0] {
@@ -45,7 +45,7 @@ async fn wait(io: Io, mut stream: Stream) {
         _ => select(io.stopping(), pending()).await,
     };
     assert_eq!(stopped, Either::Left(()));
-    // Level-triggered: who asks again is told again.
+    // Level-triggered: a second wait returns at once.
     io.stopping().await;
     assert!(io.is_stopping());
     let _ = stream.finish().await;
@@ -76,7 +76,7 @@ async fn a_server_that_was_ordered_to_stop_refuses_new_connections(scene: Scene)
     client.stream.tx.finish();
     drop(client);
     scene.until(|| (scene.connections)() == 0).await;
-    // The listener is closed with the last of them, or just before.
+    // The listener is closed with the last connection, or just before.
     loop {
         match scene.io.connect(&scene.at).await {
             Err(_) => return,

@@ -1,4 +1,4 @@
-//! The contract under what FTP will do: a control stream and a data stream, and an abort in the middle.
+//! The contract under FTP's use: a control stream and a data stream, and an abort in the middle.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn handler(io: Io) -> Rc<dyn Handler> {
     Rc::new(Each(io, control))
 }
 
-/// The next line, without its end; lines of the tests are short.
+/// Returns the next line, without its end; lines of the tests are short.
 async fn line(stream: &mut Stream, held: &mut Vec<u8>) -> Option<String> {
     loop {
         if let Some(end) = held.iter().position(|&byte| byte == b'\n') {

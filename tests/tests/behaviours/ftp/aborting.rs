@@ -1,4 +1,4 @@
-//! Commands while a transfer goes on: ABOR, STAT, QUIT, and those that wait for its end.
+//! Commands during a transfer: ABOR, STAT, QUIT, and commands that wait for its end.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use plimsoll_tests::{Data, FtpClient, Scene, behaviours};
 
 use super::{alice, large_bytes, until_moved, with_accounts};
 
-/// A download that cannot end before it is read.
+/// Starts a download that cannot end before the client reads it.
 async fn downloading(scene: &Scene) -> (FtpClient, Data, Vec<u8>) {
     let (mut person, mut client) = alice(scene).await;
     let bytes = noise(4, large_bytes(scene.engine));
@@ -81,7 +81,7 @@ async fn quit_waits_for_the_transfers_end(scene: Scene) {
     assert_eq!(scene.home("alice")["a"].as_deref(), Some(&b"hello"[..]));
 }
 
-/// Whichever of the two the server hears first: what it says of the upload is so.
+/// The server may process either first; its answer about the upload must match the file.
 async fn abor_right_behind_the_last_bytes_takes_them_back_or_is_too_late(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "the old one").await;
@@ -147,7 +147,7 @@ async fn commands_may_be_said_ahead(scene: Scene) {
 async fn a_control_connection_that_ends_stops_a_download(scene: Scene) {
     let (client, data, _) = downloading(&scene).await;
     drop(client);
-    // The one over HTTP has gone, too.
+    // The connection over HTTP has ended, too.
     scene.until(|| scene.open() == 0).await;
     drop(data);
 }

@@ -1,4 +1,4 @@
-//! Uploads that are broken off, in each way that they can be: nothing appears, and what came is kept.
+//! Interrupted uploads, in each way possible: no file appears, and the received bytes are kept.
 
 use plimsoll_proto::ftp::limits::HELD_COMMANDS_MAX;
 use plimsoll_tests::tree::noise;
@@ -9,12 +9,12 @@ use super::{alice, until_moved, with_accounts};
 const ALL: usize = 60_000;
 const FIRST: usize = 40_000;
 
-/// The bytes of every upload here.
+/// Returns the bytes of every upload here.
 fn bytes() -> Vec<u8> {
     noise(7, ALL)
 }
 
-/// An upload of `a` of which the server has the first part.
+/// Starts an upload of `a`, of which the server has received the first part.
 async fn begun(scene: &Scene, client: &mut FtpClient) -> Data {
     let mut data = client.begin("STOR a").await;
     data.send(&bytes()[..FIRST]).await.unwrap();
@@ -22,7 +22,7 @@ async fn begun(scene: &Scene, client: &mut FtpClient) -> Data {
     data
 }
 
-/// What the session of an upload does after it was broken off: goes on with what is kept.
+/// Resumes the interrupted upload on the same control connection.
 async fn goes_on(scene: &Scene, client: &mut FtpClient) {
     assert_eq!(client.say("SIZE a").await.expect(213).text(), FIRST.to_string());
     client.say(format!("REST {FIRST}")).await.expect(350);
@@ -31,7 +31,7 @@ async fn goes_on(scene: &Scene, client: &mut FtpClient) {
     scene.until(|| scene.pending("alice").is_empty()).await;
 }
 
-/// Who has gone away comes back.
+/// Resumes the interrupted upload on a new control connection.
 async fn comes_back(scene: &Scene, sessions: usize) {
     scene.until(|| scene.open() == sessions).await;
     assert!(scene.home("alice").is_empty());
@@ -60,7 +60,7 @@ async fn abor_while_the_client_sends_nothing(scene: Scene) {
 async fn abor_as_old_clients_say_it(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let data = begun(&scene, &mut client).await;
-    // IAC IP, and the first byte of IAC DM in front of the line, as RFC 959 wants it said.
+    // IAC IP, and the first byte of IAC DM before the line, as RFC 959 specifies.
     client.push(b"\xff\xf4\xff\xf2ABOR\r\n");
     client.hear().await.expect(426);
     client.hear().await.expect(226);
@@ -73,7 +73,7 @@ async fn abor_before_the_end_of_the_bytes(scene: Scene) {
     let mut data = begun(&scene, &mut client).await;
     client.push("ABOR\r\n");
     client.hear().await.expect(426);
-    // The client's own end comes too late to mean that all was sent.
+    // The client's own end comes after ABOR, so it does not mean that all was sent.
     let _ = data.end().await;
     client.hear().await.expect(226);
     assert!(scene.home("alice").is_empty());
@@ -97,7 +97,7 @@ async fn a_control_connection_that_ends(scene: Scene) {
     comes_back(&scene, 0).await;
 }
 
-/// A process that is killed: the system ends both connections, as if all had been sent.
+/// A killed process: the kernel ends both connections, as if all had been sent.
 async fn a_client_that_is_killed(scene: Scene) {
     let (person, mut client) = alice(&scene).await;
     let mut data = begun(&scene, &mut client).await;
@@ -108,8 +108,8 @@ async fn a_client_that_is_killed(scene: Scene) {
     comes_back(&scene, 0).await;
 }
 
-/// The same, where the end of the data comes first, as if the client had sent all and waited for the answer.
-/// Not over a simulated network, on which the other end may come as late as it likes.
+/// The same, where the end of the data comes first, as if the client had sent all and waited for the
+/// answer. Not in the simulator, whose network may delay the other end arbitrarily.
 async fn a_client_that_is_killed_whose_data_connection_ends_first(scene: Scene) {
     if scene.engine == Engine::Simulator {
         return;
@@ -130,7 +130,7 @@ async fn a_client_that_kept_the_connection_alive_is_killed(scene: Scene) {
     client.expect_silence(std::time::Duration::from_millis(30)).await;
     drop(person);
     client.end();
-    // A simulated network takes its time with each byte.
+    // A simulated network may delay each byte.
     let pause = if scene.engine == Engine::Simulator { 10_000 } else { 30 };
     scene.io.sleep(std::time::Duration::from_millis(pause)).await;
     let _ = data.end().await;

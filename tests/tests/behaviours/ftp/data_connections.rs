@@ -1,4 +1,4 @@
-//! Data connections: who connects to whom, and who may not.
+//! Data connections: the connecting side and the permitted addresses in each mode.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn the_last_way_that_was_said_counts(scene: Scene) {
     let old = client.epsv().await.unwrap();
     let mut new = client.pasv().await.unwrap();
     while new.port() == old.port() {
-        // Both are drawn: one in ten thousand times it is the same.
+        // Both ports are random, and equal once in ten thousand times.
         new = client.pasv().await.unwrap();
     }
     assert!(Data::to(&scene.io, old).await.is_err(), "nobody listens there any more");
@@ -159,7 +159,7 @@ mod behind_a_router {
     async fn the_routers_address_is_told_to_who_comes_through_it(scene: Scene) {
         let (_person, mut client) = alice(&scene).await;
         let told = client.pasv().await.unwrap().ip();
-        // A program of the same machine does not come through the router.
+        // A client on the same machine does not connect through the router.
         let expected = if scene.engine == Engine::Simulator { ANNOUNCED.into() } else { client.server_ip() };
         assert_eq!(told, expected);
         client.stor("a", "by EPSV, which tells no address\n").await;
@@ -199,7 +199,7 @@ mod late {
         assert!(Data::to(&scene.io, at).await.is_err(), "the port is free for others");
         client.say("RETR a").await.expect(425);
         assert_eq!(client.retr("a").await, b"x");
-        // Commands in between do not keep it.
+        // Other commands do not extend the time of a data port.
         let at = client.epsv().await.unwrap();
         for _ in 0..13 {
             scene.io.sleep(CONNECT_TIME / 8).await;
@@ -214,7 +214,7 @@ mod late {
     );
 }
 
-/// The session goes on whatever became of its data connection.
+/// The control connection survives any failure of its data connection.
 async fn a_session_outlives_its_data_connections(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "x").await;
@@ -228,7 +228,7 @@ async fn a_session_outlives_its_data_connections(scene: Scene) {
     assert_eq!(scene.home("alice").len(), 1);
 }
 
-/// However close behind its bytes the break comes: it is no end.
+/// An abort right behind the last bytes is never taken for the end of the file.
 async fn an_upload_that_breaks_right_behind_its_bytes_is_not_whole(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     let rounds = if scene.engine == Engine::Simulator { 3 } else { 60 };

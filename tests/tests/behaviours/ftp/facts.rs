@@ -17,7 +17,7 @@ async fn size_is_a_files_in_bytes(scene: Scene) {
     }
 }
 
-/// As Python's `ftplib` asks after `nlst()`, and tnftp before its first transfer.
+/// Python's `ftplib` sends SIZE without TYPE after `nlst()`, and tnftp before its first transfer.
 async fn size_is_that_of_an_image_whatever_the_type_is(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     client.stor("a", "one\ntwo\n").await;
@@ -41,7 +41,7 @@ async fn the_time_of_a_file_is_told_and_set(scene: Scene) {
     assert_eq!(client.say("MDTM a b").await.expect(213).text(), "20010203040506");
     let fields = person.get("/files/a%20b").await;
     assert_eq!(fields.field("Last-Modified"), Some("Sat, 03 Feb 2001 04:05:06 GMT"));
-    // As it was said before there was MFMT, and as SITE has it.
+    // The forms from before MFMT, and those of SITE.
     client.say("MDTM 20020203040506 a b").await.expect(213);
     assert_eq!(client.say("MDTM a b").await.expect(213).text(), "20020203040506");
     client.say("SITE UTIME 20030203040506 a b").await.expect(200);

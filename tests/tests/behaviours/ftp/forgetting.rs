@@ -1,5 +1,5 @@
-//! What one command leaves for the next, and when that is forgotten: REST, a prepared data connection,
-//! a name.
+//! State that one command leaves for the next, and when it is cleared: REST, a prepared data connection, a
+//! user name.
 
 use plimsoll_tests::accounts::PASSWORD;
 use plimsoll_tests::{FtpClient, Person, Scene, behaviours};

@@ -1,4 +1,4 @@
-//! Guests: they see the site and change nothing.
+//! Guests: they read the site and change nothing.
 
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::{Ftp, FtpClient, Person, Scenario, Scene, Tree, behaviours};

@@ -1,4 +1,4 @@
-//! The laboratory's hold: transfers wait until there are enough of them, and begin together.
+//! The laboratory's start barrier: transfers wait until there are enough of them, and start together.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Our own client of FTP: what it is told of a transfer is so.
+//! This project's FTP client: it reports the actual outcome of each transfer.
 
 use plimsoll_client::ftp::{Asked, Error, Session, Times};
 use plimsoll_client::{Piece, Source, Whole};
@@ -105,7 +105,7 @@ async fn many_sessions_at_once_do_not_mix(scene: Scene) {
     assert_eq!(scene.home("alice").len(), 8);
 }
 
-/// A source that breaks after its first piece.
+/// A source that fails after its first piece.
 struct Broken(bool);
 
 impl Source for Broken {

@@ -1,4 +1,5 @@
-//! Limits of time: who says nothing, sends nothing or takes nothing is not waited for without end.
+//! Time limits: the server waits with a bound for a client that is silent, sends nothing or receives
+//! nothing.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ fn with(limits: Limits) -> Scenario {
     Scenario { ftp: Some(Ftp { limits, ..Ftp::default() }), ..with_accounts() }
 }
 
-/// The session ends with 421 after [`SHORT`].
+/// Asserts that the control connection ends with 421 after [`SHORT`].
 async fn is_ended(scene: &Scene, client: &mut FtpClient) {
     let begun = scene.io.now();
     client.hear().await.expect(421);
@@ -32,7 +33,7 @@ async fn who_does_not_log_in_is_not_waited_for(scene: Scene) {
     let mut client = FtpClient::connect(&scene).await;
     client.say("USER alice").await.expect(331);
     is_ended(&scene, &mut client).await;
-    // Also whoever keeps talking.
+    // The limit also ends a connection that keeps sending commands.
     let (mut client, begun) = (FtpClient::connect(&scene).await, scene.io.now());
     while client.try_say("NOOP").await.is_ok_and(|answer| answer.code == 200) {
         scene.io.sleep(SHORT / 10).await;
@@ -87,7 +88,7 @@ async fn a_download_that_is_taken_slowly_goes_on(scene: Scene) {
     let large = noise(2, large_bytes(scene.engine));
     person.put("/files/large", &large).await;
     let mut client = FtpClient::of(&scene, "alice").await;
-    // What a system makes room for is told to its peer in steps.
+    // The kernel advertises free receive buffer in large steps.
     let least = if scene.engine == Engine::Simulator { 1 } else { large.len() / 10 };
     for line in ["TYPE I", "TYPE A"] {
         client.say(line).await.expect(200);

@@ -1,4 +1,5 @@
-//! Command lines as clients send them: with Telnet's bytes, ended in other ways, too long, or noise.
+//! Command lines as clients send them: with Telnet commands, with other line ends, too long, or random
+//! bytes.
 
 use std::time::Duration;
 
@@ -27,13 +28,13 @@ async fn telnets_own_bytes_are_no_part_of_a_line(scene: Scene) {
         client.push(line);
         client.hear().await.expect(200);
     }
-    // 255 itself is said twice.
+    // The byte 255 itself is escaped by doubling.
     client.push(b"MKD a\xff\xffb\r\n");
     let answer = client.hear().await;
     assert!(matches!(answer.code, 257 | 553), "{}", answer.text());
 }
 
-/// Some programs say so every minute to keep a connection alive, and nothing else.
+/// Some programs send a Telnet NOP every minute to keep a connection alive, and nothing else.
 async fn telnets_nothing_begins_no_line(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
     for _ in 0..3 {

@@ -6,7 +6,7 @@ use super::{alice, with_accounts};
 
 const NAMES: [&str; 9] = ["-la", ".hidden", "a", "b b", "c[1]", "grüße.txt", "x.bin", "x.txt", "日本"];
 
-/// Files of each name, and a folder with one more.
+/// Creates a file of each name, and a folder with one more.
 async fn filled(scene: &Scene) -> FtpClient {
     let (mut person, mut client) = alice(scene).await;
     person.ask("MKCOL", "/files/folder", "", "").await;
@@ -17,14 +17,14 @@ async fn filled(scene: &Scene) -> FtpClient {
     client
 }
 
-/// All names, and the folder's.
+/// Returns all names, with the folder's.
 fn all() -> Vec<String> {
     let mut all: Vec<_> = NAMES.into_iter().chain(["folder"]).map(str::to_owned).collect();
     all.sort();
     all
 }
 
-/// The names of lines as `ls -l` has them.
+/// Returns the names of lines in the format of `ls -l`.
 fn names_of_long(lines: &[String]) -> Vec<String> {
     let name = |line: &String| {
         let mut words = line.split_ascii_whitespace();
@@ -122,7 +122,7 @@ async fn an_empty_folder_lists_as_nothing(scene: Scene) {
     }
 }
 
-/// The facts of a line, lower case, and its name.
+/// Returns the facts of a line, with lower-case names, and the entry's name.
 fn facts(line: &str) -> (Vec<(String, String)>, &str) {
     let (facts, name) = line.split_once(' ').expect("a space before the name");
     let fact = |fact: &str| {

@@ -1,4 +1,4 @@
-//! Log-in: who gets in, who does not, and what there is before it.
+//! Login: accepted and refused credentials, and the commands available before it.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn a_wrong_password_and_an_unknown_name_are_not_told_apart(scene: Scene) {
     client.log_in("alice").await;
 }
 
-/// Each verb that does something for somebody.
+/// Every verb that needs a login.
 const NOT_BEFORE_LOG_IN: [&str; 31] = [
     "CWD /",
     "CDUP",
@@ -80,7 +80,7 @@ async fn before_log_in_there_is_nothing_else(scene: Scene) {
             assert_eq!(answer.code, 530, "{line}: {}", answer.text());
         }
     }
-    // A name that was said is remembered through all of this.
+    // The USER of before is still valid after all these commands.
     client.say(format!("PASS {PASSWORD}")).await.expect(230);
     assert_eq!(scene.home("alice").len(), 1);
 }
@@ -137,7 +137,7 @@ async fn another_name_ends_the_session_of_the_first(scene: Scene) {
     assert_eq!(client.say("SIZE a").await.expect(213).text(), "9");
 }
 
-/// The session ends at the first command that touches files; after that there is a clean end.
+/// Asserts that the first command that touches files ends the login, and then a clean end.
 async fn is_over(client: &mut FtpClient, line: &str) {
     client.say(line).await.expect(421);
     client.expect_end().await;

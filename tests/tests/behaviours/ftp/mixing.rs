@@ -1,5 +1,5 @@
-//! A file never gets the beginning of one upload and the end of another, whatever is there when a client
-//! resumes: SIZE, REST and APPE are about the same bytes, or the transfer is refused with a reason.
+//! A file never gets the beginning of one upload and the end of another. SIZE, REST and APPE refer to the
+//! same bytes, or the transfer is refused with a reason.
 
 use plimsoll_store::limits::TAKEN_OVER_TIME;
 use plimsoll_tests::{Data, Engine, FtpClient, Scene, behaviours, under};
@@ -36,7 +36,7 @@ async fn a_client_that_resumes_by_size_does_not_mix_an_old_file_with_an_interrup
     client.stor("a", "old,").await;
     interrupted(&scene, &mut client, "a", "interrupted").await;
     assert_eq!(size(&mut client, "a").await, "4", "what RETR would send");
-    // As curl resumes, and as lftp and ncftp do.
+    // The ways in which curl resumes, and lftp and ncftp.
     let reason = refused(&mut client, 0, "APPE a", 554).await;
     assert!(reason.contains("REST 11"), "{reason}");
     for offset in [1, 4, 10] {
@@ -134,12 +134,12 @@ async fn what_changes_between_size_and_the_transfer_is_not_resumed(scene: Scene)
     person.put("/files/a", "one more file").await;
     refused(&mut client, 7, "STOR a", 450).await;
     assert_eq!(client.retr("a").await, b"one more file");
-    // What SIZE reported is for the next transfer alone.
+    // The offset that SIZE reported is valid for the next transfer alone.
     size(&mut client, "a").await;
     client.send("APPE a", ".").await.expect(226);
     client.send("APPE a", ".").await.expect(226);
     assert_eq!(client.retr("a").await, b"one more file..");
-    // The same of an upload that another client resumed meanwhile.
+    // The same for an upload that another client resumed meanwhile.
     interrupted(&scene, &mut client, "b", "012").await;
     assert_eq!(size(&mut client, "b").await, "3");
     let mut other = FtpClient::of(&scene, "alice").await;
@@ -191,7 +191,7 @@ async fn a_text_is_not_resumed_by_its_size(scene: Scene) {
     client.say("TYPE I").await.expect(200);
     client.send("APPE a", "c\n").await.expect(226);
     assert_eq!(client.retr("a").await, b"a\nb\nc\n");
-    // A client that has not asked for the size appends.
+    // Without SIZE before it, APPE appends.
     client.say("TYPE A").await.expect(200);
     client.send("APPE a", "d\r\n").await.expect(226);
     client.say("TYPE I").await.expect(200);
@@ -211,7 +211,7 @@ behaviours!(with_accounts and apart;
     a_text_is_not_resumed_by_its_size,
 );
 
-/// In the simulator alone, whose clock waits for nobody.
+/// In the simulator alone, whose clock advances without real waiting.
 #[test]
 fn an_upload_whose_connection_fell_silent_is_taken_over() {
     under(Engine::Simulator, with_accounts, |scene| async move {

@@ -1,4 +1,4 @@
-//! What an account may: what was taken from it is over at its next command.
+//! Permissions of an account: a removed permission is refused at the next command.
 
 use plimsoll_auth::Permissions;
 use plimsoll_tests::{Scene, behaviours};

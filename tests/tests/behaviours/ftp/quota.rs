@@ -1,4 +1,4 @@
-//! Quotas and the longest file: 552, and nothing is lost.
+//! Quotas and the maximal file size: the server answers 552, and nothing is lost.
 
 use plimsoll_auth::{Permissions, Quota};
 use plimsoll_proto::ftp::Limits;

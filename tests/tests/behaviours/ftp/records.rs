@@ -1,17 +1,17 @@
-//! The transfer log and the xferlog: a line for each thing that was done, with its bytes and how it ended.
+//! The transfer log and the xferlog: one line for each operation, with its bytes and result.
 
 use plimsoll_tests::{Scene, behaviours};
 use serde_json::Value;
 
 use super::{alice, until_moved, with_accounts};
 
-/// The lines of `operation` so far.
+/// Returns the lines of `operation` so far.
 fn lines(scene: &Scene, operation: &str) -> Vec<Value> {
     let all = scene.accounts().lines();
     all.into_iter().filter(|line| line["protocol"] == "ftp" && line["operation"] == operation).collect()
 }
 
-/// Waits until there are `count` lines of `operation`: of the last, path, bytes and result.
+/// Waits until there are `count` lines of `operation`, and returns path, bytes and result of the last.
 async fn last(scene: &Scene, operation: &str, count: usize) -> (String, u64, String) {
     scene.until(|| lines(scene, operation).len() >= count).await;
     let all = lines(scene, operation);
@@ -23,7 +23,7 @@ async fn last(scene: &Scene, operation: &str, count: usize) -> (String, u64, Str
     (text("path"), line["bytes"].as_u64().unwrap(), text("result"))
 }
 
-/// A line's path, bytes and result.
+/// Returns the expected path, bytes and result of a line.
 fn told(path: &str, bytes: u64, result: &str) -> (String, u64, String) {
     (path.to_owned(), bytes, result.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Going on with what was broken off: SIZE tells from where, REST and STOR or APPE go on.
+//! Resuming interrupted uploads: SIZE reports the offset, and REST with STOR, or APPE, resumes there.
 
 use plimsoll_tests::accounts::UPLOAD_KEPT_TIME;
 use plimsoll_tests::tree::noise;
@@ -6,7 +6,7 @@ use plimsoll_tests::{Engine, FtpClient, Scene, behaviours, under};
 
 use super::{alice, large_bytes, someone, until_moved, with_accounts};
 
-/// Breaks an upload of `path` off after `bytes`.
+/// Interrupts an upload of `path` after `bytes`.
 async fn broken_off(scene: &Scene, client: &mut FtpClient, path: &str, bytes: &[u8]) {
     let mut data = client.begin(format!("STOR {path}")).await;
     data.send(bytes).await.unwrap();
@@ -41,7 +41,7 @@ async fn what_came_of_a_large_one_is_all_there_to_go_on_with(scene: Scene) {
             client.hear().await.expect(226);
             break;
         }
-        // What was sent is on its way to the file, however far.
+        // The sent bytes are in the file, or in a buffer on the way to it.
         until_moved(&scene, &mut client, to - from).await;
         data.abort();
         client.hear().await.expect(426);
@@ -170,7 +170,7 @@ async fn nobody_else_sees_any_of_it(scene: Scene) {
     bob.say("REST 5").await.expect(350);
     bob.refused("STOR /shared/alice/both/a").await.expect(554);
     assert!(bob.fetch("LIST /shared/alice/both").await.is_empty());
-    // Nor does a file of somebody else's take it away.
+    // A file of another account at the same path does not remove the interrupted upload.
     bob.send("APPE /shared/alice/both/a", "of bob").await.expect(226);
     assert_eq!(client.retr("both/a").await, b"of bob");
 }
@@ -217,7 +217,7 @@ async fn what_has_come_is_recorded_though_the_upload_goes_on(scene: Scene) {
     let mut data = client.begin("STOR a").await;
     for bytes in [1_000, 2_000] {
         data.send([b'x'; 1_000]).await.unwrap();
-        // Listings say what is recorded, and ask for nothing to be.
+        // Listings report the recorded offset, and do not trigger a record.
         while person.get("/uploads").await.json()["uploads"][0]["offset"] != bytes {
             scene.io.sleep(std::time::Duration::from_millis(50)).await;
         }
@@ -247,7 +247,7 @@ behaviours!(with_accounts and apart;
     a_text_that_was_broken_off_is_kept_as_it_is_stored,
 );
 
-/// In the simulator alone: nobody waits that long.
+/// In the simulator alone: the time is too long for a real clock.
 #[test]
 fn what_nobody_goes_on_with_is_gone_after_its_time() {
     under(Engine::Simulator, with_accounts, |scene| async move {

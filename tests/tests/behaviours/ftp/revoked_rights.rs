@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{alice, large_bytes, until_moved, with_accounts};
 
-/// A second, and more on a machine that has other things to do.
+/// Asserts that at most a second has passed, or ten on a real machine, which may be loaded.
 fn assert_soon(scene: &Scene, since: Instant) {
     let most = Duration::from_secs(if scene.engine == Engine::Simulator { 1 } else { 10 });
     let took = scene.io.now() - since;
@@ -53,7 +53,7 @@ async fn an_upload_whose_end_comes_after_its_right_has_ended_is_not_committed(sc
 
 async fn a_download_ends_when_the_account_is_disabled(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    // It makes the home.
+    // The first upload creates the home.
     client.stor("first", "").await;
     let bytes = noise(4, large_bytes(scene.engine));
     scene.write_home("alice", "large", &bytes);
@@ -86,7 +86,7 @@ async fn transfers_of_a_share_end_when_the_share_does(scene: Scene) {
     assert_soon(&scene, since);
     assert!(read.all().await.is_err(), "what was cut short has no clean end");
     assert_eq!(scene.home("alice").keys().collect::<Vec<_>>(), ["docs", "docs/large"]);
-    // The log-in still holds.
+    // The login is still valid.
     reader.say("PWD").await.expect(257);
 }
 

@@ -1,10 +1,10 @@
-//! `/shared`: what others share, as far as they do.
+//! `/shared`: the paths that other accounts share, with the permission of each share.
 
 use plimsoll_tests::{FtpClient, Person, Scene, behaviours};
 
 use super::{alice, someone, with_accounts};
 
-/// Alice with a folder to read and one to write, both shared with Bob.
+/// Creates alice with a folder to read and one to write, both shared with bob.
 async fn shared(scene: &Scene) -> (Person, FtpClient) {
     let (mut person, mut client) = alice(scene).await;
     for (folder, permission) in [("read", "read"), ("write", "write")] {

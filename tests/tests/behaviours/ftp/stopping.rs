@@ -1,4 +1,4 @@
-//! The order to stop: idle sessions end with 421, transfers that were begun come to their end.
+//! The order to stop: idle control connections end with 421, and transfers in progress are finished.
 
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{FtpClient, Scene, behaviours};
@@ -68,7 +68,7 @@ mod after_the_grace {
         data.send("hello").await.unwrap();
         until_moved(&scene, &mut client, 5).await;
         if scene.engine == plimsoll_tests::Engine::Simulator {
-            // It has no grace: what is under way may end.
+            // The simulator has no grace period: transfers in progress may end.
             return;
         }
         scene.stop.order();

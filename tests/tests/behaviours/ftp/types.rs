@@ -1,4 +1,4 @@
-//! TYPE, MODE and STRU: files as they are, and as text.
+//! TYPE, MODE and STRU: transfers of files as binary and as text.
 
 use plimsoll_tests::{Scene, behaviours};
 

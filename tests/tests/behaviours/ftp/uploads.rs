@@ -1,4 +1,4 @@
-//! STOR: a file arrives whole, or the old one stays.
+//! STOR: a file arrives complete, or the old one stays.
 
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{FtpClient, Scene, behaviours, together};

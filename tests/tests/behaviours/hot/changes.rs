@@ -1,4 +1,4 @@
-//! Changes through the server itself: seen at the next request, though the hot set would keep for ever.
+//! Changes through the server itself: visible at the next request, though cached entries never expire.
 
 use plimsoll_auth::Permissions;
 use plimsoll_tests::accounts::{PASSWORD, settings};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::FOR_EVER;
 
-/// Kept as bytes, and kept open.
+/// Sizes cached as bytes, and one cached as an open file.
 const SIZES: [usize; 3] = [1_000, 20_000, 100_000];
 
 fn scenario() -> Scenario {
@@ -17,7 +17,7 @@ fn scenario() -> Scenario {
     Scenario { accounts, ftp, hot: FOR_EVER, ..Scenario::default() }
 }
 
-/// Asks so often that it is hot.
+/// Requests the file often enough that it is cached.
 async fn heat(person: &mut Person, target: &str, bytes: &[u8]) {
     for _ in 0..3 {
         assert!(person.get(target).await.body == bytes, "{target}");
@@ -102,7 +102,7 @@ async fn a_share_that_has_ended_is_over_however_hot_the_file_is(scene: Scene) {
 
 async fn what_is_at_hand_is_answered_as_what_is_looked_up(scene: Scene) {
     let mut alice = Person::new(&scene, "alice").await;
-    // One that is kept as bytes, and one that is kept open.
+    // A file that is cached as bytes, and one that is cached open.
     for size in [1_000, 33_000] {
         let bytes = noise(7, size);
         alice.put("/files/a%20b", &bytes).await;
@@ -121,7 +121,7 @@ async fn what_is_at_hand_is_answered_as_what_is_looked_up(scene: Scene) {
         let of_one = |target: &'static str| fields.iter().map(move |fields| (target, *fields));
         for (target, fields) in targets.map(|target| (target, "")).into_iter().chain(of_one(targets[0])) {
             for method in ["GET", "HEAD"] {
-                // Nobody has shown who they are on a new connection.
+                // A new connection has no authorisation cached.
                 let (fields, mut new) = (format!("{}{fields}", alice.field()), scene.connect().await);
                 let looked_up = new.ask(method, target, &fields, "").await;
                 let at_hand = alice.client.ask(method, target, &fields, "").await;
@@ -142,7 +142,7 @@ async fn what_is_at_hand_is_for_whoever_shows_that_they_may(scene: Scene) {
     let (mut alice, bob) = (Person::new(&scene, "alice").await, Person::new(&scene, "bob").await);
     alice.put("/files/a", b"hers").await;
     heat(&mut alice, "/files/a", b"hers").await;
-    // On her connection, with what she shows, and with what others do.
+    // On her connection, with her credentials, and with those of others.
     assert_eq!(alice.client.get("/files/a").await.status, 401);
     assert_eq!(alice.client.get_with("/files/a", &bob.field()).await.status, 404);
     assert_eq!(alice.client.get_with("/files/a", "Authorization: Bearer x\r\n").await.status, 401);

@@ -1,4 +1,4 @@
-//! The hot set: what comes from it is what a lookup would have found, as far as that is promised.
+//! The hot cache: an answer from it equals that of a lookup, within its promised bounds.
 
 mod changes;
 mod model;
@@ -10,5 +10,5 @@ use std::time::Duration;
 use plimsoll_proto::http::site::HotSettings;
 use plimsoll_tests::HOT;
 
-/// What is hot is not looked up again while a behaviour lasts.
+/// Cached entries are not looked up again while a behaviour lasts.
 const FOR_EVER: HotSettings = HotSettings { time: Duration::from_secs(1_000_000), ..HOT };

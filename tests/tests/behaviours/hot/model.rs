@@ -1,4 +1,4 @@
-//! Changes and reads in any order, against a model: no read gets what is not there any more.
+//! Changes and reads in any order, against a model: no read returns a file that no longer exists.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ fn scenario() -> Scenario {
     Scenario { accounts, ftp, hot: FOR_EVER, ..Scenario::default() }
 }
 
-/// Draws of a seed, which a failure shows.
+/// A pseudorandom generator from a seed, which a failure prints.
 struct Draws(u64);
 
 impl Draws {
     fn below(&mut self, end: usize) -> usize {
-        // The multiplier is Knuth's (MMIX); the low bits are the bad ones.
+        // The multiplier is Knuth's (MMIX); the low bits are the weak ones.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % end
     }
@@ -31,17 +31,17 @@ impl Draws {
     }
 }
 
-/// What is in Alice's home, who changes it, and who reads it beside her.
+/// The expected contents of alice's home, the clients that change it, and a grantee that reads it.
 struct Model {
     held: BTreeMap<&'static str, (u64, usize)>,
     alice: Person,
     ftp: FtpClient,
     bob: Person,
-    /// The share of all that is in the home, while it is one.
+    /// The id of the share of `docs`, while there is one.
     share: Option<String>,
     next: u64,
     seed: u64,
-    /// Whether anything was read that was there: in a few steps, it may never be.
+    /// Whether a read has found a file: in a short run, there may be none.
     has_found: bool,
 }
 
@@ -115,7 +115,7 @@ async fn whoever_reads_gets_what_is_there(scene: Scene) {
             model.read(draws.name()).await;
         }
     }
-    // What is found once is read once more.
+    // A file that was found once was read a second time, from the cache.
     assert!(scene.hot.figures().hits > 0 || !model.has_found, "seed {seed}");
 }
 

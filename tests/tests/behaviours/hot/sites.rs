@@ -1,11 +1,11 @@
-//! A site's files, asked for again and again: the same answer from the hot set as from the disk.
+//! Repeated requests for a site's files: the same answer from the hot cache as from the disk.
 
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Client, Engine, Scenario, Scene, Tree, behaviours};
 
 use super::FOR_EVER;
 
-/// Sent with their head, kept as bytes when they are hot, and kept open.
+/// Sizes that are sent in one write with their head, cached as bytes, and cached as open files.
 const SIZES: [usize; 5] = [0, 1_000, 10_000, 32_768, 100_000];
 
 fn scenario() -> Scenario {
@@ -23,7 +23,7 @@ fn scenario() -> Scenario {
     Scenario { tree, hot: FOR_EVER, ..Scenario::default() }
 }
 
-/// All that an answer says but the time of day.
+/// Returns the whole answer except `Date`.
 fn lasting(answer: &Answer) -> (u16, Vec<&(String, String)>, &[u8]) {
     (answer.status, answer.fields.iter().filter(|(name, _)| name != "Date").collect(), &answer.body)
 }
@@ -37,7 +37,7 @@ async fn each_three_times(client: &mut Client, target: &str, fields: &str) -> An
     first
 }
 
-/// What the server says of what it keeps.
+/// Returns the server's figures of its hot cache.
 async fn figures(client: &mut Client) -> serde_json::Value {
     client.status().await.json()["hot_set"].take()
 }
@@ -95,8 +95,8 @@ async fn each_client_gets_the_encoding_that_it_takes(scene: Scene) {
     }
 }
 
-/// With a time that never ends, a change by another program is never seen of what is kept as bytes: this is
-/// how the other behaviours can be sure that it was the hot set that answered.
+/// With an endless time, a change by another program is never seen in a file that is cached as bytes. This
+/// is how the other behaviours can be sure that the hot cache answered.
 async fn what_is_hot_is_sent_without_a_lookup(scene: Scene) {
     let mut client = scene.connect().await;
     let before = client.get("/1000.bin").await;
@@ -107,7 +107,7 @@ async fn what_is_hot_is_sent_without_a_lookup(scene: Scene) {
     assert_eq!(client.get("/1001.bin").await.status, 404);
 }
 
-/// Its length and its tag go with its bytes, which are the file's.
+/// Length and tag are those of the bytes sent, which are the file's.
 async fn an_open_file_that_was_written_to_is_looked_up_at_once(scene: Scene) {
     let mut client = scene.connect().await;
     let before = client.get("/100000.bin").await;
@@ -129,7 +129,7 @@ async fn what_is_kept_never_takes_more_than_the_budget(scene: Scene) {
     let figures = figures(&mut client).await;
     assert!(figures["entries"].as_u64() > Some(0), "{figures}");
     assert_eq!(figures["bytes_max"], FOR_EVER.bytes_max);
-    // Where each connection is a process, each has a set of its own.
+    // Under the engine `process`, each connection has a separate cache.
     if scene.engine != Engine::Process {
         assert_eq!(figures["entries"], scene.hot.figures().entries);
     }
@@ -169,7 +169,7 @@ behaviours!(scenario;
     what_is_kept_never_takes_more_than_the_budget,
 );
 
-// It closes them itself, in the process that serves.
+// The serving process closes them itself.
 mod swept {
     use super::*;
 

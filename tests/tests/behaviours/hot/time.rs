@@ -1,4 +1,4 @@
-//! Changes that other programs make: seen when the hot set's time is over, whatever kind of change it is.
+//! Changes of any kind by other programs: visible when the hot cache's time is over.
 
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{HOT, Scenario, Scene, Tree, behaviours};
@@ -39,11 +39,11 @@ async fn a_change_is_seen_when_the_time_is_over(scene: Scene) {
     assert_eq!(client.get("/small.txt").await.text(), "new\n");
     assert!(client.get("/large.bin").await.body == noise(2, 90_000));
     assert_eq!(client.get("/gone.txt").await.status, 404);
-    // What was not there when it was looked for is looked for again.
+    // A sibling that was missing is looked up again.
     assert_eq!(client.get_with("/page.html", BR).await.text(), "page in br");
     assert_eq!(client.get_with("/both.html", BR).await.text(), "both as it is");
     assert_ne!(client.get("/folder/").await.text(), "<p>the index</p>");
-    // And what has gone can come back.
+    // A removed file can return.
     scene.write("gone.txt", b"here again\n");
     assert_eq!(client.get("/gone.txt").await.text(), "here again\n");
 }
@@ -61,7 +61,7 @@ async fn a_file_that_stays_is_the_same_however_often_it_is_looked_up(scene: Scen
     }
 }
 
-/// Of a file that was changed a moment before it was read, the times may not tell the next change.
+/// A file changed just before it was read may change again with the same timestamps.
 async fn a_file_that_changes_all_the_time_is_read_each_time(scene: Scene) {
     let mut client = scene.connect().await;
     for round in 0..4 {

@@ -1,4 +1,4 @@
-//! The time for a head.
+//! The time limit of a request head.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn the_next_head_has_a_time_of_its_own(scene: Scene) {
 
 async fn bytes_that_come_do_not_prolong_the_time_for_a_head(scene: Scene) {
     let mut client = scene.connect().await;
-    // A limit that each byte renewed would not be met.
+    // A limit that each byte renewed would never be reached.
     for byte in SMALL.bytes().take(6) {
         client.push([byte]);
         scene.io.sleep(HEAD_TIME / 3).await;

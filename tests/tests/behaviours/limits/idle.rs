@@ -1,4 +1,4 @@
-//! The time without a request.
+//! The time limit without a request.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn an_idle_connection_is_ended_without_a_word(scene: Scene) {
     let mut fresh = scene.connect().await;
     let connected = scene.io.now();
     fresh.expect_end().await;
-    // The server may have known of it some time before its client.
+    // The server may have accepted the connection some time before its client returns from `connect`.
     assert_passed(&scene, connected, IDLE_TIME - Duration::from_millis(20));
     kept.expect_end().await;
     drop((fresh, kept));

@@ -1,4 +1,4 @@
-//! The time and the bytes that a peer has after its last answer.
+//! The limits of time and bytes for a peer after its last answer.
 
 use std::future::Future;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn scenario() -> Scenario {
     Scenario { tree: Tree::new().file("small.txt", "small\n"), limits, ..Scenario::default() }
 }
 
-/// A client that has been refused and has seen the end.
+/// Returns a client that has been refused and has received the end.
 async fn refused(scene: &Scene) -> Client {
     let mut client = scene.connect().await;
     client.push("no request\r\n\r\n");
@@ -27,8 +27,9 @@ async fn refused(scene: &Scene) -> Client {
     client
 }
 
-/// In the simulator, the time to end has passed since `from`, when the client saw the server's end, and was
-/// renewed once at most: as long as a client takes something of its answer, it has a time of its own.
+/// Asserts, in the simulator, that the linger time has passed since `from`, when the client saw the
+/// server's end. It was renewed once at most: while a client receives parts of its answer, the time
+/// restarts.
 fn assert_lingered(scene: &Scene, from: Instant) {
     if scene.engine == Engine::Simulator {
         let (passed, known) = (scene.io.now() - from, Duration::from_millis(20));
@@ -62,9 +63,9 @@ behaviours!(scenario;
     bytes_do_not_prolong_the_time_after_the_last_answer,
 );
 
-/// So much time that only bytes end it.
+/// So much time that only the limit of bytes ends the connection.
 const PATIENT_TIME: Duration = Duration::from_secs(3000);
-/// What a client sends in one piece.
+/// The bytes that a client sends in one piece.
 const PIECE: &[u8] = &[b'x'; 32 * 1024];
 
 fn patient() -> Scenario {
@@ -72,7 +73,7 @@ fn patient() -> Scenario {
     Scenario { limits, ..Scenario::default() }
 }
 
-/// What is on its way between two processes, at most: on a real machine a guess, and a wide one.
+/// Returns the most bytes in transit between two processes: on a real machine, a generous estimate.
 fn under_way_max(scene: &Scene) -> usize {
     if scene.engine == Engine::Simulator { WINDOW_BYTES_MAX + BODY_BLOCK_BYTES } else { 64 << 20 }
 }
@@ -80,7 +81,7 @@ fn under_way_max(scene: &Scene) -> usize {
 async fn whoever_sends_without_end_after_its_last_answer_is_cut_off(scene: Scene) {
     let mut client = refused(&scene).await;
     let (mut sent, most) = (0, LINGER_BYTES_MAX + under_way_max(&scene));
-    // The system has taken a piece when nothing is unsent.
+    // The kernel has taken a piece when nothing is unsent.
     loop {
         client.stream.tx.push(Segment::Static(PIECE));
         if client.stream.tx.drain(0).await.is_err() {
@@ -94,7 +95,7 @@ async fn whoever_sends_without_end_after_its_last_answer_is_cut_off(scene: Scene
     scene.until(|| scene.open() == 0).await;
 }
 
-/// So much that a client which writes all of it before it reads is still writing when it is refused.
+/// So much that a client that writes all of it before it reads is still writing when it is refused.
 const UPLOAD_BYTES: usize = 9_000_000;
 
 fn with_accounts() -> Scenario {
@@ -113,7 +114,7 @@ async fn a_large_upload_that_is_refused_hears_why(scene: Scene) {
     client.expect_end().await;
 }
 
-/// Megabytes take their time in the simulator: few seeds are enough.
+/// Megabytes are slow in the simulator: few seeds are enough.
 const FEW_SEEDS: usize = 3;
 
 fn under_each<F: Future<Output = ()> + 'static>(scenario: fn() -> Scenario, behaviour: fn(Scene) -> F) {

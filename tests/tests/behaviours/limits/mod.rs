@@ -1,7 +1,8 @@
-//! Limits of time and size: who is slow is waited for, who is stuck is cut off, and nothing grows for ever.
+//! Limits of time and size: slow peers are served, stuck peers are disconnected, and no buffer grows for
+//! ever.
 //!
-//! Under a real engine only what happens is asserted; when it happens, in the simulator. There, a connection
-//! may carry a byte in some milliseconds and no faster, so a file shortens only the limit that it is about.
+//! Under a real engine, only outcomes are asserted; their time, in the simulator. There, a connection may
+//! carry a byte in some milliseconds and no faster, so each file shortens only its own limit.
 
 mod heads;
 mod idle;
@@ -17,7 +18,7 @@ use plimsoll_tests::{Client, Engine, Scene};
 
 const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
 
-/// In the simulator, `time` has passed since `from`, and not much more.
+/// Asserts, in the simulator, that `time` has passed since `from`, and not much more.
 fn assert_passed(scene: &Scene, from: Instant, time: Duration) {
     if scene.engine == Engine::Simulator {
         let passed = scene.io.now() - from;
@@ -26,7 +27,7 @@ fn assert_passed(scene: &Scene, from: Instant, time: Duration) {
     }
 }
 
-/// The server answers with 408 after `time` without a byte, and ends.
+/// Asserts that the server answers 408 after `time` without a byte, and ends.
 async fn assert_late(scene: &Scene, client: &mut Client, time: Duration) {
     let sent = scene.io.now();
     let first = client.receive().await.unwrap().expect("an answer");
@@ -41,7 +42,7 @@ async fn assert_late(scene: &Scene, client: &mut Client, time: Duration) {
     assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
 }
 
-/// The server answers with 408 sooner or later, and ends.
+/// Asserts that the server answers 408 at some time, and ends.
 async fn assert_408(client: &mut Client) {
     let answer = client.answer().await;
     answer.problem(408);

@@ -1,4 +1,4 @@
-//! The time in which a peer must take something of what is sent to it.
+//! The time limit in which a peer must receive a part of the bytes that are sent to it.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn a_reader_that_takes_nothing_is_cut_off(scene: Scene) {
     let passed = scene.io.now() - began;
     assert!(passed >= SEND_TIME, "after {passed:?} already");
     if scene.engine == Engine::Simulator {
-        // Its system takes some bytes in the first period, and none in the second.
+        // The simulated kernel takes some bytes in the first period, and none in the second.
         assert!(passed < 2 * SEND_TIME + Duration::from_secs(1), "only after {passed:?}");
     }
     let taken = client.expect_abort().await;
@@ -47,7 +47,7 @@ async fn a_reader_that_takes_nothing_holds_up_nobody_else(scene: Scene) {
 
 async fn a_reader_that_is_slow_gets_everything(scene: Scene) {
     let mut client = scene.connect().await;
-    // The more the buffers hold, the more it takes to be slow.
+    // The more the buffers hold, the more bytes a slow reader needs.
     let (count, pause) = match scene.engine {
         Engine::Simulator => (1, SEND_TIME / 2),
         _ => (LARGE_ANSWERS, Duration::from_millis(4)),

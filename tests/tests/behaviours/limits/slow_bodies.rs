@@ -1,4 +1,4 @@
-//! The time for the whole body of a request without valid credentials, however often a byte comes.
+//! The time limit of a complete body without valid credentials, however often a byte arrives.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use plimsoll_proto::http::Limits;
 use plimsoll_tests::{Scenario, Scene, behaviours};
 
 const BODY_TIME: Duration = Duration::from_secs(2);
-/// How often a byte is sent: far more often than a receive has to be.
+/// The interval of the sent bytes, far shorter than the receive deadline.
 const BYTE_TIME: Duration = Duration::from_millis(200);
 const REFUSED: &[u8] = b"HTTP/1.1 408 ";
 
@@ -20,7 +20,7 @@ async fn a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole(s
     client.push("PUT /test/echo HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n0");
     let began = scene.io.now();
     let mut response = Vec::new();
-    // The simulator may carry it byte by byte.
+    // The simulator may carry the answer byte by byte.
     while response.len() < REFUSED.len() {
         if response.is_empty() {
             client.push("0");

@@ -1,4 +1,4 @@
-//! The time between a body's bytes, and their number.
+//! The time limit between a body's bytes, and the maximal length of a body.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn scenario() -> Scenario {
     Scenario { tree: Tree::new().file("small.txt", "small\n"), limits, ..Scenario::default() }
 }
 
-/// The head of an upload, and what follows it.
+/// Returns the head of an upload, followed by `rest`.
 fn put(fields: &str, rest: &str) -> String {
     format!("PUT /test/echo HTTP/1.1\r\nHost: test\r\n{fields}\r\n{rest}")
 }

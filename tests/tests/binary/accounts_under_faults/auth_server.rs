@@ -1,8 +1,7 @@
-//! The authentication server is killed and started again, or hangs, under two fronts that people use at
-//! once.
+//! The authentication server is killed and restarted, or hangs, while two fronts are in use at once.
 //!
-//! What must hold: what has ended, confirmed by whichever front, is let in by neither; fronts that cannot
-//! ask say so.
+//! A credential whose end was confirmed by one front must not be accepted by either. A front that cannot
+//! reach the server refuses with 503.
 
 use plimsoll_auth::limits::SLOW_ANSWER_TIME;
 use plimsoll_tests::binary::{Kind, Server, command};
@@ -16,7 +15,7 @@ use crate::tiers::Place;
 
 const LATER: &[u16] = &[503];
 
-/// A program of the tiers, without what holds back who guesses, and with log-ins that cost next to nothing.
+/// Starts a program of a tier, without limits on login attempts and with cheap password hashing.
 fn start(place: &Place, engine: Kind, args: &[&str], data: &str) -> Server {
     let mut program = command();
     program.args(args).args(["--engine", &engine.to_string(), "--secret-file"]).arg(place.path("secret"));
@@ -35,8 +34,8 @@ fn front(place: &Place, engine: Kind, name: &str) -> Server {
     start(place, engine, &args, name)
 }
 
-/// Two fronts of an authentication server, and people at both, with a `fault` in the middle, so many times;
-/// afterwards all is as they know it.
+/// Runs two fronts of an authentication server with test users on both, and a `fault` in the middle,
+/// `count` times. Afterwards the server's state must match the users' ledgers.
 fn rounds_of(engine: Kind, count: usize, fault: impl Fn(&Place, Server, &Load, &mut Chance) -> Server) {
     let (mut people, mut chance) = begin(&format!("an authentication server under {engine}"));
     let place = Place::new();
@@ -61,7 +60,7 @@ fn rounds_of(engine: Kind, count: usize, fault: impl Fn(&Place, Server, &Load, &
 fn an_authentication_server_that_is_killed_under_load_loses_nothing_and_fronts_let_nobody_in(engine: Kind) {
     rounds_of(engine, 3, |place, server, load, chance| {
         server.signal(Signal::KILL);
-        // The next one takes the place when this one is gone.
+        // The next server binds the same address when this one has ended.
         drop(server);
         load.until_refused(REFUSED);
         a_moment(chance);
@@ -72,7 +71,7 @@ fn an_authentication_server_that_is_killed_under_load_loses_nothing_and_fronts_l
 fn an_authentication_server_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(engine: Kind) {
     rounds_of(engine, 1, |_, server, load, chance| {
         server.signal(Signal::STOP);
-        // Each of which may take all of its time.
+        // Each of these requests may take the full stated time.
         load.until_refused(REFUSED / 3);
         a_moment(chance);
         server.signal(Signal::CONT);

@@ -1,7 +1,7 @@
-//! What is so when a fault is over, compared with what each person knows.
+//! Compares the server's state after a fault with each user's ledger.
 //!
-//! What must hold: each account and each credential in the ledgers is looked at; a server that is back
-//! answers, so that "later" is taken for an answer only for a while.
+//! Each account and each credential in the ledgers must be checked. A recovered server answers, so that 503
+//! is accepted only for a while.
 
 use plimsoll_tests::binary::{PATIENCE, Server, Visitor, reached_within, until};
 
@@ -9,7 +9,7 @@ use super::ledger::{Account, Shown};
 use super::load::{Load, People};
 use super::person::{WHO_AM_I, ask, log_in};
 
-/// Waits until all of these can be given work.
+/// Waits until all servers are ready.
 pub(super) fn until_ready(servers: &[&Server]) {
     for server in servers {
         until("the server is ready", || {
@@ -19,8 +19,8 @@ pub(super) fn until_ready(servers: &[&Server]) {
     }
 }
 
-/// Looks at everything, each account at one of the fronts. What was not known is settled then, and is
-/// nobody's any more.
+/// Checks all accounts, each at one of the fronts. Accounts with an uncertain password are settled, and
+/// then removed from the ledgers.
 pub(super) fn check(load: &Load, people: &mut People) {
     let mut looking = Looking { load, front: 0, visitors: (0..load.fronts()).map(|_| None).collect() };
     for person in &mut people.0 {
@@ -55,14 +55,15 @@ impl Looking<'_> {
         assert_eq!(self.log_in(account, "never a password"), 401, "{account:#?}");
     }
 
-    /// One password opens the account: the last one that was confirmed, or the one that may have its place.
+    /// Asserts that exactly one password opens the account: the last confirmed one, or its possible
+    /// successor.
     fn settle(&mut self, account: &Account) {
         let Some(perhaps) = &account.perhaps else {
             assert_eq!(self.log_in(account, &account.password), 201, "{account:#?}");
             return;
         };
         let mut told = (0, 0);
-        // What a database does late, it has done soon; and what is remembered is soon looked up again.
+        // A database completes late writes soon, and cached entries are soon looked up again.
         let is_settled = reached_within(PATIENCE, || {
             told = (self.log_in(account, &account.password), self.log_in(account, perhaps));
             matches!(told, (201, 401) | (401, 201))

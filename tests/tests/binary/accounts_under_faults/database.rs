@@ -1,7 +1,7 @@
 //! A database that is killed, or hangs, under load.
 //!
-//! What must hold: while it hangs for longer than it is waited for, each request has its answer within the
-//! time that is stated for one question; a database that is back is found without anybody's doing.
+//! While the database hangs for longer than its deadline, each request must be answered within the stated
+//! time of one query. A recovered database is found without an operator.
 
 use std::time::Instant;
 
@@ -15,10 +15,10 @@ use super::load::{Load, PEOPLE, People};
 use super::{CONFIRMED, Chance, REFUSED, a_moment, begin, rounds};
 
 const KINDS: [&str; 3] = ["mysql", "postgres", "redis"];
-/// How a server refuses what it cannot tell.
+/// The statuses of a temporary refusal.
 const LATER: &[u16] = &[503];
 
-/// Runs a test on each kind of database at once: it waits more than it does.
+/// Runs a test on each kind of database concurrently: it mostly waits.
 fn beside_each_other(test: impl Fn(&str) + Sync) {
     std::thread::scope(|scope| {
         for kind in KINDS {
@@ -28,8 +28,8 @@ fn beside_each_other(test: impl Fn(&str) + Sync) {
     });
 }
 
-/// A server on a database, and people who have lived there for a while, with a `fault` in the middle, so
-/// many times; afterwards all is as they know it, also for the next server.
+/// Runs a server on a database with test users, and a `fault` in the middle, `count` times. Afterwards the
+/// state must match the users' ledgers, also for the next server.
 fn rounds_of(engine: Kind, kind: &str, count: usize, fault: impl Fn(&mut Database, &Load, &mut Chance)) {
     let (mut people, mut chance) = begin(&format!("{kind} under {engine}"));
     let mut database = Database::start(kind);
@@ -66,12 +66,12 @@ fn a_database_that_is_killed_under_load_loses_nothing_and_lets_nobody_in(engine:
     });
 }
 
-/// For longer than it is waited for, so that whoever comes later meets connections that hang, too.
+/// Hangs for longer than the deadline, so that later requests meet hanging connections, too.
 fn a_database_that_hangs_under_load_has_nobody_wait_for_longer_than_is_stated(engine: Kind) {
     beside_each_other(|kind| {
         rounds_of(engine, kind, 1, |database, load, chance| {
-            // A first time, so shortly that nobody notices: who asks meanwhile has a connection each after
-            // it.
+            // A first stop, too short to fail a request. Concurrent requests open one connection each,
+            // which later hang.
             database.stop();
             a_moment(chance);
             database.go_on();

@@ -1,7 +1,7 @@
-//! The disk that the accounts' file is on is full to the last byte, under load.
+//! The disk with the accounts' file is full to the last byte, under load.
 //!
-//! It is a small tmpfs, which only root may mount. What must hold: who changes something is told that the
-//! disk is full, who is known goes on, and when there is room, so does everybody; the file is whole.
+//! The disk is a small tmpfs, which only root may mount. Changes must be refused as for a full disk, and
+//! existing credentials must work. With free space, all requests succeed again. The file must stay intact.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,12 +18,12 @@ use super::load::{Load, People};
 use super::{CONFIRMED, REFUSED, begin};
 use crate::faults::full_disk::Small;
 
-/// How a server refuses what it has no room for.
+/// The statuses of a refusal for lack of space.
 const NO_ROOM: &[u16] = &[507];
-/// Bytes that are written at once, and then fewer and fewer, until there is no room for one.
+/// The bytes of one write. It shrinks until not even one byte fits.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Takes all the room that there is.
+/// Fills all free space.
 fn fill(filler: &mut File) {
     let mut bytes = PIECE_BYTES;
     while bytes > 0 {
@@ -41,7 +41,7 @@ fn assert_no_room(alice: &mut Member, (method, target): (&str, &str), body: &ser
     assert!(refused.text().contains("disk") && refused.text().contains("full"), "{}", refused.text());
 }
 
-/// Alice, who has a file of her own and one that she shares.
+/// Creates alice with a private file and a shared one.
 fn who_shares(server: &Server) -> Member {
     let (mut alice, carol) = (Member::new(server, "alice"), Member::new(server, "carol"));
     for name in ["own", "shared"] {
@@ -53,14 +53,14 @@ fn who_shares(server: &Server) -> Member {
     alice
 }
 
-/// What needs no room goes on, and what does is refused, and has not happened.
+/// Asserts that requests that need no space succeed, and that all others are refused without effect.
 fn assert_full(alice: &mut Member) {
     let account = |name: &str, password: &str| json!({ "name": name, "password": password });
     assert_no_room(alice, ("POST", "/api/accounts"), &account("bob", "battery staple"));
     assert_no_room(alice, ("POST", "/api/sessions"), &account("alice", "correct horse"));
     let passwords = json!({ "old": "correct horse", "new": "battery staple" });
     assert_no_room(alice, ("PUT", "/api/password"), &passwords);
-    // A share ends before what it names goes away, and to end one takes room.
+    // A share must end before its file is removed, and ending one needs space.
     assert_no_room(alice, ("DELETE", "/files/shared.txt"), &json!(null));
     assert_eq!(alice.get("/files/shared.txt").body, b"shared");
     assert_eq!(alice.ask("DELETE", "/files/own.txt", "", b"").status, 204);
@@ -70,12 +70,12 @@ fn assert_full(alice: &mut Member) {
     assert_eq!(shown.status, 200, "a password of each request: {}", shown.text());
     let wrong = alice.ask("POST", "/api/sessions", "", account("alice", "a guess").to_string().as_bytes());
     assert_eq!(wrong.status, 401, "{}", wrong.text());
-    // A log-out needs no room.
+    // A logout needs no space.
     assert_eq!(alice.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
     assert_eq!(alice.get("/api/whoami").status, 401);
 }
 
-/// As SQLite itself sees it.
+/// Runs SQLite's own integrity check.
 fn assert_whole(file: &Path) {
     let look = "import sqlite3, sys
 print(sqlite3.connect(sys.argv[1]).execute('PRAGMA integrity_check').fetchall())";
@@ -103,7 +103,7 @@ fn a_full_disk_under_the_accounts_loses_none_and_lets_nobody_in(engine: Kind) {
     people.live(&load, || {
         load.until_confirmed(CONFIRMED);
         let mut filling = File::create(&filler).unwrap();
-        // What SQLite has taken before is its own.
+        // SQLite can still use pages that it allocated before.
         std::thread::scope(|scope| {
             let refused = scope.spawn(|| load.until_refused(REFUSED));
             while !refused.is_finished() {

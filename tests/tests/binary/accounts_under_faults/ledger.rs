@@ -1,9 +1,8 @@
-//! What a person knows of the accounts they made: what was confirmed, and what may be so or not.
+//! A user's ledger of created accounts: the confirmed state, and the uncertain state.
 //!
-//! What must hold: what is about to be asked is written down before it is sent, as unknown; it is confirmed
-//! by its answer alone.
+//! Each change is recorded as unknown before its request is sent. Only the answer must confirm it.
 
-/// What was shown with a request.
+/// The credentials of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Shown {
     Token(String),
@@ -15,17 +14,17 @@ pub(super) enum Shown {
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     pub(super) name: String,
-    /// The last one that was confirmed.
+    /// The last confirmed password.
     pub(super) password: String,
-    /// Whether it was confirmed that it was made.
+    /// Whether its creation was confirmed.
     pub(super) is_made: bool,
-    /// What the password may be by now: nobody knows.
+    /// A possible new password: the change has no known outcome.
     pub(super) perhaps: Option<String>,
-    /// Passwords of which it was confirmed that another has their place.
+    /// Passwords whose replacement was confirmed.
     pub(super) replaced: Vec<String>,
-    /// Tokens that were confirmed, and that nobody has tried to end.
+    /// Confirmed tokens that no request has tried to end.
     pub(super) alive: Vec<String>,
-    /// Tokens whose end was confirmed, by a log-out or with their password.
+    /// Tokens whose end was confirmed, by a logout or with a password change.
     pub(super) ended: Vec<String>,
 }
 
@@ -35,7 +34,7 @@ impl Account {
         Account { name, password, is_made: false, perhaps: None, replaced, alive, ended }
     }
 
-    /// Whether it is there, and its password is known.
+    /// Returns whether the account exists and its password is known.
     pub(super) fn is_known(&self) -> bool {
         self.is_made && self.perhaps.is_none()
     }
@@ -44,14 +43,14 @@ impl Account {
         Shown::Password(self.name.clone(), password.to_owned())
     }
 
-    /// What must open it.
+    /// Returns the credentials that must be accepted.
     pub(super) fn good(&self) -> Vec<Shown> {
         let tokens = self.alive.iter().cloned().map(Shown::Token);
         let password = self.is_known().then(|| self.with(&self.password));
         password.into_iter().chain(tokens).collect()
     }
 
-    /// What must not open it, or anything.
+    /// Returns the credentials that must be refused.
     pub(super) fn bad(&self) -> Vec<Shown> {
         let replaced = self.replaced.iter().map(|password| self.with(password));
         let ended = self.ended.iter().cloned().map(Shown::Token);

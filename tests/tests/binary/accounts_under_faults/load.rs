@@ -1,8 +1,7 @@
-//! The load: people at once, what they ask, and how each request may end.
+//! The load: concurrent test users, their requests, and the permitted outcomes.
 //!
-//! What must hold: a request is answered within the time that is stated, whatever has happened behind the
-//! server; the answer is what was asked for, a refusal that says so, or (where the server itself is killed)
-//! a connection that breaks.
+//! A request must be answered within the stated time, even if a fault occurs behind the server. The outcome
+//! is success, an explicit refusal, or (if the server itself is killed) a broken connection.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,22 +12,21 @@ use plimsoll_tests::binary::{Reply, Server, Visitor, until};
 use super::person::Person;
 use crate::durable::chance::Chance;
 
-/// How many people there are.
+/// The number of test users.
 pub(super) const PEOPLE: usize = 4;
-/// What a loaded machine may add to a time that is stated: less than the shortest that is, so that two waits
-/// one after the other are too long.
+/// The allowance for a loaded machine beyond a stated time. It is less than the shortest stated time, so
+/// that two waits in sequence are too long.
 const ALLOWANCE: Duration = Duration::from_secs(4);
 
-/// Nobody knows whether it was done: it was refused as something that cannot be told just now, or its
-/// connection broke.
+/// The outcome is unknown: the request got a temporary refusal, or its connection broke.
 pub(super) struct Unknown;
 
-/// What a load asks, and of whom.
+/// A load: its servers, its permitted outcomes, and its counts.
 pub(super) struct Load {
     fronts: Vec<SocketAddr>,
-    /// How a request may be refused that is not wrong.
+    /// The statuses with which a correct request may be refused.
     refusals: &'static [u16],
-    /// The time that is stated, and what a loaded machine adds.
+    /// The stated time plus the allowance.
     within: Duration,
     may_break: AtomicBool,
     is_over: AtomicBool,
@@ -37,7 +35,7 @@ pub(super) struct Load {
     longest_ms: AtomicU64,
 }
 
-/// All people.
+/// All test users.
 pub(super) struct People(pub(super) Vec<Person>);
 
 impl People {
@@ -49,7 +47,7 @@ impl People {
         People((1..=PEOPLE).map(person).collect())
     }
 
-    /// Has all of them live while `meanwhile` runs, and until it is done.
+    /// Runs all users concurrently with `meanwhile`, until that returns.
     pub(super) fn live<T>(&mut self, load: &Load, meanwhile: impl FnOnce() -> T) -> T {
         let done = std::thread::scope(|scope| {
             let _over = Over(load);
@@ -63,7 +61,7 @@ impl People {
     }
 }
 
-/// Ends the load, also when whoever began it panics: the people would never end.
+/// Ends the load when dropped, also in a panic: otherwise the users would run for ever.
 struct Over<'a>(&'a Load);
 
 impl Drop for Over<'_> {
@@ -73,7 +71,8 @@ impl Drop for Over<'_> {
 }
 
 impl Load {
-    /// At these fronts, which refuse with one of `refusals`; each answer comes within `stated`.
+    /// Creates a load on these fronts, which refuse with one of `refusals`. Each answer must arrive within
+    /// `stated` plus the allowance.
     pub(super) fn at(servers: &[&Server], stated: Duration, refusals: &'static [u16]) -> Load {
         Load {
             fronts: servers.iter().map(|server| server.at()).collect(),
@@ -87,7 +86,7 @@ impl Load {
         }
     }
 
-    /// For whoever reads what a test prints.
+    /// Prints the figures of the load.
     fn tell(&self) {
         let (confirmed, refused) =
             (self.confirmed.load(Ordering::SeqCst), self.refused.load(Ordering::SeqCst));
@@ -95,7 +94,7 @@ impl Load {
         println!("{confirmed} confirmed, {refused} refused, the longest wait was {longest} ms");
     }
 
-    /// From now on, connections may break: the server is about to be killed.
+    /// From this call on, connections may break: the server is about to be killed.
     pub(super) fn may_break(&self) {
         self.may_break.store(true, Ordering::SeqCst);
     }
@@ -108,12 +107,12 @@ impl Load {
         self.fronts.len()
     }
 
-    /// Waits until so much more was confirmed.
+    /// Waits until `more` further requests were confirmed.
     pub(super) fn until_confirmed(&self, more: usize) {
         self.until("confirmed", &self.confirmed, more);
     }
 
-    /// Waits until so much more was refused.
+    /// Waits until `more` further requests were refused.
     pub(super) fn until_refused(&self, more: usize) {
         self.until("refused", &self.refused, more);
     }
@@ -124,7 +123,7 @@ impl Load {
         until(&format!("{more} more requests are {what}"), seen);
     }
 
-    /// One request at a front: its answer, unless nobody knows.
+    /// Sends one request to a front, and returns its answer, or [`Unknown`].
     pub(super) fn ask(
         &self,
         front: usize,

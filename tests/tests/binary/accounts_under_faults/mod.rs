@@ -1,8 +1,8 @@
-//! Accounts while what keeps them is killed, hangs or is full, under the load of several people at once.
+//! Accounts whose storage is killed, hangs or is full, under the load of several users at once.
 //!
-//! Each person knows what was confirmed, and what nobody knows. What must hold: never a yes that should be
-//! a no; nothing that was confirmed is lost; who cannot be answered is told so, within the stated time; the
-//! moments of faults come from a seed that is printed.
+//! Each user's ledger has the confirmed and the unknown changes. A credential that should be refused is
+//! never accepted, and no confirmed change is lost. A request that cannot be served must be refused within
+//! the stated time. The times of faults derive from a printed seed.
 
 mod auth_server;
 mod check;
@@ -18,25 +18,25 @@ use plimsoll_tests::binary::is_long;
 use super::durable::chance::Chance;
 use load::People;
 
-/// Faults of each test in a long run, for each in a run on each commit.
+/// The factor of faults in a long run, compared with a run on each commit.
 const LONG_FACTOR: usize = 10;
-/// The longest that a fault is put off, and that it lasts beyond what it takes to be noticed.
+/// The maximal random delay before a fault, and after it was noticed.
 const MOMENT_MS_MAX: usize = 400;
-/// What people have confirmed before a fault, and again when it is over.
+/// The number of confirmed requests before a fault, and again after it.
 const CONFIRMED: usize = 40;
-/// What is refused before a fault ends: everybody has been refused then, and some again.
+/// The number of refused requests before a fault ends: more than one for each user.
 const REFUSED: usize = 12;
 
 fn rounds(short: usize) -> usize {
     if is_long() { short * LONG_FACTOR } else { short }
 }
 
-/// Lets a while pass that chance decides: it is waited for nothing.
+/// Sleeps for a random time. No condition depends on it.
 fn a_moment(chance: &mut Chance) {
     std::thread::sleep(std::time::Duration::from_millis(chance.below(MOMENT_MS_MAX) as u64));
 }
 
-/// People, and the chance by which faults come.
+/// Creates the test users, and the random generator for the times of faults.
 fn begin(what: &str) -> (People, Chance) {
     let seed = Chance::seed();
     println!("{what}: again with PLIMSOLL_SEED={seed}");

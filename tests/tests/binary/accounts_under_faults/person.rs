@@ -1,8 +1,8 @@
-//! A person who signs up, logs in, changes passwords and logs out, over and over, and tries what should not
-//! work.
+//! A test user in a loop of sign-ups, logins, password changes and logouts, with attempts by invalid
+//! credentials.
 //!
-//! What must hold: a yes to what has ended, and a no to what is good, fail the test at once, whatever the
-//! fault; an answer that did not come is written down as unknown.
+//! An accepted ended credential, or a refused good one, must fail the test at once, under any fault. A
+//! missing answer is recorded as unknown.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::ledger::{Account, Shown};
 use super::load::{Load, Unknown};
 use crate::durable::chance::Chance;
 
-/// Accounts that a person goes on with: the latest of those that are known.
+/// The number of accounts in use: the latest known ones.
 const ACCOUNTS_AT_HAND: usize = 6;
-/// How long a person thinks, so that there is something left to be done after the fault.
+/// The pause after a step, so that work is left to do after the fault.
 const THINK_TIME: Duration = Duration::from_millis(3);
-/// The same after a refusal. Nobody waits for anything by it.
+/// The pause after a refusal. No condition depends on it.
 const REFUSED_TIME: Duration = Duration::from_millis(30);
 
 pub(super) struct Person {
@@ -33,7 +33,7 @@ type Wanted<'a> = (&'a str, &'a str, Option<Value>);
 
 pub(super) const WHO_AM_I: Wanted<'_> = ("GET", "/api/whoami", None);
 
-/// Asks as whoever was shown.
+/// Sends a request with the given credentials.
 pub(super) fn ask(
     (load, front): (&Load, usize),
     visitors: &mut [Option<Visitor>],
@@ -54,7 +54,7 @@ pub(super) fn ask(
     load.ask(front, visitors, (method, target, &fields, body.as_bytes()))
 }
 
-/// A log-in's method, target and body.
+/// Returns a login's method, target and body.
 pub(super) fn log_in(name: &str, password: &str) -> Wanted<'static> {
     ("POST", "/api/sessions", Some(json!({ "name": name, "password": password })))
 }
@@ -63,7 +63,7 @@ fn assert_is(reply: &Reply, status: u16, what: &str, account: &Account) {
     assert_eq!(reply.status, status, "{what}: {} {account:#?}", reply.text());
 }
 
-/// A person at some fronts, for as long as a load lasts.
+/// A user's connections to some fronts, for the duration of a load.
 struct Visit<'a> {
     load: &'a Load,
     front: usize,
@@ -75,7 +75,7 @@ impl Visit<'_> {
         ask((self.load, self.front), &mut self.visitors, shown, wanted)
     }
 
-    /// What is shown opens nothing, at any front.
+    /// Asserts that the credentials are refused at every front.
     fn opens_nothing(&mut self, shown: &Shown, account: &Account) -> Result<(), Unknown> {
         for front in 0..self.load.fronts() {
             let reply = ask((self.load, front), &mut self.visitors, Some(shown), WHO_AM_I)?;
@@ -90,7 +90,7 @@ impl Person {
         Person { name, chance, made: 0, accounts: Vec::new() }
     }
 
-    /// Lives until the load is over.
+    /// Runs steps until the load is over.
     pub(super) fn live(&mut self, load: &Load) {
         let mut visit = Visit { load, front: 0, visitors: (0..load.fronts()).map(|_| None).collect() };
         while !load.is_over() {
@@ -146,7 +146,7 @@ impl Person {
         Ok(())
     }
 
-    /// By a token, which goes on as the only one.
+    /// Changes the password with a token, which stays the only valid one.
     fn change_password(&mut self, visit: &mut Visit<'_>, at: usize) -> Result<(), Unknown> {
         let new = self.new_password();
         let account = &mut self.accounts[at];
@@ -184,7 +184,7 @@ fn log_out(visit: &mut Visit<'_>, account: &mut Account) -> Result<(), Unknown> 
     visit.opens_nothing(&shown, account)
 }
 
-/// With a password that was replaced, or never was one.
+/// Logs in with a replaced password, or with one that was never valid.
 fn wrong_log_in(visit: &mut Visit<'_>, account: &Account, chance: &mut Chance) -> Result<(), Unknown> {
     let never = "never a password".to_owned();
     let wrong: Vec<&String> = account.replaced.iter().chain([&never]).collect();

@@ -1,6 +1,6 @@
 //! The server itself is killed, with its accounts in a file.
 //!
-//! What must hold: what was confirmed is there for the next one, whatever was under way.
+//! Confirmed changes must survive in the next server. Requests in progress may have any outcome.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::check::{check, until_ready};
 use super::load::Load;
 use super::{CONFIRMED, a_moment, begin, rounds};
 
-/// A connection's process may outlive the program that it asks for a moment, and say so.
+/// A connection process may outlive the killed program for a moment, and answers 503.
 const LATER: &[u16] = &[503];
 
 fn start(kind: Kind, data: &Path) -> Server {

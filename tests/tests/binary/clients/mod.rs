@@ -1,7 +1,7 @@
-//! Clients that nobody here wrote: Python's HTTP clients, a client of tus, and one that is made from the
-//! description of the API and tries what that allows, and what it does not.
+//! Third-party clients: Python's HTTP clients, a tus client, and one generated from the API's description,
+//! which tests valid and invalid requests.
 //!
-//! `tests/tools/install` brings them. What must hold: what they report as wrong fails the test.
+//! `tests/tools/install` installs them. An error that they report must fail the test.
 
 mod python;
 mod schemathesis;
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use plimsoll_tests::binary::{skipped, tool};
 
-/// The folder that `tests/tools/install` has filled.
+/// Returns the folder that `tests/tools/install` fills.
 fn tools() -> PathBuf {
     let given = std::env::var_os("PLIMSOLL_TEST_TOOLS").map(PathBuf::from);
     given.unwrap_or_else(|| {
@@ -22,7 +22,7 @@ fn tools() -> PathBuf {
     })
 }
 
-/// Whether the tools are there; they are not where no package index could be reached.
+/// Returns whether the tools are installed. They are missing if no package index was reachable.
 pub(crate) fn are_there(test: &str) -> bool {
     let there = tools().join("requirements.txt").is_file();
     if !there {
@@ -31,17 +31,17 @@ pub(crate) fn are_there(test: &str) -> bool {
     there
 }
 
-/// A program of the virtual environment.
+/// Returns a program of the virtual environment.
 pub(crate) fn from_python(program: &str) -> Command {
     tool(tools().join("python/bin").join(program).to_str().expect("text"))
 }
 
-/// A file beside these tests.
+/// Returns the path of a file next to these tests.
 fn beside(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/binary/clients").join(name)
 }
 
-/// A script beside these tests.
+/// Returns a script next to these tests as a command.
 fn script(name: &str) -> Command {
     let mut python = from_python("python");
     python.arg(beside(name));

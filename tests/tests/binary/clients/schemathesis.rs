@@ -1,8 +1,8 @@
-//! schemathesis: a client made from `/api/openapi.json`, which tries each operation with data that is allowed
-//! and with data that is not.
+//! schemathesis: a client generated from `/api/openapi.json`, which tests each operation with valid and
+//! with invalid data.
 //!
-//! What must hold: it has a bound in time; no answer is an error of the server's, and each is one that the
-//! document describes.
+//! It must have a time bound. No answer may be a server error, and each must be one that the document
+//! describes.
 
 use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::binary::{Kind, Member, Server, is_long, tool};
@@ -10,10 +10,10 @@ use plimsoll_tests::on_each_engine;
 
 use super::{are_there, beside, from_python};
 
-/// What an answer is looked at for.
+/// The checks on each answer.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance";
-/// Cases of each operation, and seconds in all.
+/// Cases of each operation, and the total seconds.
 const CASES: &str = "12";
 const SECONDS: &str = "15";
 /// Seeds of a long run, each with more cases.
@@ -27,8 +27,8 @@ fn try_out(server: &Server, seed: u64, cases: &str, seconds: &str) {
     program.current_dir(folder.path()).env("SCHEMATHESIS_HOOKS", beside("schemathesis_hooks.py"));
     program.arg("--config-file").arg(beside("schemathesis.toml"));
     program.arg("run").arg(server.url("/api/openapi.json"));
-    // By password: a session would end with the first try of logging out. By one thread: with two, the tool
-    // has failed in itself now and then ("AST constructor recursion depth mismatch", in Python 3.11).
+    // With a password: a session would end with the first tested logout. With one thread: with two, the
+    // tool itself has failed at times ("AST constructor recursion depth mismatch", in Python 3.11).
     program.args(["--auth", &format!("alice:{PASSWORD}"), "--checks", CHECKS, "--workers", "1"]);
     program.args(["--phases", "examples,coverage,fuzzing", "--generation-database", "none"]);
     program.args(["--max-examples", cases, "--max-time", seconds, "--seed", &seed.to_string()]);

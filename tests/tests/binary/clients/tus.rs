@@ -1,5 +1,5 @@
-//! tuspy: an upload in parts with checksums, broken off and gone on with by another process, at another
-//! server on the same data.
+//! tuspy: an upload in parts with checksums, interrupted and resumed by another process, on another server
+//! with the same data.
 
 use plimsoll_tests::binary::{Kind, Member, Server, tool};
 use plimsoll_tests::on_each_engine;
@@ -8,10 +8,10 @@ use plimsoll_tests::tree::noise;
 use super::{are_there, script};
 
 const BYTES: usize = 5_000_000;
-/// What the first process sends at most.
+/// The maximal bytes that the first process sends.
 const FIRST_BYTES: usize = 2_000_000;
 
-/// The offsets that tuspy began and ended at.
+/// Returns the offsets at which tuspy started and ended.
 fn upload(server: &Server, alice: &Member, args: [&str; 4]) -> (usize, usize) {
     let mut python = script("tus_upload.py");
     let done = tool::run(python.arg(server.url("/uploads")).arg(&alice.token).args(args)).well();

@@ -1,6 +1,7 @@
-//! Accounts that are made, and sessions that begin and end, while the server may end at any moment.
+//! Accounts that are created, and sessions that begin and end, while the server may be killed at any
+//! moment.
 //!
-//! What must hold: what was confirmed is so afterwards; what was not may be so or not.
+//! A confirmed change must survive; an unconfirmed one may or may not.
 
 use std::net::SocketAddr;
 
@@ -8,13 +9,13 @@ use plimsoll_tests::binary::member::{PASSWORD, log_in, send};
 use plimsoll_tests::binary::{Broken, Server, Visitor};
 use serde_json::json;
 
-/// The accounts that were confirmed.
+/// The confirmed accounts.
 #[derive(Clone, Default)]
 pub(super) struct Accounts {
     made: u64,
-    /// The last one that was confirmed.
+    /// The last confirmed account.
     last: Option<String>,
-    /// Its token, once that was confirmed.
+    /// Its token, once confirmed.
     alive: Option<String>,
     /// The last token whose end was confirmed.
     dead: Option<String>,
@@ -25,7 +26,7 @@ fn with(token: &str) -> String {
 }
 
 impl Accounts {
-    /// Signs up, logs in and logs out until the connection breaks, or `is_over`.
+    /// Signs up, logs in and logs out until the connection breaks, or `each` returns `false`.
     pub(super) fn make(&mut self, at: SocketAddr, mut each: impl FnMut(&Accounts) -> bool) {
         let Ok(mut visitor) = Visitor::connect(at) else { return };
         while each(self) && self.one(&mut visitor).is_ok() {
@@ -50,7 +51,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Asserts that what was confirmed is so.
+    /// Asserts that the confirmed changes are in effect.
     pub(super) fn check(&self, server: &Server) {
         let mut visitor = server.visit();
         let mut status =

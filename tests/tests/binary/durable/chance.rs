@@ -1,8 +1,8 @@
-//! Chance that can be had again, and contents that say which version they are.
+//! A reproducible random generator, and contents that identify their version.
 
 use plimsoll_tests::tree::noise;
 
-/// Numbers from a seed.
+/// Pseudorandom numbers from a seed.
 pub(crate) struct Chance(u64);
 
 impl Chance {
@@ -10,14 +10,14 @@ impl Chance {
         Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A seed that the environment gives, or one from the clock.
+    /// Returns the seed from the environment, or one from the clock.
     pub(crate) fn seed() -> u64 {
         let given = std::env::var("PLIMSOLL_SEED").ok().and_then(|seed| seed.parse().ok());
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         given.unwrap_or(u64::from(now.subsec_nanos()))
     }
 
-    /// One of `0..bound`.
+    /// Returns one of `0..bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -26,12 +26,12 @@ impl Chance {
     }
 }
 
-/// The most that a version has.
+/// The maximal length of a version.
 const BYTES_MAX: usize = 300_000;
-/// What most versions stay below.
+/// The maximal length of most versions.
 const USUAL_BYTES_MAX: usize = 8_000;
 
-/// What version `number` is: its number in a line and noise, or nothing at all.
+/// Returns the contents of version `number`: its number in a line and noise, or nothing at all.
 pub(super) fn content(number: u64) -> Vec<u8> {
     let mut chance = Chance::new(number);
     chance.below(2);
@@ -43,7 +43,7 @@ pub(super) fn content(number: u64) -> Vec<u8> {
     [format!("{number}\n").as_bytes(), &noise(number, bytes)].concat()
 }
 
-/// Which version some bytes are; none is the empty one.
+/// Returns the version of some bytes, or `None` for the empty one.
 pub(super) fn version_of(path: &str, bytes: &[u8]) -> Option<u64> {
     if bytes.is_empty() {
         return None;

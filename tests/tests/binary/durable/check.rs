@@ -1,7 +1,7 @@
-//! What is there after a server ended badly, compared with what may be.
+//! Compares the state after a killed server or a power cut with the permitted states.
 //!
-//! It asks the server, and looks into the folder of pending uploads itself. What must hold: every byte of
-//! every file is looked at.
+//! It sends requests to the server, and reads the folder of pending uploads itself. Every byte of every
+//! file must be checked.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::chance::{content, version_of};
 use super::ledger::{Held, Kept, Ledger, State};
 use super::writer::{Writer, part, url};
 
-/// What a home holds, as the server counts it.
+/// The usage of a home, as the server counts it.
 #[derive(Default, Debug, PartialEq)]
 struct Usage {
     bytes: u64,
@@ -20,8 +20,8 @@ struct Usage {
     folders: u64,
 }
 
-/// Asserts that the homes of `writers` are as their ledgers have them, completes what is kept, and returns
-/// what is there in the end: a state for each.
+/// Asserts that the homes of `writers` match their ledgers, and completes the resumable uploads. Returns
+/// the resulting state of each.
 pub(super) fn check(writers: &[&Writer], ledgers: &[Ledger], server: &Server, data: &Path) -> Vec<State> {
     let mut states = Vec::new();
     for (writer, ledger) in writers.iter().zip(ledgers) {
@@ -52,7 +52,7 @@ pub(super) fn check(writers: &[&Writer], ledgers: &[Ledger], server: &Server, da
     states
 }
 
-/// Every file below a folder, each read to its last byte.
+/// Returns every file below a folder, each read to its last byte.
 fn held(member: &mut Member, folder: &str) -> Held {
     let mut held = Held::new();
     for name in member.names(&format!("/files/{folder}/")) {
@@ -76,7 +76,7 @@ fn read(member: &mut Member, target: &str) -> u64 {
     version_of(target, &reply.body).unwrap_or(0)
 }
 
-/// The kept uploads of a home.
+/// Returns the resumable uploads of a home.
 fn kept(member: &mut Member) -> Vec<Kept> {
     let listed = member.get("/uploads").json();
     let number = |value: &serde_json::Value| usize::try_from(value.as_u64().expect("a number")).unwrap();
@@ -90,7 +90,7 @@ fn kept(member: &mut Member) -> Vec<Kept> {
     kept.collect()
 }
 
-/// Nothing is in `pending` but kept uploads, each with its bytes and its record.
+/// Asserts that `pending` contains only resumable uploads, each with its bytes and its record.
 fn assert_pending(kept: &[Kept], pending: &Path) {
     let ids = kept.iter().filter_map(|kept| kept.url.strip_prefix("/uploads/"));
     let expected: BTreeSet<String> = ids.flat_map(|id| [id.to_owned(), format!("{id}.record")]).collect();
@@ -98,12 +98,12 @@ fn assert_pending(kept: &[Kept], pending: &Path) {
         let entries = std::fs::read_dir(pending).expect("the folder of pending uploads");
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
     };
-    // A folder that was being removed is cleared away beside everything else.
+    // A folder that was being removed is cleaned up in the background.
     until("removed folders are cleared away", || !names().iter().any(|name| name.ends_with(".tree")));
     assert_eq!(names(), expected, "in {}", pending.display());
 }
 
-/// Sends what is missing; the file is then the whole version.
+/// Sends the missing bytes. The file is then the complete version.
 fn complete(member: &mut Member, folder: &str, kept: &Kept, state: &mut State) {
     let sending = state.upload.take().expect("it was found");
     let bytes = content(sending.version);
@@ -113,7 +113,7 @@ fn complete(member: &mut Member, folder: &str, kept: &Kept, state: &mut State) {
     state.held.insert(sending.name, Some(sending.version));
 }
 
-/// What the server counts is what is there.
+/// Asserts that the server's usage equals the contents.
 fn assert_counted(member: &mut Member) {
     let counted = member.get("/api/whoami").json()["usage"].clone();
     let number = |name: &str| counted[name].as_u64().expect("a number");

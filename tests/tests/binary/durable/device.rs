@@ -1,7 +1,7 @@
-//! A file system of ext4 on a disk of ours, and on images of what a power cut leaves of that disk.
+//! An ext4 file system on a test disk, and on images of that disk after a power cut.
 //!
-//! It needs root, `/dev/fuse` and loop devices, and says so where it lacks one. What must hold: whatever was
-//! mounted and attached is let go when it is dropped.
+//! It needs root, `/dev/fuse` and loop devices, and reports a missing one. Every mount and loop device must
+//! be released on drop.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,10 +10,10 @@ use plimsoll_tests::binary::tool::{self, tool};
 
 use super::fuse::Mounted;
 
-/// Bytes of the disk: room for a journal, and for what the writers keep.
+/// The size of the disk: enough for a journal, and for the writers' files.
 pub(super) const DISK_BYTES: usize = 96 << 20;
 
-/// Why there can be no such device here, if there cannot.
+/// Returns why such a device is not available here, if it is not.
 pub(super) fn missing() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("only root may mount a file system".to_owned());
@@ -26,7 +26,7 @@ pub(super) fn missing() -> Option<String> {
     may_mount().err().map(|error| format!("mount: {error}"))
 }
 
-/// A container may have the devices and yet not the right.
+/// A container may have the devices without the permission to mount.
 fn may_mount() -> std::io::Result<()> {
     let folder = tempfile::tempdir()?;
     Mounted::new(&folder.path().join("disk"), 4096).map(drop)
@@ -51,7 +51,7 @@ impl Drop for Loop {
     }
 }
 
-/// An ext4 file system that is mounted. Fields are dropped in this order.
+/// A mounted ext4 file system. Fields are dropped in this order.
 pub(super) struct Ext4 {
     mount: Unmounting,
     _loop: Loop,
@@ -66,12 +66,12 @@ impl Drop for Unmounting {
 }
 
 impl Ext4 {
-    /// Mounts what is in the file `disk`; the journal is replayed.
+    /// Mounts the file system in the file `disk`; the journal is replayed.
     pub(super) fn mount(disk: &Path, at: &Path) -> Ext4 {
         Ext4::mount_device(Loop::over(disk), at)
     }
 
-    /// Makes the file system first.
+    /// Creates the file system, and mounts it.
     pub(super) fn make(disk: &Path, at: &Path) -> Ext4 {
         let device = Loop::over(disk);
         let options = ["-q", "-F", "-b", "4096", "-E", "nodiscard,lazy_itable_init=0"];
@@ -85,7 +85,7 @@ impl Ext4 {
         Ext4 { mount: Unmounting(at.to_owned()), _loop: device }
     }
 
-    /// Where it is mounted.
+    /// Returns the mount point.
     pub(super) fn at(&self) -> &Path {
         &self.mount.0
     }

@@ -1,8 +1,8 @@
-//! One file in memory that the kernel reads and writes through `/dev/fuse`, so that each write and each sync
-//! of it comes by here, in order. A loop device over it is a disk whose power can be cut.
+//! One file in memory that the kernel reads and writes through `/dev/fuse`, so that each write and each
+//! sync is visible here, in order. A loop device over it is a disk whose power can be cut.
 //!
-//! It speaks as much of the protocol (linux/fuse.h, 7.31) as a mounted regular file needs. What must hold:
-//! what was written after the last sync is kept apart from what a sync has made safe.
+//! It implements the part of the protocol (linux/fuse.h, 7.31) that a mounted regular file needs. Writes
+//! after the last sync must be kept separate from synced contents.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -17,38 +17,38 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::chance::Chance;
 
-/// Pages that one write has at most, and bytes.
+/// The maximal pages of one write, and bytes.
 const WRITE_PAGES_MAX: u16 = 32;
 const WRITE_BYTES_MAX: u32 = WRITE_PAGES_MAX as u32 * 4096;
-/// A request's head, and room for what comes before a write's bytes.
+/// The maximal size of a request: a write's bytes, and its headers.
 const REQUEST_BYTES_MAX: usize = WRITE_BYTES_MAX as usize + 4096;
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes atomically.
 const SECTOR_BYTES: usize = 4096;
 
-/// How long a sync takes, as it does on a disk: meanwhile what was written is not safe, and may be lost.
+/// The duration of a sync, as on a disk: during it, the written bytes are not safe, and may be lost.
 const SYNC_TIME: Duration = Duration::from_millis(2);
-/// The operation that makes everything safe.
+/// The operation that syncs all writes.
 const FSYNC: u32 = 20;
 
-/// What the disk has.
+/// The contents of the disk.
 #[derive(Default)]
 pub(super) struct Blocks {
-    /// As of the last sync.
+    /// The contents as of the last sync.
     safe: Vec<u8>,
-    /// Sectors that were written since, with what they have now.
+    /// Sectors written since the last sync, with their present contents.
     unsafe_yet: BTreeMap<usize, Vec<u8>>,
-    /// How often everything was made safe.
+    /// The number of syncs.
     pub(super) syncs: u64,
 }
 
-/// What survives of that which was written since the last sync.
+/// The sectors written since the last sync that survive a cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Survives {
-    /// All: what a kill of the whole machine leaves.
+    /// All sectors, as after a kill of the whole machine.
     All,
-    /// Nothing: the disk had it in its cache.
+    /// No sector: all were in the disk's cache.
     Nothing,
-    /// Each sector or not, by chance: the disk writes in an order of its own.
+    /// Random sectors: the disk writes in an arbitrary order.
     Some,
 }
 
@@ -85,7 +85,7 @@ impl Blocks {
         self.syncs += 1;
     }
 
-    /// The disk as it is after a power cut now, and how many sectors were not safe.
+    /// Returns the disk's contents after a power cut at this moment, and the number of unsynced sectors.
     pub(super) fn after_a_cut(&self, survives: Survives, chance: &mut Chance) -> (Vec<u8>, usize) {
         let mut disk = self.safe.clone();
         for (sector, written) in &self.unsafe_yet {
@@ -125,7 +125,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Lazily: whoever still has it open must not keep the test from ending.
+        // Lazily: a process that still has it open must not block the end of the test.
         let _ = unmount(&self.at, UnmountFlags::DETACH);
     }
 }
@@ -146,7 +146,7 @@ fn answer_all(mut device: File, blocks: &Mutex<Blocks>) {
         };
         let length = u32::try_from(16 + body.len()).unwrap();
         let head = [&length.to_ne_bytes()[..], &error.to_ne_bytes(), unique].concat();
-        // Who was interrupted does not wait for it.
+        // The kernel discards the answer to an interrupted request, and the write fails.
         let _ = device.write(&[head, body].concat());
     }
 }
@@ -159,7 +159,7 @@ fn usize_at(bytes: &[u8], at: usize) -> usize {
     usize::try_from(u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap()
 }
 
-/// The body of an answer, or its error; none where none is expected.
+/// Returns the body of an answer, or its error; `None` for operations without an answer.
 fn answer(operation: u32, body: &[u8], blocks: &mut Blocks) -> Option<Result<Vec<u8>, i32>> {
     Some(match operation {
         // FORGET, INTERRUPT, BATCH_FORGET
@@ -186,7 +186,7 @@ fn answer(operation: u32, body: &[u8], blocks: &mut Blocks) -> Option<Result<Vec
         }
         // INIT
         26 => Ok(agreed()),
-        // ENOSYS: the kernel does without.
+        // ENOSYS: the kernel works without this operation.
         _ => Err(38),
     })
 }
@@ -195,7 +195,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// `struct fuse_attr` of a regular file of root's, mode 0600.
+/// Returns a `struct fuse_attr` of a regular file owned by root, mode 0600.
 fn attributes(bytes: usize) -> Vec<u8> {
     let bytes = bytes as u64;
     let mut attributes = words(&[1, bytes, bytes / 512, 0, 0, 0]);
@@ -205,7 +205,7 @@ fn attributes(bytes: usize) -> Vec<u8> {
     attributes
 }
 
-/// `struct fuse_init_out`: version 7.31, writes of more than a page.
+/// Returns a `struct fuse_init_out`: version 7.31, writes of more than a page.
 fn agreed() -> Vec<u8> {
     const BIG_WRITES: u32 = 1 << 5;
     const MAX_PAGES: u32 = 1 << 22;

@@ -1,4 +1,4 @@
-//! The server is killed while clients write, again and again, on the same data.
+//! The server is killed repeatedly, on the same data, while clients write.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use super::writer::Writer;
 const ROUNDS: usize = 26;
 /// The same in a long run.
 const LONG_ROUNDS: usize = 500;
-/// How long a server lives at most, in milliseconds.
+/// The maximal lifetime of a server, in milliseconds.
 const LIFE_MS_MAX: usize = 500;
 
-/// Two people with two folders each: some share a home, and so its lock.
+/// Creates two accounts with two folders each: some writers share a home, and so its lock.
 pub(super) fn writers(server: &Server, seed: u64) -> Vec<Writer> {
     let mut writers = Vec::new();
     for name in ["alice", "bob"] {
@@ -33,8 +33,7 @@ pub(super) fn writers(server: &Server, seed: u64) -> Vec<Writer> {
     writers
 }
 
-/// Lets everybody write for a while, then kills the server under them.
-/// How long it took until everybody knew of it.
+/// Runs all writers for a while, then kills the server. Returns the time until all writers noticed.
 fn live(server: &mut Server, writers: &mut [Writer], accounts: &mut Accounts, time: Duration) -> Duration {
     let begun = Instant::now();
     let at = server.at();

@@ -1,31 +1,31 @@
-//! Every state that a writer's folder was in, in order, and the last one that the server has confirmed.
+//! The sequence of states of a writer's folder, and the last one that the server has confirmed.
 //!
-//! What must hold: a state is written down before the request that makes it is sent, and is confirmed only
-//! after its answer; so what is found later is one of those from the confirmed one on.
+//! A state must be recorded before the request for it is sent, and confirmed only after its answer. So the
+//! state found later is the confirmed one or a later one.
 
 use std::collections::BTreeMap;
 
-/// What a folder holds, by path in it: versions of files, none for folders.
+/// The contents of a folder, by path: versions of files, `None` for folders.
 pub(super) type Held = BTreeMap<String, Option<u64>>;
 
-/// A folder, and the upload to it that is kept.
+/// A folder, and the resumable upload to it.
 #[derive(Clone, Default, Debug)]
 pub(super) struct State {
     pub(super) held: Held,
     pub(super) upload: Option<Sending>,
 }
 
-/// A kept upload.
+/// A resumable upload.
 #[derive(Clone, Debug)]
 pub(super) struct Sending {
     pub(super) name: String,
     pub(super) version: u64,
     pub(super) bytes: usize,
-    /// Where it stands once the state is reached.
+    /// The offset once the state is reached.
     pub(super) offset: usize,
 }
 
-/// What the server tells of a kept upload.
+/// A resumable upload as the server lists it.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) url: String,
@@ -42,7 +42,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Begins with a state that is there.
+    /// Starts with an existing state.
     pub(super) fn new(state: State) -> Ledger {
         Ledger { states: vec![state], confirmed: 0 }
     }
@@ -51,40 +51,41 @@ impl Ledger {
         self.states.last().unwrap()
     }
 
-    /// A state that is asked for now.
+    /// Records a state that is about to be requested.
     pub(super) fn begin(&mut self, state: State) {
         self.states.push(state);
     }
 
-    /// The last state is confirmed.
+    /// Confirms the last state.
     pub(super) fn confirm(&mut self) {
         self.confirmed = self.states.len() - 1;
     }
 
-    /// Forgets what was before the confirmed state: from here on nothing older may be found.
+    /// Removes the states before the confirmed one: no older state may be found from here on.
     pub(super) fn forget(&mut self) {
         self.states.drain(..self.confirmed);
         self.confirmed = 0;
     }
 
-    /// Expects no more than the first state, whatever was confirmed since: it is of an earlier moment.
+    /// Accepts all states from the first one, even if later ones were confirmed: the disk image is from an
+    /// earlier moment.
     pub(super) fn expect_from_the_first(&mut self) {
         self.confirmed = 0;
     }
 
-    /// How many states are remembered.
+    /// Returns the number of recorded states.
     pub(super) fn states(&self) -> usize {
         self.states.len()
     }
 
-    /// The state, confirmed or newer, that is what was found.
+    /// Returns the state, confirmed or later, that matches the found contents.
     pub(super) fn find(&self, held: &Held, kept: Option<&Kept>) -> Option<&State> {
         (self.confirmed..self.states.len())
             .find(|at| is_held(&self.states[*at].held, held) && self.is_kept(*at, kept))
             .map(|at| &self.states[at])
     }
 
-    /// Those that may be found, for people.
+    /// Returns the permitted states, for a failure's message.
     pub(super) fn expected(&self) -> &[State] {
         &self.states[self.confirmed..]
     }
@@ -95,7 +96,7 @@ impl Ledger {
             (Some(sending), Some(kept)) => (sending, kept),
             _ => return false,
         };
-        // Bytes of the next part may have come, or all of them.
+        // The server may have received a part of the next PATCH, or all of it.
         let most = match self.states.get(at + 1) {
             None => sending.offset,
             Some(State { upload: Some(next), .. }) if next.version == sending.version => next.offset,
@@ -106,7 +107,7 @@ impl Ledger {
     }
 }
 
-/// Whether a folder is as it was to be. Empty files are all the same.
+/// Returns whether a folder has the expected contents. Empty files count as equal.
 fn is_held(expected: &Held, found: &Held) -> bool {
     let seen = |held: &Option<u64>| held.map(|version| if version % 16 == 0 { 0 } else { version });
     let pairs = expected.iter().zip(found);

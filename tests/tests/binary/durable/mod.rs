@@ -1,7 +1,7 @@
-//! What was confirmed is there, whole, after the server was killed, and after the power went.
+//! Confirmed changes survive a killed server, and a power cut, complete.
 //!
-//! A kill takes nothing from the system's caches, so it tests no sync: [`power`] has a device for that. What
-//! must hold: contents say which version they are, and each writer knows each state that its folder was in.
+//! A kill does not discard the page cache, so it tests no sync: [`power`] has a device for that. Contents
+//! must identify their version, and each writer must record each state of its folder.
 
 mod account;
 pub(crate) mod chance;

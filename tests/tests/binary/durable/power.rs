@@ -1,9 +1,8 @@
-//! The power goes while clients write: the disk as it is at random moments, mounted, has all that was
-//! confirmed by then.
-//!
-//! The disk is [`super::fuse`]'s: a sync of ours counts only once the file system has told the disk to keep
-//! what it has. What must hold: the disk is copied in one moment, and what is expected of it was written down
+//! The power is cut while clients write: the disk at random moments, mounted, has all changes confirmed
 //! before.
+//!
+//! The disk is [`super::fuse`]'s: the server's sync counts only once the file system has sent a sync to the
+//! disk. The disk must be copied atomically, and the expected state must be recorded before the copy.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,14 +21,14 @@ use super::kill::writers;
 use super::ledger::Ledger;
 use super::writer::Writer;
 
-/// Power cuts of each engine; a multiple of three, for what survives.
+/// Power cuts of each engine: a multiple of three, the number of [`Survives`] variants.
 const CUTS: usize = 6;
 /// The same in a long run.
 const LONG_CUTS: usize = 90;
-/// How long it is written before a cut at most, in milliseconds.
+/// The maximal time of writes before a cut, in milliseconds.
 const WRITE_MS_MAX: usize = 400;
 
-/// A cut: what is left of the disk, and what must be on it.
+/// A power cut: the contents of the disk, and the expected state.
 struct Cut {
     disk: Vec<u8>,
     lost: usize,
@@ -38,14 +37,15 @@ struct Cut {
     accounts: Accounts,
 }
 
-/// What there is to be written down about those who write.
+/// The shared ledgers of all writers.
 struct Books {
     ledgers: Vec<Arc<Mutex<Ledger>>>,
     accounts: Arc<Mutex<Accounts>>,
 }
 
 impl Books {
-    /// Cuts the power. What is expected is read first, and what else is possible last.
+    /// Cuts the power. The confirmed states are read before the copy of the disk, and later possible states
+    /// after it.
     fn cut(&self, blocks: &Mutex<Blocks>, survives: Survives, chance: &mut Chance) -> Cut {
         self.ledgers.iter().for_each(|ledger| ledger.lock().unwrap().forget());
         let accounts = self.accounts.lock().unwrap().clone();
@@ -57,7 +57,7 @@ impl Books {
     }
 }
 
-/// Mounts what a cut has left, and looks at it with a server.
+/// Mounts the disk after a cut, and checks it with a server.
 fn look(kind: Kind, cut: &Cut, writers: &[&Writer], folder: &Path) {
     let (image, at) = (folder.join("image"), folder.join("after"));
     std::fs::write(&image, &cut.disk).unwrap();
@@ -68,7 +68,8 @@ fn look(kind: Kind, cut: &Cut, writers: &[&Writer], folder: &Path) {
     cut.accounts.check(&server);
 }
 
-/// Lets everybody write to `server`, and cuts the power so often; whoever wrote comes back for their tokens.
+/// Runs all writers on `server`, and cuts the power `cuts` times. Also returns the writers, for their
+/// tokens.
 fn cut_often(
     server: Server,
     mut writers: Vec<Writer>,
@@ -103,7 +104,7 @@ fn cut_often(
     (made, writers)
 }
 
-/// A server on a disk of ours that loses power so often: what is left each time, who wrote, and their folder.
+/// Runs a server on a test disk, and cuts its power `cuts` times. Returns the cuts, and the writers.
 fn powerless(kind: Kind, args: &[&str], cuts: usize, folder: &Path) -> (Vec<Cut>, Vec<Writer>) {
     let seed = Chance::seed();
     println!("again with PLIMSOLL_SEED={seed}");
@@ -148,7 +149,8 @@ fn an_upload_that_was_thrown_away_stays_away(kind: Kind) {
     look(kind, &cut, &writers.iter().collect::<Vec<_>>(), folder.path());
 }
 
-/// That this test can fail: without syncs, a cut that takes all that was not safe takes something confirmed.
+/// Shows that the test can fail: without syncs, a cut that discards unsynced sectors loses a confirmed
+/// change.
 fn without_syncs_it_would_be_seen(kind: Kind) {
     if let Some(reason) = missing() {
         return skipped("durable::power", &reason);

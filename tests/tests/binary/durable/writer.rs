@@ -1,7 +1,7 @@
 //! A client that changes one folder without a pause: it overwrites, moves, copies, deletes, and uploads in
 //! parts.
 //!
-//! What must hold: each request makes one step, so that every state in between is in the ledger.
+//! Each request must make one change, so that every intermediate state is in the ledger.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,38 +11,38 @@ use plimsoll_tests::binary::{Broken, Member, Reply};
 use super::chance::{Chance, content};
 use super::ledger::{Ledger, Sending, State};
 
-/// Files that are overwritten.
+/// Names of files that are overwritten.
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-/// The folder that comes and goes, and its other name.
+/// The two names of the folder that is created, renamed and deleted.
 const FOLDERS: [&str; 2] = ["in", "out"];
-/// Parts of an upload are at most so large.
+/// The maximal size of an upload's part.
 const PART_BYTES_MAX: usize = 100_000;
 
 /// One writer.
 pub(super) struct Writer {
     pub(super) member: Member,
-    /// Its folder in the home, which nobody else writes to.
+    /// Its folder in the home, to which no other client writes.
     pub(super) folder: String,
     pub(super) ledger: Arc<Mutex<Ledger>>,
     chance: Chance,
-    /// The last version that it has made.
+    /// The last version that it has created.
     version: u64,
-    /// Where its kept upload is.
+    /// The URL of its resumable upload.
     pub(super) url: String,
 }
 
-/// The URL of a name in a folder.
+/// Returns the URL of a name in a folder.
 pub(super) fn url(folder: &str, name: &str) -> String {
     format!("/files/{folder}/{name}")
 }
 
 impl Writer {
-    /// A writer to a folder that it makes.
+    /// Creates a writer and its folder.
     pub(super) fn new(mut member: Member, folder: &str, seed: u64) -> Writer {
         member.mkcol(&format!("/files/{folder}"));
         let ledger = Arc::new(Mutex::new(Ledger::new(State::default())));
         let (chance, folder) = (Chance::new(seed), folder.to_owned());
-        // Far from those of others: contents are a function of the version alone.
+        // Disjoint from other writers' versions: contents are a function of the version alone.
         Writer { member, folder, ledger, chance, version: seed << 32, url: String::new() }
     }
 
@@ -68,7 +68,7 @@ impl Writer {
         self.version
     }
 
-    /// One request; the state is there once it is answered.
+    /// Sends one request; the state is confirmed by its answer.
     fn ask(&mut self, next: State, how: (&str, &str, &str), body: &[u8]) -> Result<Reply, Broken> {
         self.ledger.lock().unwrap().begin(next);
         let reply = self.member.try_ask(how, body)?;
@@ -77,7 +77,7 @@ impl Writer {
         Ok(reply)
     }
 
-    /// A name that a file can have now.
+    /// Returns a random name that a file can have in this state.
     fn name(&mut self, state: &State) -> String {
         let mut names: Vec<String> = NAMES.map(str::to_owned).to_vec();
         for folder in FOLDERS.iter().filter(|folder| state.held.contains_key(**folder)) {
@@ -86,7 +86,7 @@ impl Writer {
         names[self.chance.below(names.len())].clone()
     }
 
-    /// A file that there is.
+    /// Returns a random existing file.
     fn file(&mut self, state: &State) -> Option<(String, u64)> {
         let files: Vec<(&String, u64)> =
             state.held.iter().filter_map(|(name, version)| Some((name, (*version)?))).collect();
@@ -119,7 +119,7 @@ impl Writer {
         self.ask(state, ("DELETE", &url(&self.folder, &name), ""), b"").map(drop)
     }
 
-    /// The folder is made, gets its other name, or is deleted with what is in it.
+    /// Creates the folder, renames it, or deletes it with its contents.
     fn folder(&mut self, mut state: State) -> Result<(), Broken> {
         let Some(at) = FOLDERS.iter().position(|folder| state.held.contains_key(*folder)) else {
             state.held.insert(FOLDERS[0].to_owned(), None);
@@ -141,7 +141,7 @@ impl Writer {
         self.ask(state, ("MOVE", &source, &fields), b"").map(drop)
     }
 
-    /// An upload is announced, gone on with, or thrown away.
+    /// Announces an upload, resumes it, or discards it.
     fn upload(&mut self, state: State) -> Result<(), Broken> {
         match state.upload.clone() {
             None => self.announce(state),
@@ -153,7 +153,7 @@ impl Writer {
         }
     }
 
-    /// Announces an upload and throws it away; both are confirmed.
+    /// Announces an upload and discards it; both are confirmed.
     pub(super) fn change_its_mind(&mut self) {
         let state = self.ledger.lock().unwrap().last().clone();
         self.announce(state.clone()).expect("an answer");
@@ -162,7 +162,8 @@ impl Writer {
     }
 
     fn announce(&mut self, mut state: State) -> Result<(), Broken> {
-        // One that is not empty: that would be complete at once. And a name that no folder takes with it.
+        // Not empty, because an empty upload is complete at once. The name is outside the folder that is
+        // renamed.
         let version = self.version() / 16 * 16 + 17;
         self.version = version;
         let name = NAMES[self.chance.below(NAMES.len())].to_owned();
@@ -191,7 +192,7 @@ impl Writer {
     }
 }
 
-/// The fields of a part that goes to `offset`.
+/// Returns the fields of a part at `offset`.
 pub(super) fn part(offset: usize) -> String {
     format!(
         "Tus-Resumable: 1.0.0\r\nContent-Type: application/offset+octet-stream\r\nUpload-Offset: {offset}\r\n"

@@ -1,5 +1,5 @@
-//! No descriptors are left: who asks for something that takes one is told to come again, nothing breaks, and
-//! it passes.
+//! The server runs out of descriptors: a request that needs one gets 503 with `Retry-After`, nothing
+//! breaks, and the server recovers.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::left::until_nothing_is_pending;
 
-/// As few as leave room for some connections, and not for a home of everybody in the second test. An even and
-/// an odd number: a home takes two, so what is missing when no more can be had differs.
+/// Few enough to leave room for some connections, but not for every account's home in the second test. An
+/// even and an odd number: a home takes two, so the failing call differs.
 const OPEN_FILES: [u32; 2] = [128, 129];
-/// So many have a home that its folders, kept open, would take more than that.
+/// The number of accounts: their homes' folders, kept open, would take more descriptors than that.
 const PEOPLE: usize = 100;
 
-/// Allows a server so many descriptors from now on; none is as many as before.
+/// Sets the server's limit of descriptors to `count`, or to its hard limit.
 fn allow(server: &Server, count: Option<u64>) {
     let pid = Pid::from_raw(i32::try_from(server.pid()).unwrap());
     let before = prlimit(pid, Resource::Nofile, Rlimit { current: Some(4096), maximum: Some(4096) }).unwrap();
@@ -23,7 +23,7 @@ fn allow(server: &Server, count: Option<u64>) {
     prlimit(pid, Resource::Nofile, Rlimit { current, maximum: Some(4096) }).unwrap();
 }
 
-/// Counts an answer: it is well, or says when to come again.
+/// Counts an answer: success, or 503 with `Retry-After`.
 fn counted(statuses: &mut BTreeMap<u16, usize>, reply: &Reply) {
     assert!(matches!(reply.status, 200 | 201 | 204 | 503), "{} {}", reply.status, reply.text());
     if reply.status == 503 {
@@ -51,7 +51,7 @@ fn without_descriptors_it_says_so_and_recovers(kind: Kind) {
     println!("{kind}: {before} descriptors, answers {statuses:?}");
     assert!(statuses.contains_key(&503), "{statuses:?}: there were some left");
     allow(&server, None);
-    // Where each connection takes a descriptor of its own, who came too late may have been let go, cleanly.
+    // Where each connection takes a descriptor, the server may have closed late connections cleanly.
     match late.get("/healthz") {
         Ok(reply) => assert_eq!(reply.status, 200),
         Err(broken) => assert!(matches!(broken, Broken::Ended | Broken::Refused(_)), "{broken:?}"),

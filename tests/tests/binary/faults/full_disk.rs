@@ -1,6 +1,7 @@
-//! The disk is full: who uploads is told so, what was there stays, and nothing is left of what came.
+//! The disk is full: uploads are refused with that reason, existing files stay, and no partial upload is
+//! left.
 //!
-//! The disk is a small tmpfs, which only root may mount; where that is not permitted, the test says so.
+//! The disk is a small tmpfs, which only root may mount; without that permission, the test reports a skip.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -19,14 +20,14 @@ use super::left::until_nothing_is_pending;
 
 const DISK: &std::ffi::CStr = c"size=4m,mode=0700";
 const OLD_BYTES: usize = 500_000;
-/// More than half of what the disk has.
+/// More than half of the disk's size.
 const OVER_HALF_BYTES: usize = 2_200_000;
-/// A removed file's space is free within this.
+/// A removed file's space must be free within this time.
 const FREED_TIME: Duration = Duration::from_secs(5);
-/// More than the disk has.
+/// More than the disk's size.
 const TOO_MUCH_BYTES: usize = 6 << 20;
 
-/// A small disk, until it is dropped.
+/// A small disk, mounted until it is dropped.
 pub(crate) struct Small(pub(crate) PathBuf);
 
 impl Small {
@@ -71,7 +72,7 @@ fn a_full_disk_takes_nothing_and_loses_nothing(kind: Kind) {
         assert!(alice.get("/files/file").body == old, "the old file is whole");
         assert_eq!(alice.get("/files/new").status, 404);
     }
-    // To the last byte, then there is no room for a small one either, and none for a folder's.
+    // Once every byte is taken, neither a small file nor a folder fits.
     let filler = small.0.join("filler");
     let filled = std::fs::write(&filler, &too_much);
     assert!(filled.is_err(), "the disk is small");
@@ -79,7 +80,7 @@ fn a_full_disk_takes_nothing_and_loses_nothing(kind: Kind) {
     let mut alice = alice.again(&server);
     assert!(alice.get("/files/file").body == old);
     assert_eq!(alice.names("/files/"), ["file"]);
-    // Deleting needs no room, and makes some.
+    // Deleting needs no space, and frees some.
     std::fs::remove_file(filler).unwrap();
     assert_eq!(alice.ask("DELETE", "/files/file", "", b"").status, 204);
     assert_eq!(alice.put("/files/again", &old).status, 201, "the server goes on");
@@ -87,10 +88,10 @@ fn a_full_disk_takes_nothing_and_loses_nothing(kind: Kind) {
     assert_eq!(usage, serde_json::json!({ "bytes": OLD_BYTES, "files": 1, "folders": 0 }));
 }
 
-/// Bytes that are written at once, then fewer and fewer, until there is no room for one.
+/// The bytes of one write. It shrinks until not even one byte fits.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Takes all the room of the disk that `filler` is on.
+/// Fills the disk that has `filler`.
 fn fill(filler: &Path) {
     let mut file = File::options().append(true).create(true).open(filler).unwrap();
     let mut bytes = PIECE_BYTES;
@@ -120,12 +121,12 @@ fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
     let start = || Server::on_data(kind, &data, &["--transfer-log", "off"]);
     let server = start();
     let mut alice = Member::new(&server, "alice");
-    // A home that has to be made first has no room later.
+    // The home must exist before the disk is full.
     assert_eq!(alice.put("/files/a", b"a").status, 201);
     let mut other = alice.again(&server);
     other.token = log_in(&mut other.visitor, "alice").unwrap();
     until("it is ready", || ready(&server) == 200);
-    // SQLite may still have free blocks in its own files: log-ins use them up.
+    // SQLite may still have free pages in its files: logins use them up.
     until("no log-in has room", || {
         fill(&filler);
         status_of_log_in(&server) == 507
@@ -145,7 +146,7 @@ fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
     assert_eq!(alice.again(&server).get("/api/whoami").status, 401, "there is room again");
 }
 
-/// A file that was served is kept open for the next request; removed, it must not keep its space for long.
+/// A served file is kept open for the next request. Once removed, it must not occupy its space for long.
 fn a_removed_file_that_was_served_frees_its_space_soon(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
     let small = match Small::at(folder.path()) {

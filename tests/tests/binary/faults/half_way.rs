@@ -1,4 +1,4 @@
-//! Clients that stop half way, and clients that send a byte now and then: nothing is left of what they sent.
+//! Clients that stop in the middle of an upload, and slow ones: nothing is left of incomplete uploads.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use plimsoll_tests::on_each_engine;
 
 use super::left::{pending, until_nothing_is_pending};
 
-/// A limit that a test can wait for.
+/// A limit short enough to wait for.
 const RECEIVE_TIME: &str = "300ms";
 const BODY_BYTES: usize = 200_000;
 
@@ -56,7 +56,7 @@ fn who_sends_nothing_more_is_told_and_leaves_nothing(kind: Kind) {
     assert_eq!(alice.again(&server).get("/files/old").body, b"old");
 }
 
-/// A byte at a time is slow, but it comes: it is taken, and holds nobody else up.
+/// A client that sends a byte at a time is slow, but alive: it is served, and delays no other.
 fn a_byte_now_and_then_is_taken_and_delays_nobody(kind: Kind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--limits-receive-time", "5s", "--threads", "1"]);

@@ -1,25 +1,25 @@
-//! What is on the disk of a server's accounts, past the server.
+//! The files of a server's accounts, read directly from the disk.
 
 use std::path::{Path, PathBuf};
 
 use plimsoll_tests::binary::until;
 
-/// The files of an account, or its pending uploads.
+/// Returns the folder of an account's files, or of its pending uploads.
 pub(super) fn folder(data: &Path, name: &str, part: &str) -> PathBuf {
     data.join("accounts").join(name).join(part)
 }
 
-/// The names in `pending` of an account; none where the folder is not made yet.
+/// Returns the names in an account's `pending`; an empty vector if the folder does not exist yet.
 pub(super) fn pending(data: &Path, name: &str) -> Vec<String> {
     names(&folder(data, name, "pending"))
 }
 
-/// Waits until nothing is left of uploads that ended: they are cleared away while their answer is on its way.
+/// Waits until nothing is left of ended uploads: they are cleaned up while their answer is sent.
 pub(super) fn until_nothing_is_pending(data: &Path, name: &str) {
     until("nothing is pending", || pending(data, name).is_empty());
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, in order.
 pub(super) fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> =

@@ -1,4 +1,4 @@
-//! Links out of a home, changed between any check and any use: nothing outside is ever read or written.
+//! Links out of a home that change between any check and any use: nothing outside is ever read or written.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -10,13 +10,13 @@ use plimsoll_tests::on_each_engine;
 
 use super::left::{folder, names, until_nothing_is_pending};
 
-/// How long names are swapped.
+/// The duration of the swaps.
 const SWAP_TIME: Duration = Duration::from_millis(2500);
 const SECRET: &[u8] = b"nobody's business";
 const INSIDE: &[u8] = b"one's own";
 
-/// Makes `name` in turn a folder with a file in it and a link to a folder outside, for whoever looks in
-/// between.
+/// Alternates `name` between a folder with a file and a link to a folder outside, so that a race between
+/// check and use can occur.
 fn swap(home: &Path, outside: &Path, over: &AtomicBool) -> u64 {
     let (spare, name, link) = (home.join("spare"), home.join("name"), home.join("link"));
     let mut swaps = 0;
@@ -34,7 +34,7 @@ fn swap(home: &Path, outside: &Path, over: &AtomicBool) -> u64 {
     swaps
 }
 
-/// The same for the file itself.
+/// As [`swap`], for the file itself.
 fn swap_file(home: &Path, outside: &Path, over: &AtomicBool) -> u64 {
     let (next, name) = (home.join("next"), home.join("single"));
     let mut swaps = 0;

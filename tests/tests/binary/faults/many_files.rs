@@ -1,4 +1,4 @@
-//! A folder with ten thousand files: it is listed whole, and counted right.
+//! A folder with ten thousand files: it is listed completely, and counted correctly.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use plimsoll_tests::on_each_engine;
 use super::left::folder;
 
 const FILES: usize = 10_000;
-/// Wide for a debug build on a busy machine; what it took is printed.
+/// Wide for a debug build on a busy machine; the measured time is printed.
 const LIST_TIME_MAX: Duration = Duration::from_secs(10);
 
 fn ten_thousand_files_are_listed(kind: Kind) {
@@ -17,7 +17,7 @@ fn ten_thousand_files_are_listed(kind: Kind) {
     let server = Server::on_data(kind, data.path(), &[]);
     let mut alice = Member::new(&server, "alice");
     alice.mkcol("/files/many");
-    // Past the server, for the time that so many syncs take.
+    // Written without the server: that many syncs would take too long.
     let many = folder(data.path(), "alice", "files").join("many");
     for number in 0..FILES {
         std::fs::write(many.join(format!("file-{number}")), number.to_string()).unwrap();
@@ -40,7 +40,7 @@ fn ten_thousand_files_are_listed(kind: Kind) {
     assert!(alice.names("/files/").is_empty());
 }
 
-/// Those that are uploaded are counted as they come, and again by a server that starts.
+/// Uploaded files are counted as they are stored, and again by a server that starts.
 fn what_is_counted_is_what_is_counted_again(kind: Kind) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, data.path(), &["--durability", "none"]);

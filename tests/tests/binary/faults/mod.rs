@@ -1,5 +1,5 @@
-//! Bad input and faults at a server with accounts: a clear error or a clean end each, and nothing is left
-//! behind.
+//! Bad input and faults on a server with accounts: each gives a clear error or a clean end, and nothing is
+//! left behind.
 
 mod few_descriptors;
 pub(crate) mod full_disk;

@@ -1,12 +1,12 @@
-//! Names that are not in a home, or in no file system: what a socket of our own sends, byte for byte.
+//! Names outside a home or invalid on any file system, sent byte for byte over a raw socket.
 
 use plimsoll_tests::binary::{Kind, Member, Server};
 use plimsoll_tests::on_each_engine;
 
 use super::left::{folder, names};
 
-/// Paths that lead out of a home, or to nothing: every one of them would be somewhere if it were taken
-/// literally, or decoded once too often.
+/// Paths that lead out of a home, or to nothing. Each would reach a file if it were used literally, or
+/// decoded once too often.
 const OUTSIDE: [&str; 12] = [
     "/files/../secret",
     "/files/%2e%2e/secret",
@@ -73,7 +73,7 @@ fn a_slash_in_a_name_is_no_separator_and_nul_is_no_end(kind: Kind) {
             assert!(matches!(reply.status, 400 | 404), "{method} {path}: {}", reply.status);
         }
     }
-    // What is no URL at all ends the connection after the answer, or before.
+    // An invalid URL ends the connection after the answer, or before.
     for raw in [&b"GET /files/a\0b HTTP/1.1\r\nHost: t\r\n\r\n"[..], b"GET /files/\xff\x01 HTTP/1.1\r\n\r\n"]
     {
         use std::io::Write as _;

@@ -1,8 +1,8 @@
-//! The disk becomes read-only while the server runs, as a kernel makes it after a disk error: clients are
-//! told to come back later, what is there can be read, and writing works again once the disk does.
+//! The disk becomes read-only while the server runs, as the kernel remounts it after a disk error. Writes
+//! are refused with 503, reads work, and writes work again once the disk is writable.
 //!
-//! The disk is a small tmpfs below the accounts' folder, which only root may mount; where that is not
-//! permitted, the test says so.
+//! The disk is a small tmpfs below the accounts' folder, which only root may mount; without that
+//! permission, the test reports a skip.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn assert_is_to_be_tried_later(alice: &mut Member, method: &str, target: &str, f
     assert!(refused.text().contains("read-only"), "{method}: {}", refused.text());
 }
 
-/// What curl shows of a session that sends a file or `command`.
+/// Returns curl's protocol trace of an FTP upload or `command`.
 fn ftp(server: &Server, folder: &Path, args: &[&str]) -> String {
     let url = format!("ftp://{}/new", server.ftp_at());
     let mut curl = tool("curl");

@@ -1,4 +1,4 @@
-//! Two people write one path at once: at any moment it is one of the whole versions.
+//! Two accounts write one path at once: at any moment the file is one of the complete versions.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::left::until_nothing_is_pending;
 
-/// How long they write.
+/// The duration of the writes.
 const WRITE_TIME: Duration = Duration::from_secs(2);
 
-/// Version `number` of writer `who`: its name, then noise that follows from it.
+/// Returns version `number` of writer `who`: its name, then noise derived from it.
 fn version(who: usize, number: usize) -> Vec<u8> {
     let bytes = number * 7919 % 120_000;
     [format!("{who}.{number}\n").as_bytes(), &noise((who * 100_000 + number) as u64, bytes)].concat()
@@ -27,7 +27,7 @@ fn assert_whole(bytes: &[u8]) {
     assert!(version(who.parse().unwrap(), number.parse().unwrap()) == bytes, "{line}: not the whole of it");
 }
 
-/// Gives bob a share to write to; he comes in by another path.
+/// Creates a share for bob to write to; his path to it differs.
 fn shared(server: &Server) -> (Member, Member) {
     let (mut alice, bob) = (Member::new(server, "alice"), Member::new(server, "bob"));
     alice.mkcol("/files/common");

@@ -1,4 +1,4 @@
-//! curl: up and down, gone on with both ways, listings, and each kind of data connection.
+//! curl: uploads and downloads, resumed in both directions, listings, and each kind of data connection.
 
 use std::path::Path;
 
@@ -37,7 +37,8 @@ fn files_go_up_and_down_in_every_way(kind: Kind) {
     .enumerate()
     {
         if ways[0] == "--ftp-method" {
-            // Only one CWD for each name can be told from what is not there.
+            // With some of these methods, curl cannot find out which folder is missing, so they are created
+            // here.
             served.alice.mkcol(&format!("/files/folder%20{at}"));
             served.alice.mkcol(&format!("/files/folder%20{at}/deep"));
         }
@@ -47,7 +48,7 @@ fn files_go_up_and_down_in_every_way(kind: Kind) {
         let listed =
             curl(&served, &[ways, &["--list-only", &served.url(&format!("/folder%20{at}/"))]].concat());
         let listed = listed.well().text();
-        // Without CWD, names come with the folder that was asked for.
+        // Without CWD, names include the requested folder.
         assert!(["deep\n".to_owned(), format!("folder {at}/deep\n")].contains(&listed), "{ways:?}: {listed}");
     }
     let listed = curl(&served, &[&served.url("/")]).well().text();
@@ -74,7 +75,7 @@ fn what_was_broken_off_is_gone_on_with(kind: Kind) {
     assert!(std::fs::read(served.home().join("file.bin")).unwrap() == bytes);
     assert!(done.stderr.contains("> APPE file.bin"), "it went on: {}", done.stderr);
     assert!(!done.stderr.contains("< 213 0\r"), "something had come: {}", done.stderr);
-    // And down.
+    // And the download.
     let part = local.join("part.bin");
     let broken = curl(&served, &[&slowly[..], &["-o", &text(&part), &url]].concat());
     assert_eq!(broken.status.code(), Some(28), "out of time: {}", broken.stderr);
@@ -83,8 +84,8 @@ fn what_was_broken_off_is_gone_on_with(kind: Kind) {
     assert!(std::fs::read(&part).unwrap() == bytes);
 }
 
-/// An old file is there, an upload to replace it was interrupted, and curl is asked to resume: up it is
-/// refused, for the server cannot know which of them curl means, and down it is the old file's.
+/// An upload to replace an old file was interrupted, and curl is asked to resume. The upload is refused,
+/// because the server cannot know which of them curl means. A download resumes the old file.
 fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
     let served = Served::new(kind);
     let (old, new) = (noise(3, 3_000_000), noise(4, 30_000_000));
@@ -93,7 +94,7 @@ fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
     std::fs::write(&old_at, &old).unwrap();
     std::fs::write(&new_at, &new).unwrap();
     curl(&served, &["-T", &text(&old_at), &url]).well();
-    // Interrupted before the old one's size, and behind it.
+    // Interrupted before the old file's size, and behind it.
     for rate in ["1M", "8M"] {
         let slowly = ["--limit-rate", rate, "--max-time", "2"];
         let broken = curl(&served, &[&slowly[..], &["-T", &text(&new_at), &url]].concat());

@@ -1,4 +1,4 @@
-//! lftp at a server that is killed: it comes back and goes on, and what it was told to be there is.
+//! lftp with a server that is killed: it reconnects and resumes, and files confirmed before the kill exist.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,8 +12,8 @@ use rustix::process::Signal;
 use super::lftp::lftp;
 use super::{Served, assert_same, held, home};
 
-/// Kills the server, and starts it again on the same data, for FTP at the same port. Nobody needs the same
-/// one for HTTP, and another program may have taken it meanwhile.
+/// Kills the server, and restarts it on the same data and FTP port. The HTTP port may change, because
+/// another program may have taken it meanwhile.
 fn kill_and_start(served: &mut Served, kind: Kind) {
     let ftp = served.server.ftp_at().to_string();
     served.server.signal(Signal::KILL);
@@ -22,7 +22,7 @@ fn kill_and_start(served: &mut Served, kind: Kind) {
     served.server = Server::on_data(kind, &data, &["--ftp", &ftp]);
 }
 
-/// Bytes of pending uploads of Alice.
+/// Returns the bytes of alice's pending uploads.
 fn pending_bytes(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder.join("data/accounts/alice/pending")) else { return 0 };
     entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|stat| stat.len()).sum()
@@ -50,7 +50,7 @@ fn a_large_upload_goes_on_after_the_server_was_killed(kind: Kind) {
     assert!(served.alice.again(&served.server).get("/files/large.bin").body == bytes);
 }
 
-/// What is left of a child is not left over.
+/// Waits for a child, so that no process is left over.
 trait Ended {
     fn wait_timeout_or_kill(&mut self, ended: bool) -> std::process::ExitStatus;
 }
@@ -64,7 +64,7 @@ impl Ended for std::process::Child {
     }
 }
 
-/// Local files of several sizes.
+/// Creates local files of several sizes.
 fn many(folder: &Path) {
     for at in 0..120_usize {
         let len = if at % 20 == 0 { 2_500_000 } else { 500 * at };
@@ -72,7 +72,7 @@ fn many(folder: &Path) {
     }
 }
 
-/// The names that lftp has logged as sent: it does so after the server's last word.
+/// Returns the names that lftp has logged as sent: it logs them after the server's final answer.
 fn confirmed(log: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let name = |line: &str| {

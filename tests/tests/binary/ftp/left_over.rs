@@ -1,8 +1,8 @@
-//! Nothing is left behind: after thousands of sessions, however they and their data connections ended, the
-//! server has as many descriptors and threads as before, and hardly more memory.
+//! Nothing is left behind after thousands of control connections with all kinds of ends. The server has as
+//! many descriptors and threads as before, and hardly more memory.
 //!
-//! It is not about files. What must hold: each way to end is one that a stranger or a client can choose, and
-//! half of them leave a port that waits, or a transfer under way.
+//! It is not about files. Each kind of end must be one that a client can cause. Half of them leave a
+//! listening port, or a transfer in progress.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -19,17 +19,19 @@ use super::Served;
 const SESSIONS: usize = 4_000;
 /// Clients that connect at the same time.
 const CLIENTS: usize = 4;
-/// Sessions before the first look: they fill pools and the allocator's arenas, which stay.
+/// Control connections before the first measurement: they fill pools and the allocator's arenas, which
+/// stay.
 const FIRST_SESSIONS: usize = 800;
-/// More than the kernel buffers, so that who leaves in the middle leaves a transfer in progress.
+/// More than the kernel buffers, so that a client that leaves in the middle leaves a transfer in progress.
 const LARGE_BYTES: usize = 16 << 20;
-/// What the sessions may leave resident. A leak of two kilobytes a session would be 8 MiB.
+/// The bound of resident memory left by all control connections. A leak of two kilobytes each would be 8
+/// MiB.
 const GROWTH_KIB_MAX: u64 = 6 * 1024;
 
-/// A session, spoken by hand.
+/// A control connection, driven by hand.
 struct Session {
     control: BufReader<TcpStream>,
-    /// A name that no other client writes to at the same time.
+    /// A file name to which no other client writes at the same time.
     name: String,
 }
 
@@ -66,7 +68,7 @@ impl Session {
         self.hear(code)
     }
 
-    /// The port that EPSV tells.
+    /// Returns the port of EPSV's answer.
     fn epsv(&mut self) -> u16 {
         let told = self.say("EPSV", 229);
         told.split('|').nth(3).and_then(|port| port.parse().ok()).unwrap()
@@ -77,7 +79,7 @@ impl Session {
         TcpStream::connect(("127.0.0.1", port)).unwrap()
     }
 
-    /// Has begun to send a file.
+    /// Starts the upload of a file.
     fn sending(&mut self) -> TcpStream {
         let mut data = self.data();
         self.say(&format!("STOR {}", self.name), 150);
@@ -85,7 +87,7 @@ impl Session {
         data
     }
 
-    /// Has begun to take a large file, and takes none of it.
+    /// Starts the download of a large file, and reads none of it.
     fn taking(&mut self) -> TcpStream {
         let data = self.data();
         self.say("RETR large.bin", 150);
@@ -97,7 +99,7 @@ fn reset_on_drop(stream: &TcpStream) {
     sockopt::set_socket_linger(stream, Some(Duration::ZERO)).unwrap();
 }
 
-/// What ends a session.
+/// The ways in which a control connection ends.
 const ENDS: [fn(&Server, usize); 10] = [
     never_logged_in,
     nobody_comes_to_the_port,
@@ -172,7 +174,7 @@ fn a_wait_for_data_that_ends(server: &Server, client: usize) {
     session.say("LIST", 150);
 }
 
-/// Holds `count` sessions from [`CLIENTS`] threads, and ends them in every way.
+/// Opens `count` control connections from [`CLIENTS`] threads, and ends them in every way.
 fn hold_and_end(server: &Server, count: usize) {
     std::thread::scope(|scope| {
         for client in 0..CLIENTS {
@@ -186,7 +188,8 @@ fn hold_and_end(server: &Server, count: usize) {
     until("all sessions have gone", || server.status()["load"]["connections_open"].as_u64() <= Some(2));
 }
 
-/// What the server has open when it has had the same for a while: kept files of homes come and go.
+/// Returns the server's descriptors and threads once they have been stable for a while: cached open files
+/// come and go.
 fn settled(pid: u32) -> (usize, usize) {
     let counts = || (process::descriptors(pid), process::threads(pid));
     let (mut last, mut same) = (counts(), 0);

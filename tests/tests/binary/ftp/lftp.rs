@@ -9,7 +9,7 @@ use plimsoll_tests::tree::noise;
 
 use super::{Served, assert_same, fill, held, pending};
 
-/// lftp that runs `script` as Alice.
+/// Returns an lftp command that runs `script` as alice.
 pub(super) fn lftp(served: &Served, port: &str, script: &str) -> Command {
     let mut lftp = served.client("lftp");
     let settings = "set cmd:fail-exit yes; set net:timeout 10; set net:reconnect-interval-base 1; \
@@ -26,7 +26,7 @@ fn a_folder_is_mirrored_up_and_down(kind: Kind) {
     assert_same(&up, &served.home().join("mirrored"));
     tool::run(&mut lftp(&served, &served.port(), "mirror --parallel=3 mirrored down")).well();
     assert_same(&up, &down);
-    // What has changed and what has gone is seen by its time and its size.
+    // lftp detects changed files by time and size.
     std::fs::write(up.join("large.bin"), "small now\n").unwrap();
     std::fs::remove_dir_all(up.join("inner")).unwrap();
     let again = "mirror -R --delete --verbose up mirrored";
@@ -51,8 +51,8 @@ fn a_file_is_got_in_segments_and_by_patterns(kind: Kind) {
     assert!(std::fs::read(got.join("large.bin")).unwrap() == bytes);
 }
 
-/// An old file is there, and an upload to replace it was interrupted. Whether a client then resumes or starts
-/// over, the file is the old one or the new one.
+/// An upload to replace an old file was interrupted. Whether a client then resumes or starts over, the file
+/// is the old one or the new one.
 fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
     let mut served = Served::new(kind);
     let (old, new) = (noise(3, 3_000_000), noise(4, 12_000_000));
@@ -68,7 +68,7 @@ fn an_old_file_and_an_upload_to_replace_it_are_not_mixed(kind: Kind) {
         let names = ["-C", "127.0.0.1", "up/new", "big.iso"];
         tool::run(served.client("ncftpput").args(login).args(names))
     };
-    // Interrupted before the old one's size, and behind it.
+    // Interrupted before the old file's size, and behind it.
     for part in [1_000_000, 6_000_000] {
         for client in [&resume as &dyn Fn(&Served) -> _, &ncftp] {
             served.alice.put("/files/big.iso", &old);

@@ -1,4 +1,4 @@
-//! Our own client of FTP at a server that nobody here wrote: pyftpdlib's.
+//! This project's FTP client with a third-party server, pyftpdlib.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -16,14 +16,14 @@ use plimsoll_tests::tree::noise;
 
 use crate::clients;
 
-/// A running server, which ends with this.
+/// A running server, which is killed on drop.
 struct Stranger {
     child: Child,
     at: SocketAddr,
 }
 
 impl Stranger {
-    /// Serves a folder to Alice.
+    /// Serves a folder to alice.
     fn serve(folder: &Path) -> Stranger {
         let mut command = clients::from_python("python");
         command.args(["-m", "pyftpdlib", "-i", "127.0.0.1", "-p", "0", "-w", "-u", "alice", "-P", "secret"]);
@@ -31,7 +31,7 @@ impl Stranger {
         let mut child = command.spawn().expect("python");
         let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
         let at = lines.find_map(|line| address(&line)).expect("it says where it is");
-        // It must not wait for anybody to read what it says.
+        // Its output is drained, so that it never blocks on a full pipe.
         std::thread::spawn(move || lines.count());
         Stranger { child, at }
     }

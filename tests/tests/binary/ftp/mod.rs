@@ -1,7 +1,7 @@
-//! FTP's own clients at the real binary: what they have sent is there, and they get it back.
+//! Third-party FTP clients with the real binary: uploaded files exist, and downloads return them.
 //!
-//! `tests/install` and `tests/tools/install` bring them. What must hold: each is used as its people use it; a
-//! folder is compared file by file.
+//! `tests/install` and `tests/tools/install` install them. Each must be used in its usual way; folders are
+//! compared file by file.
 
 mod bench;
 mod curl;
@@ -20,7 +20,7 @@ use std::process::Command;
 use plimsoll_tests::binary::{Kind, Member, Server, tool};
 use plimsoll_tests::tree::noise;
 
-/// A server of FTP, and Alice's account.
+/// An FTP server, and alice's account.
 struct Served {
     server: Server,
     alice: Member,
@@ -35,14 +35,14 @@ impl Served {
         Served { server, alice, folder }
     }
 
-    /// A folder of this test's own, which is there.
+    /// Creates a folder in the test's temporary folder.
     fn folder(&self, name: &str) -> PathBuf {
         let at = self.folder.path().join(name);
         std::fs::create_dir_all(&at).unwrap();
         at
     }
 
-    /// The home of Alice, on the disk.
+    /// Returns the path of alice's home on the disk.
     fn home(&self) -> PathBuf {
         home(self.folder.path())
     }
@@ -56,7 +56,7 @@ impl Served {
         format!("ftp://{}{path}", self.server.ftp_at())
     }
 
-    /// A client without anything of this machine's own settings.
+    /// Returns a client command without this user's settings.
     fn client(&self, program: &str) -> Command {
         let mut command = tool(program);
         command.env("HOME", self.folder.path()).current_dir(self.folder.path());
@@ -72,7 +72,7 @@ fn pending(folder: &Path) -> PathBuf {
     folder.join("data/accounts/alice/pending")
 }
 
-/// Files of many kinds.
+/// Creates files of many kinds.
 fn fill(folder: &Path) {
     for deep in ["", "inner", "inner/two words", "grüße", "-dashed"] {
         std::fs::create_dir_all(folder.join(deep)).unwrap();
@@ -86,7 +86,7 @@ fn fill(folder: &Path) {
     std::fs::write(folder.join("large.bin"), noise(99, 5_000_000)).unwrap();
 }
 
-/// What is in a folder: files with their bytes, folders with none.
+/// Returns the contents of a folder: files with their bytes, folders with `None`.
 fn held(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut held = BTreeMap::new();
     gather(folder, Path::new(""), &mut held);
@@ -106,7 +106,7 @@ fn gather(folder: &Path, prefix: &Path, held: &mut BTreeMap<PathBuf, Option<Vec<
     }
 }
 
-/// Two folders hold the same.
+/// Asserts that two folders have the same contents.
 #[track_caller]
 fn assert_same(one: &Path, other: &Path) {
     let (one, other) = (held(one), held(other));

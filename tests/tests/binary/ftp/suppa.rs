@@ -1,4 +1,4 @@
-//! suppaftp, as a Rust program would use it.
+//! suppaftp, as a Rust program uses it.
 
 use std::io::{Cursor, Read as _, Write as _};
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn go_through(ftp: &mut FtpStream) {
     ftp.append_file("a b", &mut Cursor::new(b"more")).unwrap();
     assert_eq!(ftp.size("a b").unwrap(), bytes.len() + 4);
     ftp.rename("a b", "c").unwrap();
-    // More than the system's buffers take, so that it is not over before it is stopped.
+    // More than the kernel's buffers hold, so that the transfer is in progress when it is aborted.
     ftp.put_file("large", &mut Cursor::new(vec![0; 30_000_000])).unwrap();
     let mut reading = ftp.retr_as_stream("large").unwrap();
     reading.read_exact(&mut [0; 1_000]).unwrap();

@@ -1,4 +1,4 @@
-//! Accounts and sessions: sign up, log in, who am I, change the password, log out.
+//! Accounts and sessions: sign-up, login, identity, password change, logout.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,7 +12,7 @@ use rustix::termios::{LocalModes, tcgetattr};
 
 use super::{PASSWORD, Person, Place};
 
-/// A person's life with an account, in the order that anybody would try.
+/// The use of an account from sign-up to logout, in a typical order.
 fn an_account_is_made_used_and_left(kind: Kind) {
     let place = Place::open(kind);
     let alice = Person::away(&place.server.url(""));
@@ -122,7 +122,7 @@ fn a_log_out_leaves_no_account_in_use() {
     both.fails(&["whoami"], 1, &["No account is in use", "Still logged in: alice", "--account alice"]);
     both.fails(&["rm", "report.pdf"], 1, &["No account is in use"]);
     assert_eq!(both.json(&["whoami", "--account", "alice"])["account"], "alice");
-    // A log-out of an account that is not in use leaves the one that is.
+    // A logout of an account that is not active leaves the active one.
     both.types(&["login", "bob"]).well();
     both.types(&["logout", "--account", "alice"]).well();
     assert_eq!(both.json(&["whoami"])["account"], "bob");
@@ -169,7 +169,7 @@ fn a_server_may_be_named_without_a_scheme() {
     assert_eq!(alice.json(&["whoami", "--server", &authority])["account"], "alice");
 }
 
-/// A command on a terminal of its own, and the hands at it.
+/// Starts a command on a new pseudoterminal, and returns the terminal's master end.
 pub(super) fn on_a_terminal(alice: &Person, args: &[&str]) -> (File, Child) {
     let (hands, terminal) = binary::terminal();
     let mut command = Command::new("setsid");
@@ -180,7 +180,7 @@ pub(super) fn on_a_terminal(alice: &Person, args: &[&str]) -> (File, Child) {
     (hands, command.spawn().expect("setsid is there"))
 }
 
-/// Reads what a terminal shows, until it shows `end` or nobody is there any more.
+/// Reads the terminal's output until it contains `end`, or until the other end is closed.
 pub(super) fn read_until(hands: &mut File, end: &str) -> String {
     let (mut shown, mut block) = (String::new(), [0; 1024]);
     while !shown.contains(end)
@@ -191,11 +191,11 @@ pub(super) fn read_until(hands: &mut File, end: &str) -> String {
     shown
 }
 
-/// No terminal shows this.
+/// A text that no terminal shows.
 pub(super) const NEVER: &str = "\0";
 const ASKED: &str = "Password of alice: ";
 
-/// What is typed at the prompt is used, and not shown.
+/// A password typed at the prompt is used, and not echoed.
 #[test]
 fn a_password_is_asked_for_on_the_terminal_and_not_shown() {
     let _turn = among_others();
@@ -211,7 +211,7 @@ fn a_password_is_asked_for_on_the_terminal_and_not_shown() {
     assert_eq!(sessions(&alice).len(), 1);
 }
 
-/// Ctrl-C at the prompt ends the command, and leaves a terminal that shows what is typed.
+/// Ctrl-C at the prompt ends the command, and restores the terminal's echo.
 #[test]
 fn a_terminal_is_left_as_it_was() {
     let _turn = among_others();
@@ -226,7 +226,7 @@ fn a_terminal_is_left_as_it_was() {
     assert!(shows(&hands), "{shown}");
 }
 
-/// Progress is for people: it is drawn on a terminal, and nowhere else.
+/// Progress is drawn on a terminal only.
 #[test]
 fn progress_is_shown_on_a_terminal_alone() {
     let _turn = among_others();

@@ -1,4 +1,4 @@
-//! A byte that changes on its way is noticed, whichever way a file goes.
+//! A byte that changes in transit is detected, in uploads and downloads.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -59,7 +59,7 @@ fn a_download_that_arrives_otherwise_is_fetched_again() {
         let got = alice.json(&["get", "file", "back/"]);
         assert_eq!(got["files"][0]["received"], 2 * bytes, "it came twice");
         assert!(alice.reads("back/file") == noise(2, bytes));
-        // To standard output there is no second time.
+        // Bytes already written to standard output cannot be fetched again.
         wire.change_after(bytes as i64 / 2);
         alice.fails(&["get", "file", "-"], 1, &["file", "Get it again"]);
         wire.change_after(i64::MAX);

@@ -1,4 +1,4 @@
-//! What is cut off is gone on with: by the program itself, or when the same is typed again.
+//! Interrupted transfers are resumed: by the program itself, or when the same command is repeated.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -14,10 +14,10 @@ use super::{Person, Place, serve};
 
 /// More than two parts of an upload.
 const BYTES: usize = 10 << 20;
-/// The first part of an upload, which the server has for good.
+/// The first part of an upload, which the server has committed.
 const PART: usize = 4 << 20;
 
-/// Starts a command, and waits until its wire holds it up.
+/// Starts a command, and waits until its wire withholds bytes.
 fn begin(alice: &Person, wire: &Wire, args: &[&str]) -> Child {
     let mut command = alice.command(&[args, &["--json"]].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -25,7 +25,7 @@ fn begin(alice: &Person, wire: &Wire, args: &[&str]) -> Child {
     child
 }
 
-/// What a command that was begun prints in the end.
+/// Waits for a started command, and returns its JSON output.
 fn end(child: Child) -> Value {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -42,7 +42,7 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Bytes of the largest file in a folder.
+/// Returns the size of the largest file in a folder.
 fn largest(folder: &Path) -> usize {
     let sizes = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
     usize::try_from(sizes.max().unwrap_or(0)).unwrap()
@@ -56,7 +56,7 @@ fn setting(kind: Kind) -> (Place, Wire, Person) {
     (place, wire, alice)
 }
 
-/// What was broken off is listed, and gone when it is discarded.
+/// An interrupted upload is listed, and gone once it is discarded.
 fn a_broken_upload_can_be_seen_and_discarded(kind: Kind) {
     let (_place, wire, alice) = setting(kind);
     assert_eq!(alice.types(&["uploads"]).well().text(), "");
@@ -83,8 +83,8 @@ fn killed(place: Place, kind: Kind) -> Place {
     Place { server: serve(kind, data.path(), &at), data }
 }
 
-/// The server dies in the middle of an upload and comes back: the same command ends well, and sends nothing
-/// again that the server had for good.
+/// The server is killed in the middle of an upload and restarted. The same command succeeds, and sends no
+/// committed part again.
 fn an_upload_outlives_the_server(kind: Kind) {
     let (place, wire, alice) = setting(kind);
     wire.hold_after_up((PART + PART / 2) as i64);
@@ -97,13 +97,13 @@ fn an_upload_outlives_the_server(kind: Kind) {
     assert!(alice.reads("back/large") == noise(7, BYTES));
 }
 
-/// The server has the last part, and its answer is lost: the file is not sent once more.
+/// The server has received the last part, and its answer is lost: the file is not sent again.
 fn a_lost_answer_is_no_lost_upload(kind: Kind) {
     let (place, wire, alice) = setting(kind);
     alice.writes("large", noise(7, PART));
     let elsewhere = Person::away(&place.server.url(""));
     elsewhere.types(&["login", "alice"]).well();
-    // One answer: that the upload is begun.
+    // One answer passes: that of the upload's creation.
     wire.hold_after_down(1);
     let child = begin(&alice, &wire, &["put", "large"]);
     until("the file is in its place", || elsewhere.types(&["ls"]).well().text() == "large\n");
@@ -111,7 +111,7 @@ fn a_lost_answer_is_no_lost_upload(kind: Kind) {
     assert_eq!(number(&end(child), "sent"), PART);
 }
 
-/// The client dies: the same typed again sends the rest.
+/// The client is killed: the same command sends the rest.
 fn an_upload_goes_on_when_it_is_typed_again(kind: Kind) {
     let (_place, wire, alice) = setting(kind);
     wire.hold_after_up((PART + PART / 2) as i64);
@@ -123,7 +123,7 @@ fn an_upload_goes_on_when_it_is_typed_again(kind: Kind) {
     assert!(alice.reads("back/large") == noise(7, BYTES));
 }
 
-/// Another file under the same name is not glued to what was sent of the first.
+/// The bytes of an old file are not combined with another file of the same name.
 fn an_upload_of_a_changed_file_begins_anew(kind: Kind) {
     let (_place, wire, alice) = setting(kind);
     wire.hold_after_up((PART + PART / 2) as i64);
@@ -135,7 +135,7 @@ fn an_upload_of_a_changed_file_begins_anew(kind: Kind) {
     assert!(alice.reads("back/large") == noise(8, BYTES));
 }
 
-/// The client dies in the middle of a download: what is here stays, and the rest comes next time.
+/// The client is killed in the middle of a download: received bytes stay, and the next run gets the rest.
 fn a_download_goes_on_when_it_is_typed_again(kind: Kind) {
     let (_place, wire, alice) = setting(kind);
     alice.types(&["put", "large"]).well();
@@ -152,7 +152,7 @@ fn a_download_goes_on_when_it_is_typed_again(kind: Kind) {
     assert_eq!(std::fs::read_dir(alice.path("back")).unwrap().count(), 1, "no part is left");
 }
 
-/// What came earlier is not trusted: a part that was damaged meanwhile is not made a file.
+/// Received bytes are verified: a part that was damaged meanwhile does not become a file.
 fn a_damaged_part_is_fetched_again(kind: Kind) {
     let (_place, wire, alice) = setting(kind);
     alice.types(&["put", "large"]).well();
@@ -170,7 +170,7 @@ fn a_damaged_part_is_fetched_again(kind: Kind) {
     assert!(alice.reads("back/large") == noise(7, BYTES));
 }
 
-/// The server dies in the middle of a download and comes back.
+/// The server is killed in the middle of a download and restarted.
 fn a_download_outlives_the_server(kind: Kind) {
     let (place, wire, alice) = setting(kind);
     alice.types(&["put", "large"]).well();
@@ -182,7 +182,7 @@ fn a_download_outlives_the_server(kind: Kind) {
     assert!(alice.reads("back/large") == noise(7, BYTES));
 }
 
-/// The file is another one by now: none of the old bytes are in it.
+/// The file was replaced meanwhile: none of the old bytes are in the result.
 fn a_download_of_a_changed_file_begins_anew(kind: Kind) {
     let (place, wire, alice) = setting(kind);
     alice.types(&["put", "large"]).well();

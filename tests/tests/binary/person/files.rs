@@ -1,4 +1,4 @@
-//! Files: put, ls, get, rm, mv, cp, and what they say where they cannot.
+//! Files: put, ls, get, rm, mv, cp, and their error messages.
 
 use plimsoll_tests::binary::{Kind, Server, among_others};
 use plimsoll_tests::on_each_engine;
@@ -6,7 +6,7 @@ use plimsoll_tests::tree::noise;
 
 use super::{Person, Place, lines, serving};
 
-/// A file's life, small and large.
+/// A file is uploaded, downloaded and listed, small and large.
 fn files_come_back_as_they_were_sent(kind: Kind) {
     let place = Place::open(kind);
     let alice = Person::at(&place.server.url(""), "alice");
@@ -50,7 +50,7 @@ fn where_files_go_follows_from_what_was_typed() {
     alice.types(&["mkdir", "docs"]).well();
     alice.types(&["put", "a"]).well();
     alice.types(&["put", "a", "renamed"]).well();
-    // As for cp: b gets the name of the last, though that is a file here.
+    // As for cp: with a file as the last argument, b is stored under that name.
     alice.types(&["put", "b", "c"]).well();
     alice.types(&["put", "a", "b", "docs/"]).well();
     alice.types(&["put", "c", "docs"]).well();

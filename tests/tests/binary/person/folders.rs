@@ -1,4 +1,4 @@
-//! Folders with all that is in them: there and back, whatever the names are.
+//! Folders with all their contents, uploaded and downloaded, with names of any bytes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use plimsoll_tests::tree::noise;
 
 use super::{Person, Place, lines};
 
-/// Each path below a folder, and its bytes; none of a folder.
+/// Returns each path below a folder with its bytes, or `None` for a folder.
 fn everything(root: &Path) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -57,7 +57,7 @@ fn a_folder_comes_back_byte_for_byte(kind: Kind) {
     alice.types(&["put", "-r", "tree", "kept/in/"]).well();
     alice.types(&["get", "-r", "kept/in/tree", "back/"]).well();
     assert_eq!(everything(&root), everything(&alice.path("back/tree")));
-    // Once more: nothing is nested, nothing is lost.
+    // Repeated: nothing is nested, and nothing is lost.
     alice.types(&["put", "-r", "tree", "again"]).well();
     alice.types(&["put", "-r", "tree", "again"]).well();
     alice.types(&["get", "-r", "again", "back/"]).well();

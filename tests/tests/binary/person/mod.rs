@@ -1,4 +1,4 @@
-//! A person's commands: the real binary as a client of the real binary.
+//! The client commands: the real binary as a client of the real binary.
 
 mod accounts;
 mod changed;
@@ -16,10 +16,10 @@ use std::process::Command;
 use plimsoll_tests::binary::tool::{self, Done};
 use plimsoll_tests::binary::{self, Kind, Server};
 
-/// The password of everybody.
+/// The password of every test account.
 const PASSWORD: &str = "correct horse";
 
-/// A server with accounts, and its data in `data`, at `http`.
+/// Starts a server with accounts, with its data in `data`, at `http`.
 fn serve(kind: Kind, data: &Path, http: &str) -> Server {
     Server::spawn(serving(kind, data, http))
 }
@@ -41,7 +41,7 @@ fn serving(kind: Kind, data: &Path, http: &str) -> Command {
     command
 }
 
-/// A server with accounts, and the folder of its data.
+/// A server with accounts, and its data folder.
 struct Place {
     server: Server,
     data: tempfile::TempDir,
@@ -54,15 +54,15 @@ impl Place {
     }
 }
 
-/// Somebody at a machine of their own.
+/// A user with a separate home and working folder.
 struct Person {
-    /// Where they are, with what their programs remember beside it.
+    /// The working folder, and next to it the programs' state folder.
     folder: tempfile::TempDir,
     server: String,
 }
 
 impl Person {
-    /// Somebody who has logged in at `server`.
+    /// Creates a user and logs in at `server`.
     fn at(server: &str, name: &str) -> Person {
         let person = Person::away(server);
         person.types(&["signup", name]).well();
@@ -70,14 +70,14 @@ impl Person {
         person
     }
 
-    /// Somebody who has not.
+    /// Creates a user without a login.
     fn away(server: &str) -> Person {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("here")).unwrap();
         Person { folder, server: server.to_owned() }
     }
 
-    /// A path where they are.
+    /// Returns a path in the working folder.
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("here").join(name)
     }
@@ -96,7 +96,7 @@ impl Person {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// A command, ready to be run.
+    /// Returns a command that is ready to run.
     fn command(&self, args: &[&str]) -> Command {
         let mut command = binary::command();
         command.args(args);
@@ -104,7 +104,7 @@ impl Person {
         command
     }
 
-    /// Runs a program where they are and with what they have set.
+    /// Sets a program's working folder and environment to the user's.
     fn settle(&self, command: &mut Command) {
         command.current_dir(self.folder.path().join("here")).env("XDG_STATE_HOME", self.state());
         command.env("PLIMSOLL_SERVER", &self.server).env("PLIMSOLL_PASSWORD", PASSWORD);
@@ -114,13 +114,13 @@ impl Person {
         tool::run(&mut self.command(args))
     }
 
-    /// What a command prints as JSON.
+    /// Returns the JSON output of a command.
     fn json(&self, args: &[&str]) -> serde_json::Value {
         let done = self.types(&[args, &["--json"]].concat()).well();
         serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.text()))
     }
 
-    /// A command that fails with `code`, and says all of `words`.
+    /// Asserts that a command fails with `code`, and prints all of `words`.
     fn fails(&self, args: &[&str], code: i32, words: &[&str]) {
         let done = self.types(args);
         assert_eq!(done.status.code(), Some(code), "{args:?}: {}{}", done.text(), done.stderr);
@@ -130,7 +130,7 @@ impl Person {
     }
 }
 
-/// What a command prints, as lines.
+/// Returns the lines of a command's output.
 fn lines(done: Done) -> Vec<String> {
     done.well().text().lines().map(str::to_owned).collect()
 }

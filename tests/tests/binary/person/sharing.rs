@@ -1,4 +1,4 @@
-//! Shares: given, used, listed and taken back.
+//! Shares: created, used, listed and revoked.
 
 use plimsoll_tests::binary::{Kind, among_others};
 use plimsoll_tests::on_each_engine;

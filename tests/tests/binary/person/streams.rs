@@ -16,7 +16,7 @@ fn a_stream_goes_there_and_comes_back() {
     for bytes in [0, 10, 5 << 20] {
         let contents = noise(4, bytes);
         if bytes > 0 {
-            // A file here has nothing to do with the name there.
+            // A local file has no relation to a remote name.
             alice.writes("stream", "another");
         }
         let mut put = alice.command(&["put", "-", "stream"]).stdin(Stdio::piped()).spawn().unwrap();
@@ -28,7 +28,7 @@ fn a_stream_goes_there_and_comes_back() {
     alice.fails(&["get", "missing", "-"], 1, &["missing"]);
 }
 
-/// Who stops reading ends the download without a word, as with other programs.
+/// A reader that closes the pipe ends the download without an error message, as with other programs.
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let _turn = among_others();

@@ -1,5 +1,5 @@
-//! What put and get promise beyond the bytes: no wait before them, times of modification, nothing sent twice,
-//! and what a terminal shows.
+//! Properties of put and get besides the bytes: no wait before them, modification times, no repeated
+//! transfers, and the output on a terminal.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,14 +15,14 @@ use super::accounts::{NEVER, on_a_terminal, read_until};
 use super::wire::Wire;
 use super::{PASSWORD, Person, Place};
 
-/// A file that takes much longer to hash than any step here may take, and takes no room on the disk.
+/// A sparse file that takes much longer to hash than any step here may take.
 const SPARSE_BYTES: u64 = 64 << 30;
-/// The longest wait for the first bytes, also on a slow machine.
+/// The maximal wait for the first bytes, also on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest file that is sent in one request.
+/// The maximal size of a file that is sent in one request.
 const SMALL: usize = 1 << 20;
 
-/// Downloads a file by curl with its digest, if the server says it; returns the response's head.
+/// Downloads a file by curl, and requests its digest; returns the response's head.
 fn head_by_curl(place: &Place, target: &str, more: &[&str]) -> String {
     let mut curl = Command::new("curl");
     curl.args(["-sS", "-D", "-", "-o", "/dev/null", "-u", &format!("alice:{PASSWORD}")]);
@@ -51,7 +51,7 @@ fn a_large_file_comes_without_a_wait_for_its_digest() {
     assert!(!head.contains("Repr-Digest"), "{head}");
 }
 
-/// A digest that an upload was checked against is not computed again.
+/// The digest that verified an upload is stored, and not computed again.
 fn the_digest_of_an_upload_is_said_with_its_bytes(kind: Kind) {
     let place = Place::open(kind);
     let alice = Person::at(&place.server.url(""), "alice");
@@ -66,7 +66,7 @@ fn the_digest_of_an_upload_is_said_with_its_bytes(kind: Kind) {
     assert!(put.wait().unwrap().success());
     let head = head_by_curl(&place, "/files/stream", &[]);
     assert!(head.contains("Repr-Digest: sha-256=:"), "{head}");
-    // A file that changed since has another digest, and no old one.
+    // A file that changed since then has another digest, and the old one is not sent.
     std::fs::write(place.data.path().join("accounts/alice/files/stream"), noise(5, 3 << 20)).unwrap();
     let head = head_by_curl(&place, "/files/stream", &[]);
     assert!(!head.contains("Repr-Digest"), "{head}");
@@ -109,11 +109,11 @@ fn files_keep_their_times_and_the_same_are_not_sent_again(kind: Kind) {
         let path = alice.path(&format!("back/tree/{name}"));
         assert_eq!(modified(&path), time + Duration::from_nanos(later), "{name}");
     }
-    // Files that were downloaded count as unchanged, too. A single file has the time of HTTP: whole seconds.
+    // Downloaded files count as unchanged, too. A single file has the time of HTTP, in whole seconds.
     assert_eq!(sent(&alice.json(&["put", "-r", "back/tree", "tree"])), [0, 0]);
     alice.types(&["get", "tree/small", "alone"]).well();
     assert_eq!(modified(&alice.path("alone")), SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000));
-    // Other clients send the time by the same field.
+    // Other clients send the time in the same field.
     let mut curl = Command::new("curl");
     curl.args(["-sS", "-i", "-u", &format!("alice:{PASSWORD}"), "-H", "X-OC-Mtime: 1000000001.5", "-T"]);
     let done = tool::run(curl.arg(alice.path("alone")).arg(place.server.url("/files/by-curl"))).well();
@@ -126,7 +126,7 @@ on_each_engine!(
     files_keep_their_times_and_the_same_are_not_sent_again,
 );
 
-/// The text that remains on the last line of a terminal.
+/// Returns the text that remains on the last line of a terminal.
 fn last_line(shown: &str) -> &str {
     shown.trim_end().rsplit(['\n', '\r']).next().unwrap_or_default()
 }
@@ -191,7 +191,7 @@ fn an_interrupted_transfer_says_that_the_same_command_resumes() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let done = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&done.stderr);
-    // A shell reports it as 130.
+    // The signal itself; a shell reports it as 130.
     assert_eq!(done.status.signal(), Some(rustix::process::Signal::INT.as_raw()), "{stderr}");
     assert!(stderr.contains("Type the same command again"), "{stderr}");
     wire.open();

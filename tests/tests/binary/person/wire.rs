@@ -1,4 +1,4 @@
-//! A wire between a person and a server that can hold bytes back, or change one.
+//! A proxy between a client and a server that can withhold bytes, or change one.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What becomes of bytes from now on, each way.
+/// The treatment of further bytes in each direction.
 #[derive(Default)]
 struct Left {
     up: Way,
     down: Way,
 }
 
-/// What becomes of bytes one way.
+/// The treatment of bytes in one direction.
 struct Way {
-    /// How many are let through.
+    /// How many bytes are forwarded.
     open: AtomicI64,
-    /// How many come as they are; then one is changed, once.
+    /// How many bytes are forwarded unchanged before one is changed, once.
     whole: AtomicI64,
-    /// How often what is held back was lost.
+    /// How often the withheld bytes were discarded.
     cuts: AtomicI64,
 }
 
@@ -30,7 +30,7 @@ impl Default for Way {
     }
 }
 
-/// A wire to a server.
+/// A proxy to a server.
 pub(super) struct Wire {
     at: SocketAddr,
     left: Arc<Left>,
@@ -39,7 +39,7 @@ pub(super) struct Wire {
 const ALL: i64 = i64::MAX;
 
 impl Wire {
-    /// A wire to the server at `to`, open.
+    /// Starts a proxy to the server at `to`, forwarding all bytes.
     pub(super) fn to(to: SocketAddr) -> Wire {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
@@ -47,7 +47,7 @@ impl Wire {
         let wire = Wire { at, left: Arc::clone(&left) };
         thread::spawn(move || {
             for client in listener.incoming() {
-                // Whoever finds no server is hung up on.
+                // If the server is unreachable, the client's connection is closed.
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(to)) else { continue };
                 let (down, up) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let (left, same) = (Arc::clone(&left), Arc::clone(&left));
@@ -62,29 +62,29 @@ impl Wire {
         format!("http://{}", self.at)
     }
 
-    /// Lets so many bytes through to the server, and then none.
+    /// Forwards `bytes` to the server, and then withholds the rest.
     pub(super) fn hold_after_up(&self, bytes: i64) {
         self.left.up.open.store(bytes, Ordering::SeqCst);
     }
 
-    /// Lets so many bytes through to the client, and then none.
+    /// Forwards `bytes` to the client, and then withholds the rest.
     pub(super) fn hold_after_down(&self, bytes: i64) {
         self.left.down.open.store(bytes, Ordering::SeqCst);
     }
 
-    /// Whether it holds something back.
+    /// Returns whether it withholds bytes.
     pub(super) fn is_held(&self) -> bool {
         [&self.left.up, &self.left.down].iter().any(|way| way.open.load(Ordering::SeqCst) <= 0)
     }
 
-    /// Changes a byte after so many, each way, once.
+    /// Changes one byte after `bytes`, in each direction.
     pub(super) fn change_after(&self, bytes: i64) {
         for way in [&self.left.up, &self.left.down] {
             way.whole.store(bytes, Ordering::SeqCst);
         }
     }
 
-    /// Loses what it holds back, and the connections with it; lets everything through again.
+    /// Discards the withheld bytes, and closes their connections. Forwards all later bytes.
     pub(super) fn cut(&self) {
         for way in [&self.left.up, &self.left.down] {
             way.cuts.fetch_add(1, Ordering::SeqCst);
@@ -92,7 +92,7 @@ impl Wire {
         self.open();
     }
 
-    /// Lets everything through again.
+    /// Forwards all bytes again.
     pub(super) fn open(&self) {
         self.hold_after_up(ALL);
         self.hold_after_down(ALL);
@@ -119,11 +119,11 @@ fn carry(mut from: TcpStream, mut to: TcpStream, way: &Way) {
         }
         passes(&way.open, bytes);
     }
-    // One side has ended: so does the other, both ways if it broke.
+    // One direction has ended or failed, so its receiver gets an end of file.
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// Counts bytes, and tells whether they were the last that are left.
+/// Counts forwarded bytes, and returns whether the count is reached.
 fn passes(left: &AtomicI64, bytes: usize) -> bool {
     let bytes = bytes as i64;
     left.load(Ordering::SeqCst) != ALL && left.fetch_sub(bytes, Ordering::SeqCst) <= bytes

@@ -1,4 +1,4 @@
-//! Sessions of FTP: each has a worker from its greeting to its end, with all its transfers.
+//! FTP control connections: each has a worker from its greeting to its end, with all its transfers.
 
 use std::io::Read as _;
 use std::net::TcpStream;
@@ -23,7 +23,7 @@ fn a_session_beyond_the_workers_is_told_421_where_those_are_refused() {
     let mut third = Session::connect(&server);
     third.expect("421 ");
     assert_eq!(third.hear(), "");
-    // Those who are in have not noticed.
+    // Open control connections are not affected.
     second.say("USER anonymous", "331 ");
     first.say("QUIT", "221 ");
     assert_eq!(first.hear(), "");

@@ -1,6 +1,6 @@
-//! Connections between two requests: they hold no worker while others need it, and lose no request.
+//! Connections between two requests: they hold no worker that others need, and lose no request.
 //!
-//! The tests use an idle time that is longer than their patience.
+//! The tests use an idle time longer than the test's wait limit.
 
 use plimsoll_tests::Tree;
 use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, Visitor, among_others};
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use super::{SMALL, assert_ends, assert_small, start};
 
-/// The server's limit of open files in the test of its slots: a few dozen connections.
+/// The server's limit of open files in the test of its slots, which leaves a few dozen connections.
 const OPEN_FILES: u32 = 256;
 const NEVER: [&str; 6] =
     ["--limits-idle-time", "1h", "--limits-linger-time", "1h", "--limits-head-time", "1h"];
@@ -110,7 +110,7 @@ fn idle_connections_without_a_worker_are_closed_where_slots_run_short() {
     let server = Server::on_data_with_few_open_files(Kind::Pool, &data, &more, OPEN_FILES);
     let slots = server.status()["load"]["connections_max"].as_u64().unwrap();
     let mut visitors: Vec<Visitor> = (0..slots).map(|_| idle(&server)).collect();
-    // Those that were idle for longest are closed first.
+    // Connections that were idle for longest are closed first.
     assert_ends(&mut visitors[0]);
     ask(visitors.last_mut().unwrap());
 }

@@ -1,8 +1,8 @@
-//! The engine `pool` at the real binary: so many workers and no more, and what becomes of those who come when
-//! all of them are taken.
+//! The engine `pool` in the real binary: a fixed number of workers, and the treatment of connections that
+//! come when all workers are busy.
 //!
-//! It is not the behaviours, which hold under this engine as under any other. What must hold: no test relies
-//! on how fast a worker is; where nothing is to happen, a while passes in which nothing does.
+//! It does not repeat the behaviours, which hold under this engine as under any other. No test may rely on
+//! the speed of a worker. Where nothing should happen, the test waits for a while and checks that.
 
 mod ftp;
 mod idle;
@@ -23,23 +23,23 @@ use plimsoll_tests::binary::member::PASSWORD;
 use plimsoll_tests::binary::{Kind, Member, PATIENCE, Server, Visitor};
 use plimsoll_tests::tree::noise;
 
-/// More than sockets hold: who does not read it holds its worker.
+/// More than socket buffers hold: a client that does not read it holds its worker.
 const LARGE_BYTES: usize = 32 << 20;
 const SMALL: &str = "GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n";
-/// Longer than a test takes: who has begun a body keeps its worker for so long.
+/// Longer than a test takes: a client in the middle of a body keeps its worker for that time.
 const HELD: [&str; 2] = ["--limits-receive-time", "1h"];
-/// Long enough to be served in, had there been a worker.
+/// Long enough to be served, if there were a worker.
 const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
 
-/// A server with so many workers, a site, and more settings.
+/// Starts a server with `workers` workers, a site, and more settings.
 fn start(folder: &Path, workers: usize, more: &[&str]) -> Server {
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(3, LARGE_BYTES)).plant(folder);
     let workers = workers.to_string();
     Server::start(Kind::Pool, folder, &[&["--threads", &workers], more].concat())
 }
 
-/// A visitor that keeps a worker as long as it likes: it has logged in and begun a body. A client that has
-/// not logged in gives its worker up for others.
+/// Returns a client that keeps a worker indefinitely: it has logged in and is in the middle of a body. A
+/// client without a login gives its worker up for others.
 fn holding(server: &Server) -> Visitor {
     static MEMBERS: AtomicUsize = AtomicUsize::new(0);
     let number = MEMBERS.fetch_add(1, Ordering::Relaxed);
@@ -47,12 +47,12 @@ fn holding(server: &Server) -> Visitor {
     let fields = format!("{}Content-Length: 2\r\nExpect: 100-continue\r\n", member.field());
     let mut visitor = member.visitor;
     visitor.send(&format!("PUT /files/held HTTP/1.1\r\nHost: test\r\n{fields}\r\n")).unwrap();
-    // Now it is certain that a worker waits for the body, and has nothing else to look at.
+    // After the 100, a worker certainly waits for the body and does nothing else.
     assert_eq!(visitor.reply().expect("a worker is free").status, 100);
     visitor
 }
 
-/// Has it end its request.
+/// Completes the client's request.
 fn let_go(visitor: &mut Visitor) {
     visitor.send("{}").unwrap();
     let reply = visitor.reply().expect("an answer");
@@ -63,7 +63,7 @@ fn assert_small(reply: plimsoll_tests::binary::Reply) {
     assert_eq!((reply.status, reply.body), (200, b"small\n".to_vec()), "{}", reply.head);
 }
 
-/// Asserts that nothing comes for a while, and nothing ends.
+/// Asserts that nothing is received for a while, and that the connection stays open.
 fn assert_waits(stream: &TcpStream) {
     stream.set_read_timeout(Some(NOT_SERVED_TIME)).unwrap();
     let waited = stream.peek(&mut [0]);
@@ -77,7 +77,7 @@ fn assert_ends(visitor: &mut Visitor) {
     assert_eq!(visitor.some_body().expect("a clean end"), b"");
 }
 
-/// A session of FTP, line by line.
+/// An FTP control connection, line by line.
 struct Session(BufReader<TcpStream>);
 
 impl Session {
@@ -87,14 +87,14 @@ impl Session {
         Session(BufReader::new(stream))
     }
 
-    /// One that has a worker.
+    /// Connects, and reads the greeting: the control connection has a worker.
     fn begun(server: &Server) -> Session {
         let mut session = Session::connect(server);
         session.expect("220 ");
         session
     }
 
-    /// A session that keeps its worker, because its client has logged in.
+    /// Returns a control connection that keeps its worker, because its client has logged in.
     fn logged_in(server: &Server) -> Session {
         drop(Member::new(server, "alice"));
         let mut session = Session::begun(server);
@@ -103,7 +103,7 @@ impl Session {
         session
     }
 
-    /// The next line; none at the end.
+    /// Returns the next line, or an empty string at the end.
     fn hear(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).expect("a line, or the end");

@@ -1,10 +1,10 @@
-//! Who comes when all workers are taken, where those are told.
+//! Connections that come when all workers are busy, with `--queue refuse`.
 
 use plimsoll_tests::binary::{Reply, Visitor, among_others, until};
 
 use super::{HELD, SMALL, assert_ends, assert_small, holding, let_go, start};
 
-/// More than the queue has places for one worker.
+/// More than the queue's length for one worker.
 const MANY: usize = 100;
 
 fn assert_refused(reply: &Reply) {
@@ -27,10 +27,10 @@ fn who_finds_no_worker_is_told_to_come_back() {
     let (mut first, mut second) = (holding(&server), server.visit());
     assert_refused(&second.get("/small.txt").expect("an answer"));
     assert_ends(&mut second);
-    // Also who says nothing.
+    // Also a client that sends nothing.
     assert_refused(&server.visit().reply().expect("an answer"));
     let_go(&mut first);
-    // Who comes now finds a worker that is free, or idle; on a busy machine it may take a moment.
+    // A new connection finds a worker that is free or idle; on a busy machine it may take a moment.
     let mut refused = 2;
     until("somebody is served", || {
         let reply = server.visit().get("/small.txt").expect("an answer");

@@ -1,4 +1,4 @@
-//! The order to stop: what was begun is finished, and nobody who waits is left without a word.
+//! The order to stop: requests in progress are finished, and every waiting client gets an answer.
 
 use plimsoll_tests::binary::{PATIENCE, among_others};
 use rustix::process::Signal;

@@ -1,4 +1,4 @@
-//! Clients that hold all workers without getting on: each has the time of a limit, and no more.
+//! Clients that hold all workers without progress: each only until a time limit.
 
 use plimsoll_tests::binary::{Visitor, among_others};
 
@@ -6,7 +6,7 @@ use super::{assert_small, start};
 
 const WORKERS: usize = 2;
 
-/// All times short, but that of who is idle.
+/// All limits are short, except the idle and linger times.
 const LIMITS: [&str; 10] = [
     "--limits-head-time",
     "500ms",
@@ -20,7 +20,7 @@ const LIMITS: [&str; 10] = [
     "1h",
 ];
 
-/// A healthy visitor is served though twice as many as there are workers came before and are stuck.
+/// Asserts that a healthy client is served although twice as many stuck clients as workers came before it.
 fn is_served_behind(stuck: impl Fn(&mut Visitor)) {
     let _turn = among_others();
     let folder = tempfile::tempdir().unwrap();

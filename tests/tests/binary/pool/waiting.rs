@@ -1,10 +1,10 @@
-//! Who comes when all workers are taken, where those wait.
+//! Connections that come when all workers are busy, with a queue.
 
 use plimsoll_tests::binary::{Visitor, among_others};
 
 use super::{HELD, SMALL, assert_small, assert_waits, holding, let_go, start};
 
-/// More than the queue has places for one worker: the last ones wait in the kernel.
+/// More than the queue's length for one worker: the last ones wait in the kernel.
 const MANY: usize = 100;
 
 #[test]

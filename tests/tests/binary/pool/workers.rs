@@ -1,4 +1,4 @@
-//! How many workers there are.
+//! The number of workers.
 
 use plimsoll_tests::binary::{Visitor, among_others, process, until};
 
@@ -14,11 +14,11 @@ fn there_are_as_many_workers_as_were_asked_for_whatever_comes() {
     let server = start(folder.path(), WORKERS, &["--limits-linger-time", "1h"]);
     let (workers, threads) =
         (|| process::threads_named(server.pid(), "worker-"), || process::threads(server.pid()));
-    // It prints where it listens before it serves; whoever is answered knows that all workers are there.
+    // The server prints its address before it serves; an answer shows that all workers were started.
     assert_small(server.visit().get("/small.txt").unwrap());
     let before = threads();
     assert_eq!(workers(), WORKERS);
-    // None ends its side: there are more connections than workers.
+    // No connection ends: there are more connections than workers.
     let mut visitors: Vec<Visitor> = (0..VISITORS).map(|_| server.visit()).collect();
     visitors.iter_mut().for_each(|visitor| visitor.send(SMALL).unwrap());
     for visitor in &mut visitors {

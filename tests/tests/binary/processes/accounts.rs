@@ -1,4 +1,5 @@
-//! Accounts and their files, which the program has and each connection's process asks it for.
+//! Accounts and their files: the program's process holds them, and connection processes send RPC requests
+//! to it.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -68,8 +69,8 @@ fn what_people_did_in_any_process_is_counted_and_logged_once() {
     assert_eq!((uploads, downloads), (2, 1), "{log}");
 }
 
-/// An upload whose process is killed in the middle: the old file stays, and the place in the quota is free
-/// again.
+/// An upload whose process is killed in the middle: the old file stays, and the quota that it reserved is
+/// free again.
 #[test]
 fn a_process_that_is_killed_in_the_middle_of_an_upload_leaves_the_old_file() {
     let _turn = among_others();
@@ -96,7 +97,7 @@ fn a_process_that_is_killed_in_the_middle_of_an_upload_leaves_the_old_file() {
     assert_eq!(alice.put("/files/kept.txt", b"new").status, 204);
 }
 
-/// The sockets at which servers' processes ask, in the data folder that these have.
+/// Returns the sockets for RPC requests of connection processes, in their servers' data folder.
 fn sockets_in(data: &Path) -> Vec<PathBuf> {
     let paths = std::fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
     let is_socket = |path: &PathBuf| {
@@ -124,8 +125,8 @@ fn a_server_has_a_socket_of_its_own_and_clears_away_what_one_that_was_killed_has
     assert_eq!(sockets_in(folder.path()), Vec::<PathBuf>::new());
 }
 
-/// Two authentication servers may have one directory of accounts, and so one folder: one begins before the
-/// other has ended, or both stay.
+/// Two authentication servers may share one directory of accounts, and so one folder: during a handover, or
+/// permanently.
 #[test]
 fn an_authentication_server_that_ends_leaves_another_of_its_folder_what_it_has() {
     let _turn = among_others();

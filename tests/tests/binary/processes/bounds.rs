@@ -1,5 +1,5 @@
-//! As many connections as the system allows processes, and one address no more than half of them; and what
-//! becomes of a client that comes when it allows fewer than it said.
+//! The limit of connections derives from the kernel's limit of processes, and one address gets at most half
+//! of it. If fork fails below that limit, clients wait.
 
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
@@ -16,14 +16,15 @@ use rustix::process::{Signal, geteuid};
 
 use super::{assert_small, children, load, master};
 
-/// So many may be open where so few processes are allowed: the others are left to the server and to others.
+/// The limit of connections for this limit of processes: the rest is reserved for the server and for other
+/// programs.
 const MAX: usize = 6;
 const PROCESSES: usize = 64 + MAX;
-/// Long enough to be served in, had there been a place.
+/// Long enough to be served, if there were a slot.
 const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
 
-/// A server that may have so few processes. The administrator's account may have more all the same; for
-/// others what they run already counts too, so that the server might not even start.
+/// Starts a server with a limit of processes. The limit does not bind root. For other accounts, it includes
+/// their present processes, so that the server might not even start.
 fn start_with_few_processes(folder: &Path) -> Option<Server> {
     if !geteuid().is_root() {
         skipped(
@@ -67,7 +68,7 @@ fn one_address_gets_half_of_the_slots_and_idle_processes_end_for_new_clients() {
     assert!(!server.stderr().contains("signal"), "{}", server.stderr());
 }
 
-/// A server whose master the system can be told to give no process.
+/// Starts a server whose master's fork can be made to fail by a limit of its account.
 fn start_with_a_limit(folder: &Path, more: &[&str]) -> Option<Server> {
     let site = folder.join("site");
     Tree::new().file("small.txt", "small\n").plant(&site);
@@ -81,7 +82,7 @@ fn start_with_a_limit(folder: &Path, more: &[&str]) -> Option<Server> {
     server
 }
 
-/// A visitor who has asked and finds no process.
+/// Connects and sends a request that finds no process.
 fn asking(server: &Server) -> Visitor {
     let mut visitor = server.visit();
     visitor.send("GET /small.txt HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
@@ -100,7 +101,7 @@ fn whoever_finds_no_process_waits_for_one_and_nobody_is_dropped() {
     limit_processes(master(&server), Some(1));
     let mut waiting = asking(&server);
     until("it is told", || server.stderr().contains(TOLD));
-    // They wait in the kernel.
+    // They wait in the kernel's accept queue.
     let mut others = [asking(&server), asking(&server)];
     waiting.stream.set_read_timeout(Some(NOT_SERVED_TIME)).unwrap();
     let peeked = waiting.stream.peek(&mut [0]).map_err(|error| error.kind());

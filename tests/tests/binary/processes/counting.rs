@@ -1,4 +1,4 @@
-//! How many processes and threads there are, and what is counted by all of them.
+//! The number of processes and threads, and counts common to all of them.
 
 use plimsoll_tests::binary::{Visitor, among_others, process, tool, until};
 
@@ -20,7 +20,7 @@ fn each_connection_has_a_process_with_one_thread_and_so_has_their_master() {
         assert!(process::children(*child).is_empty(), "it makes none itself");
     }
     assert_eq!(process::threads(master(&server)), 1);
-    // Ended, and buried: nothing is left of one.
+    // The processes have ended and were reaped.
     drop(visitors);
     children_are(&server, 0);
 }
@@ -43,7 +43,7 @@ fn whoever_asks_is_told_what_all_processes_have_done() {
     let visitors: Vec<_> = (0..VISITORS).map(|_| served(&server)).collect();
     let status = server.status();
     assert_eq!((&status["engine"], &status["threads"]), (&"process".into(), &1.into()));
-    // The last is who asks.
+    // The last one is the connection of the status request.
     assert_eq!(status["load"]["connections_open"], VISITORS + 1, "{status}");
     assert_eq!(status["load"]["connections_accepted"], VISITORS + 1, "{status}");
     assert_eq!(status["answers"]["2xx"], VISITORS, "{status}");
@@ -58,7 +58,7 @@ fn a_process_has_nothing_of_its_masters_listeners_nor_of_others_connections() {
     let server = start(folder.path(), &["--ftp", "127.0.0.1:0", "--ftp-guests", "true"]);
     let (_first, one) = served(&server);
     let (_second, two) = served(&server);
-    // The log's, and the rope of the bell, which rings for the death of none of its own.
+    // The log's socket, and the master's wakeup socket for SIGCHLD, which is inherited but unused.
     let of_both: Vec<String> =
         process::sockets(one).into_iter().filter(|socket| process::sockets(two).contains(socket)).collect();
     assert_eq!(of_both.len(), 2, "{of_both:?}");
@@ -68,7 +68,7 @@ fn a_process_has_nothing_of_its_masters_listeners_nor_of_others_connections() {
         for socket in process::sockets(child) {
             let number = socket.trim_start_matches("socket:[").trim_end_matches(']').to_owned();
             let line = listening.lines().find(|line| line.split_whitespace().nth(9) == Some(&number));
-            // The state 0A is that of a socket that listens.
+            // The state 0A is LISTEN.
             assert!(line.is_none_or(|line| line.split_whitespace().nth(3) != Some("0A")), "{line:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! What becomes of the others when one of the processes ends.
+//! The effect of one process's end on the others.
 
 use plimsoll_tests::binary::{PATIENCE, among_others, process, until};
 use rustix::process::{Pid, Signal, kill_process};

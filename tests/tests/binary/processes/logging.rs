@@ -1,4 +1,4 @@
-//! Lines of logs, which come from many processes and are written by one.
+//! Log lines of many processes, which one process writes.
 
 use plimsoll_tests::binary::{PATIENCE, among_others, tool};
 use rustix::process::Signal;

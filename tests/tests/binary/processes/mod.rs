@@ -1,8 +1,8 @@
-//! The engine `process` at the real binary: a process for each connection, a fork master, the program beside
-//! it, and what becomes of each when another ends.
+//! The engine `process` in the real binary: connection processes, a fork master, the program's process, and
+//! the effect of each one's end.
 //!
-//! It is not what holds under every engine. What must hold: processes and threads are counted where the
-//! system tells of them; no test relies on how fast one of them is.
+//! It does not repeat the behaviours that hold under every engine. Processes and threads must be counted
+//! from `/proc`. No test may rely on the speed of a process.
 
 mod accounts;
 mod bounds;
@@ -18,34 +18,34 @@ use plimsoll_tests::Tree;
 use plimsoll_tests::binary::{Broken, Kind, Server, Visitor, process, until};
 use plimsoll_tests::tree::noise;
 
-/// More than sockets hold: who does not read it keeps its process.
+/// More than socket buffers hold: a client that does not read it keeps its process.
 const LARGE_BYTES: usize = 24 << 20;
 
-/// A server with a site and nothing else, and more settings.
+/// Starts a server with a site, no accounts, and more settings.
 fn start(folder: &Path, more: &[&str]) -> Server {
     Tree::new().file("small.txt", "small\n").file("large.bin", noise(3, LARGE_BYTES)).plant(folder);
     Server::start(Kind::Process, folder, &[&["--accounts", "false"], more].concat())
 }
 
-/// The one process that the program makes.
+/// Returns the fork master, the only child process of the program.
 fn master(server: &Server) -> u32 {
     let made = process::children(server.pid());
     assert_eq!(made.len(), 1, "the program makes its master, and nothing else: {made:?}");
     made[0]
 }
 
-/// The processes of connections.
+/// Returns the connection processes.
 fn children(server: &Server) -> Vec<u32> {
     process::children(master(server))
 }
 
-/// Waits until there are so many processes of connections, and returns them.
+/// Waits until there are `count` connection processes, and returns them.
 fn children_are(server: &Server, count: usize) -> Vec<u32> {
     until("there are so many processes", || children(server).len() == count);
     children(server)
 }
 
-/// A visitor who has been served, and the process that did it.
+/// Returns a connection that was served, and its process.
 fn served(server: &Server) -> (Visitor, u32) {
     let before = children(server);
     let mut visitor = server.visit();
@@ -59,7 +59,7 @@ fn assert_small(visitor: &mut Visitor) {
     assert_eq!(visitor.get("/small.txt").expect("an answer").body, b"small\n");
 }
 
-/// A download that its reader does not go on with.
+/// Starts a download that its client does not continue to read.
 fn begun(server: &Server) -> (Visitor, usize) {
     let mut reader = server.visit_narrowly();
     reader.send("GET /large.bin HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
@@ -68,7 +68,7 @@ fn begun(server: &Server) -> (Visitor, usize) {
     (reader, length)
 }
 
-/// Reads what was begun to its end.
+/// Reads a download in progress to its end.
 fn assert_whole((mut reader, length): (Visitor, usize)) {
     let mut body = Vec::new();
     while body.len() < length {
@@ -79,7 +79,7 @@ fn assert_whole((mut reader, length): (Visitor, usize)) {
     assert!(body == noise(3, LARGE_BYTES), "every byte");
 }
 
-/// Asserts that a connection was cut off, in whatever way.
+/// Asserts that a connection was cut off, by an end or by an error.
 fn assert_cut_off(visitor: &mut Visitor) {
     let heard = visitor.get("/small.txt");
     assert!(matches!(heard, Err(Broken::Ended | Broken::Refused(_))), "{heard:?}");

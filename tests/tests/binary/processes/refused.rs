@@ -1,4 +1,4 @@
-//! What the engine does not serve is refused at the start, with what to do instead.
+//! Settings that the engine does not support are refused at the start, with an alternative.
 
 use plimsoll_tests::binary::{among_others, command};
 

@@ -1,4 +1,4 @@
-//! The order to stop, as it reaches every process.
+//! The order to stop reaches every process.
 
 use plimsoll_tests::binary::{Broken, PATIENCE, among_others, process, until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,7 +20,7 @@ fn who_was_idle_goes_and_who_had_begun_is_served_to_the_end() {
     assert!(!process::is_running(left[0]));
 }
 
-/// A terminal's Ctrl-C and a service manager's order come to each process, not only to the program.
+/// A terminal's Ctrl-C and a service manager's signal reach each process, not only the program's.
 #[test]
 fn a_signal_to_all_processes_cuts_nobody_off() {
     let _turn = among_others();
@@ -55,7 +55,7 @@ fn the_end_of_the_grace_cuts_off_who_is_left_and_counts_them() {
     drop(stuck);
 }
 
-/// A process that a debugger holds, or a broken disk, does not end by itself.
+/// A process that a debugger has stopped, or that waits for a broken disk, does not end by itself.
 #[test]
 fn a_process_that_does_not_end_after_the_grace_is_killed_and_counted() {
     let _turn = among_others();
@@ -70,8 +70,8 @@ fn a_process_that_does_not_end_after_the_grace_is_killed_and_counted() {
     assert!(server.stderr().contains("connections=1"), "{}", server.stderr());
 }
 
-/// A master that hangs (in reading a configuration, or for a debugger) holds the end up no longer than one of
-/// its processes would.
+/// A master that hangs (while it reads a configuration, or in a debugger) delays the end no longer than one
+/// of its processes would.
 #[test]
 fn a_master_that_does_not_end_after_the_grace_is_killed_with_all_that_come_of_it() {
     let _turn = among_others();

@@ -1,8 +1,8 @@
-//! A session that is dropped after each of its steps in turn: its data connection, its control connection, or
-//! both, broken or ended as a killed process ends them.
+//! An FTP client that disappears after each of its steps in turn. Its data connection, its control
+//! connection, or both break, or end as those of a killed process do.
 //!
-//! What must hold: nothing is left open; each file is the old one or the new one, whole; what was broken off
-//! can be gone on with.
+//! Nothing must be left open. Each file is the old one or the new one, complete. An interrupted upload can
+//! be resumed.
 
 use std::cell::Cell;
 use std::io;
@@ -19,37 +19,37 @@ use super::scenario;
 const OLD: &[u8] = b"the old one\n";
 const BYTES: usize = 3_000;
 
-/// What is sent to a name.
+/// Returns the contents sent to a name.
 fn new(name: &str) -> Vec<u8> {
     noise(name.len() as u64, BYTES)
 }
 
-/// What ends with the step that the session has come to.
+/// The connections that end at the present step.
 #[derive(Clone, Copy, Debug)]
 enum Dropped {
-    /// The data connection breaks, and the session waits to hear of it.
+    /// The data connection breaks, and the client waits for the server to notice.
     Data,
     /// The control connection breaks, and the data connection a little later.
     Control,
     /// Both break.
     Both,
-    /// Both end, as the system ends those of a process that is killed: the older one first, which is what can
-    /// be known of it where the network changes no order.
+    /// Both end, as the kernel ends those of a killed process. The older one ends first, an order that the
+    /// server can rely on only if the network preserves it.
     Ended,
 }
 
-/// A session, as far as it has come.
+/// A client session in progress.
 struct Session {
     scene: Scene,
     client: Option<FtpClient>,
     data: Option<Data>,
     steps_left: usize,
-    /// How long after another thing something happens, so that it is also seen after it.
+    /// A delay that preserves the order of two events across the network.
     order_kept_after: Duration,
 }
 
 impl Session {
-    /// One step more, if it may be.
+    /// Counts one more step. Fails if none is left.
     fn step(&mut self) -> io::Result<()> {
         self.steps_left = self.steps_left.checked_sub(1).ok_or(io::ErrorKind::Interrupted)?;
         Ok(())
@@ -94,7 +94,7 @@ impl Session {
         Ok(())
     }
 
-    /// All of it.
+    /// Runs all steps.
     async fn run(&mut self) -> io::Result<()> {
         self.step()?;
         self.client = Some(FtpClient::try_connect(&self.scene).await?);
@@ -144,7 +144,7 @@ impl Session {
     }
 }
 
-/// The file of a name is whole: the old one, the new one, or none; whether it is the new one.
+/// Asserts that a file is the old one, the new one, or absent. Returns whether it is the new one.
 fn is_new(scene: &Scene, name: &str) -> bool {
     let held = scene.home("alice").get(name).cloned().flatten();
     let is_new = held.as_ref() == Some(&new(name));
@@ -153,7 +153,7 @@ fn is_new(scene: &Scene, name: &str) -> bool {
     is_new
 }
 
-/// Whoever comes back has all of it in the end.
+/// A client that reconnects can complete both files.
 async fn comes_back(scene: &Scene) {
     let mut client = FtpClient::of(scene, "alice").await;
     if !is_new(scene, "new") {
@@ -170,7 +170,7 @@ async fn comes_back(scene: &Scene) {
     client.expect_end().await;
 }
 
-/// Whether the session has come to its end before it was to be dropped.
+/// Returns whether the session completed before its connections were dropped.
 fn run(seed: u64, faults: Faults, steps: usize, dropped: Dropped) -> bool {
     let Simulation { sim, client, scene, .. } = Simulation::new(seed, faults, &scenario());
     let over = Rc::new(Cell::new(false));
@@ -199,7 +199,7 @@ fn run(seed: u64, faults: Faults, steps: usize, dropped: Dropped) -> bool {
     over.get()
 }
 
-/// Drops a session after each of its steps.
+/// Drops the connections of a session after each of its steps.
 fn at_every_step(dropped: Dropped) {
     for (seed, faults) in [(0, Faults::none()), (1, Faults::splits()), (2, Faults::splits())] {
         let mut steps = 0;

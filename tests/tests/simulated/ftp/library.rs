@@ -1,6 +1,6 @@
-//! Our own client of FTP, cut at every byte, dropped at any time and reset at random.
+//! This project's FTP client, with connections cut at every byte, dropped at any time and reset at random.
 //!
-//! What must hold: what it calls whole is whole, and nothing is left open.
+//! A transfer reported as complete must be complete, and nothing may be left open.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use plimsoll_tests::{Person, Scene};
 
 use super::scenario;
 
-/// More bytes than either side says in a session.
+/// More bytes than either side sends in a session.
 const SAID_BYTES: usize = 700;
 const OLD: &[u8] = b"the old one\n";
 const BYTES: usize = 3_000;
@@ -26,7 +26,7 @@ fn new() -> Vec<u8> {
     noise(1, BYTES)
 }
 
-/// Three pieces.
+/// A source of three pieces.
 struct Pieces(usize);
 
 impl Source for Pieces {
@@ -37,7 +37,7 @@ impl Source for Pieces {
     }
 }
 
-/// How far a session has come.
+/// The progress of a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Got {
     Nothing,
@@ -62,7 +62,8 @@ async fn hold(scene: &Scene, got: &Cell<Got>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file is whole: the old one, or the new one, which it must be if somebody was told so.
+/// Asserts that the file is complete: the old one, or the new one, which it must be after a confirmed
+/// upload.
 fn check(scene: &Scene, got: Got) {
     let held = scene.home("alice").get("a").cloned().flatten().expect("a file");
     assert!(held == new() || (held == OLD && got == Got::Nothing));
@@ -79,7 +80,7 @@ fn a_session_is_held_wherever_its_connections_are_cut() {
     }
 }
 
-/// Drops a session after `time`; whether it had come to its end.
+/// Drops a session after `time`, and returns whether it had completed.
 fn drop_after(seed: u64, faults: Faults, time: Duration) -> bool {
     let Simulation { sim, client, scene, .. } = Simulation::new(seed, faults, &scenario());
     let got = Rc::new(Cell::new(Got::Nothing));
@@ -103,7 +104,7 @@ fn drop_after(seed: u64, faults: Faults, time: Duration) -> bool {
 fn a_session_may_be_dropped_at_any_time() {
     for (seed, faults) in [(0, Faults::none()), (1, Faults::splits()), (2, Faults::splits())] {
         let mut drops = 0_u32;
-        // A step is shorter than any way through the network.
+        // A step is shorter than any delay of the network.
         let step = if faults.delay_max.is_zero() { 23 } else { 3_001 };
         while !drop_after(seed, faults, Duration::from_micros(step) * drops) {
             drops += 1;
@@ -125,7 +126,7 @@ fn whatever_is_reset_what_is_called_whole_is_whole() {
             let (quota, may) = (Default::default(), Default::default());
             let password = plimsoll_auth::Secret::from(PASSWORD);
             auth.add(&scene.io, "alice", &password, quota, may).await.unwrap();
-            // Before the first, there is no old file.
+            // Before the first upload, there is no old file.
             let _ = hold(&scene, &told).await;
             scene.until(|| scene.open() == 0).await;
             let file = scene.home("alice").get("a").cloned().flatten();

@@ -1,4 +1,5 @@
-//! FTP where only the simulator can bring it: cut at every byte, dropped at every step, and with strangers.
+//! FTP in situations that only the simulator can create: cut at every byte, dropped at every step, and with
+//! strangers.
 
 mod dropped;
 mod library;

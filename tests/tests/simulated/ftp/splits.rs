@@ -1,4 +1,4 @@
-//! One session, each of whose connections is cut once: after each of its bytes in turn.
+//! One FTP session, each of whose connections is split once: after each of its bytes in turn.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use plimsoll_tests::{FtpClient, Person, Scene, Way};
 
 use super::scenario;
 
-/// More bytes than either side says in a session.
+/// More bytes than either side sends in a session.
 const SAID_BYTES: usize = 700;
 
 async fn a_session_is_held(scene: Scene) {
@@ -32,7 +32,7 @@ fn a_session_is_held_wherever_its_connections_are_cut() {
     }
 }
 
-/// Lines that are pushed at once, but for a pause after so many of their bytes.
+/// Pipelined lines, with one pause after each number of bytes in turn.
 #[test]
 fn commands_are_obeyed_wherever_their_sender_pauses() {
     const LINES: &str = "USER alice\r\nPASS correct horse\r\nMKD a\r\n\

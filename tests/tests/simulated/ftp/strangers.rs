@@ -1,4 +1,4 @@
-//! Strangers at a data port, and ports that are all taken.
+//! Connections of strangers to a data port, and the exhaustion of data ports.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use plimsoll_tests::{Data, Ftp, FtpClient, Person, Scenario, Way};
 
 use super::scenario;
 
-/// Whether a stranger got anything but a closed door.
+/// Returns whether a stranger received any byte.
 async fn got_something(io: &Io, at: SocketAddr) -> bool {
     let Ok(mut data) = Data::to(io, at).await else { return false };
     let Ok(stream) = data.stream().await else { return false };
@@ -34,7 +34,7 @@ fn a_stranger_at_a_data_port_gets_nothing_and_holds_up_nobody() {
             let mut data = Data::to(&scene.io, at).await.unwrap();
             assert_eq!(data.all().await.unwrap(), b"of alice\n");
             client.hear().await.expect(226);
-            // Nor does one who sends put anything into a file.
+            // Bytes that a stranger sends are not stored either.
             let at = client.epsv().await.unwrap();
             let mut first = Data::to(&stranger, at).await.unwrap();
             client.say("STOR b").await.expect(150);
@@ -50,7 +50,7 @@ fn a_stranger_at_a_data_port_gets_nothing_and_holds_up_nobody() {
     }
 }
 
-/// More connections than any backlog or limit of strangers that the server once had.
+/// More connections than any backlog or limit of strangers in former versions of the server.
 const CROWD: usize = 40;
 
 #[test]

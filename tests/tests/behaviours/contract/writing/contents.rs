@@ -1,4 +1,4 @@
-//! What files hold.
+//! The contents of files.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What folders hold, and where there are none.
+//! The contents of folders, and calls on missing ones.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind::{DirectoryNotEmpty, IsADirectory, NotADirectory, NotFound, QuotaExceeded};

@@ -1,6 +1,6 @@
-//! Files that are written: the same calls to every engine's `Fs`, and the same answers.
+//! File writes: every engine's `Fs` gives the same results for the same calls.
 //!
-//! Each case is run by the server where it may block, over a folder of its own that the client names.
+//! The server runs each case where it may block, over a separate folder that the client names.
 
 mod contents;
 mod folders;
@@ -14,7 +14,7 @@ use plimsoll_io::{File, Fs, Handler, Io, Segment, Stream, Want, Work};
 use plimsoll_tests::service::Each;
 use plimsoll_tests::{Protocol, Scenario, Scene, Tree, behaviours};
 
-/// A case: it panics if an answer is not the one that the contract has.
+/// A case: it panics if a result violates the contract.
 type Case = fn(&dyn Fs, &File);
 
 fn scenario() -> Scenario {
@@ -99,7 +99,7 @@ cases! {
         there_is_room_on_the_disk;
 }
 
-/// The kind of a call's error.
+/// Returns the kind of a call's error.
 fn refused<T>(answer: std::io::Result<T>) -> std::io::ErrorKind {
     match answer {
         Ok(_) => panic!("it was done"),
@@ -127,7 +127,7 @@ fn read_all(fs: &dyn Fs, file: &File) -> Vec<u8> {
     }
 }
 
-/// What the file `name` in `folder` holds.
+/// Returns the contents of the file `name` in `folder`.
 fn read(fs: &dyn Fs, folder: &File, name: &str) -> Vec<u8> {
     read_all(fs, &fs.open_beneath(folder, name.as_bytes()).unwrap())
 }

@@ -1,4 +1,4 @@
-//! What has which name.
+//! Names of files, folders and links.
 
 use std::io::ErrorKind::{
     AlreadyExists, DirectoryNotEmpty, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound,
@@ -8,7 +8,7 @@ use plimsoll_io::{Existing, File, FileKind, Fs};
 
 use super::{read, refused, write_all};
 
-/// Gives another name to something in one folder.
+/// Renames an entry within one folder.
 fn rename(fs: &dyn Fs, folder: &File, from: &str, to: &str, existing: Existing) -> std::io::Result<()> {
     fs.rename(folder, from.as_bytes(), folder, to.as_bytes(), existing)
 }
@@ -81,7 +81,7 @@ pub(super) fn a_link_is_removed_and_moved_itself(fs: &dyn Fs, root: &File) {
     fs.remove_file(&folder, b"link").unwrap();
     assert_eq!(read(fs, root, "file"), b"text");
     assert_eq!(refused(fs.remove_folder(root, b"to-folder")), NotADirectory);
-    // What takes a link's name takes not the name that it leads to.
+    // A rename over a link replaces the link, not its target.
     rename(fs, root, "other", "to-folder", Existing::Replaced).unwrap();
     assert_eq!(read(fs, root, "to-folder"), b"other text");
     assert_eq!(read(fs, root, "folder/inner"), b"inner text");
@@ -134,7 +134,7 @@ pub(super) fn a_folder_replaces_an_empty_one_only_and_never_goes_into_itself(fs:
 
 pub(super) fn what_is_moved_stays_what_it_is(fs: &dyn Fs, root: &File) {
     let before = fs.stat_name(root, b"file").unwrap();
-    // A file system's clock may be coarse: move it until that is seen.
+    // A file system's timestamps may be coarse: repeat the move until the change time advances.
     let moved = (0..1_000_000).find_map(|_| {
         rename(fs, root, "file", "moved", Existing::Kept).unwrap();
         rename(fs, root, "moved", "file", Existing::Replaced).unwrap();
