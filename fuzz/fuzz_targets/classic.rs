@@ -1,7 +1,7 @@
-//! Classic's lines, requests and answers.
+//! Classic's lines, requests and responses.
 //!
-//! What must hold: the same lines come out however the bytes are cut; what is read is written as the line
-//! that it was.
+//! Invariants: the lines do not depend on how the bytes are split; a parsed request is written as the line
+//! that it was parsed from; a written response parses again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
-//! What a server sends on the control connection, as a client reads it; and what ours would write.
+//! FTP answers: parsing for a client, and writing for a server.
 //!
-//! Not here: which answer a command gets. What must hold: the same answers come out however the bytes are
-//! cut; whatever texts are written, they are read as the one answer that they are.
+//! Not here: which answer a command gets. Invariants: the answers do not depend on how the bytes are split;
+//! an answer with any texts parses as exactly that answer.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -68,7 +68,7 @@ fn one_line(path: &[u8]) {
     assert_eq!((answer.code, answer.lines.len()), (257, 1));
     let inside = answer.text().strip_prefix(b"\"").unwrap().strip_suffix(b"\"").unwrap();
     let halves: Vec<_> = inside.split(|&byte| byte == b'"').collect();
-    // Doubled quotes leave an empty part between each two.
+    // Each doubled quote leaves an empty part.
     assert!(halves.iter().skip(1).step_by(2).all(|between| between.is_empty()));
     let unquoted: Vec<_> = halves.iter().step_by(2).copied().collect();
     assert_eq!(unquoted.join(&b'"'), shown(path));

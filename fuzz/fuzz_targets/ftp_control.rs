@@ -1,7 +1,7 @@
-//! What a client sends on the control connection: lines, commands and their arguments.
+//! Input from a client on the control connection: lines, commands and their arguments.
 //!
-//! Not here: what is answered. What must hold: the same lines come out however the bytes are cut; an
-//! argument that is accepted is what a plain reading of it gives.
+//! Not here: the answers. Invariants: the lines do not depend on how the bytes are split; an accepted
+//! argument has the value that a simple reference parser gives.
 #![no_main]
 
 use std::net::SocketAddr;

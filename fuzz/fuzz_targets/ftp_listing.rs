@@ -1,7 +1,7 @@
-//! What goes over a data connection: listings of any names, text, and the patterns that choose names.
+//! Data of the data connection: listings of any names, text conversion, and patterns for names.
 //!
-//! Not here: files. What must hold: one entry is one line; text is the same however it is cut, and comes
-//! back as it was; a pattern gives what trying everything gives, and ends.
+//! Not here: files. Invariants: one entry is one line; text conversion does not depend on how it is split,
+//! and is reversible; a pattern matches as an exhaustive search does, and in bounded time.
 #![no_main]
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use plimsoll_wire::ftp::facts::{Facts, mlst_line, push_mlsd};
 use plimsoll_wire::ftp::glob::matches;
 use plimsoll_wire::ftp::listing::{Entry, Kind, Rights, push_list, push_name};
 
-// The first byte says which, so that the corpus of one does not dilute the others; the rest is the input.
+// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, bytes)) = bytes.split_first() else { return };
     match which % 3 {
@@ -107,7 +107,7 @@ fn escape(character: char) -> Vec<u8> {
     format!("\\{character}").into_bytes()
 }
 
-/// The same by trying everything.
+/// Matches by exhaustive search, as the reference.
 fn plainly(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern, name) {
         ([], _) => name.is_empty(),

@@ -1,7 +1,7 @@
 //! The chunked coding: no bytes may be read as two bodies.
 //!
-//! Not here: heads. What must hold: fed whole, byte by byte and in two pieces, a body has the same data, the
-//! same end and the same refusal; it is what a plain reading of the grammar makes of it; framing is bounded.
+//! Not here: heads. Invariants: whole, byte by byte and in two pieces, a body has the same data, the same
+//! end and the same refusal. It equals the result of a simple reference parser. Framing is bounded.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -59,12 +59,12 @@ fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Body {
         }
     }
     assert_eq!(decoder.is_ended(), body.ended);
-    // Where a refusal is found depends on the piece that it is in.
+    // The position of a refusal depends on the piece that it is in.
     body.consumed *= usize::from(body.refusal.is_none());
     body
 }
 
-/// At most 20 bytes of framing for a byte of data, beyond the named limits.
+/// Checks that framing is at most 20 bytes per byte of data, beyond the named limits.
 fn framing_is_bounded(body: &Body) {
     let limits = usize::from(CHUNK_EXT_TOTAL_BYTES_MAX)
         + usize::from(TRAILER_BYTES_MAX)
@@ -72,7 +72,7 @@ fn framing_is_bounded(body: &Body) {
     assert!(body.consumed <= body.data.len() * 21 + limits + 40);
 }
 
-/// The grammar, read in one piece with no thought of limits.
+/// Parses the grammar in one piece and without limits, as the reference.
 fn read_plainly(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut data = Vec::new();
     loop {

@@ -1,8 +1,7 @@
-//! Fields that a client of the file server sends: credentials, cookies, digests, and those of tus and
-//! WebDAV.
+//! Fields from a client of the file server: credentials, cookies, digests, and those of tus and WebDAV.
 //!
-//! Not here: the fields of plain reading (`http_fields`). What must hold: each function is total, and what
-//! it gives out keeps the promise of its module.
+//! Not here: the fields of simple GET requests (`http_fields`). Invariants: each function is total, and its
+//! result must satisfy the invariants of its module.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -15,7 +14,7 @@ use plimsoll_wire::http::tus::{
     METADATA_KEYS_MAX, parse_checksum, parse_length, parse_metadata, write_metadata,
 };
 
-/// The first byte says which, so that the corpus of one does not dilute the others; the rest is the input.
+/// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, bytes)) = bytes.split_first() else { return };
     match which % 5 {
@@ -50,7 +49,7 @@ fn cookies(bytes: &[u8]) {
     let lines = || bytes.split(|&byte| byte == b'\n');
     let Some(value) = cookie(lines(), "a") else { return };
     assert!(value.iter().all(|byte| byte.is_ascii_graphic() && !b"\",;\\".contains(byte)));
-    // One more of the same name makes it doubtful.
+    // A second cookie of the same name makes it ambiguous.
     assert_eq!(cookie(lines().chain([&b"a=x"[..]]), "a"), None);
 }
 
@@ -64,7 +63,7 @@ fn digests(bytes: &[u8]) {
     {
         let written = sha256_digest(&sha256);
         assert_eq!(parse_digests([&written[..]]).unwrap().sha256, Some(sha256));
-        // What comes later replaces it.
+        // A later digest replaces an earlier one.
         let replaced = sha256_digest(&[7; 32]);
         assert_eq!(parse_digests(lines().chain([&replaced[..]])).unwrap().sha256, Some([7; 32]));
     }

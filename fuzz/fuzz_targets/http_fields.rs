@@ -1,8 +1,8 @@
-//! Single fields and targets: range, conditions, dates, negotiation, paths, and what is written into
-//! answers.
+//! Single fields and targets: range, conditions, dates, negotiation, paths, and values written into
+//! responses.
 //!
-//! Not here: heads as a whole (`http_head`). What must hold: each function is total, and what it gives out
-//! keeps the promise of its module.
+//! Not here: whole heads (`http_head`). Invariants: each function is total, and its result must satisfy the
+//! invariants of its module.
 #![no_main]
 
 use std::time::{Duration, UNIX_EPOCH};
@@ -20,7 +20,7 @@ use plimsoll_wire::http::range::{ContentRange, RANGES_MAX, Resolved, parse_conte
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::{decode_path, encode_path, parse_target};
 
-/// The first byte says which, so that the corpus of one does not dilute the others; the rest is the input.
+/// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, bytes)) = bytes.split_first() else { return };
     match which % 7 {
@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The length comes first, so that ranges near every edge are met.
+/// The length comes first in the input, so that the fuzzer finds ranges near every boundary.
 fn range(bytes: &[u8]) {
     let Some((length, field)) = bytes.split_first_chunk::<8>() else { return };
     let length = u64::from_be_bytes(*length);
@@ -89,7 +89,7 @@ fn date(bytes: &[u8]) {
         assert_eq!(parse_date(&out), Some(time));
     }
     if let Some((seconds, _)) = bytes.split_first_chunk::<8>() {
-        // As much as a SystemTime holds on every system.
+        // Limits the time to the range of a `SystemTime` on every platform.
         let time = UNIX_EPOCH + Duration::from_secs(u64::from_be_bytes(*seconds) >> 2);
         write_date(time, &mut out);
         assert_eq!(parse_date(&out), Some(to_whole_seconds(time)));

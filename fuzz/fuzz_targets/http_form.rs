@@ -1,7 +1,7 @@
 //! Forms: no bytes may be read as two forms.
 //!
-//! Not here: what becomes of the files. What must hold: fed whole, byte by byte and in two pieces, a form
-//! has the same parts, the same bytes and the same error; what comes out is no longer than what went in.
+//! Not here: the storage of the files. Invariants: whole, byte by byte and in two pieces, a form has the
+//! same parts, the same bytes and the same error. The output is not longer than the input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +10,7 @@ use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
 const TYPE: &[u8] = b"multipart/form-data; boundary=b";
 
 fuzz_target!(|bytes: &[u8]| {
-    // The input as a Content-Type, too.
+    // The input is tried as a Content-Type, too.
     let _ = FormDecoder::of(bytes);
     let whole = feed(bytes, [bytes.len()]);
     assert_eq!(whole, feed(bytes, 1..=bytes.len()), "byte by byte");
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(whole.0.len() <= bytes.len());
 });
 
-/// All data, the other events in their order, and how it ended.
+/// Returns all data, the other events in order, and the result.
 fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<u8>, Vec<Event>, Result<(), BadForm>) {
     let mut decoder = FormDecoder::of(TYPE).expect("a form").expect("a boundary");
     let (mut data, mut others, mut from) = (Vec::new(), Vec::new(), 0);

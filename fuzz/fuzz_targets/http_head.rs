@@ -1,7 +1,8 @@
-//! Request heads: no bytes may be a good head and have a second reading.
+//! Request heads: no bytes may be a valid head and have a second reading.
 //!
-//! Not here: single fields (`http_fields`). What must hold: a head that is accepted has only CRLF line ends
-//! and no control byte, one length and one host; it is the same however it arrives; each limit is kept.
+//! Not here: single fields (`http_fields`). Invariants: an accepted head has only CRLF line ends and no
+//! control byte, one length and one host. The result does not depend on how the input is split. Each limit
+//! is enforced.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +11,7 @@ use plimsoll_wire::http::head::{
 };
 use plimsoll_wire::http::target::parse_target;
 
-/// Small, so that the fuzzer reaches them.
+/// Small limits, so that the fuzzer reaches them.
 const LIMITS: HeadLimits = HeadLimits { bytes_max: 400, fields_max: 8, target_bytes_max: 100 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -23,8 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A head is good at its last byte, not before and not otherwise after; a refusal may come early but not be
-/// taken back.
+/// Checks that a valid head is accepted exactly from its last byte on, and that no prefix of a refused head
+/// is accepted.
 fn arrives_alike(bytes: &[u8], whole: Result<Option<Head>, Refusal>) {
     let mut from = 0;
     let mut found = None;
@@ -60,7 +61,7 @@ fn accepted(bytes: &[u8], head: &Head) {
     target_agrees(block, head);
 }
 
-/// The table and the slow path tell the same.
+/// Checks that the table of fields and the slow path agree.
 fn fields_agree(block: &[u8], head: &Head) {
     let all: Vec<_> = head.fields(block).collect();
     assert!(all.len() <= LIMITS.fields_max);

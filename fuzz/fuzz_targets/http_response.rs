@@ -1,14 +1,14 @@
-//! Heads of answers, as a client reads them: no bytes may be a good head and have a second reading.
+//! Response heads, parsed for a client: no bytes may be a valid head and have a second reading.
 //!
-//! Not here: bodies (`http_chunked`). What must hold: a head that is accepted has only CRLF line ends and no
-//! control byte, and one length; it is the same however it arrives; each limit is kept.
+//! Not here: bodies (`http_chunked`). Invariants: an accepted head has only CRLF line ends and no control
+//! byte, and one length. The result does not depend on how the input is split. Each limit is enforced.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_wire::http::head::{Field, HeadLimits, Method, find_head_end};
 use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead, parse_response};
 
-/// Small, so that the fuzzer reaches them.
+/// Small limits, so that the fuzzer reaches them.
 const LIMITS: HeadLimits = HeadLimits { bytes_max: 400, fields_max: 8, target_bytes_max: 0 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -21,8 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A head is good at its last byte, not before and not otherwise after; a refusal may come early but not be
-/// taken back.
+/// Checks that a valid head is accepted exactly from its last byte on, and that no prefix of a refused head
+/// is accepted.
 fn arrives_alike(bytes: &[u8], whole: Result<Option<ResponseHead>, BadResponse>) {
     for cut in 0..=bytes.len() {
         let part = parse_response(&bytes[..cut], Method::Get, &LIMITS);

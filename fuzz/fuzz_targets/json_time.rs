@@ -1,7 +1,7 @@
-//! Times in JSON bodies, such as when a share ends: RFC 3339.
+//! Times in JSON bodies, such as the end of a share: RFC 3339.
 //!
-//! Not here: the dates of HTTP's fields (`http_fields`). What must hold: what is read is written again as
-//! the same instant, in one form; a fraction and the offset's own form change nothing else.
+//! Not here: the dates of HTTP's fields (`http_fields`). Invariants: a parsed time is written as the same
+//! instant, in one form. Only the fraction and the form of the offset may change.
 #![no_main]
 
 use std::time::{Duration, UNIX_EPOCH};
@@ -9,7 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use libfuzzer_sys::fuzz_target;
 use plimsoll_web::time::{parse, text};
 
-/// Places that a time is cut at: a fraction may be as long as the input.
+/// Maximum number of positions at which a time is truncated, since its fraction may be as long as the
+/// input.
 const CUTS_MAX: usize = 64;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The same clock an hour ahead of UTC is an hour before.
+/// Checks that the same clock time, one hour ahead of UTC, is one hour earlier.
 fn at_an_offset(written: &str, time: std::time::SystemTime) {
     let ahead = parse(&written.replace('Z', ".75+01:00"));
     let hour = Duration::from_secs(3600);

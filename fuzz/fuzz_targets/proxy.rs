@@ -1,14 +1,14 @@
 //! Headers of the PROXY protocol, and the fields in which proxies name clients.
 //!
-//! What must hold: a header is decided at the same byte however the bytes arrive, and for good; the last
-//! hops of a field do not depend on what a client has written before them.
+//! Invariants: a header is decided at the same byte however the input is split, and the decision is never
+//! revised. The last hops of a field do not depend on the client's own elements before them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_wire::http::forwarded::{HOPS_MAX, Node, last_to_first, parse_forwarded, parse_node};
 use plimsoll_wire::proxy::{HEADER_BYTES_MAX, parse};
 
-/// The first byte says which, so that the corpus of one does not dilute the others; the rest is the input.
+/// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, bytes)) = bytes.split_first() else { return };
     match which % 2 {
@@ -43,7 +43,7 @@ fn fields(bytes: &[u8]) {
     if let Ok(hops) = parse_forwarded([bytes].into_iter()) {
         assert!(hops.len() <= HOPS_MAX);
         if hops.len() < HOPS_MAX {
-            // What a proxy adds, on a line of its own or behind the client's, is a hop of its own.
+            // A proxy's element, on a line of its own or appended to the client's, is a hop of its own.
             let joined = [bytes, b",", own].concat();
             for lines in [&[bytes, own][..], &[&joined[..]]] {
                 let more = parse_forwarded(lines.iter().copied()).unwrap();

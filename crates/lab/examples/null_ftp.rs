@@ -1,8 +1,8 @@
-//! A server of FTP that does nothing but answer: what any server could reach, one connection at a time.
+//! An FTP server that only answers: the upper bound for any server that handles one connection at a time.
 //!
-//! It knows no accounts and no files: every password is right, and every file is the same kilobyte. It has
-//! one session at a time, in which one port is that of all data connections. For measuring, on loopback, and
-//! for nothing else.
+//! It has no accounts and no files: every password is accepted, and every file is the same kilobyte. It
+//! serves one control connection at a time, and uses one port for all of its data connections. It is only
+//! for measurements on loopback.
 
 #![expect(clippy::print_stderr, reason = "a tool that people start by hand")]
 

@@ -1,10 +1,10 @@
-//! The laboratory: puts load on a file server, ours or another, and says what it saw.
+//! The laboratory: a load generator and a benchmark for file servers, ours and others.
 //!
-//! [`load`] is the generator; `bench`, a feature that the server does not have, runs it against ours and
-//! others' servers (`contender`) by turns, weighs what came of it (`stats`) and shows it (`report`).
+//! [`load`] is the generator. The feature `bench`, which the server does not enable, runs it against
+//! several servers in turn (`contender`), computes statistics (`stats`) and writes reports (`report`).
 //!
-//! It is not a test suite, and it serves nothing. What must hold: a figure that is told was measured; what
-//! could spoil it (errors, wrong bytes, a generator that is the limit itself) is told beside it.
+//! It is not a test suite, and it serves nothing. Invariants: each reported figure was measured; anything
+//! that could distort it (errors, wrong bytes, a saturated generator) is reported beside it.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "bench")]

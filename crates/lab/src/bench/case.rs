@@ -1,6 +1,6 @@
-//! The cases of the benchmark: what is asked for, and whether connections are kept.
+//! The cases of the benchmark: file sizes, and the use of connections.
 //!
-//! Sizes are decimal: 1K is 1,000 bytes. What must hold: a case's name says all of it.
+//! Sizes are decimal: 1K is 1,000 bytes. Invariant: a case's name must describe it completely.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::Chance;
 
-/// Name, bytes of a file, and how many of them there are: no size takes much more than 100 MB.
+/// Name, size of a file in bytes, and number of files: no size takes much more than 100 MB in total.
 const SIZES: [(&str, usize, u32); 5] = [
     ("1K", 1_000, 1000),
     ("10K", 10_000, 1000),
@@ -18,27 +18,27 @@ const SIZES: [(&str, usize, u32); 5] = [
     ("1M", 1_000_000, 100),
     ("10M", 10_000_000, 10),
 ];
-/// A new connection for each request is measured up to this size; beyond, the bytes are all of it.
+/// Maximum file size with a new connection for each request; above it, the transfer dominates.
 const NEW_BYTES_MAX: usize = 1_000_000;
-/// From this size on, a trial is measured [`LONGER`] times as long: users whose answers take equally long
-/// come to their ends together, and half a second has eight ends or nine.
+/// From this size on, a trial is measured [`LONGER`] times as long. Downloads of equal duration end
+/// together, so that half a second has eight or nine such ends: the count would be too coarse.
 const LONG_FROM_BYTES: usize = 10_000_000;
 const LONGER: usize = 4;
-/// What a quick run takes of new connections.
+/// Maximum file size with new connections in a quick run.
 const NEW_QUICK_BYTES_MAX: usize = 10_000;
 
-/// What becomes of a connection after an answer.
+/// The use of a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Connections {
-    /// It is used again.
+    /// It is reused.
     Kept,
-    /// Each request has one of its own.
+    /// Each request has a new one.
     New,
 }
 
 impl Connections {
-    /// As it is written in names and on command lines.
+    /// Returns the name in cases and on command lines.
     pub fn name(self) -> &'static str {
         match self {
             Connections::Kept => "kept",
@@ -50,15 +50,15 @@ impl Connections {
 /// One case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// Such as `10K-kept`.
+    /// The name, such as `10K-kept`.
     pub name: String,
     /// The folder of its files, such as `10K`.
     pub size: String,
     /// Bytes of each file.
     pub bytes: usize,
-    /// How many different files are asked for.
+    /// Number of different files that are requested.
     pub files: u32,
-    /// What becomes of connections.
+    /// The use of connections.
     pub connections: Connections,
 }
 
@@ -68,7 +68,7 @@ impl Case {
         Case { name, size: size.to_owned(), bytes, files, connections }
     }
 
-    /// How many times as long as others it is measured.
+    /// Returns the factor by which it is measured longer than other cases.
     pub(crate) fn longer(&self) -> usize {
         if self.bytes >= LONG_FROM_BYTES { LONGER } else { 1 }
     }
@@ -78,23 +78,23 @@ impl Case {
     }
 }
 
-/// Every case, those with kept connections first.
+/// Returns all cases, those with keep-alive connections first.
 pub fn all() -> Vec<Case> {
     let kept = SIZES.iter().map(|size| Case::new(size, Connections::Kept));
     let small = SIZES.iter().filter(|(_, bytes, _)| *bytes <= NEW_BYTES_MAX);
     kept.chain(small.map(|size| Case::new(size, Connections::New))).collect()
 }
 
-/// Those of a quick run.
+/// Returns the cases of a quick run.
 pub fn quick() -> Vec<Case> {
     let is_quick = |case: &Case| case.connections == Connections::Kept || case.bytes <= NEW_QUICK_BYTES_MAX;
     all().into_iter().filter(is_quick).collect()
 }
 
-/// The cases that `words` name: each a name, a size, `kept` or `new`.
+/// Returns the cases selected by `words`: each is a name, a size, `kept` or `new`.
 ///
 /// # Errors
-/// A word that names none, with those that do.
+/// The word that selects no case, and the valid ones.
 pub fn named(words: &[String]) -> Result<Vec<Case>> {
     let cases = all();
     if let Some(unknown) = words.iter().find(|word| !cases.iter().any(|case| case.is_chosen(word))) {
@@ -104,10 +104,10 @@ pub fn named(words: &[String]) -> Result<Vec<Case>> {
     Ok(cases.into_iter().filter(|case| words.iter().any(|word| case.is_chosen(word))).collect())
 }
 
-/// Makes the files of `cases` below `root`, `SIZE/f0` and on; no two are alike, and none can be compressed.
+/// Creates the files of `cases` below `root` as `SIZE/f0` and on. All differ, and none is compressible.
 ///
 /// # Errors
-/// What the system says.
+/// The kernel's error.
 pub(super) fn make_files(cases: &[Case], root: &Path) -> Result<()> {
     for case in cases {
         let folder = root.join(&case.size);

@@ -1,7 +1,7 @@
-//! Congestion control of the whole machine, for the length of a run.
+//! Sets the machine's congestion control for the duration of a run.
 //!
-//! The kernel gives a connection what is set when it is made, so servers need not be started again. What
-//! must hold: what was there before is put back, however the run ends, unless the process is killed.
+//! The kernel assigns it to a connection at creation, so servers need not be restarted. Invariant: the
+//! previous value is restored, however the run ends, unless the process is killed.
 
 use std::cell::Cell;
 use std::fs;
@@ -11,12 +11,12 @@ use std::path::PathBuf;
 const CURRENT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// What new connections get.
+/// Returns the congestion control of new connections.
 pub(super) fn current() -> String {
     read(CURRENT)
 }
 
-/// What the kernel has loaded.
+/// Returns the congestion controls that the kernel has loaded.
 pub(super) fn available() -> Vec<String> {
     read(AVAILABLE).split_whitespace().map(str::to_owned).collect()
 }
@@ -25,7 +25,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
-/// A setting that is put back when this is dropped.
+/// A guard that restores a setting when dropped.
 #[derive(Debug)]
 pub(super) struct PutBack {
     file: PathBuf,
@@ -34,10 +34,10 @@ pub(super) struct PutBack {
 }
 
 impl PutBack {
-    /// The machine's congestion control, as it is now.
+    /// Reads the machine's current congestion control.
     ///
     /// # Errors
-    /// What the system says.
+    /// The kernel's error.
     pub(super) fn congestion() -> io::Result<PutBack> {
         PutBack::of(CURRENT)
     }
@@ -47,10 +47,10 @@ impl PutBack {
         Ok(PutBack { before: fs::read(&file)?, file, is_changed: Cell::new(false) })
     }
 
-    /// Sets another.
+    /// Sets a new value.
     ///
     /// # Errors
-    /// What the system says: only root may, and only what is available.
+    /// The kernel's error: setting requires root, and only available values are valid.
     pub(super) fn set(&self, value: &str) -> io::Result<()> {
         fs::write(&self.file, value)?;
         self.is_changed.set(true);
@@ -61,7 +61,7 @@ impl PutBack {
 impl Drop for PutBack {
     fn drop(&mut self) {
         if self.is_changed.get() {
-            // Whoever could set it can put it back.
+            // The process could set it, so it can restore it.
             let _ = fs::write(&self.file, &self.before);
         }
     }

@@ -1,7 +1,7 @@
-//! The generator as the benchmark sees it: a process that puts load on one server and tells figures as JSON.
+//! Runs the generator: a process that puts load on one server and prints figures as JSON.
 //!
-//! It is `plimsoll load` and nothing else, so that every figure comes from one generator. What must hold:
-//! what it says in its own figures is taken over as it is, also that it was the limit itself.
+//! It is always `plimsoll load`, so that all figures come from one generator. Invariant: its figures are
+//! adopted unchanged, including that it was the limit itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,44 +12,44 @@ use serde::Deserialize;
 
 use super::{Case, Settings};
 
-/// What a trial tells, of all that `plimsoll load --json` prints.
+/// The part of the output of `plimsoll load --json` that the benchmark uses.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Figures {
-    /// Whole, right answers.
+    /// Complete and correct responses.
     pub(super) requests: u64,
-    /// Those per second.
+    /// Responses per second.
     pub(super) requests_per_second: f64,
     /// Bytes of bodies per second.
     pub(super) bytes_per_second: f64,
-    /// How long was measured.
+    /// Duration of the measurement in seconds.
     pub(super) seconds: f64,
-    /// What went wrong, by kind.
+    /// Errors by kind.
     #[serde(default)]
     pub(super) errors: BTreeMap<String, u64>,
-    /// How many bodies were compared.
+    /// Number of bodies that were compared with a reference.
     #[serde(default)]
     pub(super) verified: u64,
-    /// How long answers took.
+    /// Latencies.
     pub(super) latency_us: Latency,
-    /// What it cost the generator.
+    /// The generator's own cost.
     pub(super) generator: Own,
 }
 
 /// Latencies in microseconds.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Latency {
-    /// Half of all took no longer.
+    /// The median.
     pub(super) p50: f64,
-    /// One in a hundred took longer.
+    /// The 99th percentile.
     pub(super) p99: f64,
 }
 
-/// The generator's own part.
+/// The generator's own cost.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Own {
-    /// Of a core.
+    /// Fraction of a core.
     pub(super) share: f64,
-    /// Whether it was what limited the figures.
+    /// Whether the generator limited the figures.
     pub(super) is_the_limit: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn command(program: &Path, settings: &Settings, case: &Case, port: u1
     command
 }
 
-/// Its figures, from what it printed; it has them also when there were errors.
+/// Parses the generator's output, which has figures even after errors.
 pub(super) fn read(stdout: &[u8], stderr: &[u8]) -> Result<Figures> {
     serde_json::from_slice(stdout)
         .with_context(|| format!("the generator gave no figures: {}", String::from_utf8_lossy(stderr).trim()))

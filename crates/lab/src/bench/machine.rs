@@ -1,6 +1,6 @@
-//! The machine that figures come from: without it they mean nothing.
+//! A description of the machine, without which figures cannot be interpreted.
 //!
-//! It reads what the kernel tells and changes nothing. What must hold: what cannot be read is left empty.
+//! It reads the kernel's files and changes nothing. Invariant: an unreadable value is left empty.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use super::congestion;
 
-/// What matters of a machine.
+/// The properties of a machine that affect figures.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Machine {
-    /// The model of its cores.
+    /// The CPU model.
     pub cpu: String,
-    /// How many there are.
+    /// Number of cores.
     pub cores: usize,
     /// Memory in MiB.
     pub memory_mib: u64,
@@ -24,16 +24,16 @@ pub struct Machine {
     pub system: String,
     /// The congestion control before the run.
     pub congestion: String,
-    /// The largest packet on loopback, in bytes.
+    /// The MTU of loopback in bytes.
     pub loopback_mtu: String,
-    /// Connections that may wait to be accepted.
+    /// Maximum length of a listener's accept queue.
     pub somaxconn: String,
-    /// Ports for connections that are made here.
+    /// Range of the ephemeral ports.
     pub ports: String,
 }
 
 impl Machine {
-    /// This one.
+    /// Describes this machine.
     pub fn this() -> Machine {
         let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().replace('\t', " ");
         Machine {
@@ -50,7 +50,7 @@ impl Machine {
     }
 }
 
-/// What stands after `name` and `mark` in the first line that begins so.
+/// Returns the text after `name` and `mark` in the first line that begins with `name`.
 fn after(text: &str, name: &str, mark: char) -> String {
     let mut lines = text.lines().filter(|line| line.starts_with(name));
     lines.next().and_then(|line| line.split_once(mark)).map_or("", |(_, value)| value.trim()).to_owned()
@@ -61,13 +61,13 @@ fn memory_mib(meminfo: &str) -> u64 {
     kib.trim_end_matches(" kB").parse::<u64>().map_or(0, |kib| kib / 1024)
 }
 
-/// The time now, in UTC, as `2026-11-22T01-02-03Z`: a name for a folder.
+/// Returns the current time in UTC as `2026-11-22T01-02-03Z`, suitable as a folder name.
 pub fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     stamp(since.as_secs())
 }
 
-/// The civil date of a day since 1970, by Howard Hinnant's "chrono-compatible low-level date algorithms".
+/// Formats a time since 1970, by Howard Hinnant's "chrono-compatible low-level date algorithms".
 fn stamp(seconds: u64) -> String {
     let (days, time) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);

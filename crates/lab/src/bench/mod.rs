@@ -1,8 +1,8 @@
-//! The benchmark: contenders side by side in one run, every one in every round, in an order drawn by chance.
+//! The benchmark: runs all contenders side by side, each once per round, in random order.
 //!
-//! It draws no table and judges nothing ([`crate::report`] does). What must hold: all contenders of a round
-//! are measured one right after the other, so that the machine's drift is in all of them; servers, files
-//! and settings of the machine are gone or put back at the end, also after Ctrl-C.
+//! It formats and judges nothing ([`crate::report`] does). Invariants: the contenders of a round are
+//! measured directly one after another, so that drift of the machine affects them alike. Servers, files and
+//! changed settings of the machine are removed or restored at the end, also after Ctrl-C.
 
 mod case;
 mod congestion;
@@ -33,84 +33,85 @@ use crate::stats::Chance;
 use congestion::PutBack;
 use trial::Scene;
 
-/// A contender that was measured.
+/// A contender that took part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entrant {
     /// Its name.
     pub name: String,
-    /// What is particular about it.
+    /// Its distinguishing feature.
     pub about: String,
     /// Whether it is one of ours.
     pub ours: bool,
-    /// What it says of its version.
+    /// The version that it reports.
     pub version: String,
 }
 
-/// All of a run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Results {
-    /// When it began.
+    /// The start time.
     pub begun: String,
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     pub seconds: f64,
-    /// Whether it was stopped before its end.
+    /// Whether it was stopped early.
     pub stopped: bool,
-    /// Where it ran.
+    /// The machine.
     pub machine: Machine,
-    /// How.
+    /// The settings.
     pub settings: Settings,
-    /// Who took part.
+    /// The contenders that took part.
     pub entrants: Vec<Entrant>,
-    /// Who could not, and why.
+    /// Contenders and congestion controls that were left out, and failures to count system calls, with
+    /// reasons.
     pub left_out: Vec<String>,
-    /// What was asked.
+    /// The cases.
     pub cases: Vec<Case>,
-    /// Every trial, in the order in which they were run.
+    /// All trials, in the order in which they ran.
     pub trials: Vec<Trial>,
-    /// System calls, where they were counted.
+    /// Counts of system calls, if enabled.
     pub calls: Vec<Calls>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
-    /// Trials that are done.
+    /// Completed trials.
     pub done: usize,
     /// Trials in all.
     pub total: usize,
-    /// The trial that is about to begin: case, congestion control, contender.
+    /// The next trial: case, congestion control, contender.
     pub next: [&'a str; 3],
-    /// Its round, from 1.
+    /// The round of the next trial, from 1.
     pub round: u32,
-    /// Whether it is the first of that round.
+    /// Whether the next trial is the first of its round.
     pub begins_round: bool,
-    /// How long the rest takes, if it goes on like this.
+    /// Estimate of the remaining time.
     pub left: Duration,
 }
 
-/// A run that is to be made.
+/// The configuration of a run.
 pub struct Bench<'a> {
-    /// How.
+    /// The settings.
     pub settings: Settings,
-    /// Who takes part, if they can.
+    /// The contenders; those that cannot start are left out.
     pub contenders: Vec<Contender>,
-    /// What is asked.
+    /// The cases.
     pub cases: Vec<Case>,
-    /// Where things are.
+    /// The paths of the programs.
     pub programs: Programs,
-    /// Set by whoever wants it to end.
+    /// Set to end the run early.
     pub stop: &'a AtomicBool,
 }
 
 impl Bench<'_> {
-    /// Runs it; `tell` hears of every trial before it begins.
+    /// Runs the benchmark. `tell` is called before every trial.
     ///
     /// # Errors
-    /// What kept it from beginning. A trial that fails is in the results.
+    /// The reason why it did not start. A failed trial is not an error: the results include it.
     pub fn run(&self, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Results> {
         let (begun, started) = (now(), Instant::now());
         let machine = Machine::this();
-        // Servers that leave root behind must be able to read it.
+        // Servers that drop root privileges must be able to read the folder.
         let folder = tempfile::Builder::new().prefix("plimsoll-bench.").tempdir()?;
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
         let root = folder.path().join("files");
@@ -136,20 +137,20 @@ impl Bench<'_> {
         Ok(results)
     }
 
-    /// How many trials there will be, at most.
+    /// Returns the maximum number of trials.
     pub fn trials(&self) -> usize {
         let rounds = usize::try_from(self.settings.rounds).unwrap_or(usize::MAX);
         let under = self.settings.congestion.len().max(1);
         self.cases.len() * self.contenders.len() * rounds * under
     }
 
-    /// [`Case::longer`] of all trials together.
+    /// Returns the sum of [`Case::longer`] over all trials.
     pub fn longer(&self) -> usize {
         let each = self.trials() / self.cases.len().max(1);
         self.cases.iter().map(|case| case.longer() * each).sum()
     }
 
-    /// Starts every contender, and says which could not be and why.
+    /// Starts every contender. Returns those that started, and the reasons why others did not.
     fn start(&self, folder: &Path, root: &Path) -> (Vec<Running>, Vec<String>) {
         let (mut servers, mut left_out) = (Vec::new(), Vec::new());
         for (at, contender) in self.contenders.iter().enumerate() {
@@ -157,7 +158,8 @@ impl Bench<'_> {
                 root,
                 own: folder,
                 plimsoll: &self.programs.plimsoll,
-                // Each looks for a port of its own: none is taken by another that has not listened yet.
+                // Each searches from its own port on, so that none takes a port that another has chosen but
+                // not bound yet.
                 ports_from: u16::try_from(at * 10).unwrap_or(0),
             };
             match self.start_one(contender, &places) {
@@ -189,7 +191,7 @@ impl Bench<'_> {
         Entrant { name, about, ours, version }
     }
 
-    /// What a short command of a contender says.
+    /// Runs a short command of a contender and returns its output.
     fn said(&self, words: &[String], dir: &Path) -> Result<std::process::Output> {
         let plimsoll = &self.programs.plimsoll;
         let places = Places { root: dir, port: 0, dir, plimsoll, logs: "" };
@@ -230,7 +232,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// What can be run under: what is asked for and can be set, else what the machine has.
+    /// Returns the requested congestion controls that can be set, or the machine's own if none can. Sets
+    /// each to test it.
     fn under(&self, setting: &PutBack, results: &mut Results) -> Vec<String> {
         let mut under = self.settings.congestion.clone();
         under.retain(|congestion| {
@@ -282,13 +285,13 @@ impl Bench<'_> {
     }
 }
 
-/// Whose turn it is, and how far the run is.
+/// The order of the contenders, and the progress of the run.
 struct Turns {
     chance: Chance,
     order: Vec<usize>,
     done: usize,
     total: usize,
-    /// [`Case::longer`] of all trials that are left.
+    /// Sum of [`Case::longer`] over the remaining trials.
     longer_left: usize,
     started: Instant,
 }
@@ -301,13 +304,13 @@ impl Turns {
         Turns { chance, order: (0..servers).collect(), done: 0, total, longer_left, started: Instant::now() }
     }
 
-    /// The order of a new round.
+    /// Returns the order of a new round.
     fn order(&mut self) -> Vec<usize> {
         self.chance.shuffle(&mut self.order);
         self.order.clone()
     }
 
-    /// How long the next trial may wait for idle cores.
+    /// Returns how long the next trial may wait for idle cores, in seconds.
     fn settle_seconds(&self, settings: &Settings) -> f64 {
         let left = settings.budget_seconds - self.started.elapsed().as_secs_f64();
         settings.settle_within(left, self.total.saturating_sub(self.done), self.longer_left)

@@ -1,72 +1,74 @@
-//! How a run is made: rounds, seconds, cores, and what differs from the defaults.
+//! The settings of a run: rounds, durations, cores, and deviations from the defaults.
 //!
-//! It has no command line. What must hold: it is written beside the figures, so that they can be had again.
+//! It does not parse a command line. Invariant: settings are stored with the figures, so that a run can be
+//! repeated.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How a run is made.
+/// The settings of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
-    /// Emulated clients, each with a connection.
+    /// Number of emulated clients, each with a connection.
     pub users: u32,
-    /// How often each contender has its turn in each case.
+    /// Number of trials of each contender in each case.
     pub rounds: u32,
-    /// How long a trial is measured; large files longer, as their case says.
+    /// Duration of a trial's measurement in seconds. Large files take longer, by
+    /// `Case::longer`.
     pub seconds: f64,
-    /// How long it runs before that.
+    /// Duration of the warm-up before it, in seconds.
     pub warm_up_seconds: f64,
-    /// How long idle cores are waited for before a trial, at most.
+    /// Maximum wait for idle cores before a trial, in seconds.
     pub settle_seconds: f64,
-    /// How long all trials may take; on a machine that is never idle, less is waited for it.
+    /// Time for all trials in seconds. On a machine that is never idle, it bounds the waits.
     pub budget_seconds: f64,
-    /// Decides in which order contenders have their turns.
+    /// Seed of the order of contenders.
     pub seed: u64,
-    /// Whether every contender logs requests; otherwise none does.
+    /// Whether all contenders log requests; otherwise none does.
     pub logs: bool,
-    /// Whether system calls are counted, in one more trial for each contender and case.
+    /// Whether to count system calls, in one more trial for each contender and case.
     pub syscalls: bool,
-    /// The core of the servers; anywhere if that is none.
+    /// The core of the servers; None for any.
     pub server_core: Option<usize>,
-    /// The core of the generator.
+    /// The core of the generator; None for any.
     pub generator_core: Option<usize>,
-    /// The congestion controls to run under; what the system has, if that is none.
+    /// The congestion controls to run under; empty for the machine's own.
     pub congestion: Vec<String>,
 }
 
-/// Where things are.
+/// The paths of the programs.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    /// The program of ours that is measured.
+    /// The plimsoll program under measurement.
     pub plimsoll: PathBuf,
-    /// The generator: a program that has `load` as plimsoll has it.
+    /// The generator: a program with plimsoll's command `load`.
     pub generator: PathBuf,
 }
 
-/// What a trial takes beside what is measured: settling, starting the generator, fetching what bodies are
-/// compared with.
+/// Overhead of a trial besides the measurement: settling, starting the generator, downloading reference
+/// bodies.
 const BESIDE_SECONDS: f64 = 0.75;
-/// The part of it that is for settling, on a machine with nothing else to do.
+/// Share of settling in it, on an otherwise idle machine.
 const SETTLE_USUAL_SECONDS: f64 = 0.2;
-/// A shorter trial tells little, a longer one no more.
+/// Limits of a trial's duration: a shorter one is inaccurate, a longer one no more accurate.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.3..=3.0;
 
-/// How long a trial may be measured for `trials` of them, measured for `longer` times that together, to be
-/// done in `budget_seconds`.
+/// Returns the measured duration per trial, in seconds, with which a run fits `budget_seconds`. It has
+/// `trials`, and measures `longer` times that duration in total.
 pub fn seconds_within(budget_seconds: f64, trials: usize, longer: usize) -> f64 {
     let measured = budget_seconds - BESIDE_SECONDS * as_float(trials);
     (measured / as_float(longer)).clamp(*SECONDS.start(), *SECONDS.end())
 }
 
-/// A count to reckon with; at least one.
+/// Converts a count to a float, at least 1.
 pub(super) fn as_float(count: usize) -> f64 {
     u32::try_from(count.max(1)).map_or(f64::MAX, f64::from)
 }
 
 impl Settings {
-    /// How long the next trial may wait for idle cores, so that `trials` more fit into `left_seconds`, which
-    /// are measured for `longer` times `seconds` together.
+    /// Returns how long the next trial may wait for idle cores, so that the remaining `trials` fit
+    /// `left_seconds`. They measure `longer` times `seconds` in total.
     pub(super) fn settle_within(&self, left_seconds: f64, trials: usize, longer: usize) -> f64 {
         let beside = self.warm_up_seconds + BESIDE_SECONDS - SETTLE_USUAL_SECONDS;
         let unmeasured = left_seconds - self.seconds * as_float(longer);

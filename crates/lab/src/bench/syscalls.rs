@@ -1,7 +1,7 @@
 //! System calls of a server under load, counted by `strace -c` in a trial of their own.
 //!
-//! Tracing slows a server many times over, so nothing else is taken from that trial. What must hold: the
-//! tracer has let go of the server before the next trial.
+//! Tracing slows a server many times over, so that trial yields no other figures. Invariant: the tracer
+//! must be detached before the next trial.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::contender::Group;
 
-/// How long strace may take to attach, and to let go.
+/// Maximum time for strace to attach, and to detach.
 const STRACE_TIME_MAX: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A tracer that is attached to a server.
+/// A tracer attached to a server.
 pub(super) struct Tracer {
     strace: Child,
 }
@@ -36,7 +36,7 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Lets go of the server, so that the counts are written.
+    /// Detaches from the server, so that strace writes the counts.
     pub(super) fn detach(mut self) -> Result<()> {
         kill_process(Pid::from_child(&self.strace), Signal::INT)?;
         let until = Instant::now() + STRACE_TIME_MAX;
@@ -63,7 +63,7 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // After `detach` it has ended; a tracer that is killed lets go too.
+        // After `detach` it has ended; killing a tracer detaches it too.
         let _ = self.strace.kill();
         let _ = self.strace.wait();
     }
@@ -75,7 +75,7 @@ fn is_traced(process: u32) -> bool {
     tracers.next().is_some_and(|tracer| tracer.trim() != "0")
 }
 
-/// Calls by name, from what `strace -c` wrote: columns with the calls in the fourth and the name in the
+/// Parses the output of `strace -c` into calls by name: the count is in the fourth column, the name in the
 /// last.
 pub(super) fn read(text: &str) -> BTreeMap<String, u64> {
     let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());

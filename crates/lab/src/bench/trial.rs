@@ -1,6 +1,6 @@
 //! One trial: one contender, one case, one round.
 //!
-//! It decides nothing. What must hold: a trial that failed has no figures, and says why.
+//! It judges nothing. Invariant: a failed trial has no figures, but a reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::watch::{self, Shares};
 use super::{Case, Programs, Settings};
 use crate::contender::{Running, on_core};
 
-/// How long is measured while system calls are counted.
+/// Duration of the measurement while system calls are counted.
 const TRACED_SECONDS: f64 = 0.5;
 
-/// What a trial tells.
+/// The result of a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trial {
     /// The case's name.
@@ -29,61 +29,61 @@ pub struct Trial {
     pub congestion: String,
     /// The contender's name.
     pub contender: String,
-    /// Trials of one case, congestion control and round belong together.
+    /// The round: trials with equal case, congestion control and round are comparable.
     pub round: u32,
-    /// The figures; none if it failed.
+    /// The figures; None if the trial failed.
     pub measured: Option<Measured>,
-    /// Why it failed.
+    /// The reason why it failed.
     pub fault: Option<String>,
 }
 
 /// The figures of a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// How long was measured.
+    /// Duration of the measurement in seconds.
     pub seconds: f64,
-    /// Whole, right answers.
+    /// Complete and correct responses.
     pub requests: u64,
-    /// Those per second.
+    /// Responses per second.
     pub requests_per_second: f64,
     /// Bytes of bodies per second.
     pub bytes_per_second: f64,
-    /// CPU time of the server for each request, in microseconds.
+    /// CPU time of the server per request, in microseconds.
     pub cpu_us_per_request: Option<f64>,
-    /// CPU time of the server, of a core.
+    /// Fraction of a core used by the server.
     pub server_share: Option<f64>,
-    /// CPU time of the generator, of a core.
+    /// Fraction of a core used by the generator.
     pub generator_share: f64,
-    /// Whether the generator was the limit.
+    /// Whether the generator limited the figures.
     pub generator_is_the_limit: bool,
-    /// How busy the cores were, each of itself.
+    /// Fraction of time that each core was busy.
     pub cores_busy: Vec<f64>,
-    /// Latency that half of the answers had, in microseconds.
+    /// Median latency, in microseconds.
     pub p50_us: f64,
-    /// Latency that one in a hundred was beyond.
+    /// 99th percentile of latency, in microseconds.
     pub p99_us: f64,
     /// Errors by kind.
     pub errors: BTreeMap<String, u64>,
-    /// Bodies that were compared.
+    /// Number of bodies that were compared with a reference.
     pub verified: u64,
-    /// Whether the cores were idle when it began.
+    /// Whether the cores were idle at its start.
     pub settled: bool,
 }
 
-/// System calls of a contender in a case.
+/// Counts of a contender's system calls in a case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Calls {
     /// The case's name.
     pub case: String,
     /// The contender's name.
     pub contender: String,
-    /// All of them, for each request.
+    /// All calls, per request.
     pub per_request: f64,
-    /// By name, for each request.
+    /// Calls by name, per request.
     pub by_name: BTreeMap<String, f64>,
 }
 
-/// What a trial needs.
+/// The environment of a trial.
 pub(super) struct Scene<'a> {
     pub(super) settings: &'a Settings,
     pub(super) programs: &'a Programs,
@@ -91,7 +91,8 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Puts the load of `case` on a server and measures, when the cores are idle or that long after.
+    /// Waits until the cores are idle, at most `settle_seconds`, then puts the load of `case` on a server
+    /// and measures.
     pub(super) fn measure(&self, server: &Running, case: &Case, settle_seconds: f64) -> Result<Measured> {
         let settled = watch::settle(Duration::from_secs_f64(settle_seconds), self.stop);
         let seconds = self.settings.seconds * as_float(case.longer());
@@ -100,7 +101,7 @@ impl Scene<'_> {
         Ok(joined(figures, shares, settled))
     }
 
-    /// Counts the system calls of a server under the load of `case`; `folder` takes the tracer's file.
+    /// Counts the system calls of a server under the load of `case`. `folder` receives the tracer's output.
     pub(super) fn count(&self, server: &Running, case: &Case, folder: &Path) -> Result<Calls> {
         let file = folder.join("strace");
         let tracer = Tracer::attach(server.group(), &file)?;

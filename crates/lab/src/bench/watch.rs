@@ -1,8 +1,8 @@
-//! What a trial costs, watched from outside while the generator runs.
+//! Samples CPU times while the generator runs.
 //!
-//! The generator does not say when its warm-up ends, so the server is looked at all the time, and a part in
-//! the middle of what was measured is taken. What must hold: the looking itself costs no core anything
-//! worth telling.
+//! The generator does not report the end of its warm-up. Therefore the server is sampled throughout, and a
+//! window in the middle of the measured time is used. Invariant: the sampling must use only a negligible
+//! part of a core.
 
 use std::process::{Child, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,20 +12,20 @@ use anyhow::{Result, bail};
 
 use crate::contender::{Group, Spent, cores_busy};
 
-/// How often is looked.
+/// Sampling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The part of the measured time, counted back from the generator's end, that is taken.
+/// The window, in fractions of the measured time before the generator's end.
 const FROM: f64 = 0.9;
 const TO: f64 = 0.2;
-/// How long a generator may take beyond what it was to measure.
+/// Maximum time that a generator may take beyond its measured time.
 const BEYOND_MAX: Duration = Duration::from_secs(60);
 
-/// CPU time for each second.
+/// CPU time per second.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shares {
-    /// All processes of the server, of a core.
+    /// Fraction of a core used by all processes of the server.
     pub(super) server: f64,
-    /// How busy each core was.
+    /// Fraction of time that each core was busy.
     pub(super) cores: Vec<f64>,
 }
 
@@ -41,10 +41,10 @@ impl Look {
     }
 }
 
-/// Waits for the generator, which measures for `seconds`, and watches the server of `group` meanwhile.
+/// Waits for the generator, which measures for `seconds`, and samples the server of `group` meanwhile.
 ///
 /// # Errors
-/// The run is to stop, or the generator does not end.
+/// The run must stop, or the generator does not end.
 pub(super) fn watch(
     mut generator: Child,
     group: Group,
@@ -67,7 +67,7 @@ pub(super) fn watch(
 }
 
 fn end(generator: &mut Child) {
-    // It may have ended by itself.
+    // The generator may already have ended.
     let _ = generator.kill();
     let _ = generator.wait();
 }
@@ -86,8 +86,8 @@ fn shares(looks: &[Look], ended: Instant, seconds: f64) -> Option<Shares> {
     })
 }
 
-/// Waits until every core is idle, for some servers go on after their load has stopped; whether it came to
-/// that.
+/// Waits until every core is idle, because some servers keep working after the load has stopped. Returns
+/// whether all became idle.
 pub(super) fn settle(time_max: Duration, stop: &AtomicBool) -> bool {
     const WINDOW: Duration = Duration::from_millis(100);
     let until = Instant::now() + time_max;
@@ -112,7 +112,7 @@ mod tests {
         let processes = [std::process::id()];
         let look = |millis| Look { at: begun + Duration::from_millis(millis), ..Look::at(&processes) };
         let looks: Vec<Look> = (0..60).map(|at| look(at * 20)).collect();
-        // It ran for 1.2 s, of which the last second was measured: 0.3 s to 1.0 s are looked at.
+        // The generator ran for 1.2 s, of which the last second was measured: the window is 0.3 s to 1.0 s.
         let shares = shares(&looks, begun + Duration::from_millis(1200), 1.0).unwrap();
         assert!(shares.server >= 0.0 && !shares.cores.is_empty());
         assert_eq!(super::shares(&looks[..1], begun + Duration::from_millis(1200), 1.0), None);

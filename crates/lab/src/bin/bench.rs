@@ -1,7 +1,7 @@
 //! The command line of the benchmark; `make bench` and `cargo xtask bench` call it.
 //!
-//! It measures nothing itself. What must hold: Ctrl-C ends a run early, puts the machine back, and what was
-//! measured until then is told.
+//! It measures nothing itself. Invariant: Ctrl-C ends a run early, restores the machine's settings, and
+//! reports the results so far.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it talks to whoever typed it")]
@@ -21,7 +21,7 @@ use plimsoll_lab::contender::{Contender, read_all};
 use plimsoll_lab::report;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// What a whole run may take, in minutes, with its beginning and its end.
+/// Time budget of a whole run in minutes, startup and report included.
 const MINUTES: f64 = 28.0;
 const MINUTES_QUICK: f64 = 4.5;
 const ROUNDS: u32 = 5;
@@ -138,7 +138,7 @@ fn planned<'a>(options: &Options, stop: &'a AtomicBool) -> Result<Bench<'a>> {
 
 fn settings(options: &Options) -> Settings {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // With one core there is nothing to choose.
+    // With a single core there is no choice.
     let core = |core: usize| (cores > 1).then_some(core);
     Settings {
         users: options.users,
@@ -180,7 +180,7 @@ fn absolute(program: &Path) -> Result<PathBuf> {
     program.canonicalize().with_context(|| format!("{}", program.display()))
 }
 
-/// One line that is written over on a terminal; elsewhere one for each round.
+/// Shows the progress: one line that is overwritten on a terminal, otherwise one line per round.
 fn show(progress: &Progress<'_>) {
     let Progress { done, total, next: [case, congestion, contender], round, left, begins_round } = progress;
     let (minutes, seconds) = (left.as_secs() / 60, left.as_secs() % 60);

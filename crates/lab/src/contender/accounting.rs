@@ -1,23 +1,23 @@
-//! What a contender costs: the CPU time of all its processes, from `/proc`.
+//! The cost of a contender: the CPU time of all its processes, from `/proc`.
 //!
-//! It is no profile. What must hold: threads and children that have ended count too; what cannot be read is
-//! not taken for zero.
+//! It is not a profiler. Invariants: ended threads and reaped children count too; an unreadable value is
+//! not treated as zero.
 
 use std::fs;
 use std::time::Duration;
 
-/// The kernel tells CPU time in these: USER_HZ, which is 100 for every program on Linux.
+/// Unit of CPU times in `/proc`: USER_HZ, which is 100 for every program on Linux.
 const TICKS_PER_SECOND: u64 = 100;
-/// Fields of `/proc/PID/stat` after the name: the group, then own and children's time, user and system.
+/// Fields of `/proc/PID/stat` after the name: process group, then own and children's time, user and system.
 const GROUP: usize = 2;
 const TIMES: std::ops::Range<usize> = 11..15;
 
-/// All processes of one contender: they are a process group.
+/// The process group of a contender.
 #[derive(Clone, Copy, Debug)]
 pub struct Group(pub u32);
 
 impl Group {
-    /// Their ids. Looking for them reads all of `/proc`: not while something is measured.
+    /// Returns the ids of its processes. Reads all of `/proc`, so it must not run during a measurement.
     pub fn processes(self) -> Vec<u32> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -25,23 +25,23 @@ impl Group {
     }
 }
 
-/// The CPU time that some processes had taken at some time.
+/// The CPU time of some processes at one moment.
 #[derive(Clone, Debug)]
 pub struct Spent {
-    /// Of all, with what has ended, in ticks.
+    /// CPU time of all, ended threads included, in ticks.
     ticks: u64,
-    /// Of each thread that is there, to the nanosecond.
+    /// Running threads by id, with their CPU time in nanoseconds.
     threads: Vec<(u32, u64)>,
 }
 
 impl Spent {
-    /// What `processes` have taken until now; one that has ended counts no more.
+    /// Reads the CPU time of `processes` until now. A process that has ended is not included.
     pub fn by(processes: &[u32]) -> Spent {
         let ticks = processes.iter().filter_map(|process| stat(*process)).map(|stat| stat.ticks).sum();
         Spent { ticks, threads: processes.iter().flat_map(|process| threads(*process)).collect() }
     }
 
-    /// What was taken since `before`: to the nanosecond where the threads are the same, else in ticks.
+    /// Returns the CPU time since `before`: in nanoseconds if the threads are the same, else in ticks.
     pub fn since(&self, before: &Spent) -> Duration {
         let same = |(now, then): (&(u32, u64), &(u32, u64))| now.0 == then.0;
         let is_exact = !self.threads.is_empty()
@@ -55,7 +55,7 @@ impl Spent {
     }
 }
 
-/// The threads of a process with the time that each has run, by their ids.
+/// Returns the threads of a process and their CPU times, ordered by id.
 fn threads(process: u32) -> Vec<(u32, u64)> {
     let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -77,20 +77,20 @@ fn stat(process: u32) -> Option<Stat> {
     parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
 }
 
-/// A name may hold anything, so fields are counted from its last bracket.
+/// Parses `/proc/PID/stat`. A name may contain any byte, so fields are counted from the last bracket.
 fn parse(text: &str) -> Option<Stat> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let times = fields.get(TIMES)?.iter().map(|time| time.parse::<u64>().ok());
     Some(Stat { group: fields.get(GROUP)?.parse().ok()?, ticks: times.sum::<Option<u64>>()? })
 }
 
-/// How long each core has been busy since the machine began: neither idle nor waiting for a disk.
+/// Returns how long each core has been busy since boot: neither idle nor waiting for a disk.
 pub fn cores_busy() -> Vec<Duration> {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     text.lines().filter_map(core_busy).collect()
 }
 
-/// `cpu0 user nice system idle iowait irq softirq steal …`; what guests use is in `user` already.
+/// Parses `cpu0 user nice system idle iowait irq softirq steal …`. Guests' time is included in `user`.
 fn core_busy(line: &str) -> Option<Duration> {
     let rest = line.strip_prefix("cpu").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
     let times: Vec<u64> = rest.split_whitespace().skip(1).filter_map(|time| time.parse().ok()).collect();

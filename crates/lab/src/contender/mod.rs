@@ -1,7 +1,7 @@
-//! Contenders: servers under measurement, ours and others', each told by a file of TOML in `contenders/`.
+//! Contenders: servers under measurement, ours and others', each described by a TOML file in `contenders/`.
 //!
-//! It measures nothing. What must hold: a contender is data, so that a reader can add one; a key that is
-//! written wrong is an error; whoever is started is ended.
+//! It measures nothing. Invariants: a contender is data, so that a reader can add one; an unknown key is an
+//! error; every started process is ended.
 
 mod accounting;
 mod pinned;
@@ -19,48 +19,48 @@ pub use pinned::on_core;
 pub use running::{Running, Started};
 pub use template::Places;
 
-/// A server that can be started and measured.
+/// The description of a server that can be started and measured.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contender {
-    /// What tables and plots call it.
+    /// The name in tables and plots.
     pub name: String,
-    /// What is particular about it, in a line.
+    /// Its distinguishing feature, in one line.
     pub about: String,
     /// Whether it is one of ours; the others are peers.
     #[serde(default)]
     pub ours: bool,
-    /// Whether a quick run takes it.
+    /// Whether a quick run includes it.
     #[serde(default)]
     pub quick: bool,
-    /// Debian's package that brings it.
+    /// The Debian package that provides it.
     pub package: Option<String>,
-    /// A command that says which version it is, on standard output or standard error.
+    /// A command that prints its version on standard output or standard error.
     pub version: Vec<String>,
-    /// A command that must end well; where it does not, the contender is left out.
+    /// A command that must succeed; if it fails, the contender is left out.
     #[serde(default)]
     pub requires: Vec<String>,
     /// The command that starts it in the foreground.
     pub command: Vec<String>,
-    /// What it finds in its environment beside ours.
+    /// Additions to the inherited environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// Its configuration file, `{config}` in the command.
     #[serde(default)]
     pub config: String,
-    /// What `{logs}` stands for when requests are logged.
+    /// The value of `{logs}` if requests are logged.
     #[serde(default)]
     pub logs_on: String,
-    /// What `{logs}` stands for when they are not.
+    /// The value of `{logs}` otherwise.
     #[serde(default)]
     pub logs_off: String,
 }
 
 impl Contender {
-    /// Reads a contender.
+    /// Parses a contender.
     ///
     /// # Errors
-    /// Where and why it is none.
+    /// The position and the reason of a parse error.
     pub fn parse(text: &str) -> Result<Contender> {
         let contender: Contender = toml::from_str(text)?;
         ensure!(!contender.command.is_empty(), "`command` is empty: say how to start it");
@@ -71,16 +71,16 @@ impl Contender {
         Ok(contender)
     }
 
-    /// Whether its program is on this machine.
+    /// Returns whether its program is installed.
     pub fn is_installed(&self) -> bool {
         self.command.first().is_some_and(|program| program.contains('{') || find_program(program).is_some())
     }
 }
 
-/// All contenders of a folder, in the order of the names of their files, ours first.
+/// Reads all contenders of a folder, ordered by file name, ours first.
 ///
 /// # Errors
-/// The file that cannot be read and why.
+/// The unreadable or invalid file, and the reason.
 pub fn read_all(folder: &Path) -> Result<Vec<Contender>> {
     let entries = folder.read_dir().with_context(|| format!("{}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -99,7 +99,8 @@ fn read(file: &Path) -> Result<Contender> {
     Contender::parse(&text).with_context(|| format!("{}", file.display()))
 }
 
-/// Where a program is: in `PATH`, or where Debian has servers, which a plain user's `PATH` may lack.
+/// Finds a program in `PATH`, or in Debian's folders for servers, which an unprivileged user's `PATH` may
+/// lack.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Path::new(name).is_file().then(|| name.into());

@@ -1,17 +1,17 @@
-//! Programs on a core of their own.
+//! Starts programs pinned to a core.
 //!
-//! A child runs where the thread may run that starts it; so one is started by a thread that has moved there
-//! first. What must hold: the cores of whoever asks stay as they were.
+//! A child inherits the CPU affinity of the thread that starts it, so a temporary thread pins itself and
+//! starts the child. Invariant: the affinity of the caller does not change.
 
 use std::io;
 use std::process::{Child, Command};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Starts `command` so that it, and all that it starts, runs on `core` alone; anywhere if that is none.
+/// Starts `command` pinned to `core`, with all its children; on any core if `core` is None.
 ///
 /// # Errors
-/// What the system says: there is no such core, or no such program.
+/// The kernel's error: no such core, or no such program.
 pub fn on_core(core: Option<usize>, command: &mut Command) -> io::Result<Child> {
     let Some(core) = core else { return command.spawn() };
     let start = || {

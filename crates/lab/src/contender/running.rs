@@ -1,7 +1,7 @@
-//! A contender that runs: started on its core, waited for, checked, and ended with all its processes.
+//! A running contender: start, readiness check, response check, and termination with all its processes.
 //!
-//! It asks one file, to see that it is served right; it puts no load on. What must hold: nothing that was
-//! started here outlives its value, however the run ends.
+//! It requests one file to check the server; it generates no load. Invariant: no process started here
+//! outlives its value, however the run ends.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -17,34 +17,33 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Contender, Group, Places, find_program, on_core};
 
-/// How long a server has until it answers.
+/// Maximum time until a server accepts connections.
 const START_TIME_MAX: Duration = Duration::from_secs(30);
-/// How long it has to end by itself.
+/// Maximum time for a server to end after SIGTERM.
 const END_TIME_MAX: Duration = Duration::from_secs(5);
-/// How often it is looked at meanwhile.
+/// Interval between checks of its state.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long it may take for one answer.
+/// Maximum time for one response.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
-/// Ports are looked for from here on: below those that the system gives out itself.
+/// Range of the ports to try, below the kernel's ephemeral ports.
 const PORTS: std::ops::Range<u16> = 18_100..28_100;
-/// What is told of a server that did not start.
+/// Maximum length of the quoted output of a server that did not start.
 const TOLD_BYTES_MAX: usize = 2000;
 
-/// A server that answers.
+/// A server that accepts connections.
 #[derive(Debug)]
 pub struct Running {
-    /// What was started.
+    /// The contender's description.
     pub contender: Contender,
-    /// Where it listens, on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
     child: Child,
 }
 
 impl Running {
-    /// Starts a contender on `core` and waits until it answers. `own` is a folder that it may have.
+    /// Starts a contender on `core` and waits until it accepts connections.
     ///
-    /// # Errors
-    /// What kept it from starting, with what it said.
+    /// # Errors The reason why it did not start, with the end of its output.
     pub fn start(
         contender: &Contender,
         core: Option<usize>,
@@ -54,7 +53,7 @@ impl Running {
         let port = free_port(places.ports_from).context("no port is free")?;
         let dir = places.own.join(&contender.name);
         fs::create_dir_all(&dir)?;
-        // Some leave root behind before they open their logs.
+        // Some servers drop root privileges before they open their logs.
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o777))?;
         let logs = if logs { &contender.logs_on } else { &contender.logs_off };
         let filled = Places { root: places.root, port, dir: &dir, plimsoll: places.plimsoll, logs };
@@ -67,15 +66,15 @@ impl Running {
         Ok(running)
     }
 
-    /// All its processes.
+    /// Returns its process group.
     pub fn group(&self) -> Group {
         Group(self.child.id())
     }
 
-    /// Fails unless `path` is answered with the bytes of `file`.
+    /// Checks that the response to `path` has the bytes of `file`.
     ///
     /// # Errors
-    /// What came instead.
+    /// The response line received instead, or the connection's error.
     pub fn check(&self, path: &str, file: &Path) -> Result<()> {
         let answer =
             self.first_answer(path).with_context(|| format!("{} does not answer", self.contender.name))?;
@@ -90,7 +89,7 @@ impl Running {
         Ok(())
     }
 
-    /// Some reset connections until all of them is up.
+    /// Retries until a response is received: some servers reset connections until fully started.
     fn first_answer(&self, path: &str) -> std::io::Result<Vec<u8>> {
         let until = Instant::now() + ANSWER_TIME_MAX;
         loop {
@@ -127,7 +126,7 @@ impl Running {
     fn has_ended(&mut self) -> bool {
         let until = Instant::now() + END_TIME_MAX;
         while Instant::now() < until {
-            // Who cannot be asked is not there.
+            // A process whose status is unreadable is treated as ended.
             if self.child.try_wait().map_or(true, |status| status.is_some()) {
                 return true;
             }
@@ -140,7 +139,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let group = Pid::from_child(&self.child);
-        // An error says that nobody is left of the group, which is what is wanted.
+        // An error means that the group is empty, which is the goal.
         let _ = kill_process_group(group, Signal::TERM);
         self.has_ended();
         let _ = kill_process_group(group, Signal::KILL);
@@ -148,16 +147,16 @@ impl Drop for Running {
     }
 }
 
-/// Where a contender is started.
+/// The folders, the program and the ports for starting a contender.
 #[derive(Clone, Copy, Debug)]
 pub struct Started<'a> {
     /// The folder that is served.
     pub root: &'a Path,
-    /// A folder in which each contender gets one of its own.
+    /// A folder in which each contender gets its own subfolder.
     pub own: &'a Path,
-    /// The program of ours that is measured.
+    /// The plimsoll program under measurement.
     pub plimsoll: &'a Path,
-    /// The first port that is tried, counted from the first of all.
+    /// Offset of the first port to try, from the start of the range.
     pub ports_from: u16,
 }
 
@@ -169,18 +168,18 @@ fn command(contender: &Contender, places: &Places<'_>, said: &Path) -> Result<Co
     let mut command = Command::new(at);
     command.args(words).current_dir(places.dir).stdin(Stdio::null());
     command.envs(contender.environment.iter().map(|(name, value)| (name, places.fill(value))));
-    // A group of its own: Ctrl-C is for us, and we end it.
+    // A process group of its own: Ctrl-C reaches only this program, which then ends the group.
     command.stdout(said.try_clone()?).stderr(said).process_group(0);
     Ok(command)
 }
 
-/// A port that nobody listens at. It may be taken a moment later; then the server says so.
+/// Finds a port without a listener. If another process takes it meanwhile, the server reports an error.
 fn free_port(from: u16) -> Option<u16> {
     let mut ports = PORTS.skip(usize::from(from));
     ports.find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
 }
 
-/// The last of what a server said.
+/// Returns the end of a server's output.
 fn last_of(said: &Path) -> String {
     let said = fs::read(said).unwrap_or_default();
     let from = said.len().saturating_sub(TOLD_BYTES_MAX);

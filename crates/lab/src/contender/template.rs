@@ -1,31 +1,31 @@
-//! What a contender's file leaves open: `{root}`, `{port}` and the like in its command and configuration.
+//! Placeholders in a contender's command and configuration: `{root}`, `{port}` and others.
 //!
-//! It is no language: there are names, and nothing else. What must hold: braces that are the configuration's
-//! own stay as they are; a name that nobody knows is an error before anything is started.
+//! It is not a template language: it only replaces names. Invariants: braces of the configuration itself
+//! are preserved; an unknown name is an error before anything is started.
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 
-/// What the names stand for.
+/// The values of the placeholders.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'a> {
     /// The folder that is served.
     pub root: &'a Path,
     /// The port on 127.0.0.1.
     pub port: u16,
-    /// A folder of the contender's own, for what it writes.
+    /// A folder of the contender's own, for the files that it writes.
     pub dir: &'a Path,
-    /// The program of ours that is measured.
+    /// The plimsoll program under measurement.
     pub plimsoll: &'a Path,
-    /// What the contender has for its log of requests; it may hold the other names.
+    /// The contender's configuration of its request log; it may contain the other placeholders.
     pub logs: &'a str,
 }
 
 const NAMES: [&str; 6] = ["root", "port", "dir", "plimsoll", "logs", "config"];
 
 impl Places<'_> {
-    /// `text` with every name replaced.
+    /// Returns `text` with every placeholder replaced.
     pub fn fill(&self, text: &str) -> String {
         let text = text.replace("{logs}", self.logs);
         let config = self.config();
@@ -39,13 +39,13 @@ impl Places<'_> {
         values.iter().fold(text, |text, (name, value)| text.replace(name, value))
     }
 
-    /// Where its configuration is written.
+    /// Returns the path of the contender's configuration file.
     pub fn config(&self) -> std::path::PathBuf {
         self.dir.join("config")
     }
 }
 
-/// Refuses a word in braces that is no name; braces around anything else belong to the configuration.
+/// Refuses an unknown word in braces; braces around any other text belong to the configuration.
 pub(super) fn check(text: &str) -> Result<()> {
     for (at, _) in text.match_indices('{') {
         let rest = &text[at + 1..];

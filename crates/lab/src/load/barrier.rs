@@ -1,7 +1,7 @@
-//! The start: all users of all threads wait until everybody is ready.
+//! The start barrier: all users of all threads wait until all are ready.
 //!
-//! It starts nothing itself. What must hold: nobody passes before everybody has arrived; if one cannot,
-//! nobody waits for ever.
+//! It starts nothing itself. Invariants: no user passes before all have arrived; if one cannot, none waits
+//! forever.
 
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,28 +9,28 @@ use std::task::{Poll, Waker};
 
 use plimsoll_io::{Io, Stop};
 
-/// Where users wait for each other.
+/// The barrier at which users wait for each other.
 pub(crate) struct Barrier {
     state: Mutex<State>,
     stop: Stop,
 }
 
 struct State {
-    /// Who is not ready yet.
+    /// Number of users that are not ready yet.
     missing: usize,
-    /// Why somebody never will be.
+    /// The reason why a user will never be ready.
     given_up: Option<String>,
     waiting: Vec<Waker>,
 }
 
 impl Barrier {
-    /// A barrier for `users`. Who cannot become ready orders `stop`.
+    /// Creates a barrier for `users`. A user that cannot become ready orders `stop`.
     pub(crate) fn new(users: usize, stop: &Stop) -> Barrier {
         let state = State { missing: users, given_up: None, waiting: Vec::new() };
         Barrier { state: Mutex::new(state), stop: stop.clone() }
     }
 
-    /// One user more is ready.
+    /// Marks one more user as ready.
     pub(crate) fn arrive(&self) {
         let mut state = self.state();
         state.missing = state.missing.saturating_sub(1);
@@ -41,18 +41,18 @@ impl Barrier {
         }
     }
 
-    /// A user cannot become ready: there will be no start.
+    /// Cancels the start: a user cannot become ready.
     pub(crate) fn give_up(&self, why: String) {
         self.state().given_up.get_or_insert(why);
         self.stop.order();
     }
 
-    /// Why there was no start.
+    /// Returns why there was no start.
     pub(crate) fn given_up(&self) -> Option<String> {
         self.state().given_up.clone()
     }
 
-    /// Waits for the start; whether there is one.
+    /// Waits for the start. Returns false if it was cancelled or the trial was stopped.
     pub(crate) async fn started(&self, io: &Io) -> bool {
         poll_fn(|cx| {
             let mut state = self.state();

@@ -1,7 +1,7 @@
-//! Which bodies are verified, and what they are compared with.
+//! Selects the bodies that are verified, and holds their references.
 //!
-//! It receives nothing. What must hold: what a file is compared with is fixed before anything is measured,
-//! or by the first body that is verified; once fixed, it stays.
+//! It receives nothing. Invariants: a file's reference is fixed before the measurement, or by the first
+//! verified body; once fixed, it never changes.
 
 use std::io;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::load::failure::Failure;
 use crate::load::files::{Files, mixed};
 use crate::load::workload::Checked;
 
-/// What a file's bytes are known by.
+/// The digest and the length of a file's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     digest: blake3::Hash,
     bytes: u64,
 }
 
-/// Takes a body's bytes in, and knows it by them at the end.
+/// Computes the fingerprint of a body, piece by piece.
 pub(crate) struct Fingerprinting {
     hasher: blake3::Hasher,
     bytes: u64,
@@ -39,7 +39,7 @@ impl Fingerprinting {
     }
 }
 
-/// What is done with a body's bytes.
+/// Collects a body's bytes: their fingerprint, the bytes themselves, or both.
 #[derive(Default)]
 pub(crate) struct Taking {
     pub(crate) fingerprinting: Option<Box<Fingerprinting>>,
@@ -47,7 +47,7 @@ pub(crate) struct Taking {
 }
 
 impl Taking {
-    /// To know a body by its bytes, and no more.
+    /// Collects the fingerprint only.
     pub(crate) fn to_verify() -> Taking {
         Taking { fingerprinting: Some(Fingerprinting::new()), bytes: None }
     }
@@ -63,30 +63,30 @@ impl Taking {
 }
 
 impl Fingerprint {
-    /// That of some bytes.
+    /// Returns the fingerprint of `bytes`.
     pub(crate) fn of(bytes: &[u8]) -> Fingerprint {
         Fingerprint { digest: blake3::hash(bytes), bytes: bytes.len() as u64 }
     }
 
-    /// How many they are.
+    /// Returns the length in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-/// What the files of a workload should be, as far as it is known.
+/// The reference fingerprints of a workload's files, as far as they are known.
 pub(crate) struct References(Vec<OnceLock<Fingerprint>>);
 
 impl References {
-    /// Nothing is known of any of so many files.
+    /// Creates references for this many files, all unknown.
     pub(crate) fn unknown(files: u64) -> References {
         References((0..files).map(|_| OnceLock::new()).collect())
     }
 
-    /// The files themselves, by the last part of their targets, in a folder.
+    /// Reads the references from a folder. Each file's name there is the last segment of its target.
     ///
     /// # Errors
-    /// One of them cannot be read.
+    /// An error if one of the files cannot be read.
     pub(crate) fn of_folder(folder: &Path, files: &Files, pattern: &str) -> io::Result<References> {
         let references = References::unknown(files.count());
         for (index, slot) in (0..).zip(&references.0) {
@@ -100,7 +100,7 @@ impl References {
         Ok(references)
     }
 
-    /// Compares a body with what it should be; the first one is what it should be.
+    /// Compares a body with its reference. The first body of a file becomes its reference.
     pub(crate) fn compare(&self, file: u64, found: &Fingerprint) -> Result<(), Failure> {
         match self.slot(file) {
             Some(slot) if slot.get_or_init(|| found.clone()) == found => Ok(()),
@@ -108,7 +108,7 @@ impl References {
         }
     }
 
-    /// Whether a body of so many bytes can be right.
+    /// Returns whether a body of this length can be correct.
     pub(crate) fn may_be(&self, file: u64, bytes: u64) -> bool {
         self.slot(file).and_then(OnceLock::get).is_none_or(|known| known.bytes == bytes)
     }
@@ -119,8 +119,8 @@ impl References {
 }
 
 impl Checked {
-    /// Whether the body of a request is verified: by chance, so that it falls on no file more than on
-    /// others.
+    /// Returns whether the body of a request must be verified. The choice is pseudo-random, so that it
+    /// prefers no file.
     pub(crate) fn is_due(self, seed: u64, user: u64, request: u64) -> bool {
         match self {
             Checked::None => false,

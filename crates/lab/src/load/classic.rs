@@ -1,7 +1,7 @@
-//! A user that speaks classic: downloads files, or makes accounts under fresh names.
+//! A user that speaks classic: downloads files, or creates accounts under new names.
 //!
-//! The protocol itself is the client library's. What must hold: each request has a connection of its own, as
-//! the protocol has it, and making it counts in the latency.
+//! The protocol itself is the client library's. Invariant: each request has its own connection, as the
+//! protocol requires, and the latency includes its setup.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::load::plan::{Plan, What};
 use crate::load::user::Protocol;
 use crate::load::workload::Login;
 
-/// The password of all accounts that users make.
+/// The password of all accounts that users create.
 const PASSWORD: &str = "a password of the laboratory";
 
 /// A user that speaks classic.
@@ -36,7 +36,7 @@ impl ClassicUser {
         Times { connect: timeout, answer: timeout, between_bytes: timeout }
     }
 
-    /// Asks at the first address that lets us connect.
+    /// Sends a request to the first address that accepts a connection.
     async fn at_any<T>(&self, ask: impl AsyncFn(&Address) -> Result<T, Error>) -> Result<T, Failure> {
         let mut failed = Failure::Connect(io::ErrorKind::AddrNotAvailable.into());
         for address in &self.plan.addresses {

@@ -1,8 +1,8 @@
-//! The course of a trial on one thread: when users ask, what of it counts, and when it is over.
+//! The schedule of a trial on one thread: the starts of requests, the measured window, and the end.
 //!
-//! It speaks no protocol. What must hold: nothing counts that was not measured from beginning to end of its
-//! window; in an open loop, a request counts from when it was planned, however late it started; who is idle
-//! when it is over ends at once.
+//! It speaks no protocol. Invariants: only requests that lie within the measured window count. In an open
+//! loop, a request counts from its planned start, however late it was sent. Idle users end as soon as the
+//! trial ends.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
@@ -20,13 +20,13 @@ use crate::load::measure::{Measure, Right};
 use crate::load::noted::Noted;
 use crate::load::workload::{End, Pace};
 
-/// What all threads of a trial share.
+/// The state shared by all threads of a trial.
 pub(crate) struct Shared {
     pub(crate) barrier: Barrier,
-    /// Given when it is over, or when somebody wants it to be.
+    /// Ordered at the end of the trial, or by the caller before.
     pub(crate) stop: Stop,
     pub(crate) noted: Arc<Noted>,
-    /// Requests that may still be sent, where their number ends it, and those that have not ended.
+    /// Requests that may still be sent, if their number ends the trial, and those that have not ended.
     tickets: AtomicU64,
     unended: AtomicU64,
 }
@@ -48,13 +48,13 @@ impl Shared {
         self.tickets.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Whether that was the last one.
+    /// Counts a request as ended. Returns whether it was the last one.
     fn give_back_ticket(&self) -> bool {
         self.unended.fetch_sub(1, Ordering::Relaxed) == 1
     }
 }
 
-/// How far it has got.
+/// The phase of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     GettingReady,
@@ -63,17 +63,17 @@ enum Phase {
     Over,
 }
 
-/// The part of a workload that says when.
+/// The part of a workload that concerns time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) pace: Pace,
-    /// How long after the start the first request of an open loop is planned.
+    /// Delay between the start of the trial and the first planned request of an open loop.
     pub(crate) first_after: Duration,
     pub(crate) end: End,
     pub(crate) warm_up: Duration,
 }
 
-/// The course of one thread.
+/// The schedule of one thread.
 pub(crate) struct Course {
     pub(crate) io: Io,
     pub(crate) shared: Arc<Shared>,
@@ -81,12 +81,12 @@ pub(crate) struct Course {
     plan: Plan,
     phase: Cell<Phase>,
     measure: RefCell<Measure>,
-    /// When the first request was planned, and how many were since; an open loop's.
+    /// In an open loop: the time of the first planned request, and the number planned since.
     first: Cell<Instant>,
     planned: Cell<u64>,
-    /// When users were done because no request was left for them.
+    /// The times at which users stopped because no request was left for them.
     done_early: RefCell<Vec<Instant>>,
-    /// Requests under way, and since when there are so many.
+    /// The number of requests in progress, and the time of its last change.
     under_way: Cell<(u64, Instant)>,
     began: Cell<(Instant, Duration)>,
 }
@@ -94,11 +94,11 @@ pub(crate) struct Course {
 /// The start of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
-    /// From when it counts.
+    /// The planned time, from which the latency counts.
     planned: Instant,
-    /// When it was sent.
+    /// The time at which it was sent.
     sent: Instant,
-    /// It is one of those whose number ends the trial.
+    /// Whether it is one of the requests whose number ends the trial.
     has_ticket: bool,
 }
 
@@ -125,22 +125,22 @@ impl Course {
         })
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub(crate) fn measure(&self) -> RefMut<'_, Measure> {
         self.measure.borrow_mut()
     }
 
-    /// What was counted, for good.
+    /// Returns the final counts.
     pub(crate) fn into_measure(self) -> Measure {
         self.measure.into_inner()
     }
 
-    /// Requests that are under way.
+    /// Returns the number of requests in progress.
     pub(crate) fn under_way(&self) -> u64 {
         self.under_way.get().0
     }
 
-    /// Goes through the phases; a task of its own on each thread.
+    /// Runs the phases. Each thread has one such task.
     pub(crate) async fn keep_time(self: Rc<Course>) {
         match select(self.shared.barrier.started(&self.io), self.io.sleep(READY_TIME_MAX)).await {
             Either::Left(true) => {}
@@ -161,7 +161,7 @@ impl Course {
         self.end();
     }
 
-    /// Waits for `time`, and shows how far it is meanwhile; whether it is to go on.
+    /// Waits for `time`, and reports progress meanwhile. Returns false if the trial was stopped.
     async fn wait(&self, time: Duration) -> bool {
         let until = self.io.now() + time;
         while self.io.now() < until {
@@ -174,15 +174,15 @@ impl Course {
         true
     }
 
-    /// Shows what was counted to who watches.
+    /// Reports the counts so far.
     fn look(&self) {
         let is_measured = self.phase.get() == Phase::Measured;
         let time = if is_measured { self.io.now() - self.began.get().0 } else { Duration::ZERO };
         self.shared.noted.look(self.thread, is_measured, time, &self.measure());
     }
 
-    /// Users that were told of the start may run before the thread's time does, so whoever comes first
-    /// begins it.
+    /// Starts the warm-up. A user may run before `keep_time` after the barrier opens, so the first of them
+    /// starts it.
     fn start(&self) {
         if self.phase.get() == Phase::GettingReady {
             self.first.set(self.io.now() + self.plan.first_after);
@@ -218,21 +218,22 @@ impl Course {
         self.shared.stop.order();
     }
 
-    /// Starts that were planned before the time was over and have no answer by then: those under way, and
-    /// those that no user came to.
+    /// Returns the number of planned starts without a response: those in progress, and those that no user
+    /// was free for.
     fn missed(&self, now: Instant) -> u64 {
         match (self.plan.pace, self.plan.end) {
             (Pace::Open { per_second }, End::After(_)) if now >= self.first.get() => {
                 let steps = (now - self.first.get()).as_secs_f64() * per_second;
                 let whole = Duration::try_from_secs_f64(steps).map_or(u64::MAX, |steps| steps.as_secs());
-                // The first one is planned for the beginning itself.
+                // The first start is planned for the beginning itself, hence one more.
                 (whole.saturating_add(1)).saturating_sub(self.planned.get()) + self.under_way()
             }
             _ => 0,
         }
     }
 
-    /// Waits until a user that is free may ask for its `request`, from zero on; none when it is over.
+    /// Waits until a free user may send its `request`, counted from zero. Returns None at the end of the
+    /// trial.
     pub(crate) async fn next(&self, request: u64, free_since: Instant) -> Option<Start> {
         self.start();
         let planned = match self.plan.pace {
@@ -280,7 +281,7 @@ impl Course {
         Some(Some(planned))
     }
 
-    /// Waits; none if it is over before.
+    /// Waits for `time`. Returns None if the trial ends before.
     pub(crate) async fn sleep(&self, time: Duration) -> Option<()> {
         match select(self.io.sleep(time), self.io.stopping()).await {
             Either::Left(()) => Some(()),
@@ -288,7 +289,7 @@ impl Course {
         }
     }
 
-    /// Counts what became of a request, if it counts.
+    /// Counts the result of a request, if it lies in the measured window.
     pub(crate) fn done(&self, start: &Start, asked: &Result<Right, Failure>) {
         let now = self.io.now();
         self.count_under_way(-1);

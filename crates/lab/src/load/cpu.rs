@@ -1,7 +1,7 @@
-//! What the generator itself costs: processor time of its threads, and the cores that they may use.
+//! The generator's CPU time, and the cores that its threads may use.
 //!
-//! It measures no server. What must hold: a thread is charged what the system charges it, time in the kernel
-//! included.
+//! It measures no server. Invariant: a thread's CPU time is the kernel's figure, including time in the
+//! kernel.
 
 use std::io;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use std::time::Duration;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Processor time that this thread has used so far.
+/// Returns the CPU time of this thread so far.
 pub(crate) fn of_this_thread() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Keeps this thread, and those that it starts, to some cores.
+/// Pins this thread, and those that it starts, to the given cores.
 ///
 /// # Errors
-/// There is no such core for us.
+/// An error if a core does not exist or is not permitted.
 pub(crate) fn keep_to(cpus: &[usize]) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());

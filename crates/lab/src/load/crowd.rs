@@ -1,7 +1,7 @@
-//! The users of one thread, as tasks for whatever runs them: an engine or the simulator.
+//! The users of one thread, as tasks for an engine or the simulator.
 //!
-//! It starts no thread. What must hold: with the same workload, the same number of threads and the same
-//! chance, users ask for the same.
+//! It starts no thread. Invariant: with the same workload, number of threads and seed, users send the same
+//! requests.
 
 use std::io;
 use std::ops::Range;
@@ -26,7 +26,7 @@ use crate::load::ten::{self, TenUser};
 use crate::load::user::{Protocol, live};
 use crate::load::workload::{Ask, Pace, Workload};
 
-/// Who the users are, and what they need.
+/// The users' protocol, and the data that they share.
 #[derive(Clone)]
 enum Users {
     Http(Arc<Plan>),
@@ -49,7 +49,7 @@ impl Users {
     }
 }
 
-/// What all threads of a trial have in common.
+/// The data shared by all threads of a trial.
 #[derive(Clone)]
 pub(crate) struct Common {
     pub(crate) workload: Arc<Workload>,
@@ -58,10 +58,10 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Makes ready what users send; `run` is a number that no other run has.
+    /// Prepares the users' requests. `run` must be unique to the run.
     ///
     /// # Errors
-    /// What cannot be asked for, or compared with.
+    /// An error if a target is invalid, or a reference file cannot be read.
     pub(crate) fn new(workload: &Workload, stop: &Stop, noted: &Arc<Noted>, run: u64) -> io::Result<Common> {
         Ok(Common {
             users: Users::new(workload, run)?,
@@ -79,17 +79,17 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// All users of a workload on one thread that is driven from outside: its tasks are to be run until all
-    /// have ended. They end at the end of the workload, or when `stop` is ordered.
+    /// Returns all users of a workload on one thread, which the caller drives: it must run the tasks until
+    /// all have ended. They end at the end of the workload, or when `stop` is ordered.
     ///
     /// # Errors
-    /// What cannot be asked for, or compared with.
+    /// An error if a target is invalid, or a reference file cannot be read.
     pub fn gather(workload: &Workload, io: &Io, stop: &Stop) -> io::Result<(Crowd, Vec<LocalFuture>)> {
         let common = Common::new(workload, stop, &Arc::default(), 0)?;
         Crowd::of(&common, io, 0, 1)
     }
 
-    /// Those of a thread, of so many.
+    /// Returns the users of thread number `thread` of `threads`.
     pub(crate) fn of(
         common: &Common,
         io: &Io,
@@ -98,7 +98,7 @@ impl Crowd {
     ) -> io::Result<(Crowd, Vec<LocalFuture>)> {
         let workload = &common.workload;
         let users = share(workload.users, thread, threads);
-        // Threads take turns, so that all of their starts together are in even steps.
+        // Staggers the threads, so that the starts of all threads together are evenly spaced.
         let (pace, first_after) = match workload.pace {
             Pace::Open { per_second } => (
                 Pace::Open { per_second: per_second * users.len() as f64 / workload.users as f64 },
@@ -133,18 +133,18 @@ impl Crowd {
         Box::pin(live(user, Rc::clone(&self.course), keeping.clone(), self.common.workload.timeout))
     }
 
-    /// Uploads that are to be verified after the end.
+    /// Returns the targets of the uploads to verify after the end.
     pub(crate) fn to_verify(&self) -> Vec<String> {
         self.uploaded.take()
     }
 
-    /// Fetches uploads and verifies them; a future of its own, for after the end.
+    /// Downloads and verifies uploads. The future runs after the end.
     pub(crate) fn verifying(&self, io: &Io, targets: Vec<String>) -> LocalFuture {
         let none = Uploaded::default();
         match &self.common.users {
             Users::Http(plan) => Box::pin(self.verify(HttpUser::new(io, plan, 0, &none), io, targets)),
             Users::Ftp(plan) => Box::pin(self.verify(FtpUser::new(io, plan, 0, &none), io, targets)),
-            // There are no uploads; or what was uploaded was downloaded in the same life.
+            // Classic has no uploads; a mix downloads its uploads within the same life.
             Users::Classic(_) | Users::Ten(_) => Box::pin(std::future::ready(())),
         }
     }
@@ -170,16 +170,16 @@ impl Crowd {
         }
     }
 
-    /// What was counted, and how many requests were never answered.
+    /// Returns the counts, and the number of requests without a response.
     pub(crate) fn counted(self) -> (Option<Measure>, u64) {
         let under_way = self.course.under_way();
         (Rc::into_inner(self.course).map(Course::into_measure), under_way)
     }
 
-    /// The figures, when all tasks have ended.
+    /// Returns the figures after all tasks have ended.
     ///
     /// # Errors
-    /// Why there was no start.
+    /// Returns the reason why there was no start.
     pub fn outcome(self) -> Result<Outcome, String> {
         if let Some(why) = self.common.shared.barrier.given_up() {
             return Err(why);
@@ -192,7 +192,7 @@ impl Crowd {
     }
 }
 
-/// Which of so many users a thread has.
+/// Returns the range of users that a thread has.
 fn share(users: usize, thread: usize, threads: usize) -> Range<usize> {
     users * thread / threads..users * (thread + 1) / threads
 }

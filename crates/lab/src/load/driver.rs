@@ -1,7 +1,7 @@
-//! Runs a trial on the system's threads: one loop of an engine for each, its share of the users on it.
+//! Runs a trial on operating system threads: each runs one event loop with its share of the users.
 //!
-//! It measures nothing. What must hold: threads share nothing while they run but the start, the end and the
-//! count of requests; whoever orders the end gets the figures of what was.
+//! It measures nothing. Invariants: running threads share only the start, the end and the request counter;
+//! a trial that is stopped early still yields the figures so far.
 
 use std::io;
 use std::sync::Arc;
@@ -18,29 +18,29 @@ use crate::load::noted::Noted;
 use crate::load::outcome::Outcome;
 use crate::load::workload::Workload;
 
-/// What a trial runs on, and who watches.
+/// The engine, the stop signal and the progress callback of a trial.
 pub struct Trial {
-    /// The engine of the users.
+    /// The engine that runs the users.
     pub engine: Kind,
     /// Ends the trial early.
     pub stop: Stop,
-    /// Shows how far it is.
+    /// Reports progress.
     pub noted: Noted,
 }
 
-/// Why there are no figures.
+/// The reason why a trial has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRun {
-    /// A user could not get ready, so that there was no start.
+    /// A user could not get ready, so that the trial did not start.
     #[error("there was no start: {0}")]
     NoStart(String),
-    /// What was to be asked for or compared with is not there.
+    /// A requested target is invalid, or a reference file cannot be read.
     #[error("the workload cannot be made ready: {0}")]
     NotReady(io::Error),
-    /// Its threads cannot be kept to these cores.
+    /// The threads cannot be pinned to these cores.
     #[error("--cpu names a core that is not there or not ours; `nproc --all` counts them, from 0 on")]
     NoCore(#[source] io::Error),
-    /// The system gave no thread, or no engine.
+    /// The kernel refused a thread, or the engine.
     #[error("cannot run")]
     System(#[from] io::Error),
 }
@@ -48,7 +48,7 @@ pub enum NotRun {
 /// Runs one trial of a workload.
 ///
 /// # Errors
-/// There was no start.
+/// Returns [`NotRun`] if the trial did not start.
 pub fn run(workload: &Workload, trial: Trial) -> Result<Outcome, NotRun> {
     cpu::keep_to(&workload.cpus).map_err(NotRun::NoCore)?;
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -73,11 +73,11 @@ pub fn run(workload: &Workload, trial: Trial) -> Result<Outcome, NotRun> {
     }
 }
 
-/// What a thread has counted.
+/// The counts of a thread.
 struct Part {
     measure: Measure,
     unanswered: u64,
-    /// Of a core, while it was measured.
+    /// Fraction of a core that the thread used during the measurement.
     share: f64,
 }
 
@@ -92,7 +92,7 @@ impl Part {
 fn run_part(common: &Common, engine: Kind, thread: usize, threads: usize) -> io::Result<Part> {
     let ran = run_users(common, engine, thread, threads);
     if let Err(error) = &ran {
-        // Else the others would wait for this thread's users.
+        // Otherwise the other threads would wait for this thread's users.
         common.shared.barrier.give_up(format!("a thread has failed: {error}"));
     }
     let (measure, unanswered) = ran?.counted();

@@ -1,46 +1,46 @@
-//! What can go wrong with a request, by kind.
+//! The errors of a request, by kind.
 //!
-//! Not here: what a person should do about it; that depends on who owns the server. What must hold: each
-//! kind has one name, which stays, since programs read it.
+//! Not here: advice on remedies, which depends on the owner of the server. Invariant: each kind has one
+//! stable name, since programs read it.
 
 use std::io;
 
 use plimsoll_wire::http::response::BadResponse;
 
-/// Why a request has no whole and right answer.
+/// The reason why a request has no complete and correct response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// No connection was made.
+    /// No connection was established.
     #[error("no connection: {0}")]
     Connect(io::Error),
-    /// The connection broke before the answer's body began.
+    /// The connection broke before the response's body.
     #[error("the connection broke before the answer: {0}")]
     Broken(io::Error),
     /// The body ended early.
     #[error("the body ended early: {0}")]
     Short(io::Error),
-    /// It took too long.
+    /// The request exceeded its timeout.
     #[error("it took too long")]
     Timeout,
-    /// The server said no.
+    /// The server refused the request with this status.
     #[error("the status was {0}")]
     Status(u16),
-    /// The server said no, in a protocol whose answers have no numbers.
+    /// The server refused the request, in a protocol without status codes.
     #[error("it was refused")]
     Refused,
-    /// What came is no answer.
+    /// The received bytes are not a response.
     #[error("what came is no answer: {0}")]
     Malformed(&'static str),
-    /// The body is not what it should be.
+    /// The body differs from its reference.
     #[error("the body was not what it should be")]
     WrongBody,
-    /// A body that was to be kept could not be.
+    /// A body could not be saved.
     #[error("a body cannot be kept: {0}")]
     Keeping(io::Error),
 }
 
 impl Failure {
-    /// The kind's name.
+    /// Returns the kind's name.
     pub(crate) fn kind(&self) -> String {
         match self {
             Failure::Connect(_) => "connect",

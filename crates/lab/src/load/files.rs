@@ -1,36 +1,37 @@
-//! Which file a user asks for: the files of a workload, and the rule that picks one for each request.
+//! The files of a workload, and the rule that picks one for each request.
 //!
-//! No file is read here. What must hold: the pick is a function of user, request and seed, so that a trial
-//! can be run again; by [`Pick::Each`], no two users ask for the same file as long as there are enough.
+//! No file is read here. Invariants: the pick is a function of user, request and seed, so that a trial can
+//! be repeated. By [`Pick::Each`], no two users request the same file at a time as long as there are
+//! enough.
 
 use crate::load::limits::FILES_MAX;
 
 /// The files of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Files {
-    /// The one that the URL names.
+    /// The single file in the URL.
     One,
-    /// As many as there are numbers in the range, each put in the place of `{}` in the URL.
+    /// Numbered files. Each number replaces `{}` in the URL.
     Numbered {
         /// The first number.
         first: u64,
-        /// How many.
+        /// Number of files.
         count: u64,
     },
-    /// Names, put in the place of `{}` in the URL, or behind it.
+    /// Named files. Each name replaces `{}` in the URL, or is appended to it.
     Listed(Vec<String>),
 }
 
-/// Files that cannot be used, with what to write instead.
+/// An invalid set of files. The message says how to write it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadFiles {
-    /// No range.
+    /// Not a range.
     #[error("write a number of files, such as 1000, or a range of numbers, such as 0..1000")]
     Form,
     /// None, or too many.
     #[error("there must be from 1 to {FILES_MAX} files")]
     Count,
-    /// Nothing tells them apart.
+    /// The URL has no position for the number.
     #[error("write {{}} in the URL where the number of the file belongs")]
     NoPlace,
 }
@@ -38,7 +39,7 @@ pub enum BadFiles {
 impl std::str::FromStr for Files {
     type Err = BadFiles;
 
-    /// Reads `1000` or `0..1000`, whose end is not among them.
+    /// Parses `1000` or `0..1000`. The end is exclusive.
     fn from_str(text: &str) -> Result<Files, BadFiles> {
         let number = |text: &str| text.parse::<u64>().map_err(|_| BadFiles::Form);
         let (first, end) = match text.split_once("..") {
@@ -53,7 +54,7 @@ impl std::str::FromStr for Files {
 }
 
 impl Files {
-    /// How many there are.
+    /// Returns the number of files.
     #[must_use]
     pub fn count(&self) -> u64 {
         match self {
@@ -63,7 +64,7 @@ impl Files {
         }
     }
 
-    /// The target of a file, by its index, after a pattern that may have `{}` in it.
+    /// Returns the target of the file with this index, by a pattern that may include `{}`.
     #[must_use]
     pub fn target(&self, pattern: &str, index: u64) -> String {
         match self {
@@ -77,38 +78,38 @@ impl Files {
     }
 }
 
-/// Puts `name` in the place of `{}`, or behind a pattern that has no such place.
+/// Replaces `{}` by `name`, or appends it to a pattern without `{}`.
 pub(crate) fn fill(pattern: &str, name: &str) -> String {
     if pattern.contains("{}") { pattern.replacen("{}", name, 1) } else { format!("{pattern}{name}") }
 }
 
-/// Which file a user takes for a request.
+/// The rule by which a user chooses the file of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// Every user goes through the files in the same order from the first: the same file for all at a time.
+    /// Every user requests the files in the same order, so that all request the same file at a time.
     Same,
-    /// Every user goes through the files from a place of its own, `offset` files behind the user before.
-    /// With as many files as requests and an offset of as many as one user's requests, nothing is asked for
-    /// twice.
+    /// Every user requests the files in order, starting `offset` files after the previous user. With as
+    /// many files as requests, and an offset equal to one user's requests, no file is requested twice.
     Each {
-        /// How many files are between the first ones of two users.
+        /// Distance between the first files of two consecutive users.
         offset: u64,
     },
-    /// By chance, evenly.
+    /// Uniformly at random.
     Random {
-        /// What chance is drawn from.
+        /// Seed of the choice.
         seed: u64,
     },
 }
 
 impl Pick {
-    /// An offset that spreads `users` evenly over `files`.
+    /// Returns a rule whose offset spreads `users` evenly over `files`.
     #[must_use]
     pub fn spread(files: u64, users: usize) -> Pick {
         Pick::Each { offset: (files / (users.max(1) as u64)).max(1) }
     }
 
-    /// The index of the file, below `files`, that `user` takes for its `request`; both count from zero.
+    /// Returns the index of the file, below `files`, that `user` takes for its `request`. Both count from
+    /// zero.
     #[must_use]
     pub fn file(self, user: u64, request: u64, files: u64) -> u64 {
         let index = match self {
@@ -120,7 +121,7 @@ impl Pick {
     }
 }
 
-/// A number that looks like chance and is the same for the same three (the finaliser of SplitMix64).
+/// Returns a pseudo-random number that depends only on the arguments (the finaliser of SplitMix64).
 pub(crate) fn mixed(seed: u64, user: u64, request: u64) -> u64 {
     let mut state =
         seed ^ user.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ request.wrapping_mul(0xd1b5_4a32_d192_ed03);
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn with_an_offset_of_its_requests_no_file_is_asked_for_twice() {
-        // 2,000 requests for each user, as the rule was first written down for.
+        // 2,000 requests per user, as in the original definition of the rule.
         let (users, requests) = (10, 2000);
         let pick = Pick::Each { offset: requests };
         let all: HashSet<u64> = (0..users)

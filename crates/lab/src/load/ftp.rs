@@ -1,8 +1,7 @@
-//! A user that speaks FTP: logs in, downloads files that are there, uploads under fresh names.
+//! A user that speaks FTP: logs in, downloads existing files, uploads under new names.
 //!
-//! The protocol itself is the client library's. What must hold: a session that anything went wrong in is not
-//! used again; where sessions are new, each request has one of its own, and logging in counts in its
-//! latency.
+//! The protocol itself is the client library's. Invariants: a control connection is not reused after an
+//! error. With new connections, each request logs in again, and its latency includes the login.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use crate::load::plan::{Plan, Uploaded, What, path};
 use crate::load::user::Protocol;
 use crate::load::workload::Login;
 
-/// Who logs in as nobody in particular, and the password that such a one gives (RFC 1635).
+/// Name and password of a guest (RFC 1635).
 const GUEST: (&str, &str) = ("anonymous", "plimsoll-load@");
 
 /// A user that speaks FTP.
@@ -26,7 +25,7 @@ pub(crate) struct FtpUser {
     io: Io,
     plan: Arc<Plan>,
     number: u64,
-    /// The one that is kept; taken out while it is used, so that whoever is dropped in the middle drops it.
+    /// The control connection. Taken out during a request, so that a cancelled request closes it.
     session: Option<Session>,
     uploaded: Uploaded,
 }
@@ -36,7 +35,7 @@ impl FtpUser {
         FtpUser { io: io.clone(), plan: Arc::clone(plan), number, session: None, uploaded: uploaded.clone() }
     }
 
-    /// A session that is logged in: the kept one, or a new one.
+    /// Returns a logged-in control connection: the open one, or a new one.
     async fn session(&mut self) -> Result<Session, Failure> {
         match self.session.take() {
             Some(session) => Ok(session),
@@ -68,12 +67,12 @@ impl FtpUser {
         if self.plan.keeps {
             self.session = Some(session);
         } else {
-            // All that was asked for has come; whether the server says goodbye is no matter.
+            // The response is complete, so an error on QUIT does not matter.
             let _ = session.quit().await;
         }
     }
 
-    /// Receives a whole file; its bytes go to `taking`, or nowhere.
+    /// Downloads a whole file. Its bytes go to `taking`, or are discarded.
     async fn retrieve(&mut self, path: &[u8], taking: &mut Option<Taking>) -> Result<u64, Failure> {
         let mut session = self.session().await?;
         let mut download = session.retrieve(path, 0).await?;
@@ -138,7 +137,7 @@ impl Protocol for FtpUser {
 
     async fn leave(mut self) {
         if let Some(session) = self.session.take() {
-            // It is over either way.
+            // An error on QUIT does not matter.
             let _ = session.quit().await;
         }
     }

@@ -1,6 +1,6 @@
-//! Latencies: how many were how long, with three digits, in memory that does not grow.
+//! A histogram of latencies with three significant digits, in constant memory.
 //!
-//! Not here: what is measured. What must hold: no latency is left out, however long; mean and maximum are
+//! Not here: the measurement. Invariants: every latency is counted, however long; mean and maximum are
 //! exact.
 
 use std::io;
@@ -10,10 +10,10 @@ use hdrhistogram::Histogram;
 
 use crate::load::limits::LATENCY_MICROSECONDS_MAX;
 
-/// Digits that are told apart.
+/// Significant digits.
 const DIGITS: u8 = 3;
 
-/// Latencies.
+/// A histogram of latencies.
 #[derive(Clone, Debug)]
 pub(crate) struct Latencies {
     microseconds: Histogram<u64>,
@@ -22,39 +22,39 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
-    /// None yet.
+    /// Creates an empty histogram.
     ///
     /// # Errors
-    /// None, as long as the bounds are what a histogram can have.
+    /// None in practice: the constant bounds are valid.
     pub(crate) fn new() -> io::Result<Latencies> {
         let histogram = Histogram::new_with_bounds(1, LATENCY_MICROSECONDS_MAX, DIGITS);
         let microseconds = histogram.map_err(io::Error::other)?;
         Ok(Latencies { microseconds, sum: Duration::ZERO, max: Duration::ZERO })
     }
 
-    /// Counts one.
+    /// Records a latency.
     pub(crate) fn record(&mut self, latency: Duration) {
         let microseconds = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
-        // The longest counts as the longest that can be told apart.
+        // A latency above the histogram's range counts as its maximum.
         self.microseconds.saturating_record(microseconds.max(1));
         self.sum += latency;
         self.max = self.max.max(latency);
     }
 
-    /// Counts those of another.
+    /// Adds the latencies of `other`.
     pub(crate) fn add(&mut self, other: &Latencies) {
-        // Both have the same bounds: nothing can be out of them.
+        // Both have the same bounds, so none is out of range.
         let _ = self.microseconds.add(&other.microseconds);
         self.sum += other.sum;
         self.max = self.max.max(other.max);
     }
 
-    /// How many.
+    /// Returns the number of latencies.
     pub(crate) fn count(&self) -> u64 {
         self.microseconds.len()
     }
 
-    /// Their mean; zero of none.
+    /// Returns the mean, or zero without latencies.
     pub(crate) fn mean(&self) -> Duration {
         match self.count() {
             0 => Duration::ZERO,
@@ -62,12 +62,12 @@ impl Latencies {
         }
     }
 
-    /// The longest.
+    /// Returns the exact maximum.
     pub(crate) fn max(&self) -> Duration {
         self.max
     }
 
-    /// What a share of them do not exceed; never more than the longest.
+    /// Returns the quantile `share` (0 to 1), at most the maximum.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         Duration::from_micros(self.microseconds.value_at_quantile(share)).min(self.max)
     }

@@ -1,7 +1,7 @@
-//! Bodies that are kept: each a file of its own in a folder.
+//! Saves bodies, each to its own file in a folder.
 //!
-//! It decides nothing about which. What must hold: writing waits where it holds up no other user, and is not
-//! part of any latency.
+//! It does not select them. Invariants: writes are offloaded, so that they block no other user, and are in
+//! no latency.
 
 use std::cell::Cell;
 use std::io;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use plimsoll_io::{Io, NotDone, Work};
 
-/// The folder, and how many files this thread has put into it.
+/// The folder, and the number of files that this thread has saved.
 pub(crate) struct Keeping {
     folder: PathBuf,
     thread: usize,
@@ -21,7 +21,7 @@ impl Keeping {
         Keeping { folder, thread, count: Cell::new(0) }
     }
 
-    /// Writes a body into a file of its own; its name ends in `name`.
+    /// Writes a body to a file of its own. The file's name ends in `name`.
     pub(crate) async fn keep(&self, io: &Io, name: &str, body: Vec<u8>) -> io::Result<()> {
         let number = self.count.replace(self.count.get() + 1);
         let path = self.folder.join(format!("{}-{number:06}-{}", self.thread, harmless(name)));
@@ -33,7 +33,7 @@ impl Keeping {
     }
 }
 
-/// The last part of a target, as one name in a folder.
+/// Returns the last segment of a target as a safe file name.
 fn harmless(target: &str) -> String {
     let last = target.rsplit('/').next().unwrap_or_default();
     let name: String =

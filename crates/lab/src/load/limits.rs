@@ -1,46 +1,46 @@
-//! Every bound of the laboratory, by name, with its unit last.
+//! All bounds of the laboratory.
 //!
-//! Not here: what a workload says itself. What must hold: whatever a server under load can make grow, or
-//! wait, has a number here.
+//! Not here: limits that a workload sets itself. Invariant: any growth or wait that a server under load can
+//! cause is bounded here.
 
 use std::time::Duration;
 
 use plimsoll_wire::http::head::HeadLimits;
 
-/// Users of one workload.
+/// Maximum number of users of one workload.
 pub const USERS_MAX: usize = 100_000;
-/// Files of one workload; each has its request in memory.
+/// Maximum number of files of one workload; each has its request in memory.
 pub const FILES_MAX: u64 = 1_000_000;
-/// Bytes of one upload; they are in memory once, for all users.
+/// Maximum size of one upload; its bytes are in memory once, for all users.
 pub const UPLOAD_BYTES_MAX: u64 = 1 << 30;
-/// Files whose bodies are fetched before the start, to compare later ones with. Of more, the first body
-/// that is verified is what later ones are compared with.
+/// Maximum number of files for which reference bodies are downloaded before the start. Above it, the first
+/// verified body of a file is its reference.
 pub const REFERENCES_FETCHED_MAX: u64 = 4096;
-/// Uploads of each thread that are fetched and verified after the end.
+/// Maximum number of uploads per thread that are downloaded and verified after the end.
 pub const UPLOADS_VERIFIED_MAX: usize = 4096;
-/// How long a user waits before it tries again after an error: a server that is gone is not flooded with
-/// connections, and the figures of errors stay readable.
+/// Time between an error and the user's next request. It prevents a flood of connections to a server that
+/// is down, and keeps the error counts readable.
 pub const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
-/// How long answers that were begun are waited for when the time is over.
+/// Maximum wait for responses in progress at the end.
 pub const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(2);
-/// How long a user says goodbye.
+/// Maximum duration of a user's clean close.
 pub const LEAVE_TIME_MAX: Duration = Duration::from_secs(1);
-/// How long users have to connect, log in and fetch what they compare with.
+/// Maximum time for all users to connect, log in and download reference bodies.
 pub const READY_TIME_MAX: Duration = Duration::from_secs(300);
-/// How often the counts of a thread are shown to who watches.
+/// Interval between progress reports of a thread.
 pub const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// JSON that an answer may have: listings of what one life of a mix has made.
+/// Maximum length of a JSON body: a listing of everything that one life of a mix creates.
 pub const JSON_BYTES_MAX: usize = 1024 * 1024;
-/// Requests of one kind in one life of a mix; a listing of as many has one page.
+/// Maximum number of requests of one kind in one life of a mix; a listing of as many has one page.
 pub const MIX_TIMES_MAX: u32 = 100;
-/// The head of an answer.
+/// Limits on a response's head.
 pub const HEAD: HeadLimits = HeadLimits { bytes_max: 32 * 1024, fields_max: 100, target_bytes_max: 0 };
-/// Interim answers to one request.
+/// Maximum number of interim responses to one request.
 pub const INTERIM_ANSWERS_MAX: u32 = 32;
-/// Up to this length, a body is received with its head in one call; of a longer one, only what comes with
-/// the head is.
+/// Up to this length, a body is received together with its head in one call. Of a longer one, the first
+/// call receives only the part that arrives with the head.
 pub const ONE_RECEIVE_BYTES_MAX: u64 = 32 * 1024;
-/// The longest latency that a histogram tells apart, in microseconds; longer ones count as this.
+/// Maximum latency that a histogram distinguishes, in microseconds; longer ones count as this.
 pub const LATENCY_MICROSECONDS_MAX: u64 = 3_600_000_000;
-/// From this share of a core on, the generator may be what limits the figures.
+/// From this fraction of a core on, the generator is assumed to limit the figures.
 pub const SHARE_OF_A_LIMIT: f64 = 0.95;

@@ -1,7 +1,7 @@
-//! What one thread has counted: latencies, bytes, errors by kind, and what Little's law needs.
+//! The counts of one thread: latencies, bytes, errors by kind, and the sums for Little's law.
 //!
-//! It knows neither users nor protocols. What must hold: only whole and right answers are in the latencies
-//! and the bytes; two of these add up to what one thread would have counted.
+//! It knows neither users nor protocols. Invariants: latencies and bytes include only complete and correct
+//! responses; the sum of two measures equals that of one thread with the requests of both.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,56 +10,56 @@ use std::time::Duration;
 use crate::load::failure::Failure;
 use crate::load::histogram::Latencies;
 
-/// What was counted.
+/// The counts of a thread.
 #[derive(Debug)]
 pub(crate) struct Measure {
-    /// From the start of a request (the planned one in an open loop) to its last byte.
+    /// From the start of a request (the planned one in an open loop) to its response's last byte.
     pub(crate) latencies: Latencies,
-    /// By kind of request, where there is more than one.
+    /// Latencies by kind of request, if there are several.
     pub(crate) kinds: Vec<Latencies>,
-    /// Bytes of bodies, either way.
+    /// Bytes of bodies, in either direction.
     pub(crate) bytes: u64,
-    /// Bodies that were compared with what they should be.
+    /// Number of bodies that were compared with a reference.
     pub(crate) verified: u64,
     pub(crate) errors: BTreeMap<String, u64>,
-    /// The first error of each kind, in words.
+    /// The message of the first error of each kind.
     pub(crate) told: BTreeMap<String, String>,
-    /// Time from the real start of requests to their end, of all together.
+    /// Sum of the times from the real start of requests to their end.
     pub(crate) service: Duration,
-    /// Time between answers and next requests, of all users together.
+    /// Sum of the times between responses and next requests, of all users.
     pub(crate) between: Duration,
-    /// How late requests started that a user was free for: the generator's own delay.
+    /// Delays of planned starts for which a user was free: the generator's own delay.
     pub(crate) late: Latencies,
     /// Planned starts for which no user was free.
     pub(crate) without_user: u64,
-    /// Planned starts that had no answer by the end.
+    /// Planned starts without a response by the end.
     pub(crate) missed: u64,
-    /// Requests under way, times time.
+    /// Integral over time of the number of requests in progress.
     pub(crate) under_way: Duration,
-    /// How long it was measured.
+    /// Duration of the measurement.
     pub(crate) time: Duration,
-    /// Processor time that the thread used.
+    /// CPU time of the thread.
     pub(crate) cpu: Duration,
 }
 
-/// A whole and right answer.
+/// A complete and correct response.
 #[derive(Debug, Default)]
 pub(crate) struct Right {
-    /// Which kind of request it was.
+    /// Index of the kind of request.
     pub(crate) kind: usize,
-    /// Bytes of the body.
+    /// Length of the body in bytes.
     pub(crate) bytes: u64,
-    /// It was compared with what it should be.
+    /// Whether it was compared with a reference.
     pub(crate) verified: bool,
-    /// The body, where it is to be kept, and the name it is kept under.
+    /// The body, if it is to be saved, and the name to save it under.
     pub(crate) kept: Option<(String, Vec<u8>)>,
 }
 
 impl Measure {
-    /// Nothing yet, of so many kinds of requests.
+    /// Creates an empty measure for this many kinds of requests.
     ///
     /// # Errors
-    /// As [`Latencies::new`].
+    /// Like [`Latencies::new`].
     pub(crate) fn new(kinds: usize) -> io::Result<Measure> {
         let of_each = if kinds > 1 { kinds } else { 0 };
         Ok(Measure {
@@ -80,7 +80,7 @@ impl Measure {
         })
     }
 
-    /// Counts an answer: `latency` as it is told, `service` from the real start.
+    /// Counts a response. `latency` is the reported one, `service` counts from the real start.
     pub(crate) fn right(&mut self, answer: &Right, latency: Duration, service: Duration) {
         self.latencies.record(latency);
         if let Some(kind) = self.kinds.get_mut(answer.kind) {
@@ -98,12 +98,12 @@ impl Measure {
         *self.errors.entry(kind).or_default() += 1;
     }
 
-    /// Errors of all kinds.
+    /// Returns the number of errors of all kinds.
     pub(crate) fn wrongs(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// Adds what another thread has counted at the same time.
+    /// Adds the counts of another thread over the same time.
     pub(crate) fn add(&mut self, other: &Measure) {
         self.latencies.add(&other.latencies);
         for (own, others) in self.kinds.iter_mut().zip(&other.kinds) {

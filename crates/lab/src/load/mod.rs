@@ -1,10 +1,10 @@
-//! The load generator: users who ask a server for something, and figures of what they got.
+//! The load generator: emulated users that send requests to a server, and the resulting figures.
 //!
-//! A [`Workload`] says what is asked, by how many users and how fast; [`run`] is one trial of it, and its
-//! [`Outcome`] has the figures.
+//! A [`Workload`] specifies the requests, the number of users and the pace; [`run`] runs one trial of it,
+//! and its [`Outcome`] holds the figures.
 //!
-//! It is not the benchmark, which has many trials of many servers. What must hold: nothing counts that was
-//! not measured from beginning to end; a body that nobody verifies is not copied; a start for all.
+//! It is not the benchmark, which runs many trials of many servers. Invariants: only requests measured from
+//! start to end count; a body that is not verified is not copied; all users start together.
 
 mod barrier;
 mod checking;

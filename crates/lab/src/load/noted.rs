@@ -1,20 +1,20 @@
-//! What is shown while a trial runs: counts of all threads, now and then.
+//! Progress of a running trial: sums over all threads, reported at intervals.
 //!
-//! No figure that is kept comes from here. What must hold: who watches costs the trial next to nothing.
+//! No final figure comes from here. Invariant: reporting costs the trial almost nothing.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::load::measure::Measure;
 
-/// How far a trial is.
+/// The progress of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// What is seen counts; before that, it warms up.
+    /// Whether the counts are measured; otherwise the trial warms up.
     pub is_measured: bool,
-    /// How long it was measured.
+    /// Duration of the measurement so far.
     pub time: Duration,
-    /// Whole and right answers.
+    /// Complete and correct responses.
     pub requests: u64,
     /// Bytes of their bodies.
     pub bytes: u64,
@@ -22,10 +22,10 @@ pub struct Look {
     pub errors: u64,
 }
 
-/// Whoever watches.
+/// A callback for progress.
 type Watch = Box<dyn Fn(Look) + Send + Sync>;
 
-/// Where threads note how far they are.
+/// Collects the progress of the threads.
 #[derive(Default)]
 pub struct Noted {
     watch: Option<Watch>,
@@ -33,13 +33,13 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Has `watch` called now and then, by a thread of the trial: it must not wait.
+    /// Has `watch` called at intervals, on a thread of the trial: it must not block.
     #[must_use]
     pub fn watched(watch: Watch) -> Noted {
         Noted { watch: Some(watch), threads: Mutex::default() }
     }
 
-    /// Takes down how far a thread is; the first one shows all.
+    /// Records the progress of a thread. Thread 0 also reports the sum over all threads.
     pub(crate) fn look(&self, thread: usize, is_measured: bool, time: Duration, measure: &Measure) {
         let Some(watch) = &self.watch else { return };
         let (requests, errors) = (measure.latencies.count(), measure.wrongs());

@@ -1,7 +1,7 @@
-//! The figures of a trial: what it came to, and what could spoil it.
+//! The figures of a trial, and the signs of a distorted measurement.
 //!
-//! Nothing is measured here, and nothing printed ([`crate::load::shown`] lays it out). What must hold: names
-//! in the JSON stay as they are, since programs read them; a rate is of whole and right answers alone.
+//! Nothing is measured or printed here ([`crate::load::shown`] formats the figures). Invariants: names in
+//! the JSON are stable, since programs read them; rates count only complete and correct responses.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,44 +13,45 @@ use crate::load::limits::SHARE_OF_A_LIMIT;
 use crate::load::measure::Measure;
 use crate::load::workload::{Connections, Pace, Workload};
 
-/// What a trial came to.
+/// The figures of a trial.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was asked for.
+    /// The URL of the workload.
     pub url: String,
-    /// How many users there were.
+    /// Number of users.
     pub users: usize,
     /// `closed` or `open`.
     pub pace: &'static str,
     /// `kept` or `new`.
     pub connections: &'static str,
-    /// How long it was measured.
+    /// Duration of the measurement.
     pub time: Duration,
-    /// Whole and right answers.
+    /// Complete and correct responses.
     pub requests: u64,
     /// Bytes of their bodies.
     pub bytes: u64,
-    /// Errors by kind; kinds without any are not here.
+    /// Errors by kind; kinds without errors are absent.
     pub errors: BTreeMap<String, u64>,
-    /// The first error of each kind, in words.
+    /// The message of the first error of each kind.
     pub told: BTreeMap<String, String>,
-    /// Bodies that were compared with what they should be.
+    /// Number of bodies that were compared with a reference.
     pub verified: u64,
-    /// Requests that were under way at the end and were not waited for any longer.
+    /// Requests in progress at the end that got no response within the final wait.
     pub unanswered: u64,
-    /// In an open loop by time: planned starts that had no answer by the end. No figure has them.
+    /// Planned starts without a response by the end, in an open loop that ends by time. No other figure
+    /// includes them.
     pub missed: u64,
-    /// From the start of a request, the planned one in an open loop, to its last byte.
+    /// From the start of a request, the planned one in an open loop, to its response's last byte.
     pub latency: Spread,
-    /// By kind of request, where there is more than one: its name, how many, and how long they took.
+    /// By kind of request, if there are several: its name, its count, and its latency.
     pub kinds: Vec<(&'static str, u64, Spread)>,
     /// Little's law.
     pub littles_law: LittlesLaw,
-    /// The generator's own part in it.
+    /// The generator's own cost.
     pub generator: Generator,
 }
 
-/// How a quantity is spread.
+/// The distribution of a duration.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "each is a quantile, by its name")]
 pub struct Spread {
@@ -62,25 +63,25 @@ pub struct Spread {
     pub max: Duration,
 }
 
-/// Little's law: as many users are in a system as enter it a second times how long each stays. If the
-/// figures of a trial do not keep it, something was not measured that should have been.
+/// Little's law: the mean number of users in a system equals their arrival rate times the mean time that
+/// each stays. A trial whose figures violate it missed a part of the time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LittlesLaw {
-    /// Users of a closed loop; the mean number of requests under way of an open one.
+    /// Users of a closed loop; mean number of requests in progress of an open one.
     pub users: f64,
-    /// Rate times time (latency and think time of a closed loop; of an open one, time since the real
-    /// start), by that number. One is right.
+    /// Rate times time, divided by that number; ideally 1. The time is latency plus think time in a closed
+    /// loop, and the time since the real start in an open one.
     pub ratio: f64,
 }
 
-/// What the generator itself cost.
+/// The cost of the generator itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Generator {
-    /// Processor time of its threads while it was measured.
+    /// CPU time of its threads during the measurement.
     pub cpu: Duration,
-    /// Of a core, of its busiest thread.
+    /// Fraction of a core used by its busiest thread.
     pub share: f64,
-    /// In an open loop: how late requests started that a user was free for.
+    /// In an open loop: delays of planned starts for which a user was free.
     pub late: Spread,
     /// In an open loop: planned starts for which no user was free.
     pub without_user: u64,
@@ -111,7 +112,7 @@ impl Spread {
 }
 
 impl Generator {
-    /// Whether the figures may be the generator's and not the contender's.
+    /// Returns whether the generator may have limited the figures.
     #[must_use]
     pub fn is_the_limit(&self) -> bool {
         self.share >= SHARE_OF_A_LIMIT
@@ -119,7 +120,7 @@ impl Generator {
 }
 
 impl Outcome {
-    /// The figures; `share` is of a core, of the busiest thread.
+    /// Computes the figures. `share` is the fraction of a core used by the busiest thread.
     pub(crate) fn new(workload: &Workload, measure: &Measure, share: f64, unanswered: u64) -> Outcome {
         let (pace, littles_law) = match workload.pace {
             Pace::Closed { .. } => ("closed", closed_law(workload.users, measure)),
@@ -150,19 +151,19 @@ impl Outcome {
         }
     }
 
-    /// Whether everything that was answered was right.
+    /// Returns whether there was no error.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// Right answers a second.
+    /// Returns correct responses per second.
     #[must_use]
     pub fn requests_per_second(&self) -> f64 {
         per_second(self.requests, self.time)
     }
 
-    /// Bytes of their bodies a second.
+    /// Returns bytes of their bodies per second.
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
         per_second(self.bytes, self.time)
@@ -175,7 +176,7 @@ impl Outcome {
         Value::Object(kinds.collect())
     }
 
-    /// The figures, for programs.
+    /// Returns the figures as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         json!({
@@ -206,7 +207,7 @@ impl Outcome {
     }
 }
 
-/// The figures of each kind of request.
+/// Returns the figures of each kind of request.
 fn kinds(workload: &Workload, measure: &Measure) -> Vec<(&'static str, u64, Spread)> {
     let figures = |latencies: &Latencies| (latencies.count(), Spread::from(latencies));
     let kinds = workload.ask.kinds().into_iter().zip(measure.kinds.iter().map(figures));
@@ -217,7 +218,7 @@ fn per_second(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
-/// N = X (R + Z): rate times mean is the sum by time.
+/// N = X (R + Z). The rate times the mean equals the sum divided by the time.
 fn closed_law(users: usize, measure: &Measure) -> LittlesLaw {
     let latency = measure.latencies.mean().as_secs_f64() * measure.latencies.count() as f64;
     let users = users as f64;
@@ -242,7 +243,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Ten seconds in which each of some users waited 30 ms and thought 70 ms, all the time.
+    /// Returns ten seconds in which each of `users` waited 30 ms and thought 70 ms, repeatedly.
     fn measured(users: u32) -> Measure {
         let mut measure = Measure::new(1).unwrap();
         for _ in 0..users * 100 {
@@ -258,7 +259,7 @@ mod tests {
     fn a_closed_loop_keeps_littles_law_if_everything_was_measured() {
         let law = closed_law(8, &measured(8));
         assert!((law.ratio - 1.0).abs() < 1e-9 && law.users == 8.0, "{law:?}");
-        // Two users of which nothing is known: their requests fail, or were never counted.
+        // Two users without records: their requests failed, or were never counted.
         let law = closed_law(10, &measured(8));
         assert!((law.ratio - 0.8).abs() < 1e-9, "{law:?}");
     }

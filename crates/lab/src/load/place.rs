@@ -1,62 +1,62 @@
-//! Where a contender is, and the pattern of what is asked for: `http://HOST:PORT/PATH/{}`, `ftp://` or
+//! The address of a contender and the pattern of the targets: `http://HOST:PORT/PATH/{}`, `ftp://` or
 //! `classic://`.
 //!
-//! Nothing is connected here, but a name is looked up, once. What must hold: a URL with a password in it is
-//! refused, since it would end up in results.
+//! It connects to nothing, but resolves the host name once. Invariant: a URL with a password is refused,
+//! since it would be written to the results.
 
 use std::net::ToSocketAddrs as _;
 
 use plimsoll_io::Address;
 use plimsoll_wire::http::target::parse_target;
 
-/// Which protocol is spoken.
+/// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// HTTP/1.1.
     Http,
     /// FTP.
     Ftp,
-    /// Classic.
+    /// Classic, the protocol of the preceding server.
     Classic,
 }
 
-/// Where a contender is, and the pattern of what is asked for.
+/// The address of a contender and the pattern of the targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The protocol.
     pub scheme: Scheme,
-    /// Its addresses; the first that lets us connect is used.
+    /// The addresses; the first that accepts a connection is used.
     pub addresses: Vec<Address>,
-    /// What the Host field says.
+    /// The value of the Host field.
     pub authority: String,
-    /// The path, with `{}` where the name or number of a file belongs.
+    /// The path, with `{}` in the position of a file's name or number.
     pub pattern: String,
 }
 
-/// A URL that cannot be used, with what to write instead.
+/// An invalid URL. The message says how to write it.
 #[derive(Debug, thiserror::Error)]
 pub enum BadPlace {
-    /// Another scheme.
+    /// An unsupported scheme.
     #[error("write a URL that begins with http://, ftp:// or classic://")]
     Scheme,
-    /// A name or a password before the host.
+    /// The URL has a name or a password before the host.
     #[error(
         "a URL must have no name or password in it: write --account NAME, and give the password otherwise"
     )]
     Login,
-    /// The host or the port.
+    /// The host or the port is invalid.
     #[error("write http://HOST:PORT/PATH or ftp://HOST:PORT/PATH")]
     Form,
-    /// The path.
+    /// The path is invalid.
     #[error("the path {0:?} cannot be asked for: write it percent-encoded, and {{}} once at most")]
     Path(String),
-    /// The name of the host has no address.
+    /// The host name has no address.
     #[error("cannot look up {0}: {1}; check its spelling, or write an IP address")]
     Lookup(String, std::io::Error),
 }
 
 impl Scheme {
-    /// As URLs have it.
+    /// Returns the scheme's name in URLs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -68,10 +68,10 @@ impl Scheme {
 }
 
 impl Place {
-    /// Reads a URL and looks its host up.
+    /// Parses a URL and resolves its host.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns [`BadPlace`] if the URL is invalid or the host has no address.
     pub fn parse(url: &str) -> Result<Place, BadPlace> {
         let (scheme, rest) = url.split_once("://").ok_or(BadPlace::Scheme)?;
         let (scheme, port) = match scheme.to_ascii_lowercase().as_str() {
@@ -97,20 +97,20 @@ impl Place {
         })
     }
 
-    /// The URL, as it was written.
+    /// Returns the URL.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}://{}{}", self.scheme.name(), self.authority, self.pattern)
     }
 
-    /// Whether the pattern has a place for the name or number of a file.
+    /// Returns whether the pattern has a position for the name or number of a file.
     #[must_use]
     pub fn has_place_for_a_name(&self) -> bool {
         self.pattern.contains("{}")
     }
 }
 
-/// Whether `target` can be asked for as it is.
+/// Checks whether `target` is a valid request target.
 pub(crate) fn check(target: &str) -> Result<(), BadPlace> {
     match parse_target(target.as_bytes()) {
         Ok(_) => Ok(()),

@@ -1,7 +1,7 @@
-//! What users ask for, made before the start: requests, paths, and the body of uploads.
+//! The users' requests, built before the start: heads, paths, and the body of uploads.
 //!
-//! Nothing is sent from here. What must hold: what is the same for many requests is made once; a target that
-//! is asked for is one that can be.
+//! Nothing is sent from here. Invariants: data shared by many requests is built once; every target is
+//! valid.
 
 use std::cell::RefCell;
 use std::io;
@@ -22,32 +22,32 @@ use crate::load::measure::Right;
 use crate::load::place::{Place, Scheme, check};
 use crate::load::workload::{Ask, Checked, Connections, Login, Workload};
 
-/// What the users of a workload do, and all that they need for it; shared by all threads.
+/// The requests of a workload's users and the data for them; shared by all threads.
 pub(crate) struct Plan {
     pub(crate) addresses: Vec<Address>,
     pub(crate) what: What,
-    /// A number that no other run has.
+    /// A number unique to the run.
     run: u64,
     pub(crate) references: References,
     pub(crate) checked: Checked,
     pub(crate) seed: u64,
-    /// Connections are kept.
+    /// Connections are keep-alive.
     pub(crate) keeps: bool,
-    /// Bodies are.
+    /// Bodies are saved.
     keeps_bodies: bool,
     pub(crate) login: Login,
     pub(crate) timeout: Duration,
-    /// References are fetched before the start.
+    /// Reference bodies are downloaded before the start.
     fetches: bool,
     users: u64,
     pattern: String,
-    /// The fields that every request has.
+    /// The fields common to all requests.
     fields: String,
 }
 
-/// What is asked for.
+/// The kind of requests.
 pub(crate) enum What {
-    /// `asked` has for each file what is sent to get it: HTTP's whole request, else a path.
+    /// `asked` holds what is sent for each file: the whole request with HTTP, else the path.
     Download {
         files: Files,
         pick: Pick,
@@ -59,12 +59,12 @@ pub(crate) enum What {
     SignUp,
 }
 
-/// Names of uploads that are to be verified after the end; those of one thread.
+/// Targets of the uploads to verify after the end, of one thread.
 #[derive(Clone, Default)]
 pub(crate) struct Uploaded(Rc<RefCell<Vec<String>>>);
 
 impl Uploaded {
-    /// Takes a name down, if it is to be verified.
+    /// Records a target if its upload is to be verified.
     pub(crate) fn note(&self, is_due: bool, target: String) {
         let mut targets = self.0.borrow_mut();
         if is_due && targets.len() < UPLOADS_VERIFIED_MAX {
@@ -72,17 +72,17 @@ impl Uploaded {
         }
     }
 
-    /// All names so far; none are left.
+    /// Removes and returns all targets so far.
     pub(crate) fn take(&self) -> Vec<String> {
         self.0.take()
     }
 }
 
 impl Plan {
-    /// Makes everything ready; `run` makes the names of uploads differ from those of other runs.
+    /// Prepares the requests. `run` makes the names of uploads unique to the run.
     ///
     /// # Errors
-    /// A target cannot be asked for, or a file to compare with cannot be read.
+    /// An error if a target is invalid, or a reference file cannot be read.
     pub(crate) fn new(workload: &Workload, run: u64) -> io::Result<Plan> {
         let (place, fields) = (&workload.place, fields(workload));
         let (what, references) = match &workload.ask {
@@ -96,7 +96,7 @@ impl Plan {
                 (What::Upload { body }, References::unknown(0))
             }
             Ask::SignUp => (What::SignUp, References::unknown(0)),
-            // A mix has a plan of its own.
+            // A mix has its own plan, `ten::Plan`.
             Ask::Ten { .. } => return Err(io::ErrorKind::InvalidInput.into()),
         };
         Ok(Plan {
@@ -117,13 +117,13 @@ impl Plan {
         })
     }
 
-    /// What is sent to get a file; nothing for one that is not there.
+    /// Returns the bytes to send for a file, or none if there is no such file.
     pub(crate) fn asked(&self, file: u64) -> Arc<[u8]> {
         let asked = if let What::Download { asked, .. } = &self.what { asked.as_slice() } else { &[] };
         usize::try_from(file).ok().and_then(|file| asked.get(file)).map(Arc::clone).unwrap_or_default()
     }
 
-    /// What comes of a body that was received: an answer if it is right, as far as that was looked at.
+    /// Judges a received body. Returns a response if the body is correct, as far as it was verified.
     pub(crate) fn judge(&self, file: u64, bytes: u64, taken: Option<Taking>) -> Result<Right, Failure> {
         if !self.references.may_be(file, bytes) {
             return Err(Failure::WrongBody);
@@ -136,7 +136,7 @@ impl Plan {
         Ok(Right { kind: 0, bytes, verified: fingerprinting.is_some(), kept })
     }
 
-    /// What is done with the bytes of a body: nothing, unless it is to be verified or kept.
+    /// Returns a collector for a body, or None if it is neither verified nor saved.
     pub(crate) fn taking(&self, is_due: bool) -> Option<Taking> {
         (is_due || self.keeps_bodies).then(|| Taking {
             fingerprinting: is_due.then(Fingerprinting::new),
@@ -144,14 +144,14 @@ impl Plan {
         })
     }
 
-    /// Whether what was stored is what was sent.
+    /// Compares a downloaded upload with the bytes sent.
     pub(crate) fn judge_upload(&self, taken: Option<Taking>) -> Result<(), Failure> {
         let What::Upload { body } = &self.what else { return Ok(()) };
         let found = taken.and_then(|taken| taken.fingerprinting).map(|all| all.end());
         if found == Some(Fingerprint::of(body)) { Ok(()) } else { Err(Failure::WrongBody) }
     }
 
-    /// The target of a file.
+    /// Returns the target of a file.
     pub(crate) fn target(&self, file: u64) -> String {
         match &self.what {
             What::Download { files, .. } => files.target(&self.pattern, file),
@@ -159,7 +159,7 @@ impl Plan {
         }
     }
 
-    /// The files that a user fetches before the start: between them, users fetch all of them once.
+    /// Returns the files that a user downloads before the start: together, users download each file once.
     pub(crate) fn references_of(&self, user: u64) -> impl Iterator<Item = u64> + use<> {
         let files = match &self.what {
             What::Download { files, .. } if self.fetches => files.count(),
@@ -170,12 +170,12 @@ impl Plan {
         (user..end.max(user)).step_by(step)
     }
 
-    /// The target of an upload that no other has.
+    /// Returns a new target for an upload.
     pub(crate) fn fresh_target(&self, user: u64, request: u64) -> String {
         fill(&self.pattern, &self.fresh_name(user, request))
     }
 
-    /// A name that nothing else has.
+    /// Returns a unique name.
     pub(crate) fn fresh_name(&self, user: u64, request: u64) -> String {
         format!("load-{:x}-{user}-{request}", self.run)
     }
@@ -203,12 +203,12 @@ fn asked(files: &Files, place: &Place, fields: &str) -> io::Result<Vec<Arc<[u8]>
     asked.collect()
 }
 
-/// The path that a target of a URL names, as FTP has it.
+/// Decodes a URL's target into a path for FTP and classic.
 pub(crate) fn path(target: &str) -> Vec<u8> {
     let mut path = Vec::new();
     match decode_path(target.as_bytes(), &mut path) {
         Ok(()) => path,
-        // It was checked before; as it was written, it names nothing else.
+        // Unreachable, since the target was checked before; undecoded, it names no other file.
         Err(_) => target.as_bytes().to_vec(),
     }
 }
@@ -236,7 +236,7 @@ fn fields(workload: &Workload) -> String {
     fields
 }
 
-/// Bytes that nothing on their way can make smaller.
+/// Returns incompressible bytes.
 fn body(bytes: u64, seed: u64) -> Vec<u8> {
     let words = bytes.div_ceil(8);
     let mut body: Vec<u8> = (0..words).flat_map(|word| mixed(seed, bytes, word).to_le_bytes()).collect();

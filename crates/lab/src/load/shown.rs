@@ -1,7 +1,7 @@
-//! An outcome for people, as lines that line up, and for tables, as lines of CSV.
+//! Formats an outcome as aligned text for people, and as CSV for tables.
 //!
-//! Nothing is worked out here. What must hold: what could spoil a figure stands below it; the columns of the
-//! CSV keep their names and order, new ones come last.
+//! Nothing is computed here. Invariants: warnings about a figure stand below it; the columns of the CSV
+//! keep their names and order, and new ones are appended.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,12 +14,12 @@ requests_per_second,bytes_per_second,mean_us,p50_us,p90_us,p99_us,p999_us,max_us
 generator_cpu_seconds,generator_share";
 
 impl Outcome {
-    /// The figures, for people.
+    /// Formats the figures for people.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (name, value) in self.rows() {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{name:<15}{value}");
         }
         for note in self.notes() {
@@ -75,7 +75,7 @@ impl Outcome {
         rows
     }
 
-    /// What could spoil the figures.
+    /// Returns warnings about the figures.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.generator.is_the_limit() {
@@ -115,7 +115,7 @@ impl Outcome {
         notes
     }
 
-    /// The figures as a line of CSV, by [`CSV_HEAD`].
+    /// Formats the figures as a line of CSV with the columns of [`CSV_HEAD`].
     #[must_use]
     pub fn csv(&self) -> String {
         let microseconds = |time: Duration| format!("{:.1}", time.as_nanos() as f64 / 1e3);
@@ -147,7 +147,7 @@ impl Outcome {
     }
 }
 
-/// A cell that may have commas or quotes in it.
+/// Quotes a cell that contains commas, quotes or line feeds.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -162,7 +162,7 @@ fn spread(spread: &Spread) -> String {
         .concat()
 }
 
-/// A time with three digits or more: `153 us`, `1.53 ms`.
+/// Formats a time with three digits or more: `153 us`, `1.53 ms`.
 #[must_use]
 pub fn time(time: Duration) -> String {
     let microseconds = time.as_nanos() as f64 / 1e3;
@@ -173,8 +173,7 @@ pub fn time(time: Duration) -> String {
     }
 }
 
-/// Returns a number of bytes in a binary unit, as the command line and the configuration have them: `1.50
-/// GiB`.
+/// Formats a number of bytes in a binary unit, as on the command line and in the configuration: `1.50 GiB`.
 #[must_use]
 pub fn size(bytes: f64) -> String {
     let units =

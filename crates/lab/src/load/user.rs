@@ -1,7 +1,7 @@
-//! One user's life: get ready, wait for all others, ask until it is over, leave.
+//! The life cycle of one user: get ready, wait for all others, send requests until the end, leave.
 //!
-//! Protocols are behind [`Protocol`]; nothing of them is here. What must hold: a request that takes too
-//! long is an error and is given up; after an error a user goes on, but not at once.
+//! Protocols are behind [`Protocol`], and nothing here depends on one. Invariants: a request that exceeds
+//! its timeout is an error and is cancelled; after an error a user continues, but not at once.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use crate::load::keeping::Keeping;
 use crate::load::limits::{LEAVE_TIME_MAX, PAUSE_AFTER_ERROR};
 use crate::load::measure::Right;
 
-/// How a user asks: a protocol, and what is asked for.
+/// A protocol, and the requests of a user.
 pub(crate) trait Protocol {
-    /// Connects, logs in, and fetches what bodies are compared with: everything that is not measured.
+    /// Connects, logs in, and downloads reference bodies: everything that is not measured.
     async fn get_ready(&mut self) -> Result<(), Failure>;
 
-    /// Asks once, and receives the whole answer. `request` counts this user's from zero. When the future is
-    /// dropped, the connection that it was using is.
+    /// Sends one request, and receives the whole response. `request` counts this user's requests from zero.
+    /// Dropping the future closes the connection in use.
     async fn ask(&mut self, request: u64) -> Result<Right, Failure>;
 
-    /// Fetches what was uploaded, and compares it with what was sent.
+    /// Downloads an upload, and compares it with the bytes sent.
     async fn verify_upload(&mut self, target: &str) -> Result<(), Failure>;
 
-    /// Ends what is open, as a client that is done does.
+    /// Closes connections cleanly.
     async fn leave(self);
 }
 
-/// Lives until it is over.
+/// Runs a user until the end of the trial.
 pub(crate) async fn live<P: Protocol>(
     mut protocol: P,
     course: Rc<Course>,
@@ -55,16 +55,17 @@ pub(crate) async fn live<P: Protocol>(
             break;
         }
         if is_wrong {
-            // The pause is no think time: what errors cost is missing from Little's law.
+            // The pause after an error is not think time. Therefore errors appear as a deficit in Little's
+            // law.
             free_since = course.io.now();
         }
     }
     deadline.after(LEAVE_TIME_MAX);
-    // Who is kept waiting goes anyway.
+    // After the deadline the user leaves without a clean close.
     let _ = deadline.within(protocol.leave()).await;
 }
 
-/// What comes after an answer and is not measured; whether to go on.
+/// Does the work after a response that is not measured. Returns whether to continue.
 async fn settle(asked: Result<Right, Failure>, course: &Course, keeping: Option<&Keeping>) -> bool {
     match (asked, keeping) {
         (Ok(Right { kept: Some((name, body)), .. }), Some(keeping)) => {

@@ -1,7 +1,7 @@
-//! What is asked of a contender, by how many and how fast: a workload, as data.
+//! A workload, as data: the requests, the number of users and the pace.
 //!
-//! Nothing runs here. What must hold: everything that changes what is measured is in it, so that a trial
-//! can be run again.
+//! Nothing runs here. Invariant: it includes everything that affects the measurement, so that a trial can
+//! be repeated.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,63 +13,63 @@ use crate::load::ten::{Mix, Request};
 /// A workload.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// Where the contender is, and the pattern of what is asked for.
+    /// The address of the contender and the pattern of the targets.
     pub place: Place,
-    /// Who the users are; they are all the same account.
+    /// The credentials of the users, which all use the same account.
     pub login: Login,
-    /// What they ask for.
+    /// The requests of the users.
     pub ask: Ask,
-    /// Which of the files a user takes for a request.
+    /// The rule by which a user chooses the file of a request.
     pub pick: Pick,
-    /// How many users.
+    /// Number of users.
     pub users: usize,
-    /// When a user asks next.
+    /// The rule for the time of a user's next request.
     pub pace: Pace,
-    /// When it is over.
+    /// The condition that ends the trial.
     pub end: End,
-    /// How long it goes on before anything is measured.
+    /// Duration of the warm-up before the measurement.
     pub warm_up: Duration,
-    /// How connections are used.
+    /// The use of connections.
     pub connections: Connections,
-    /// Which bodies are verified.
+    /// The bodies that are verified.
     pub checked: Checked,
-    /// A folder with the files as they should be; else what comes first is what should come.
+    /// A folder with reference files. Without it, the first body of a file is its reference.
     pub against: Option<PathBuf>,
-    /// The folder that bodies are kept in.
+    /// The folder in which bodies are saved.
     pub keep: Option<PathBuf>,
-    /// How long a request may take.
+    /// Maximum duration of a request.
     pub timeout: Duration,
-    /// Threads that the users are spread over.
+    /// Number of threads for the users.
     pub threads: usize,
-    /// Cores that these threads may run on; any, if there are none here.
+    /// Cores on which these threads may run; empty for any.
     pub cpus: Vec<usize>,
-    /// What chance is drawn from.
+    /// Seed of all pseudo-random choices.
     pub seed: u64,
 }
 
-/// What users ask for.
+/// The requests of users.
 #[derive(Clone, Debug)]
 pub enum Ask {
-    /// Files that are there.
+    /// Download existing files.
     Download(Files),
-    /// That a file be stored, of so many bytes, each under a name of its own.
+    /// Upload files, each under a new name.
     Upload {
-        /// Bytes of each.
+        /// Size of each in bytes.
         bytes: u64,
     },
-    /// That an account be made under a name of its own; classic has this.
+    /// Create accounts under new names. Only classic supports this.
     SignUp,
-    /// The ten requests over HTTP, of a plimsoll server.
+    /// The ten requests over HTTP, to a plimsoll server.
     Ten {
-        /// How often each.
+        /// How often each request occurs.
         mix: Mix,
-        /// Bytes of each file.
+        /// Size of each file in bytes.
         bytes: u64,
     },
 }
 
 impl Ask {
-    /// The kinds of requests, where there is more than one.
+    /// Returns the names of the kinds of requests, if there are several.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         match self {
             Ask::Ten { .. } => Request::ALL.iter().map(|request| request.name()).collect(),
@@ -78,19 +78,19 @@ impl Ask {
     }
 }
 
-/// Who the users are.
+/// The credentials of the users.
 #[derive(Clone)]
 pub enum Login {
-    /// Nobody in particular.
+    /// None: the users are guests.
     Nobody,
     /// An account and its password.
     Account {
-        /// Its name.
+        /// The account's name.
         name: String,
-        /// Its password.
+        /// The account's password.
         password: String,
     },
-    /// A session's token.
+    /// The token of a login session.
     Token(String),
 }
 
@@ -98,53 +98,53 @@ impl std::fmt::Debug for Login {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Login::Nobody => f.write_str("Nobody"),
-            // A workload may be logged; what opens an account may not.
+            // Omits the credentials, because a workload may be logged.
             Login::Account { name, .. } => write!(f, "Account({name:?})"),
             Login::Token(_) => f.write_str("Token"),
         }
     }
 }
 
-/// When a user asks next.
+/// The rule for the time of a user's next request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Once it has its answer and has thought for so long: the contender sets the pace.
+    /// This long after the previous response: the contender sets the pace.
     Closed {
-        /// Time between an answer and the next request.
+        /// Time between a response and the next request.
         think: Duration,
     },
-    /// When it is planned, whatever the contender does: so many requests a second of all users together, in
-    /// even steps. Latency counts from the planned start.
+    /// At planned times, independent of the contender: the starts of all users together are evenly spaced.
+    /// Latency counts from the planned start.
     Open {
-        /// Requests a second.
+        /// Requests per second.
         per_second: f64,
     },
 }
 
-/// When a trial is over.
+/// The condition that ends a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// When so much time was measured.
+    /// This much time was measured.
     After(Duration),
-    /// When so many requests were sent and have ended, well or not.
+    /// This many requests were sent and have ended, with or without an error.
     Requests(u64),
 }
 
-/// How connections are used.
+/// The use of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
-    /// Each user keeps one.
+    /// Each user has one keep-alive connection.
     Kept,
-    /// Each request has its own; making it counts in the latency.
+    /// Each request has a new one; the latency includes its setup.
     New,
 }
 
-/// Which bodies are verified.
+/// The bodies that are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
     /// None.
     None,
-    /// One in so many, by chance.
+    /// A pseudo-random one in this many.
     OneIn(u64),
     /// All.
     All,

@@ -1,14 +1,15 @@
-//! Trials put together: a cell for each case and congestion control, with every contender's figures.
+//! Aggregates trials: a cell for each case and congestion control, with every contender's figures.
 //!
-//! It formats nothing. What must hold: ratios are of pairs from the same round; a trial that failed is in no
-//! figure and is counted.
+//! It formats nothing. Invariants: ratios are of pairs from the same round; a failed trial is in no figure,
+//! but is counted.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{Measured, Results, Trial};
 use crate::stats::{Estimate, bootstrap, median, paired_ratios};
 
-/// A share of trials from which on a cell is said to be limited by the generator: more than half.
+/// A contender is marked as limited by the generator if the median of its trials' flags (0 or 1) exceeds
+/// this.
 const MOST: f64 = 0.5;
 
 /// One case under one congestion control.
@@ -18,28 +19,28 @@ pub struct Cell {
     pub case: String,
     /// The congestion control.
     pub congestion: String,
-    /// Every contender's figures, in the order in which they entered.
+    /// Every contender's figures, in the order of the entrants.
     pub summaries: Vec<Summary>,
-    /// Each of ours against every peer, and against others of ours.
+    /// Ratios of each of ours to every peer, and to our others.
     pub ratios: Vec<Ratio>,
 }
 
-/// What a contender did in a cell, over all rounds.
+/// The figures of a contender in a cell, over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Its name.
     pub contender: String,
     /// Whether it is one of ours.
     pub ours: bool,
-    /// Answers per second.
+    /// Responses per second.
     pub rate: Option<Estimate>,
     /// Bytes of bodies per second.
     pub bytes: Option<Estimate>,
-    /// CPU time of the server for each answer, in microseconds.
+    /// CPU time of the server per response, in microseconds.
     pub cpu_us: Option<Estimate>,
-    /// The median of the latencies that one answer in a hundred was beyond, in microseconds.
+    /// The median over trials of the 99th percentile of latency, in microseconds.
     pub p99_us: Option<f64>,
-    /// Whether the generator was the limit in most of the trials.
+    /// Whether the generator limited most of the trials.
     pub generator_is_the_limit: bool,
     /// Errors in all trials.
     pub errors: u64,
@@ -47,24 +48,24 @@ pub struct Summary {
     pub failed: usize,
 }
 
-/// What one of ours did against another, round by round.
+/// Ratios of one of ours to another contender, paired by round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// Ours.
+    /// The name of ours.
     pub ours: String,
-    /// Theirs.
+    /// The name of the other.
     pub theirs: String,
-    /// Whether theirs is the peer that answered most in this cell.
+    /// Whether the other is the peer with the most responses per second in this cell.
     pub best_rate: bool,
-    /// Whether theirs is the peer that took the least CPU time in this cell.
+    /// Whether the other is the peer with the least CPU time per response in this cell.
     pub best_cpu: bool,
-    /// Answers per second: more than 1 is better.
+    /// Ratio of responses per second: more than 1 is better.
     pub rate: Option<Estimate>,
-    /// CPU time for each answer: less than 1 is better.
+    /// Ratio of CPU times per response: less than 1 is better.
     pub cpu: Option<Estimate>,
 }
 
-/// Every cell, in the order in which they were run.
+/// Returns all cells, in the order in which they ran.
 pub fn cells(results: &Results) -> Vec<Cell> {
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for trial in &results.trials {

@@ -1,6 +1,6 @@
-//! Trials as comma-separated values (RFC 4180), one a line, for whoever wants to reckon themselves.
+//! Trials as comma-separated values (RFC 4180), one per line, for further analysis.
 //!
-//! What must hold: a figure that there is not is empty, never 0.
+//! Invariant: a missing figure is empty, never 0.
 
 use crate::bench::{Measured, Trial};
 
@@ -8,7 +8,7 @@ const HEAD: &str = "case,congestion,round,contender,seconds,requests,requests_pe
                     cpu_us_per_request,server_share,generator_share,generator_is_the_limit,p50_us,p99_us,\
                     errors,verified,settled,cores_busy,fault";
 
-/// Every trial, in the order in which they were run.
+/// Formats all trials, in the order in which they ran.
 pub fn csv(trials: &[Trial]) -> String {
     let lines = trials.iter().map(line);
     std::iter::once(HEAD.to_owned()).chain(lines).map(|line| line + "\r\n").collect()
@@ -42,12 +42,13 @@ fn figures(of: &Measured) -> Vec<String> {
     ]
 }
 
-/// As many as there are figures.
+/// Returns one empty cell per figure.
 fn none() -> Vec<String> {
     vec![String::new(); HEAD.split(',').count() - 5]
 }
 
-/// "Fields containing line breaks (CRLF), double quotes, and commas should be enclosed in double-quotes."
+/// Quotes a cell: "Fields containing line breaks (CRLF), double quotes, and commas should be enclosed in
+/// double-quotes."
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))

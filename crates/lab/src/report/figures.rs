@@ -1,29 +1,29 @@
-//! Figures as people read them: three digits that count, and a unit.
+//! Formats figures for people: three significant digits, and a unit.
 //!
-//! What must hold: nothing is rounded to more or to less than what the column beside it has.
+//! It computes nothing. Invariant: all figures of a column have the same number of significant digits.
 
 use crate::stats::Estimate;
 
-/// What stands where there is no figure.
+/// Placeholder for a missing figure.
 pub(super) const NONE: &str = "–";
 
-/// A count per second, such as `412`, `15.3k` or `1.20M`.
+/// Formats a rate per second, such as `412`, `15.3k` or `1.20M`.
 pub(super) fn rate(per_second: f64) -> String {
     scaled(per_second, &["", "k", "M", "G"])
 }
 
-/// Bytes per second, such as `1.53 GB/s`.
+/// Formats bytes per second, such as `1.53 GB/s`.
 pub(super) fn bytes(per_second: f64) -> String {
     let text = scaled(per_second, &[" B/s", " kB/s", " MB/s", " GB/s"]);
     if text.ends_with("/s") { text } else { format!("{text} B/s") }
 }
 
-/// Microseconds, such as `4.31`, `87.0` or `1240`.
+/// Formats microseconds, such as `4.31`, `87.0` or `1240`.
 pub(super) fn microseconds(value: f64) -> String {
     three_digits(value)
 }
 
-/// A figure of a scale, which is round: `20k` for `20.0k`, `0` for nothing.
+/// Shortens a round figure of a scale: `20k` for `20.0k`, `0` for zero.
 pub(super) fn round(told: &str) -> String {
     let end = told.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(told.len());
     let (digits, unit) = told.split_at(end);
@@ -32,7 +32,7 @@ pub(super) fn round(told: &str) -> String {
     if digits == "0" { digits.to_owned() } else { format!("{digits}{unit}") }
 }
 
-/// A ratio with its interval, such as `1.52 [1.48, 1.55]`.
+/// Formats a ratio with its interval, such as `1.52 [1.48, 1.55]`.
 pub(super) fn ratio(estimate: Option<Estimate>) -> String {
     let told = |Estimate { median, low, high }| format!("{median:.2} [{low:.2}, {high:.2}]");
     estimate.map_or_else(|| NONE.to_owned(), told)
@@ -42,7 +42,7 @@ fn scaled(value: f64, units: &[&str]) -> String {
     let mut scale = 1.0;
     let mut found = units.iter().peekable();
     while let Some(unit) = found.next() {
-        // 999.6 would be told as 1000.
+        // 999.6 would be rounded to 1000.
         if value / scale < 999.5 || found.peek().is_none() {
             let digits = if scale > 1.0 { three_digits(value / scale) } else { format!("{value:.0}") };
             return format!("{digits}{unit}");

@@ -1,6 +1,6 @@
-//! A run told in Markdown, which is also what the terminal shows: a section that a document can take in.
+//! A run as Markdown, for documents and for the terminal.
 //!
-//! What must hold: what could spoil a figure stands beside it, and the marks are explained.
+//! Invariant: warnings stand beside the figures that they concern, and the marks must be explained.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use super::rounds;
 use super::table::Table;
 use crate::bench::Results;
 
-/// From this size on, a case is told in bytes per second.
+/// From this file size on, throughput is in bytes per second.
 const BYTES_TOLD_FROM: usize = 1_000_000;
 const MARKS: &str =
     "Marks: `g` the generator was the limit, so compare CPU times; `e` there were errors; `!` trials failed.";
 
-/// The whole report.
+/// Formats the whole report.
 pub fn markdown(results: &Results, cells: &[Cell]) -> String {
     let mut text = format!("## The run of {}\n", results.begun);
     let mut part = |title: &str, body: String| {
@@ -43,7 +43,7 @@ pub fn markdown(results: &Results, cells: &[Cell]) -> String {
     text
 }
 
-/// What the terminal shows: without the long table, and without what is known there.
+/// Formats the terminal's summary: without the long table, and without facts that its user knows.
 pub fn summary(results: &Results, cells: &[Cell]) -> String {
     let calls = if results.calls.is_empty() { String::new() } else { calls(results) + "\n" };
     let left_out: String = results.left_out.iter().map(|who| format!("left out: {who}\n")).collect();

@@ -1,7 +1,7 @@
-//! What a run came to: tables, all trials as CSV and JSON, and plots.
+//! The report of a run: tables, all trials as CSV and JSON, and plots.
 //!
-//! It measures nothing and can be made again from the JSON. What must hold: no figure is in it that the
-//! trials do not give.
+//! It measures nothing, and can be regenerated from the JSON. Invariant: no figure is in it that does not
+//! follow from the trials.
 
 mod cells;
 mod csv;
@@ -22,13 +22,13 @@ pub use markdown::{markdown, summary};
 
 use crate::bench::Results;
 
-/// The file that all others can be made from again.
+/// The file from which all others can be regenerated.
 pub const RESULTS: &str = "results.json";
 
-/// Writes everything into `folder`.
+/// Writes all files into `folder`.
 ///
 /// # Errors
-/// What the system says.
+/// The kernel's error.
 pub fn write(results: &Results, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
     let cells = cells(results);
@@ -43,7 +43,7 @@ pub fn write(results: &Results, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How often and how long was measured: `5 rounds of 0.44 s, of 1.75 s at 10M-kept`.
+/// Describes the rounds: `5 rounds of 0.44 s, of 1.75 s at 10M-kept`.
 fn rounds(results: &Results) -> String {
     let settings = &results.settings;
     let mut told = format!("{} rounds of {:.2} s", settings.rounds, settings.seconds);
@@ -57,10 +57,10 @@ fn rounds(results: &Results) -> String {
     told
 }
 
-/// Reads what a run left in `folder`.
+/// Reads the results of a run from `folder`.
 ///
 /// # Errors
-/// What is missing there, or cannot be read.
+/// A missing or invalid file.
 pub fn read(folder: &Path) -> Result<Results> {
     let file = folder.join(RESULTS);
     let text = fs::read_to_string(&file).with_context(|| format!("{}", file.display()))?;

@@ -1,25 +1,25 @@
-//! A table that can be read as it is and is Markdown too.
+//! A table in Markdown that is also readable as plain text.
 //!
-//! What must hold: columns line up, whatever is in them.
+//! Invariant: columns are always aligned, regardless of their contents.
 
-/// Rows of cells below a head.
+/// Rows of cells below a header.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// With its head.
+    /// Creates a table with its header.
     pub(super) fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Table {
         Table { rows: vec![head.into_iter().map(Into::into).collect()] }
     }
 
-    /// One more row.
+    /// Appends a row.
     pub(super) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// As text.
+    /// Formats the table.
     pub(super) fn text(&self) -> String {
         let columns = self.rows.first().map_or(0, Vec::len);
         let width = |column: usize| {
@@ -33,7 +33,8 @@ impl Table {
         lines.into_iter().map(|line| line + "\n").collect()
     }
 
-    /// Words begin on the left, figures end on the right; the first column names its row.
+    /// Returns whether a column has words, aligned left, or figures, aligned right. The first column names
+    /// its row.
     fn is_words(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().skip(1).filter_map(|row| row.get(column));
         column == 0 || !cells.any(|cell| cell.starts_with(|c: char| c.is_ascii_digit()))

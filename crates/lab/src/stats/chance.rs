@@ -1,18 +1,19 @@
-//! Chance from a seed: SplitMix64, enough to shuffle and to draw samples.
+//! A seeded pseudo-random number generator: SplitMix64, sufficient for shuffles and samples.
 //!
-//! It is no secret and makes none. What must hold: the same seed gives the same numbers, on every machine.
+//! It is not cryptographic. Invariant: the same seed gives the same numbers, on every machine.
 
-/// A source of numbers.
+/// A pseudo-random number generator.
 #[derive(Clone, Debug)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// From a seed; every seed will do, 0 too.
+    /// Creates a generator. Any seed is valid, including 0.
     pub fn new(seed: u64) -> Chance {
         Chance(seed)
     }
 
-    /// The next number (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+    /// Returns the next number (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+    /// 2014).
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,13 +21,13 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 if that is 0. It is even to one in 2^64/bound.
+    /// Returns a number below `bound`, or 0 if that is 0. Its bias is at most `bound` in 2^64.
     pub fn below(&mut self, bound: usize) -> usize {
         let wide = u128::from(self.draw()) * bound as u128;
         usize::try_from(wide >> 64).unwrap_or(0)
     }
 
-    /// Puts `items` into an order, each as likely as any other.
+    /// Shuffles `items` uniformly.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

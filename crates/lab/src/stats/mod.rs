@@ -1,6 +1,6 @@
-//! Medians, and how far they can be trusted.
+//! Medians and their confidence intervals.
 //!
-//! It measures nothing and knows no contender. What must hold: an interval comes from the samples alone, and
+//! It measures nothing and knows no contender. Invariants: an interval depends on the samples alone, and
 //! the same samples give the same interval.
 
 mod chance;
@@ -9,39 +9,39 @@ pub use chance::Chance;
 
 use serde::{Deserialize, Serialize};
 
-/// How many times samples are drawn again for an interval.
+/// Number of bootstrap resamples for an interval.
 const RESAMPLES: usize = 10_000;
-/// What an interval leaves out at each end: together 5 %.
+/// Probability left out at each end of an interval: together 5 %.
 const TAIL: f64 = 0.025;
-/// Every interval starts here, so that a report can be made again.
+/// Seed of every bootstrap, so that a report can be reproduced.
 const SEED: u64 = 0x506c_696d_736f_6c6c;
 
-/// A figure, and the interval that holds it with 95 % confidence.
+/// A median and its confidence interval of 95 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The median of what was measured.
+    /// The median of the samples.
     pub median: f64,
-    /// The lower end: what may be claimed.
+    /// The lower end of the interval.
     pub low: f64,
     /// The upper end.
     pub high: f64,
 }
 
-/// The value at `part` (0 to 1) of `values`, between two of them by their distance; nothing of nothing.
+/// Returns the quantile `part` (0 to 1) of `values`, interpolated linearly. Returns None for no values.
 pub fn quantile(values: &[f64], part: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     of_sorted(&sorted, part)
 }
 
-/// The value in the middle.
+/// Returns the median.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The median of `values` with its bootstrap interval by percentiles; nothing of nothing.
+/// Returns the median of `values` and its percentile bootstrap interval. Returns None for no values.
 ///
-/// With five values the interval is from the least to the greatest: five cannot tell more.
+/// With five values the interval spans from the minimum to the maximum: five samples allow no narrower one.
 pub fn bootstrap(values: &[f64]) -> Option<Estimate> {
     let median = median(values)?;
     let mut chance = Chance::new(SEED);
@@ -50,13 +50,13 @@ pub fn bootstrap(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { median, low: of_sorted(&medians, TAIL)?, high: of_sorted(&medians, 1.0 - TAIL)? })
 }
 
-/// The ratios of what was measured side by side: each pair is (ours, theirs); a pair with 0 tells nothing.
+/// Returns the ratios of paired samples, each pair being (ours, theirs). A pair with 0 is dropped.
 pub fn paired_ratios(pairs: &[(f64, f64)]) -> Vec<f64> {
     let told = pairs.iter().filter(|(ours, theirs)| *ours > 0.0 && *theirs > 0.0);
     told.map(|(ours, theirs)| ours / theirs).collect()
 }
 
-/// The geometric mean; nothing of nothing.
+/// Returns the geometric mean, or None for no values.
 pub fn geometric_mean(ratios: &[f64]) -> Option<f64> {
     let count = u32::try_from(ratios.len()).ok().filter(|count| *count > 0)?;
     let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
@@ -101,14 +101,15 @@ mod tests {
 
     #[test]
     fn five_values_give_an_interval_from_the_least_to_the_greatest() {
-        // One value is the median of five draws with a chance of 5.8 %: more than the tail of 2.5 %.
+        // One value is the median of five draws with a probability of 5.8 %: more than the tail of 2.5 %.
         let estimate = bootstrap(&[1.2, 1.0, 1.3, 1.1, 1.4]).unwrap();
         assert_eq!(estimate, Estimate { median: 1.2, low: 1.0, high: 1.4 });
     }
 
     #[test]
     fn many_values_give_an_interval_near_the_one_of_the_normal_law() {
-        // 0, 1, ... 100: the median of 101 even draws scatters by about 100 / (2 sqrt(101)) = 5.0.
+        // 0, 1, ... 100: the standard deviation of the median of 101 uniform draws is about 100 / (2
+        // sqrt(101)) = 5.0.
         let values: Vec<f64> = (0..=100).map(f64::from).collect();
         let estimate = bootstrap(&values).unwrap();
         assert_eq!(estimate.median, 50.0);
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_pair_by_pair_so_that_drift_cancels() {
-        // The machine halves its speed; ours stays 1.5 times theirs.
+        // The machine halves its speed; the ratio stays 1.5.
         let ratios = paired_ratios(&[(150.0, 100.0), (75.0, 50.0), (0.0, 50.0), (75.0, 0.0)]);
         assert_eq!(ratios, [1.5, 1.5]);
         assert_eq!(bootstrap(&ratios).unwrap().low, 1.5);

@@ -1,11 +1,11 @@
-//! Bodies: right, wrong, cut short, and however they are framed.
+//! Bodies: correct, wrong or truncated, with each framing.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// The errors of `requests` for one file, the same for every seed; where all are verified, the fetch before
-/// the start is the server's number zero.
+/// Returns the errors of `requests` for one file, equal for all seeds. With all bodies verified, request
+/// number 0 at the server is the reference download before the start.
 fn errors_of(
     checked: Checked,
     requests: u64,
@@ -75,7 +75,7 @@ fn a_body_that_ends_early_is_an_error_however_it_ends() {
                 act
             });
             assert!(errors.contains(&one("short_body")), "{errors:?}");
-            // What was on its way when the connection broke may be lost, the head with it.
+            // Bytes in flight when the connection broke may be lost, including the head.
             let others = errors.iter().filter(|errors| **errors != one("short_body"));
             assert!(
                 others.into_iter().all(|other| then == Then::Breaks && *other == one("broken")),
@@ -94,7 +94,7 @@ fn more_than_was_announced_is_no_answer() {
         }
         act
     });
-    // It may come later than the answer, and then nobody is there any more to whom it matters.
+    // The extra bytes may arrive after the response, when the trial has already ended.
     assert!(found.contains(&one("malformed")), "{found:?}");
     assert!(found.iter().all(|errors| errors.is_empty() || *errors == one("malformed")), "{found:?}");
 }

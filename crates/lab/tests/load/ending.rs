@@ -1,4 +1,4 @@
-//! When it is over, and what counts then.
+//! The end of a trial, and the requests that count then.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn a_closed_loop_keeps_littles_law() {
 #[test]
 fn nothing_of_the_warm_up_counts() {
     let workload = Workload { warm_up: 5 * SECOND, end: End::After(SECOND), ..workload() };
-    // The first ten requests take half a second each, and none of the others does.
+    // The first nine requests take half a second each; later ones take 1 ms.
     let (outcome, _) = run(calm(), workload, |_, number| match number {
         0..9 => ok(b"slow").after(500 * MS),
         _ => ok(b"quick").after(MS),
@@ -52,7 +52,8 @@ fn users_that_think_do_not_hold_the_end_up() {
     let workload = Workload { users: 3, pace, end: End::After(2 * SECOND), ..workload() };
     let (outcome, _) = run(calm(), workload, |_, _| ok(b"abc"));
     let outcome = outcome.unwrap();
-    // A simulation that goes on for an hour fails: nobody waits for those who think.
+    // A simulation that runs for an hour fails, so this shows that the trial does not wait for thinking
+    // users.
     assert_eq!((outcome.time, outcome.requests), (2 * SECOND, 3), "each asks once, and thinks");
 }
 

@@ -23,10 +23,10 @@ use plimsoll_lab::load::{
 const SECOND: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
 
-/// Seeds that a test runs with where chance has a part in it.
+/// Number of seeds for tests with random faults.
 const SEEDS: u64 = 20;
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 struct Act {
     wait: Duration,
     answer: Vec<u8>,
@@ -36,13 +36,13 @@ struct Act {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Goes,
-    /// Says a clean end.
+    /// Closes the connection cleanly.
     Ends,
-    /// Breaks off.
+    /// Aborts the connection.
     Breaks,
 }
 
-/// A whole answer.
+/// Returns a whole response.
 fn ok(body: &[u8]) -> Act {
     let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
     answer.extend_from_slice(body);
@@ -63,7 +63,7 @@ impl Act {
     }
 }
 
-/// A request that the server has seen: what was asked for, when, and when its answer was sent.
+/// A request received by the server: its first line, its time, and the time of its response.
 #[derive(Clone, Debug)]
 struct Seen {
     line: String,
@@ -73,7 +73,7 @@ struct Seen {
 
 type Log = Arc<Mutex<Vec<Seen>>>;
 
-/// What to do with a request: its first line, and how many came before it.
+/// Maps a request to the server's reaction: its first line, and the number of requests before it.
 type Script = Arc<dyn Fn(&str, usize) -> Act + Send + Sync>;
 
 struct Scripted {
@@ -112,7 +112,7 @@ async fn converse(io: Io, mut stream: Stream, script: Script, log: Log) {
     let _ = stream.finish().await;
 }
 
-/// The first line of the next request, whose body is read too.
+/// Reads the next request with its body, and returns its first line.
 async fn request(stream: &mut Stream, held: &mut Vec<u8>) -> Option<String> {
     loop {
         if let Some(end) = held.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -131,7 +131,7 @@ async fn request(stream: &mut Stream, held: &mut Vec<u8>) -> Option<String> {
     }
 }
 
-/// One user who asks for one file, a thousand times.
+/// Returns a workload of one user that requests one file a thousand times.
 fn workload() -> Workload {
     Workload {
         place: Place {
@@ -158,7 +158,8 @@ fn workload() -> Workload {
     }
 }
 
-/// Runs a workload against a server that does as it is told; what came of it, and what the server saw.
+/// Runs a workload against a scripted server. Returns the outcome, and the requests that the server
+/// received.
 fn run(
     (seed, faults): (u64, Faults),
     mut workload: Workload,
@@ -180,7 +181,7 @@ fn run(
     (crowd.outcome(), seen)
 }
 
-/// Waits until all have ended.
+/// Waits until all tasks have ended.
 async fn all(tasks: Vec<LocalFuture>) {
     let mut tasks = tasks;
     poll_fn(move |cx| {
@@ -190,7 +191,7 @@ async fn all(tasks: Vec<LocalFuture>) {
     .await;
 }
 
-/// Where nothing is left to chance.
+/// A seed and no faults.
 fn calm() -> (u64, Faults) {
     (0, Faults::none())
 }

@@ -1,4 +1,4 @@
-//! An open loop: latencies count from when requests were planned, whatever the server does.
+//! Open loops: latencies count from the planned start of a request, regardless of the server's delays.
 
 use super::*;
 
@@ -15,8 +15,8 @@ fn stalled(pace: Pace) -> Outcome {
 #[test]
 fn a_server_that_stalls_is_seen_by_every_request_that_was_planned_meanwhile() {
     let outcome = stalled(Pace::Open { per_second: 100.0 });
-    // A hundred of four hundred were planned in the second of the stall, and waited for half of it on
-    // average.
+    // A hundred of the four hundred requests were planned in the second of the stall, and waited for half a
+    // second on average.
     assert!((395..=400).contains(&outcome.requests), "{}", outcome.requests);
     assert!(outcome.latency.p50 < 10 * MS, "{:?}", outcome.latency);
     assert!(outcome.latency.p90 > 500 * MS, "{:?}", outcome.latency);
@@ -41,7 +41,7 @@ fn starts_are_on_time_in_even_steps_as_long_as_a_user_is_free() {
     assert_eq!(outcome.generator.late.max, Duration::ZERO, "nothing is late in the simulator");
     let came: Vec<Duration> = seen.iter().map(|seen| seen.came).collect();
     assert!(came.windows(2).all(|two| two[1] - two[0] == 20 * MS), "{came:?}");
-    // Three of four users wait at a time for 30 of every 20 ms: one and a half on average.
+    // A request starts every 20 ms and takes 30 ms: 1.5 are in progress on average.
     assert!((outcome.littles_law.users - 1.5).abs() < 0.1, "{:?}", outcome.littles_law);
     assert!((outcome.littles_law.ratio - 1.0).abs() < 0.05, "{:?}", outcome.littles_law);
 }

@@ -1,4 +1,4 @@
-//! The start: nobody asks before everybody is ready.
+//! The start: no user sends a request before all users are ready.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn nobody_asks_before_the_last_reference_has_come() {
         };
         let (outcome, seen) = run((seed, Faults::splits()), workload, |line, number| {
             let answer = ok(line.as_bytes());
-            // One of those that are fetched before the start takes its time.
+            // The response to one of the reference downloads before the start is delayed.
             if number < 12 && line.contains("/7 ") { answer.after(3 * SECOND) } else { answer }
         });
         assert_eq!(outcome.unwrap().requests, 60, "seed {seed}");

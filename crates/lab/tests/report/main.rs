@@ -1,4 +1,4 @@
-//! A report from trials that are written here: what it says must follow from them.
+//! Reports of handwritten trials: each statement must follow from the trials.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use plimsoll_lab::bench::{Calls, Case, Connections, Entrant, Machine, Measured, Results, Settings, Trial};
 use plimsoll_lab::report::{self, Cell, cells, csv, markdown, summary};
 
-/// Answers per second of each contender, round by round. The machine gets slower; the ratios stay.
+/// Responses per second of each contender by round. The machine slows down; the ratios stay.
 const RATES: [(&str, [f64; 3]); 4] = [
     ("ours", [1500.0, 1200.0, 900.0]),
     ("ours-too", [750.0, 600.0, 450.0]),
@@ -68,7 +68,7 @@ fn settings() -> Settings {
     }
 }
 
-/// Two cases, four contenders, three rounds.
+/// Returns results with two cases, four contenders and three rounds.
 fn results() -> Results {
     let cases = vec![case("1K", 1000), case("1M", 1_000_000)];
     let rounds = |case: &Case| {
@@ -102,7 +102,7 @@ fn ratio<'a>(cell: &'a Cell, ours: &str, theirs: &str) -> &'a report::Ratio {
     cell.ratios.iter().find(|ratio| ratio.ours == ours && ratio.theirs == theirs).unwrap()
 }
 
-/// The line of a table that begins with these cells.
+/// Returns the row of a table that begins with these cells.
 fn row(text: &str, begin: &[&str]) -> Vec<String> {
     let split = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let rows = text.lines().map(split);

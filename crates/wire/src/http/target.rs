@@ -115,7 +115,7 @@ fn split_query<'a>(target: &'a [u8], authority: Option<&'a [u8]>) -> Target<'a> 
     Target { path, query: query.get(1..), authority }
 }
 
-/// Percent-decodes a path into `out`, whose contents are replaced.
+/// Percent-decodes a path into `out`, and replaces its contents.
 ///
 /// Nothing is resolved or collapsed: a path that would need it is refused. Two programs that normalise a
 /// path differently would disagree about which file an access rule protects. A trailing `/` is preserved; a

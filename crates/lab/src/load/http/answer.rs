@@ -1,7 +1,7 @@
-//! One answer as it comes: its head, and its body thrown away or taken.
+//! Receives one response: its head, and its body, which is discarded or collected.
 //!
-//! It judges neither status nor bytes. What must hold: a body that ends early is an error, and so is
-//! anything behind one, since nothing more was asked for.
+//! It judges neither status nor bytes. Invariant: a truncated body is an error, and so are bytes after the
+//! response, since no further request was sent.
 
 use std::io;
 
@@ -14,15 +14,15 @@ use crate::load::checking::Taking;
 use crate::load::failure::Failure;
 use crate::load::limits::{HEAD, INTERIM_ANSWERS_MAX};
 
-/// What is told of an answer when all of it has come.
+/// A completely received response.
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Of the body.
+    /// Length of the body.
     pub(super) bytes: u64,
     pub(super) keeps_alive: bool,
 }
 
-/// Receives a whole answer; `want` is what the first receive is worth.
+/// Receives a whole response. `want` is the size hint for the first receive.
 pub(super) async fn receive_answer(
     rx: &mut Rx,
     method: Method,
@@ -73,7 +73,7 @@ async fn receive_length(
     taking: &mut Option<Taking>,
 ) -> Result<u64, Failure> {
     let mut left = take(&held, length, taking)?;
-    // Its memory is the next receive's.
+    // Frees the lease's memory for the next receive.
     drop(held);
     while left > 0 {
         if taking.is_some() {
@@ -89,7 +89,7 @@ async fn receive_length(
     Ok(length)
 }
 
-/// Takes bytes of a body of which so many are left; how many then are.
+/// Takes bytes of a body. `left` is its remaining length before; returns the one after.
 fn take(bytes: &[u8], left: u64, taking: &mut Option<Taking>) -> Result<u64, Failure> {
     if let Some(taking) = taking {
         taking.take(bytes);

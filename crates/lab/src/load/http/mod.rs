@@ -1,8 +1,8 @@
-//! A user that speaks HTTP/1.1: downloads of files that are there, uploads under fresh names.
+//! A user that speaks HTTP/1.1: downloads existing files, uploads under new names.
 //!
-//! It is not the client library: that one is for people, and does more for each request. What must hold: a
-//! body that nobody verifies is thrown away uncopied where the system can; a connection is used again only
-//! if nothing is left over on it; a request's bytes are made once for each file.
+//! It is not the client library, which does more for each request. Invariants: a body that is not verified
+//! is discarded without a copy if the kernel can. A connection is reused only if no bytes are left over on
+//! it. A file's request is built once.
 
 mod answer;
 
@@ -25,11 +25,11 @@ pub(crate) struct HttpUser {
     io: Io,
     plan: Arc<Plan>,
     number: u64,
-    /// The one that is kept; taken out while it is used, so that whoever is dropped in the middle drops it.
+    /// The keep-alive connection. Taken out during a request, so that a cancelled request closes it.
     connection: Option<Stream>,
-    /// Which of the addresses let us connect last.
+    /// Index of the address that last accepted a connection.
     address: usize,
-    /// Bytes of the last body: the next is often as long.
+    /// Length of the last body: the next is often as long.
     last_bytes: u64,
     uploaded: Uploaded,
 }
@@ -63,7 +63,7 @@ impl HttpUser {
         Err(Failure::Connect(failed))
     }
 
-    /// Sends a request, and receives the whole answer; its body goes to `taking`, or nowhere.
+    /// Sends a request, and receives the whole response. Its body goes to `taking`, or is discarded.
     async fn exchange(
         &mut self,
         method: Method,
@@ -84,7 +84,7 @@ impl HttpUser {
         if answer.status / 100 == 2 { Ok(answer) } else { Err(Failure::Status(answer.status)) }
     }
 
-    /// Keeps a connection that can carry another request, and ends others as a client does that is done.
+    /// Keeps a reusable connection, and closes any other cleanly.
     fn put_back(&mut self, mut stream: Stream, answer: &Answer) {
         if answer.keeps_alive && self.plan.keeps && stream.tx.unsent() == 0 {
             self.connection = Some(stream);
@@ -93,7 +93,7 @@ impl HttpUser {
         }
     }
 
-    /// Downloads a file, and verifies it if that is due.
+    /// Downloads a file, and verifies it if `is_due`.
     async fn download(&mut self, file: u64, is_due: bool) -> Result<Right, Failure> {
         let mut taking = self.plan.taking(is_due);
         let request = Segment::Shared(self.plan.asked(file));
@@ -101,7 +101,7 @@ impl HttpUser {
         self.plan.judge(file, answer.bytes, taking)
     }
 
-    /// Uploads the body under a name of its own.
+    /// Uploads the body under a new name.
     async fn upload(&mut self, body: &Arc<[u8]>, request: u64, is_due: bool) -> Result<Right, Failure> {
         let target = self.plan.fresh_target(self.number, request);
         let head = Segment::Owned(self.plan.upload_head(&target, body.len()));

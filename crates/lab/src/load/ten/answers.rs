@@ -1,7 +1,7 @@
-//! What the answers to the ten requests say.
+//! Checks of the responses to the ten requests.
 //!
-//! Nothing is asked here. What must hold: an answer that does not say what it must is an error, whatever its
-//! status.
+//! No request is sent here. Invariant: a response without its required content is an error, regardless of
+//! its status.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use crate::load::checking::{Fingerprint, Fingerprinting};
 use crate::load::failure::Failure;
 use crate::load::limits::JSON_BYTES_MAX;
 
-/// Takes the JSON of an answer with this status: it, and its length.
+/// Receives a JSON response with this status. Returns the value and its length in bytes.
 pub(super) async fn json(mut response: Response<'_>, status: u16) -> Result<(Value, u64), Failure> {
     expect(&response, status)?;
     let text = response.bytes(JSON_BYTES_MAX).await.map_err(failure)?;
@@ -20,14 +20,14 @@ pub(super) async fn json(mut response: Response<'_>, status: u16) -> Result<(Val
     Ok((value.map_err(|_| Failure::Malformed("it is no JSON"))?, text.len() as u64))
 }
 
-/// Takes an answer with this status, whatever its body says.
+/// Receives a response with this status, and ignores its body.
 pub(super) async fn done(mut response: Response<'_>, status: u16) -> Result<(), Failure> {
     expect(&response, status)?;
     while response.recv().await.map_err(failure)?.is_some() {}
     Ok(())
 }
 
-/// Takes a file, and compares it with what it should be: its length, and if that is due, its digest.
+/// Receives a file, and compares it with its reference: the length, and if `is_due`, the digest.
 pub(super) async fn file(
     mut response: Response<'_>,
     expected: &Fingerprint,
@@ -45,7 +45,7 @@ pub(super) async fn file(
     if is_right && bytes == expected.bytes() { Ok(()) } else { Err(Failure::WrongBody) }
 }
 
-/// Whether a list has so many entries.
+/// Checks that a list has this many entries.
 pub(super) fn has(list: &Value, count: usize) -> Result<(), Failure> {
     let entries = list.as_array().ok_or(Failure::Malformed("a list is missing in it"))?;
     if entries.len() == count { Ok(()) } else { Err(Failure::WrongBody) }
@@ -58,7 +58,7 @@ fn expect(response: &Response<'_>, status: u16) -> Result<(), Failure> {
     }
 }
 
-/// What became of a request, by the kinds that figures have.
+/// Maps a client error to a kind of failure.
 pub(super) fn failure(error: Error) -> Failure {
     match error {
         Error::Connect { source, .. } | Error::Resolve { source, .. } => Failure::Connect(source),

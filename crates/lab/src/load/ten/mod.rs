@@ -1,9 +1,8 @@
-//! The ten requests of the file backup system, as a mix: what one user does in a life, as data.
+//! The ten requests of the file backup system, as a mix: the requests of one user's life, as data.
 //!
-//! Nothing is sent from here ([`TenUser`] does that). The document names the ten requests and gives them no
-//! shares, so a mix has each of them once unless something else is asked for. What must hold: a life can be
-//! lived: nothing is downloaded, shared or deleted before it was uploaded; the same seed gives the same
-//! lives.
+//! Nothing is sent from here ([`TenUser`] sends). The system's document names the ten requests without
+//! frequencies, so a mix has each of them once by default. Invariants: a life is consistent: no file is
+//! downloaded, shared or deleted before its upload. The same seed gives the same lives.
 
 mod answers;
 mod plan;
@@ -17,7 +16,7 @@ use crate::load::limits::MIX_TIMES_MAX;
 pub(crate) use plan::Plan;
 pub(crate) use user::TenUser;
 
-// A request, its name and its place in the list of all are told once.
+// Defines each request once: its variant, its name and its entry in `Request::ALL`.
 macro_rules! requests {
     ($($(#[$doc:meta])+ $variant:ident $name:literal,)+) => {
         /// One of the ten requests.
@@ -27,10 +26,10 @@ macro_rules! requests {
         }
 
         impl Request {
-            /// All of them, in the order of a life.
+            /// All requests, in the order of a life.
             pub const ALL: [Request; 10] = [$(Request::$variant),+];
 
-            /// What it is called in figures and in a mix.
+            /// Returns the name in figures and in a mix.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -42,57 +41,57 @@ macro_rules! requests {
 }
 
 requests! {
-    /// A new account, of a name that nobody had.
+    /// Creates an account under a new name.
     SignUp "sign_up",
-    /// A session of that account.
+    /// Starts a login session of that account.
     LogIn "log_in",
-    /// What is in one's home.
+    /// Lists the account's home.
     List "list",
-    /// A file of new bytes.
+    /// Uploads a file with new content.
     Upload "upload",
-    /// One of these files.
+    /// Downloads one of these files.
     Download "download",
-    /// One of them for another account to read.
+    /// Shares one of these files with another account, for reading.
     Share "share",
-    /// What others share with one.
+    /// Lists the shares of which the account is the grantee.
     ListShared "list_shared",
-    /// A file of these.
+    /// Downloads a shared file.
     DownloadShared "download_shared",
-    /// One of one's own files, gone.
+    /// Deletes one of the account's files.
     Delete "delete",
-    /// The end of the session.
+    /// Ends the login session.
     LogOut "log_out",
 }
 
-/// How often a user makes each request in a life.
+/// The number of times that a user sends each request in a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
     times: [u32; 10],
 }
 
 impl Default for Mix {
-    /// Each once.
+    /// Each request once.
     fn default() -> Mix {
         Mix { times: [1; 10] }
     }
 }
 
-/// A mix that cannot be read or lived, with what to write instead.
+/// An invalid or inconsistent mix. The message says how to write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMix {
-    /// It cannot be read.
+    /// The text cannot be parsed.
     #[error(
         "write ten, or ten:REQUEST=TIMES,... with list, upload, download, share, list_shared, \
          download_shared or delete, and times up to 100"
     )]
     Form,
-    /// An account signs up, logs in and logs out once in its life.
+    /// Sign-up, login and logout occur exactly once per life.
     #[error("sign_up, log_in and log_out are once in each life: leave them out")]
     Once,
-    /// There is nothing to download.
+    /// No file is left to download.
     #[error("download needs upload, and download_shared needs share")]
     Nothing,
-    /// There is too little to share or to delete.
+    /// Too few files are left to share or to delete.
     #[error("nothing is shared or deleted twice: have upload at least as often as share and as delete")]
     Twice,
 }
@@ -117,7 +116,7 @@ impl FromStr for Mix {
 }
 
 impl Mix {
-    /// How often a request is made in a life.
+    /// Returns the number of times that a request occurs in a life.
     #[must_use]
     pub fn times(&self, request: Request) -> u32 {
         self.times[request as usize]
@@ -139,8 +138,8 @@ impl Mix {
         Ok(self)
     }
 
-    /// The requests of a life: first one of each, so that there is something to go on with; then the others
-    /// by chance; what is deleted, is deleted in the end.
+    /// Returns the requests of a life: first each kind once, so that later ones have files to use. The
+    /// others follow in random order, and deletions come last.
     pub(crate) fn life(&self, seed: u64, user: u64, life: u64) -> Vec<Request> {
         use Request::{Delete, LogOut};
         let is_there = |request: &Request| !matches!(request, Delete | LogOut) && self.times(*request) > 0;
@@ -156,7 +155,7 @@ impl Mix {
     }
 }
 
-/// Every order is as likely as any other.
+/// Shuffles uniformly.
 fn shuffle(requests: &mut [Request], seed: u64) {
     for last in (1..requests.len()).rev() {
         let at = mixed(seed, last as u64, 0) % (last as u64 + 1);
@@ -164,7 +163,8 @@ fn shuffle(requests: &mut [Request], seed: u64) {
     }
 }
 
-/// A file must be there to be shared: what comes too early changes places with the next upload.
+/// Moves requests so that every share has a file: a share that comes too early is swapped with the next
+/// upload.
 fn in_order(mut requests: Vec<Request>) -> Vec<Request> {
     let (mut uploads, mut shares) = (0, 0);
     for at in 0..requests.len() {

@@ -1,7 +1,7 @@
-//! What the users of a mix have in common.
+//! The data shared by the users of a mix.
 //!
-//! Nothing is sent from here. What must hold: a name or a file that one life of one user in one run has, no
-//! other has.
+//! Nothing is sent from here. Invariant: names of accounts and contents of files are unique to a life, a
+//! user and a run.
 
 use std::future::ready;
 use std::io;
@@ -14,26 +14,26 @@ use super::Mix;
 use crate::load::files::mixed;
 use crate::load::workload::{Checked, Connections, Workload};
 
-/// What the users of a mix have in common; shared by all threads.
+/// The data shared by the users of a mix, on all threads.
 pub(crate) struct Plan {
     pub(super) mix: Mix,
     pub(super) seed: u64,
     pub(super) checked: Checked,
-    /// Connections are kept.
+    /// Connections are keep-alive.
     pub(super) keeps: bool,
     base: Url,
     addresses: Vec<Address>,
-    /// Bytes of a file.
+    /// Size of a file in bytes.
     bytes: usize,
-    /// Makes names differ from those of other runs.
+    /// A number unique to the run, which is part of all names.
     run: u64,
 }
 
 impl Plan {
-    /// Makes ready what users have in common; `run` is a number that no other run has.
+    /// Prepares the shared data. `run` must be unique to the run.
     ///
     /// # Errors
-    /// The URL cannot be the base of what is asked; files of that size do not fit into memory.
+    /// An error if the URL is invalid as a base, or files of that size do not fit into memory.
     pub(crate) fn new(workload: &Workload, mix: Mix, bytes: u64, run: u64) -> io::Result<Plan> {
         let bad = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
         let base = format!("http://{}{}", workload.place.authority, workload.place.pattern);
@@ -49,7 +49,8 @@ impl Plan {
         })
     }
 
-    /// A client that is not connected yet, and sends nothing twice. The server's name was looked up already.
+    /// Returns a client that is not connected yet, and retries nothing. The server's name is already
+    /// resolved.
     pub(super) fn client(&self, io: &Io) -> Client {
         let ip = |address: &Address| if let Address::Ip(at) = address { Some(*at) } else { None };
         let addresses: Vec<_> = self.addresses.iter().filter_map(ip).collect();
@@ -57,12 +58,12 @@ impl Plan {
         Client::new(io, self.base.clone()).with_resolve(Rc::new(known)).without_repeats()
     }
 
-    /// The name of an account that nobody had.
+    /// Returns a unique name for an account.
     pub(super) fn name(&self, user: u64, life: u64) -> String {
         format!("load-{:x}-{user}-{life}", self.run)
     }
 
-    /// The bytes of a file, which no other file has.
+    /// Returns the content of a file, which no other file has.
     pub(super) fn file(&self, user: u64, life: u64, number: usize) -> Vec<u8> {
         let seed = mixed(mixed(self.seed, self.run, user), life, number as u64);
         let words = (0..self.bytes.div_ceil(8) as u64).flat_map(|word| mixed(seed, word, 0).to_le_bytes());

@@ -1,9 +1,9 @@
-//! A user that lives the ten requests over HTTP, one life after another.
+//! A user that sends the ten requests over HTTP, one life after another.
 //!
-//! Each life has an account of its own. It shares with the account of the life before, which stays logged in
-//! for that: it lists what is shared with it, downloads it, and logs out at the end. So no user waits for
-//! another, and nothing is done that is not measured. What must hold: no name, file or body is sent twice; a
-//! life in which something failed ends there, and another one begins.
+//! Each life has an account of its own. It shares with the account of the previous life, which stays logged
+//! in for that purpose: it lists and downloads the shared files, and logs out at the end. So no user waits
+//! for another, and every request is measured. Invariants: no name, file or body is sent twice; a life with
+//! a failed request ends there, and a new one begins.
 
 use std::sync::Arc;
 
@@ -18,39 +18,39 @@ use crate::load::failure::Failure;
 use crate::load::measure::Right;
 use crate::load::user::Protocol;
 
-/// The password of all accounts that users make.
+/// The password of all accounts that users create.
 const PASSWORD: &str = "a password of the laboratory";
 
-/// Somebody with a session.
+/// An account with a login session.
 #[derive(Debug, Default)]
 struct Account {
     name: String,
     token: String,
 }
 
-/// A file that was uploaded in this life.
+/// A file uploaded in this life.
 struct Uploaded {
     name: String,
     fingerprint: Fingerprint,
 }
 
-/// A user that lives a mix.
+/// A user that runs a mix.
 pub(crate) struct TenUser {
     io: Io,
     plan: Arc<Plan>,
     client: Client,
     number: u64,
-    /// Lives begun.
+    /// Number of lives begun.
     lives: u64,
-    /// What is left to be done in this life, the next one last.
+    /// The remaining requests of this life, in reverse order.
     left: Vec<Request>,
-    /// The account of this life, and that of the life before.
+    /// The account of this life, and that of the previous life.
     own: Account,
     friend: Account,
-    /// Files of this life, and how many of them were shared.
+    /// The files of this life, and how many of them are shared.
     files: Vec<Uploaded>,
     shared: usize,
-    /// A request was begun and did not come to a good end.
+    /// Set while a request is in progress, and afterwards if it failed.
     is_astray: bool,
 }
 
@@ -71,7 +71,7 @@ impl TenUser {
         }
     }
 
-    /// The next request; of a new life, if there is none in this one.
+    /// Returns the next request, of a new life if this one has none left.
     fn next(&mut self) -> Request {
         if std::mem::replace(&mut self.is_astray, true) {
             self.left.clear();
@@ -82,7 +82,7 @@ impl TenUser {
         self.left.pop().unwrap_or(Request::SignUp)
     }
 
-    /// The account of the life before, if it ever was logged in, is the one to share with from now on.
+    /// Starts a new life. The previous account becomes the grantee of its shares, if it ever logged in.
     fn begin_life(&mut self) {
         self.left = self.plan.mix.life(self.plan.seed, self.number, self.lives);
         self.left.reverse();
@@ -96,7 +96,7 @@ impl TenUser {
         self.shared = 0;
     }
 
-    /// Sends a request of whoever has this token.
+    /// Sends a request with a token.
     async fn send<'a>(&'a mut self, request: Asked<'a>, token: &str) -> Result<Response<'a>, Failure> {
         if !self.plan.keeps {
             self.client = self.plan.client(&self.io);
@@ -115,7 +115,7 @@ impl TenUser {
         self.send(request, &token).await
     }
 
-    /// Sends the name and the password of the account of this life.
+    /// Sends the name and the password of this life's account.
     async fn introduce(&mut self, target: &'static str) -> Result<Value, Failure> {
         if !self.plan.keeps {
             self.client = self.plan.client(&self.io);
@@ -179,7 +179,7 @@ impl TenUser {
         Ok(expected.bytes())
     }
 
-    /// Deletes the newest file.
+    /// Deletes the last file.
     async fn delete(&mut self) -> Result<(), Failure> {
         let (name, _) = self.file(self.files.len().saturating_sub(1), self.files.len())?;
         let target = format!("/files/{name}");
@@ -188,18 +188,18 @@ impl TenUser {
         Ok(())
     }
 
-    /// Ends the session of the account of the life before.
+    /// Ends the login session of the previous life's account.
     async fn log_out(&mut self) -> Result<(), Failure> {
         done(self.as_friend(Asked::new("DELETE", "/api/sessions/current")).await?, 204).await
     }
 
-    /// One of the first `among` files.
+    /// Returns one of the first `among` files.
     fn file(&self, at: usize, among: usize) -> Result<(String, Fingerprint), Failure> {
         let file = self.files.get(at % among.max(1)).ok_or(Failure::Malformed("there is no file"))?;
         Ok((file.name.clone(), file.fingerprint.clone()))
     }
 
-    /// Makes a request: bytes of its body, or of its answer's.
+    /// Sends a request. Returns the bytes of its body or of its response's.
     async fn make(&mut self, request: Request, at: usize, is_due: bool) -> Result<u64, Failure> {
         match request {
             Request::SignUp => self.introduce("/api/accounts").await.map(|_| 0),
@@ -217,7 +217,7 @@ impl TenUser {
 }
 
 impl Protocol for TenUser {
-    /// Makes the account that the first life shares with.
+    /// Creates the account that the first life shares with.
     async fn get_ready(&mut self) -> Result<(), Failure> {
         self.begin_life();
         self.introduce("/api/accounts").await?;
@@ -236,12 +236,12 @@ impl Protocol for TenUser {
         Ok(Right { kind: kind as usize, bytes, verified: is_due, kept: None })
     }
 
-    /// Nothing is left to be verified: what a life uploads, it downloads.
+    /// Does nothing: a life verifies its uploads by its own downloads.
     async fn verify_upload(&mut self, _target: &str) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// The client ends its connection by itself.
+    /// Does nothing: the client closes its connection when dropped.
     async fn leave(self) {}
 }
 

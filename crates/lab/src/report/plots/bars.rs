@@ -1,7 +1,7 @@
-//! A panel for each case, a bar for each contender.
+//! Bar charts: a panel for each case, a bar for each contender.
 //!
-//! Each panel has a scale of its own. What must hold: ours and the best peer stand out, and every bar has
-//! its name and its figure.
+//! Each panel has its own scale. Invariants: ours and the best peer must stand out; every bar has its name
+//! and its figure.
 
 use anyhow::Result;
 use plotters::prelude::RGBColor;
@@ -13,7 +13,7 @@ use crate::report::cells::{Cell, Summary};
 use crate::report::{figures, rounds};
 use crate::stats::Estimate;
 
-/// What bars are of.
+/// The quantity that a chart shows.
 pub(super) struct Kind {
     title: &'static str,
     unit: &'static str,
@@ -53,7 +53,7 @@ pub(super) fn draw(kind: &Kind, under: &str, results: &Results, cells: &[&Cell])
     let panel_height = ABOVE_BARS + bars * BAR_HEIGHT + BELOW_BARS;
     let rows = i32::try_from(cells.len().div_ceil(COLUMNS))?;
     let columns = i32::try_from(cells.len().clamp(1, COLUMNS))?;
-    // The head needs two columns, also above one.
+    // The header needs the width of two columns, even above a single one.
     let width = (columns * PANEL_WIDTH).max(860) + MARGIN;
     picture(width, HEAD_HEIGHT + rows * panel_height + MARGIN, |sheet| {
         head(sheet, kind, under, results)?;
@@ -100,7 +100,7 @@ fn panel(sheet: &Sheet<'_>, kind: &Kind, cell: &Cell, (left, top): (i32, i32)) -
 
 fn lines(sheet: &Sheet<'_>, kind: &Kind, scale: &Scale, (top, bottom): (i32, i32)) -> Result<()> {
     let all = scale.lines();
-    // Every second one has words, for long figures have to fit.
+    // Labels every second line, because long figures must fit.
     for (at, value) in all.iter().enumerate() {
         let x = scale.at(*value);
         sheet.line((x, top), (x, bottom), PALE, 1)?;

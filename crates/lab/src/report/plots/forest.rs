@@ -1,7 +1,7 @@
-//! Ours against the best peer of each cell: a line for each, with its interval, beside 1.
+//! A forest plot of ours against the best peer of each cell: a row for each, with its interval, beside 1.
 //!
-//! What must hold: what is better lies to the right for answers and to the left for CPU time, and the
-//! picture says so.
+//! Invariant: more responses are always to the right and less CPU time to the left, and the picture states
+//! which is better.
 
 use anyhow::Result;
 use plotters::prelude::RGBColor;
@@ -21,7 +21,7 @@ const ROW_GAP: i32 = 10;
 const HEAD_HEIGHT: i32 = 104;
 const FOOT_HEIGHT: i32 = 34;
 const MARGIN: i32 = 16;
-/// One for each of ours, in the order in which they entered.
+/// The colours of ours, in the order of the entrants.
 const COLOURS: [RGBColor; 4] = [BLUE, ORANGE, GREEN, SKY];
 
 /// One of the two panels.

@@ -1,7 +1,7 @@
-//! A run as pictures: SVG, a file for each question.
+//! Plots of a run: an SVG file for each question.
 //!
-//! It reckons nothing that the tables do not have. What must hold: every picture has a title, units and the
-//! intervals; colour alone tells nothing, and its colours are told apart by everybody.
+//! It computes nothing that the tables lack. Invariants: every picture has a title, units and intervals; no
+//! information is in colour alone, and the colours suit readers with any colour vision.
 
 mod bars;
 mod forest;
@@ -13,7 +13,7 @@ use anyhow::Result;
 use super::cells::Cell;
 use crate::bench::{Connections, Results};
 
-/// Every picture, with the name of its file.
+/// Draws all pictures, each with its file name.
 pub(super) fn all(results: &Results, cells: &[Cell]) -> Result<Vec<(String, String)>> {
     let mut pictures = Vec::new();
     for (connections, congestion) in sheets(results, cells) {
@@ -29,7 +29,7 @@ pub(super) fn all(results: &Results, cells: &[Cell]) -> Result<Vec<(String, Stri
     Ok(pictures)
 }
 
-/// What there are cells of.
+/// Returns the combinations of connections and congestion control that have cells.
 fn sheets<'a>(results: &Results, cells: &'a [Cell]) -> Vec<(Connections, &'a str)> {
     let mut sheets = Vec::new();
     for connections in [Connections::Kept, Connections::New] {

@@ -1,6 +1,6 @@
-//! From figures to pixels, and where the lines of a scale are.
+//! Maps figures to pixels, and chooses the lines of a scale.
 //!
-//! What must hold: what is drawn lies on the sheet, and a scale of amounts begins at 0.
+//! Invariants: all positions must lie on the sheet; a scale of amounts begins at 0.
 
 /// A scale across a sheet.
 pub(super) struct Scale {
@@ -12,20 +12,20 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Of amounts from 0 to at least `max`.
+    /// Creates a linear scale from 0 to `max`.
     pub(super) fn of_amounts(max: f64, left: i32, width: i32) -> Scale {
         let max = if max > 0.0 { max } else { 1.0 };
         Scale { from: 0.0, to: max, left, width, is_logarithmic: false }
     }
 
-    /// Of ratios, with 1 on it: twice as much is as far from 1 as half as much.
+    /// Creates a logarithmic scale that includes 1: 2 is as far from 1 as 0.5.
     pub(super) fn of_ratios(ratios: impl Iterator<Item = f64>, left: i32, width: i32) -> Scale {
         let told = ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0);
         let (from, to) = told.fold((0.8_f64, 1.25_f64), |(from, to), ratio| (from.min(ratio), to.max(ratio)));
         Scale { from: from / 1.05, to: to * 1.05, left, width, is_logarithmic: true }
     }
 
-    /// Where a figure is, in pixels.
+    /// Returns the position of a figure in pixels.
     #[allow(clippy::cast_possible_truncation, reason = "it lies between left and left + width")]
     pub(super) fn at(&self, value: f64) -> i32 {
         let part = if self.is_logarithmic {
@@ -36,7 +36,7 @@ impl Scale {
         self.left + (part.clamp(0.0, 1.0) * f64::from(self.width)).round() as i32
     }
 
-    /// The figures that lines are drawn at: round ones, a few of them.
+    /// Returns the figures at which lines are drawn: a few round ones.
     pub(super) fn lines(&self) -> Vec<f64> {
         if self.is_logarithmic {
             const ROUND: [f64; 13] = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
@@ -47,7 +47,7 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, so that there are five to eleven lines.
+/// Returns a step of 1, 2 or 5 times a power of ten that gives five to ten lines.
 fn step(max: f64) -> f64 {
     let power = 10_f64.powf((max / 4.0).log10().floor());
     let rest = max / 4.0 / power;

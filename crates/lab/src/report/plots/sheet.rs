@@ -1,7 +1,7 @@
-//! A sheet to draw on: boxes, lines and words at places in pixels.
+//! A drawing surface: boxes, lines and text at pixel positions.
 //!
-//! It is all that is known of the crate that draws. What must hold: colours are of Okabe and Ito's palette,
-//! which people with any sight tell apart.
+//! Only this module uses the drawing crate. Invariant: data colours are of Okabe and Ito's palette, which
+//! readers with any colour vision can distinguish.
 
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
@@ -20,7 +20,7 @@ pub(super) const PALE: RGBColor = RGBColor(228, 228, 228);
 pub(super) const INK: RGBColor = RGBColor(32, 32, 32);
 const WHITE: RGBColor = RGBColor(255, 255, 255);
 
-/// Where words begin, end, or have their middle.
+/// Horizontal alignment of text at a point.
 #[derive(Clone, Copy)]
 pub(super) enum At {
     Left,
@@ -28,17 +28,17 @@ pub(super) enum At {
     Right,
 }
 
-/// Sizes of letters, in pixels.
+/// Font sizes in pixels.
 pub(super) const TITLE: i32 = 20;
 pub(super) const HEADING: i32 = 15;
 pub(super) const WORDS: i32 = 12;
 
-/// Something to draw on.
+/// A drawing surface.
 pub(super) struct Sheet<'a> {
     area: DrawingArea<SVGBackend<'a>, Shift>,
 }
 
-/// Draws a picture of that many pixels.
+/// Draws a picture of `width` by `height` pixels and returns it as SVG.
 pub(super) fn picture(
     width: i32,
     height: i32,
@@ -70,14 +70,14 @@ impl Sheet<'_> {
         self.area.draw(&Circle::new(at, 4, colour.filled())).map_err(|error| anyhow!("{error}"))
     }
 
-    /// An interval: a line with a bar at each end.
+    /// Draws an interval: a line with a bar at each end.
     pub(super) fn whisker(&self, y: i32, from: i32, to: i32, colour: RGBColor) -> Result<()> {
         const HALF: i32 = 3;
         self.line((from, y), (to, y), colour, 1)?;
         [from, to].iter().try_for_each(|x| self.line((*x, y - HALF), (*x, y + HALF), colour, 1))
     }
 
-    /// Words beside a point, with their middle at its height.
+    /// Draws text at a point, vertically centred.
     pub(super) fn words(&self, text: &str, at: (i32, i32), size: i32, from: At) -> Result<()> {
         let weight = if size > WORDS { FontStyle::Bold } else { FontStyle::Normal };
         let font = FontDesc::new(FontFamily::SansSerif, f64::from(size), weight);
