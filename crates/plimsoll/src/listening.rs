@@ -3,6 +3,8 @@
 //! It accepts no connection. Invariant: all listeners are bound before any of them serves.
 
 use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use plimsoll_engine::{Bound, Service, bind, check_bind};
@@ -16,6 +18,12 @@ const FTP: Service = Service { number: 1, refusal: ftp::OVER_SHARE };
 const CLASSIC: Service = Service { number: 2, refusal: classic::OVER_SHARE };
 /// The metrics listener has slots of its own: operators need it most when the server is overloaded.
 const METRICS: Service = Service { number: 3, refusal: http::OVER_SHARE };
+
+/// How long binding an address in use is retried. A killed server with open connections under io_uring leaves
+/// its sockets to the kernel, which closed them 2 to 93 ms after the process had ended.
+const BIND_TIME_MAX: Duration = Duration::from_secs(1);
+/// The wait between two attempts to bind.
+const BIND_RETRY_TIME: Duration = Duration::from_millis(10);
 
 /// The listeners of a server.
 pub(crate) struct Listening {
@@ -84,10 +92,23 @@ fn cannot_listen(at: &Address, flag: &str) -> String {
 
 fn listen(addresses: &[Address], flag: &str, service: Service) -> anyhow::Result<Vec<Bound>> {
     let listening = |at: &Address| {
-        let bound = bind(at).with_context(|| cannot_listen(at, flag));
+        let bound = bind_when_free(at).with_context(|| cannot_listen(at, flag));
         bound.map(|bound| bound.of_service(service))
     };
     addresses.iter().map(listening).collect()
+}
+
+/// Binds an address, and waits a moment for its last server to release it.
+fn bind_when_free(at: &Address) -> io::Result<Bound> {
+    let start = Instant::now();
+    loop {
+        match bind(at) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && start.elapsed() < BIND_TIME_MAX => {
+                thread::sleep(BIND_RETRY_TIME);
+            }
+            bound => return bound,
+        }
+    }
 }
 
 impl Addresses {
@@ -118,5 +139,33 @@ fn url(address: &Address) -> String {
     match address {
         Address::Ip(at) => format!("http://{at}"),
         Address::Unix(_) => address.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn an_address_that_its_last_server_releases_soon_is_bound() {
+        let last = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = Address::Ip(last.local_addr().unwrap());
+        assert!(bind(&at).is_err());
+        let releasing = thread::spawn(move || {
+            thread::sleep(5 * BIND_RETRY_TIME);
+            drop(last);
+        });
+        bind_when_free(&at).unwrap();
+        releasing.join().unwrap();
+    }
+
+    #[test]
+    fn an_address_that_stays_in_use_is_an_error_that_names_the_flag() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = Address::Ip(taken.local_addr().unwrap());
+        let Err(error) = listen(&[at], "--http", HTTP) else { panic!("the address was bound twice") };
+        assert!(error.to_string().contains("choose another with --http"), "{error}");
     }
 }

@@ -132,7 +132,9 @@ fn test(line: &str) -> Option<Test> {
         other if other.starts_with("ignored") => Outcome::Ignored,
         _ => return None,
     };
-    Some(Test { name: name.trim_end_matches(" - should panic").to_owned(), outcome })
+    // libtest-mimic pads the names to one width.
+    let name = name.trim_end().trim_end_matches(" - should panic");
+    Some(Test { name: name.to_owned(), outcome })
 }
 
 fn result(line: &str) -> Option<Totals> {
@@ -150,7 +152,7 @@ mod tests {
 
     const OUTPUT: &str = "
 running 4 tests
-test epoll::range::first_bytes ... ok
+test epoll::range::first_bytes    ... ok
 test thread::range::first_bytes - should panic ... FAILED
 test simulator::range::first_bytes ... ignored, too slow
 test thread::range::la some child's words
