@@ -83,6 +83,13 @@ impl Client {
             .expect("the server sends something in time")
     }
 
+    /// Waits for the first byte of the next answer.
+    pub async fn until_answered(&mut self) {
+        if self.received.is_empty() {
+            self.receive_more().await.expect("the begin of an answer");
+        }
+    }
+
     /// Receives the next answer, with its body.
     pub async fn answer(&mut self) -> Answer {
         self.try_answer(true).await.expect("a whole answer")
