@@ -219,7 +219,7 @@ fn too_many_log_ins_for_a_server_by_default_are_explained() {
     let mut serve = command();
     serve.args(["serve", "--http", "127.0.0.1:0", "--signup", "open", "--access-log", "off", "--data"]);
     let server = Server::spawn(std::mem::replace(serve.arg(data.path()), command()));
-    let done = load(&[server.url("/").as_str(), "--mix", "ten", "-u", "8", "-n", "900"]);
+    let done = load(&[server.url("/").as_str(), "--mix", "ten", "-u", "8", "-n", "1600"]);
     assert!(done.text().contains("no_attempt_limits = true under [lab]"), "{} {}", done.text(), done.stderr);
 }
 
