@@ -1,7 +1,8 @@
 //! The kernel's clocks, read once per turn.
 //!
-//! It is not a source of timers. Invariant: time stands still within one turn, so a hundred connections that
-//! read the clock cost one system call.
+//! It is not a source of timers. Invariant: time stands still within one turn, so the kernel's clock is read
+//! once for all connections of the turn. It is read again only after a job is submitted, which may have run
+//! in place.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -12,7 +13,8 @@ use plimsoll_io::Instant;
 /// The origin of time for all threads, so that one thread can compare its time with another's.
 static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
 
-/// Returns the time since the process started, for callers without an event loop.
+/// Returns the present time on the clock that all threads share, for callers without an event loop. Zero is
+/// the clock's first use.
 pub fn since_start() -> Instant {
     Instant::from_start(START.elapsed())
 }

@@ -25,8 +25,8 @@ pub(crate) struct Offload {
     /// For jobs that are short or wait for a disk. `None` where the thread serves one connection, which
     /// would wait anyway.
     short: Option<Short>,
-    /// For jobs that take much memory, a core or long: a few at a time under every engine except that of one
-    /// process.
+    /// For jobs that take much memory, a core or long: a few at a time in the whole process. `None` where a
+    /// process serves one connection: its jobs then run in place.
     long: Option<Long>,
 }
 

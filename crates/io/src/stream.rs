@@ -1,8 +1,9 @@
 //! A byte stream as protocols use it: whole, or split into its two directions.
 //!
-//! It does not buffer: a receive returns all bytes at once, except that bytes behind discarded ones wait
-//! for the next receive. Invariants: receiving and draining take `&mut`, so that a direction has one
-//! waiter; a stream is aborted when the last of its parts is dropped without [`Stream::finish`].
+//! It does not buffer, with one exception: bytes received behind discarded ones, or beyond a receive's
+//! limit, are kept for the next receive. Invariants: receiving and draining take `&mut`, so that a
+//! direction has one waiter; a stream is aborted when the last of its parts is dropped without
+//! [`Stream::finish`].
 
 use std::future::{pending, poll_fn};
 use std::io;
@@ -121,8 +122,8 @@ impl Stream {
 
     /// Sends the pushed segments and a clean end, then reads and drops input until the peer ends too.
     /// Closing a socket with unread bytes makes the kernel send a reset, by which the peer can lose
-    /// bytes that it has not read yet. Call it under a deadline. After it has returned, the peer's
-    /// kernel has received everything.
+    /// bytes that it has not read yet. Call it under a deadline. After it has returned without error, the
+    /// kernel has taken all pushed bytes, and dropping the stream does not abort them.
     ///
     /// # Errors
     /// The error that broke the connection before that.

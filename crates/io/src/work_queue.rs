@@ -15,7 +15,7 @@ use crate::offload::NotDone;
 pub struct WorkBounds {
     /// Jobs that wait, of all owners. Beyond this, an owner without a waiting job may still add one.
     pub jobs_max: usize,
-    /// The same for the jobs of one owner.
+    /// Of these, the jobs of one owner at most. The server itself has no such bound.
     pub jobs_per_owner_max: usize,
     /// Workers that do the jobs of one owner at a time.
     pub workers_per_owner: usize,

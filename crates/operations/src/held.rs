@@ -85,7 +85,8 @@ impl Permit {
         }
     }
 
-    /// As [`Permit::during`], for short work that is repeated in a loop.
+    /// Checks the right if [`RIGHT_CHECK_TIME`] has passed since the last check. For loops of short work,
+    /// in which [`Permit::during`] alone would never check, because it checks only while it waits.
     ///
     /// # Errors
     /// As [`Permit::during`].

@@ -20,7 +20,8 @@ const BOUNDS_MICROS: [u64; 19] = [
 const PROTOCOLS: usize = Protocol::ALL.len();
 const OPERATIONS: usize = Operation::ALL.len();
 
-/// Each bucket counts only the values above the previous bound; the last has no upper bound.
+/// The number of buckets. Each counts only the values above the previous bound; the last has no upper
+/// bound.
 const BUCKETS: usize = BOUNDS_MICROS.len() + 1;
 /// The cells of an operation behind its buckets, by index.
 const MICROS: usize = BUCKETS;

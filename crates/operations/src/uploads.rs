@@ -109,9 +109,9 @@ impl Operations {
         Ok(at.home.upload_from(caller.io(), terms, from, keep).await?)
     }
 
-    /// Returns the bytes received of the caller's unfinished upload to a place. If there is no file at the
-    /// place, [`Operations::upload_from`] resumes that upload. Returns `None` if there are several, of
-    /// which it resumes none. This function does not check for the file.
+    /// Returns the number of bytes received of the caller's unfinished upload to a place. If there is no
+    /// file at the place, [`Operations::upload_from`] resumes that upload. Returns `None` if there is no
+    /// upload, or if there are several, of which it resumes none. This function does not check for the file.
     ///
     /// # Errors
     /// As [`plimsoll_store::Home::pending_at`].
@@ -388,7 +388,8 @@ impl Arriving {
         }
     }
 
-    /// Aborts an upload, and waits until its received bytes are stored.
+    /// Aborts an upload, and waits until the store has settled it: a resumable upload keeps its recorded
+    /// bytes, any other is removed.
     pub async fn break_off(self) {
         let Arriving { upload, transfer, .. } = self;
         upload.give_up().await;

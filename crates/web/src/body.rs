@@ -27,7 +27,8 @@ pub(crate) fn modified(request: &Request<'_>) -> Result<Option<Duration>, Refusa
     request.field(Field::OcMtime).map(time).transpose()
 }
 
-/// Confirms the modification time, if one was sent. Otherwise clients set it by another request.
+/// Confirms the modification time, if one was sent. Without this field in the response, clients set the time
+/// by another request.
 pub(crate) fn dated(answer: Answer, modified: Option<Duration>) -> Answer {
     match modified {
         Some(_) => answer.field("X-OC-Mtime", "accepted"),

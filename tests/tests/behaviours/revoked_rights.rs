@@ -47,8 +47,8 @@ async fn lose(scene: &Scene, person: &Person, loss: Loss) {
     }
 }
 
-/// Receives the next answer, and asserts that the server began it soon after `since`. The time of its delivery
-/// does not count: the simulator may deliver byte after byte.
+/// Receives the next answer, and asserts that the server began it soon after `since`. The time of its
+/// delivery does not count: the simulator may deliver byte after byte.
 async fn answered_soon(scene: &Scene, client: &mut Client, since: Instant) -> Answer {
     client.until_answered().await;
     assert_soon(scene, since);

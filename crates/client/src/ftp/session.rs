@@ -56,7 +56,7 @@ impl Session {
     /// Logs in, and selects binary transfers.
     ///
     /// # Errors
-    /// [`Error::Refused`], even if the server wants more than a name and a password; the error that broke
+    /// [`Error::Refused`], also if the server wants more than a name and a password; the error that broke
     /// the session.
     pub async fn log_in(&mut self, name: &str, password: &str) -> Result<(), Error> {
         if let Some(wanted) = self.ask_more(Verb::User, name.as_bytes()).await? {

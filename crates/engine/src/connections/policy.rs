@@ -66,7 +66,8 @@ impl From<usize> for SlotPolicy {
 }
 
 impl SlotPolicy {
-    /// Returns whether each address has a share. Without shares, a few fronts or proxies bring all clients.
+    /// Returns whether the slots of one address are bounded. They are not where a few fronts or proxies
+    /// bring all clients.
     pub(super) fn has_shares(&self) -> bool {
         self.per_address != PerAddress::Unlimited
     }

@@ -11,7 +11,8 @@ use rustix::thread::sched_yield;
 use super::reading::{BENEATH, READ, TMPFS, open_beneath, system_of};
 
 thread_local! {
-    /// The files that are kept open until then; `None` on threads that run no jobs.
+    /// The files that are kept open until then. `None` except on the threads of a pool: where a job runs in
+    /// place, its caller would wait for the freeing anyway.
     static LEFT: RefCell<Option<Vec<File>>> = const { RefCell::new(None) };
 }
 

@@ -51,8 +51,8 @@ impl Bound {
     /// clients apply to it. Engines with a process or thread for each connection do not defer: the
     /// connection has its own from the start.
     ///
-    /// Nor is it done over a network: the kernel takes a client's silence for a round trip, and would wait
-    /// for seconds before it retransmits a lost packet.
+    /// Nor is it done over a network: the kernel counts the client's silence as part of the round-trip time,
+    /// and would then wait for seconds before it retransmits a lost packet.
     #[must_use]
     pub fn client_speaks_first(self) -> Bound {
         Bound { client_speaks_first: true, ..self }
@@ -135,7 +135,8 @@ pub fn bind(address: &Address) -> io::Result<Bound> {
     Ok(Bound { fd, address, client_speaks_first: false, service: Service::default() })
 }
 
-/// Checks that [`bind`] would succeed, and changes nothing: no listener exists in between.
+/// Checks that [`bind`] would succeed, and leaves the address as it was. It never listens, so no client can
+/// connect meanwhile.
 ///
 /// # Errors
 /// As [`bind`].

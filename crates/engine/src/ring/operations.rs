@@ -1,8 +1,7 @@
 //! The table of operations in progress in the kernel, with the connection or listener that each is for.
 //!
 //! It submits nothing. Invariants: an operation stays here, with all memory it was given, until its last
-//! completion has been seen. A key does not repeat within 4 billion uses
-//! of its slot.
+//! completion has been seen. A key does not repeat within 4 billion uses of its slot.
 
 use std::rc::Rc;
 

@@ -3,8 +3,8 @@
 //! A connection between two requests needs no worker: it is parked in the idle set, which the accepting
 //! thread watches. When its client sends something, it queues again like a new connection. This is not the
 //! pool of threads for blocking work (`offload`). Invariants: the number of workers is as configured, from
-//! start to end. Every accepted connection is served or refused: without a free worker it queues, or is
-//! refused if the queue is full.
+//! start to end. Every accepted connection is served or refused. Without a free worker it queues. While the
+//! queue is full, either nothing is accepted, or new connections are refused ([`WhenFull`]).
 
 use std::future::poll_fn;
 use std::io;
@@ -99,7 +99,7 @@ struct Door {
 impl Door {
     fn open(common: &Common, when_full: WhenFull) -> io::Result<Rc<Door>> {
         let Common { queue, idle, setups, offload, stop, connections, .. } = common.clone();
-        // Epoll: it may end as many idle connections at once as there are.
+        // Epoll and not poll(2): this thread may end any number of idle connections at once.
         let driver = Driver::new(Wait::Ready(Park::Epoll), offload, &stop, &connections)?;
         let _entered = driver.enter();
         let handlers: Vec<_> = setups.iter().map(|setup| setup(driver.io())).collect();

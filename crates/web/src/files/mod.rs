@@ -1,4 +1,5 @@
-//! Files and folders: `/files/PATH` in the caller's home, `/shared/OWNER/PATH` in the homes of others.
+//! Files and folders: `/files/PATH` in the caller's home, `/shared/OWNER/PATH` in what OWNER shares with the
+//! caller.
 //!
 //! There is one file per operation. Invariant: both prefixes must behave alike, except for the home.
 

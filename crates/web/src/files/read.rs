@@ -36,8 +36,8 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
         }
         Files::Apart(home) => {
             let operations = &ask.web.operations;
-            // Boxed: the future is ten times the size of that for a local file, which would be moved
-            // with it.
+            // Boxed: this future is ten times the size of that for a local file. Inline, it would enlarge
+            // the enclosing future, which is moved for local files, too.
             let answer = elsewhere::get(ask.request, (operations, &*caller), reading, &home, &asked);
             return Box::pin(answer).await;
         }

@@ -42,8 +42,8 @@ struct Model {
     share: Option<String>,
     next: u64,
     seed: u64,
-    /// Whether a read has found a file whose bytes the cache keeps: in a short run, there may be none. A larger
-    /// file is kept open, and is no hit where asking for its status would block.
+    /// Whether a read has found a file whose bytes the cache keeps: in a short run, there may be none. A
+    /// larger file is kept open, and is no hit where asking for its status would block.
     has_found_bytes: bool,
 }
 

@@ -107,7 +107,7 @@ impl Orders {
     /// the master.
     ///
     /// # Errors
-    /// Fails if the signal handlers cannot be installed.
+    /// Fails if the signal handlers, or the socket pair that SIGCHLD writes to, cannot be created.
     pub fn serve(self, plan: Forking) -> io::Result<()> {
         let Orders { from, stopped } = self;
         plan.listeners.iter().for_each(|(bound, _)| plan.connections.reserve_for(bound.service().number));
