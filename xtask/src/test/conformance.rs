@@ -17,8 +17,8 @@ const ENGINES: [&str; 6] = ["process", "thread", "pool", "epoll", "uring", "simu
 const ON_EACH_COMMIT: [&str; 4] = ["thread", "epoll", "uring", "simulator"];
 /// The further engines under which a long run must have it.
 const IN_A_LONG_RUN: [&str; 2] = ["process", "pool"];
-/// Tests that an engine cannot run, by the start of their paths: these read and sweep the hot cache of the
-/// server, but under `process` each connection has a cache of its own in another process.
+/// Behaviours that an engine cannot have, by the start of their names. Those of `hot::sites::swept` inspect
+/// the hot cache. Under `process`, that cache is in the connection's process, out of the test's reach.
 const LACKING: [(&str, &str); 1] = [("process", "hot::sites::swept::")];
 
 /// The behaviours found under each engine, with their outcomes.
