@@ -76,6 +76,33 @@ fn a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it(eng
     }
 }
 
+/// The homes stay on the server's disk when the database of their accounts is lost and an empty one takes
+/// its place.
+fn a_new_account_gets_no_home_of_an_account_whose_database_was_lost(engine: Kind) {
+    const SECRET: &[u8] = b"the first alice's";
+    for kind in KINDS {
+        let (data, lost, empty) = (tempfile::tempdir().unwrap(), fresh(kind), fresh(kind));
+        let server = serve(engine, data.path(), &lost);
+        let mut first = Member::new(&server, "alice");
+        assert_eq!(first.put("/files/secret", SECRET).status, 201, "{kind}");
+        drop(server);
+        let server = serve(engine, data.path(), &empty);
+        let mut later = Member::new(&server, "alice");
+        for path in ["/files/secret", "/files/"] {
+            let reply = later.get(path);
+            assert!(reply.status == 403 && !reply.text().contains("secret"), "{kind}: {}", reply.text());
+        }
+        assert_eq!(later.put("/files/secret", b"the later alice's").status, 403, "{kind}");
+        drop(server);
+        let server = serve(engine, data.path(), &lost);
+        assert_eq!(first.again(&server).get("/files/secret").body, SECRET, "{kind}: the database is back");
+        drop(server);
+        well(&empty, &["adopt", "alice", "--data", data.path().to_str().unwrap()]);
+        let server = serve(engine, data.path(), &empty);
+        assert_eq!(later.again(&server).get("/files/secret").body, SECRET, "{kind}: an operator adopted it");
+    }
+}
+
 /// The server has no data folder, and needs none.
 fn an_authentication_server_on_a_database_is_ready_as_long_as_that_answers(engine: Kind) {
     for kind in KINDS {
@@ -99,6 +126,7 @@ on_each_engine!(
     an_account_and_its_session_outlive_the_server,
     what_an_operator_does_holds_at_a_server_that_runs,
     a_database_that_was_killed_is_found_again_and_nobody_is_let_in_without_it,
+    a_new_account_gets_no_home_of_an_account_whose_database_was_lost,
     an_authentication_server_on_a_database_is_ready_as_long_as_that_answers,
 );
 
