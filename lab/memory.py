@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The memory that a server keeps after bursts of log-ins and of uploads.
+"""The memory that a server keeps after bursts of log-ins and of uploads, or during minutes of mixed load.
 
-It prints the resident memory (RSS, MiB) at the start, after each burst, and while the server is idle. Every download is
-compared with its upload. The allocator is chosen by variables of the server's environment.
+It prints the resident memory (RSS, MiB) at the start, after each burst, and while the server is idle; or, with
+--minutes, after each twelfth of the load, a minute after its end, and at most. Every download is compared with its upload.
+The allocator is chosen by variables of the server's environment.
 
-  lab/memory.py --plimsoll PATH [--engine NAME] [--seconds S] [--env NAME=VALUE ...]
+  lab/memory.py --plimsoll PATH [--engine NAME] [--seconds S | --minutes M] [--env NAME=VALUE ...]
 
   lab/memory.py --plimsoll PATH                                       the heap as the server bounds it
   lab/memory.py --plimsoll PATH --env MALLOC_PERTURB_=0               glibc's defaults: any MALLOC_ variable restores them
@@ -15,6 +16,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import tempfile
@@ -25,6 +27,10 @@ PASSWORD = "correct horse battery"
 LOG_IN_CLIENTS, UPLOAD_CLIENTS, SMALL_CLIENTS = 60, 64, 100
 LARGE_BYTES, LARGE_FILES, SMALL_FILES = 4 << 20, 6, 60
 IDLE_SECONDS = (5, 25, 30)
+# The mixed load: clients, the names of each, the largest file (sizes are spread evenly on a logarithmic scale), the
+# part of the requests that are log-ins, and each client's pause behind a request.
+MIXED_CLIENTS, MIXED_NAMES, MIXED_BYTES_MAX, MIXED_LOG_INS, MIXED_PAUSE_SECONDS = 16, 8, 4 << 20, 0.05, 0.05
+MIXED_SAMPLES = 12
 
 
 def resident_mib(pid):
@@ -92,11 +98,62 @@ def measure(pid, port, seconds):
     return rows
 
 
+def measure_mixed_load(pid, port, minutes):
+    yield "start", resident_mib(pid)
+    begun = time.monotonic()
+    token, done, failures = Client(port).log_in(), [0] * MIXED_CLIENTS, []
+
+    def load(number):
+        try:
+            client, choose, kept = Client(port, token), random.Random(number), {}
+            while time.monotonic() < begun + minutes * 60:
+                path = f"/files/mixed{number}-{choose.randrange(MIXED_NAMES)}"
+                act = choose.random()
+                if act < MIXED_LOG_INS:
+                    # 429 is an answer too: the server limits how often an account logs in.
+                    status = Client(port).ask("POST", "/api/sessions",
+                                              json.dumps({"name": "alice", "password": PASSWORD}))[0]
+                    assert status in (201, 429), status
+                elif act < 0.5:
+                    kept[path] = choose.randbytes(int(MIXED_BYTES_MAX ** choose.random()))
+                    status = client.ask("PUT", path, kept[path])[0]
+                    assert status in (201, 204), status
+                elif path in kept and act < 0.9:
+                    assert client.ask("GET", path) == (200, kept[path]), path
+                elif path in kept:
+                    assert client.ask("DELETE", path)[0] == 204, path
+                    del kept[path]
+                else:
+                    assert client.ask("GET", "/files/?after=&limit=100")[0] == 200
+                done[number] += 1
+                time.sleep(MIXED_PAUSE_SECONDS)
+        except Exception as failure:
+            failures.append(f"client {number}: {failure!r}")
+
+    clients = [threading.Thread(target=load, args=(number,), daemon=True) for number in range(MIXED_CLIENTS)]
+    for client in clients:
+        client.start()
+    for sample in range(1, MIXED_SAMPLES + 1):
+        time.sleep(max(0, begun + minutes * 60 * sample / MIXED_SAMPLES - time.monotonic()))
+        if failures:
+            raise SystemExit("lab/memory.py: " + "; ".join(failures))
+        yield f"after {minutes * sample / MIXED_SAMPLES:g} minutes and {sum(done)} requests", resident_mib(pid)
+    for client in clients:
+        client.join()
+    if failures:
+        raise SystemExit("lab/memory.py: " + "; ".join(failures))
+    time.sleep(60)
+    yield "after 60 s without a request", resident_mib(pid)
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    yield "at most", int(re.search(r"^VmHWM:\s+(\d+)", status, re.M)[1]) / 1024
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plimsoll", required=True)
     parser.add_argument("--engine", default="epoll")
     parser.add_argument("--seconds", type=int, default=15, help="of the burst of log-ins (15)")
+    parser.add_argument("--minutes", type=float, help="of mixed load, instead of the bursts")
     parser.add_argument("--env", nargs="*", default=[], metavar="NAME=VALUE")
     options = parser.parse_args()
     environment = os.environ | dict(pair.split("=", 1) for pair in options.env)
@@ -110,7 +167,9 @@ def main():
         try:
             found = (re.search(r"http://127\.0\.0\.1:(\d+)", line) for line in server.stdout)
             port = int(next(match for match in found if match)[1])
-            for what, mib in measure(server.pid, port, options.seconds):
+            rows = (measure_mixed_load(server.pid, port, options.minutes) if options.minutes
+                    else measure(server.pid, port, options.seconds))
+            for what, mib in rows:
                 print(f"{mib:6.0f} MiB  {what}", flush=True)
         finally:
             server.terminate()
