@@ -137,7 +137,7 @@ fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: Kind) {
 }
 
 #[test]
-fn a_backup_is_restored_as_the_readme_says() {
+fn a_backup_is_restored_as_the_documents_say() {
     let _turn = among_others();
     let place = Place::new();
     let server = place.serve(Kind::Epoll, "data");

@@ -58,7 +58,7 @@ fn judge(found: &Quarantined) -> Finding {
         "if the directory of accounts was lost, restore it from a backup; if the person is the same, end the \
          server and type: plimsoll account adopt NAME --data DATA; if the home is not needed: \
          mv DATA/accounts/NAME DATA/removed-NAME",
-        "back up the directory of accounts together with the files (README, Backup)",
+        "back up the directory of accounts together with the files: docs/backup.md",
     )
 }
 
