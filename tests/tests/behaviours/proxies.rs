@@ -11,6 +11,10 @@ use plimsoll_tests::{Client, Engine, Ftp, FtpClient, Person, Scenario, Scene, Tr
 /// The address of a client, for documentation only (RFC 5737).
 const CLIENT: &str = "192.0.2.9";
 const OTHER: &str = "192.0.2.10";
+/// How long a connection may wait for its header of the PROXY protocol: 5 seconds, and what the simulated
+/// network adds.
+const HEADER_TIME_MIN: Duration = Duration::from_secs(5);
+const HEADER_TIME_MAX: Duration = Duration::from_secs(7);
 
 /// The networks of all clients of a scene: this machine's, and a simulated network's.
 fn all() -> Networks {
@@ -184,8 +188,11 @@ async fn a_connection_without_the_header_is_dropped(scene: Scene) {
     if scene.engine == Engine::Simulator {
         // Waiting costs real time under the other engines.
         let mut silent = scene.connect().await;
+        let begun = scene.io.now();
         silent.push("PROXY TCP4 192.0.2.9");
         assert_eq!(silent.expect_abort().await, b"");
+        let passed = scene.io.now() - begun;
+        assert!((HEADER_TIME_MIN..HEADER_TIME_MAX).contains(&passed), "{passed:?}");
     }
 }
 

@@ -1,23 +1,29 @@
-//! The time limit of a complete body without valid credentials, however often a byte arrives.
+//! The time limit of a complete body without valid credentials, however often a byte arrives, and the further
+//! second for every 500 bytes received.
 
 use std::time::Duration;
 
 use plimsoll_io::{Either, select};
 use plimsoll_proto::http::Limits;
-use plimsoll_tests::{Scenario, Scene, behaviours};
+use plimsoll_tests::{Client, Scenario, Scene, behaviours};
 
 const BODY_TIME: Duration = Duration::from_secs(2);
 /// The interval of the sent bytes, far shorter than the receive deadline.
 const BYTE_TIME: Duration = Duration::from_millis(200);
+/// Bytes that earn a body one more second.
+const BYTES_PER_SECOND: usize = 500;
 const REFUSED: &[u8] = b"HTTP/1.1 408 ";
 
 fn scenario() -> Scenario {
     Scenario { limits: Limits { body_time: BODY_TIME, ..Limits::default() }, ..Scenario::default() }
 }
 
-async fn a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole(scene: Scene) {
-    let mut client = scene.connect().await;
-    client.push("PUT /test/echo HTTP/1.1\r\nHost: test\r\nContent-Length: 1000\r\n\r\n0");
+/// Begins an upload with `bytes` at once, sends further bytes one by one, and returns how long it took until
+/// the server refused the body.
+async fn refused_after(scene: &Scene, bytes: usize) -> Duration {
+    let mut client: Client = scene.connect().await;
+    client.push("PUT /test/echo HTTP/1.1\r\nHost: test\r\nContent-Length: 5000\r\n\r\n");
+    client.push(vec![b'0'; bytes]);
     let began = scene.io.now();
     let mut response = Vec::new();
     // The simulator may carry the answer byte by byte.
@@ -31,7 +37,20 @@ async fn a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole(s
         assert!(scene.io.now() - began < 10 * BODY_TIME, "there is a deadline");
     }
     assert!(response.starts_with(REFUSED), "{}", String::from_utf8_lossy(&response));
-    assert!(scene.io.now() - began >= BODY_TIME);
+    scene.io.now() - began
 }
 
-behaviours!(scenario; a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole);
+async fn a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole(scene: Scene) {
+    assert!(refused_after(&scene, 1).await >= BODY_TIME);
+}
+
+async fn every_500_bytes_of_a_body_without_credentials_earn_it_a_second(scene: Scene) {
+    let seconds = 2;
+    let passed = refused_after(&scene, seconds * BYTES_PER_SECOND).await;
+    assert!(passed >= BODY_TIME + Duration::from_secs(seconds as u64), "after {passed:?} already");
+}
+
+behaviours!(scenario;
+    a_slow_body_without_credentials_is_refused_after_a_time_for_the_whole,
+    every_500_bytes_of_a_body_without_credentials_earn_it_a_second,
+);
