@@ -27,6 +27,27 @@ fn start_upload(member: &mut Member, target: &str) {
     member.visitor.send("begin").unwrap();
 }
 
+/// Starts a download of a file of [`LARGE_BYTES`], and reads nothing behind the head.
+fn start_download(member: &mut Member, target: &str) {
+    member.visitor.send(&format!("GET {target} HTTP/1.1\r\nHost: test\r\n{}\r\n", member.field())).unwrap();
+    assert_eq!(member.visitor.head().unwrap().0.status, 200);
+}
+
+/// Asserts that the server broke the download off: the client receives what the network has buffered, and
+/// then the connection breaks.
+fn is_broken_off(reader: &mut Member) {
+    let mut came = 0;
+    while let Ok(bytes) = reader.visitor.some_body() {
+        // Slowly: a download's right is checked separately, up to a second after an upload's.
+        std::thread::sleep(READ_PAUSE);
+        came += bytes.len();
+        if bytes.is_empty() {
+            break;
+        }
+    }
+    assert!(came < LARGE_BYTES, "all of it came");
+}
+
 /// Waits until the server ends the upload, and returns the status.
 fn ends(member: &mut Member, since: Instant) -> u16 {
     let reply = member.visitor.reply().expect("an answer");
@@ -46,11 +67,7 @@ fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
     let mut alice = Member::new(&server, "alice");
     assert_eq!(alice.put("/files/large", &noise(1, LARGE_BYTES)).status, 201);
     let (mut reader, mut writer) = (alice.again(&server), alice.again(&server));
-    reader
-        .visitor
-        .send(&format!("GET /files/large HTTP/1.1\r\nHost: test\r\n{}\r\n", reader.field()))
-        .unwrap();
-    assert_eq!(reader.visitor.head().unwrap().0.status, 200);
+    start_download(&mut reader, "/files/large");
     start_upload(&mut writer, "/files/new");
     account(data.path(), &["permit", "alice", "read,delete,share"]);
     assert_eq!(ends(&mut writer, Instant::now()), 403);
@@ -61,18 +78,7 @@ fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
     start_upload(&mut writer, "/files/new");
     account(data.path(), &["disable", "alice"]);
     assert_eq!(ends(&mut writer, Instant::now()), 401);
-    // The client has read nothing since then: it receives the network's buffers, and then the connection
-    // breaks.
-    let mut came = 0;
-    while let Ok(bytes) = reader.visitor.some_body() {
-        // Slowly: the download's right is checked separately, up to a second after the upload's.
-        std::thread::sleep(READ_PAUSE);
-        came += bytes.len();
-        if bytes.is_empty() {
-            break;
-        }
-    }
-    assert!(came < LARGE_BYTES, "all of it came");
+    is_broken_off(&mut reader);
     assert!(!data.path().join("accounts/alice/files/new").exists());
 }
 
@@ -89,13 +95,19 @@ fn what_ends_at_one_front_ends_transfers_at_another(kind: Kind) {
     let share = r#"{"path":"docs","with":"bob","permission":"write"}"#;
     let share = alice.ask("POST", "/api/shares", "Content-Type: application/json\r\n", share.as_bytes());
     let share = format!("/api/shares/{}", share.json()["id"].as_str().unwrap());
+    assert_eq!(alice.put("/files/docs/large", &noise(1, LARGE_BYTES)).status, 201);
+    let (mut reader, mut shared_reader) = (alice.again(&fronts[0]), bob.again(&fronts[0]));
+    start_download(&mut reader, "/files/docs/large");
+    start_download(&mut shared_reader, "/shared/alice/docs/large");
     start_upload(&mut bob, "/shared/alice/docs/new");
     let (mut writer, mut elsewhere) = (alice.again(&fronts[0]), alice.again(&fronts[1]));
     start_upload(&mut writer, "/files/new");
     assert_eq!(elsewhere.ask("DELETE", &share, "", b"").status, 204);
     assert_eq!(ends(&mut bob, Instant::now()), 403);
+    is_broken_off(&mut shared_reader);
     assert_eq!(elsewhere.ask("DELETE", "/api/sessions/current", "", b"").status, 204);
     assert_eq!(ends(&mut writer, Instant::now()), 401);
+    is_broken_off(&mut reader);
     let files = place.path("files/accounts/alice/files");
     assert!(!files.join("new").exists() && !files.join("docs/new").exists());
 }
