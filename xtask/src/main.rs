@@ -29,7 +29,7 @@ const TASKS: [Task; 6] = [
         summary: "format, house rules, lints, docs, licences",
         run: |_| done(check::run()),
     },
-    Task { name: "tidy", summary: "the house rules alone", run: |_| done(tidy::run()) },
+    Task { name: "tidy", summary: "[--update-allowed]  the house rules alone", run: tidy::run },
     Task {
         name: "test",
         summary: "[--long] [-- EXTRA]  every test, and the count per engine",

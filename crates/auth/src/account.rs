@@ -56,7 +56,7 @@ pub struct Quota {
     pub files: Option<u64>,
 }
 
-/// What an account may do with its own files, and whether it may read the server's metrics. New accounts
+/// An account's rights to its own files, and whether it may read the server's metrics. New accounts
 /// have all permissions except the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permissions {

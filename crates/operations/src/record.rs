@@ -1,6 +1,6 @@
 //! One log line and one count for each operation.
 //!
-//! This module does not write files: lines go to a [`LineSink`], which must not block. What must hold:
+//! This module does not write files: lines go to a [`LineSink`], which must not block. Invariant:
 //! however an operation ends, also by a dropped future, its record ends. No byte that a client sends can
 //! end a line.
 

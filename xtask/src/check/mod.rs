@@ -22,7 +22,7 @@ struct Step {
 
 const STEPS: [Step; 6] = [
     Step { name: "format", run: format },
-    Step { name: "tidy", run: tidy::run },
+    Step { name: "tidy", run: tidy::check },
     Step { name: "lints", run: lints },
     Step { name: "docs", run: docs },
     Step { name: "licences", run: licences::run },

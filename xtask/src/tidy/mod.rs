@@ -5,15 +5,17 @@
 //! plain comment: `tidy-allow(rule): reason`. Rules read text, not types: checks that the compiler or
 //! clippy can do are left to them.
 
+mod allowed;
 mod arrows;
 mod engines;
 mod escapes;
-mod glossary;
 mod heads;
 mod lexer;
+mod links;
 mod names;
 mod paths;
 mod places;
+mod prose;
 mod purity;
 mod sizes;
 mod source;
@@ -21,28 +23,30 @@ mod threads;
 mod unsafety;
 mod words;
 
-use anyhow::{Result, ensure};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail, ensure};
 
 use crate::house;
+use allowed::Allowed;
 use source::{Finding, Source};
 
 /// A rule that checks one file at a time.
 type Rule = fn(&Source) -> Vec<Finding>;
 
-const RUST_RULES: [Rule; 9] = [
+const RUST_RULES: [Rule; 8] = [
     heads::check,
     sizes::check,
     engines::check,
     threads::check,
     unsafety::check,
-    names::check,
     words::check,
     purity::check,
     places::check,
 ];
 
 /// The names of the rules, for escapes.
-const RULE_NAMES: [&str; 11] = [
+const RULE_NAMES: [&str; 12] = [
     heads::RULE,
     sizes::RULE,
     engines::RULE,
@@ -53,17 +57,32 @@ const RULE_NAMES: [&str; 11] = [
     purity::RULE,
     places::RULE,
     arrows::RULE,
-    glossary::RULE,
+    prose::RULE,
+    links::RULE,
 ];
 
+/// Prints every finding, and fails if there is one. `--update-allowed` first removes the exceptions that
+/// the tree does not need any more.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => check(),
+        ["--update-allowed"] => update_allowed().and_then(|()| check()),
+        _ => bail!("the only flag is --update-allowed"),
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
 /// Prints every finding, and fails if there is one.
-pub(crate) fn run() -> Result<()> {
-    let sources: Vec<Source> =
-        house::files()?.into_iter().map(|(path, text)| Source::new(path, &text)).collect();
+pub(crate) fn check() -> Result<()> {
+    let sources = sources()?;
     let packages = house::own_packages()?;
     let mut findings: Vec<Finding> = sources.iter().flat_map(judge).collect();
     findings.extend(arrows::check(&packages, &sources));
-    findings.extend(glossary::check(&sources));
+    findings.extend(links::check(&sources));
+    let mut allowed = Allowed::new(&sources);
+    findings.extend(prose::check(&sources, &mut allowed));
+    findings.extend(names::check(&sources, &mut allowed));
+    findings.extend(allowed.unused());
     let mut findings = escapes::apply(&sources, findings, &RULE_NAMES);
     findings.sort();
     findings.dedup();
@@ -73,6 +92,21 @@ pub(crate) fn run() -> Result<()> {
     println!("tidy: {} files, {} findings", sources.len(), findings.len());
     ensure!(findings.is_empty(), "a house rule is broken");
     Ok(())
+}
+
+/// Removes the exceptions that the tree does not need any more.
+fn update_allowed() -> Result<()> {
+    let sources = sources()?;
+    let mut allowed = Allowed::new(&sources);
+    prose::check(&sources, &mut allowed);
+    names::check(&sources, &mut allowed);
+    let path = house::root().join(allowed::PATH);
+    let text = std::fs::read_to_string(&path)?;
+    Ok(std::fs::write(&path, allowed.updated(&text))?)
+}
+
+fn sources() -> Result<Vec<Source>> {
+    Ok(house::files()?.into_iter().map(|(path, text)| Source::new(path, &text)).collect())
 }
 
 fn judge(source: &Source) -> Vec<Finding> {

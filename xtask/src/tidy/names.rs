@@ -1,43 +1,106 @@
-//! Rule `names`: no file, folder or module has a name without meaning, such as `util`.
+//! Rule `names`: a type, module or function has a name that says what it is, to a reader who sees only
+//! the name.
 //!
-//! Such a module collects unrelated code. The rule reads whole names, and not those of types.
+//! `xtask/words/empty_names.txt` lists the names that do not, each with a replacement. The rule reads
+//! declarations, not uses, and whole names: `ToldError` is not `Told`.
 
+use super::allowed::Allowed;
 use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "names";
 
-const EMPTY: [&str; 9] = ["util", "utils", "helper", "helpers", "common", "misc", "manager", "data", "info"];
+const EMPTY_NAMES: &str = include_str!("../../words/empty_names.txt");
+const TYPES: [&str; 5] = ["struct", "enum", "trait", "type", "union"];
 
-/// Finds a name without meaning in the file's path and among the modules that it declares.
-pub(super) fn check(source: &Source) -> Vec<Finding> {
-    let mut parts = source.path.trim_end_matches(".rs").split('/');
-    let of_path = parts.find(|part| EMPTY.contains(part)).map(|part| (1, part));
-    let of_modules = source.lines.iter().filter_map(|line| Some((line.number, module(&line.code)?)));
-    let found = of_path.into_iter().chain(of_modules.filter(|(_, name)| EMPTY.contains(name)));
-    found
-        .map(|(line, name)| source.finding(line, RULE, format!("`{name}` says nothing: name what is in it")))
-        .collect()
+/// A name that says nothing, and its replacement.
+struct Empty {
+    kind: &'static str,
+    name: &'static str,
+    instead: &'static str,
 }
 
-fn module(code: &str) -> Option<&str> {
+/// A name that a file declares.
+struct Declared<'a> {
+    line: usize,
+    kind: &'static str,
+    name: &'a str,
+}
+
+/// Finds names without meaning, except those that are still allowed.
+pub(super) fn check(sources: &[Source], allowed: &mut Allowed) -> Vec<Finding> {
+    let empty: Vec<Empty> = EMPTY_NAMES.lines().filter_map(empty).collect();
+    let mut findings = Vec::new();
+    for source in sources.iter().filter(|source| source.is_rust()) {
+        for declared in declared(source) {
+            let found = empty.iter().find(|e| e.kind == declared.kind && e.name == declared.name);
+            if let Some(found) = found
+                && !allowed.permits_name(&source.path, found.kind, found.name)
+            {
+                let advice = format!("{} `{}` says nothing: {}", found.kind, found.name, found.instead);
+                findings.push(source.finding(declared.line, RULE, advice));
+            }
+        }
+    }
+    findings
+}
+
+fn empty(line: &'static str) -> Option<Empty> {
+    let (declaration, instead) = line.split_once(": ")?;
+    let (kind, name) = declaration.split_once(' ')?;
+    let kinds = ["type", "module", "function"];
+    kinds.contains(&kind).then_some(Empty { kind, name, instead })
+}
+
+fn declared(source: &Source) -> Vec<Declared<'_>> {
+    let path = source.path.trim_end_matches(".rs").split('/');
+    let of_path = path.map(|name| Declared { line: 1, kind: "module", name });
+    let of_lines = source.lines.iter().filter_map(|line| {
+        let (kind, name) = declaration(&line.code)?;
+        Some(Declared { line: line.number, kind, name })
+    });
+    of_path.chain(of_lines).collect()
+}
+
+/// Returns the kind and the name of the item that a line of code declares.
+fn declaration(code: &str) -> Option<(&'static str, &str)> {
     let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-    words.find(|word| *word == "mod")?;
-    words.next()
+    let kind = words.find_map(|word| match word {
+        "mod" => Some("module"),
+        "fn" => Some("function"),
+        _ => TYPES.contains(&word).then_some("type"),
+    })?;
+    Some((kind, words.next()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn findings(path: &str, text: &str) -> usize {
-        check(&Source::new(path.to_owned(), text)).len()
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        let sources = [Source::new(path.to_owned(), text)];
+        let found = check(&sources, &mut Allowed::new(&sources));
+        found.into_iter().map(|finding| finding.advice).collect()
     }
 
     #[test]
     fn finds_an_empty_name_in_path_and_text() {
-        assert_eq!(findings("crates/io/src/util.rs", ""), 1);
-        assert_eq!(findings("crates/io/src/common/mod.rs", ""), 1);
-        assert_eq!(findings("crates/io/src/lib.rs", "pub(crate) mod helpers;"), 1);
-        assert_eq!(findings("crates/io/src/lib.rs", "mod utility;\n// mod util;\nstruct Info;"), 0);
+        let path = "crates/io/src/lib.rs";
+        assert_eq!(findings("crates/io/src/util.rs", ""), ["module `util` says nothing: its contents"]);
+        assert_eq!(findings("crates/io/src/common/mod.rs", "").len(), 1);
+        assert_eq!(findings(path, "pub(crate) mod helpers;").len(), 1);
+        assert_eq!(findings(path, "pub struct Told<'a> {").len(), 1);
+        assert_eq!(
+            findings(path, "    async fn go_on(self) {"),
+            ["function `go_on` says nothing: resume, continue_…"]
+        );
+    }
+
+    #[test]
+    fn leaves_other_names_and_uses_alone() {
+        for text in
+            ["mod utility;", "// mod util;", "struct ToldError;", "let told = tell();", "type Meta = Told;"]
+        {
+            assert_eq!(findings("crates/io/src/lib.rs", text), [""; 0], "{text}");
+        }
     }
 }

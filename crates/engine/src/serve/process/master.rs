@@ -39,7 +39,7 @@ pub struct Orders {
     pub(super) stopped: OwnedFd,
 }
 
-/// Configuration of a fork master: what it serves, and how.
+/// Configuration of a fork master.
 pub struct Forking {
     /// Addresses to listen on, and the protocol of each.
     pub listeners: Vec<(Bound, Setup)>,
