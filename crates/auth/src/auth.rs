@@ -402,7 +402,7 @@ impl Auth {
         // Boxed: most identities are cached, and then no request is sent.
         let answer = Box::pin(self.answer(io, question)).await?;
         T::try_from(answer).map_err(|_| {
-            tracing::error!("the auth tier answered something else than it was asked");
+            tracing::error!("the auth tier sent a response of another kind than the request's");
             Error::Unavailable
         })
     }

@@ -61,7 +61,7 @@ pub async fn hand_on<T: DeserializeOwned>(
         Ok(Told::Answer(answer)) => Ok(answer),
         Ok(Told::Error(error)) => Err(error),
         Err(unanswered) => {
-            tracing::error!("what a front said could not be handed on: {unanswered}");
+            tracing::error!("a front's request could not be forwarded: {unanswered}");
             Err(Error::Unavailable)
         }
     }

@@ -41,13 +41,13 @@ pub enum Error {
         wait: Duration,
     },
     /// The token belongs to no session, or to one that has ended.
-    #[error("The session has ended or never was. Log in again.")]
+    #[error("The session has ended or never existed. Log in again.")]
     NoSession,
     /// The account may not do this.
-    #[error("This account may not do that. Ask whoever runs the server for the permission.")]
+    #[error("This account may not do that. Ask the server's operator for the permission.")]
     NotAllowed,
     /// Only the operator creates accounts.
-    #[error("Nobody can sign up here. Ask whoever runs the server for an account.")]
+    #[error("Sign-up is closed here. Ask the server's operator for an account.")]
     SignUpClosed,
     /// It does not exist, or the caller may not know that it does.
     #[error("There is no such thing. Check the name, and that it is shared with this account.")]

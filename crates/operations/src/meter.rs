@@ -83,7 +83,7 @@ impl Meter {
         self.write_sums(
             &mut text,
             "plimsoll_operation_failures_total",
-            "Operations that were refused, failed or broken off.",
+            "Operations that were refused, failed or aborted.",
             FAILED,
         );
         self.write_sums(

@@ -398,7 +398,10 @@ impl Replace for Reloadable {
 pub(crate) fn warn_of_cut_off(connections: &Connections) {
     let cut_off = connections.cut_off();
     if cut_off > 0 {
-        tracing::warn!(connections = cut_off, "the grace was over; who was connected was cut off");
+        tracing::warn!(
+            connections = cut_off,
+            "the grace period is over; the remaining connections were dropped"
+        );
     }
 }
 

@@ -48,7 +48,7 @@ fn prefetch(hot: &HotSet, sites: &[Site]) {
     bar.finish_and_clear();
     let Prefetched { kept, cached, left } = done;
     tracing::info!(
-        "prefetch: {} in the hot set; {} larger, in the system's cache; {} found no room",
+        "prefetch: {} in the hot set; {} larger, in the page cache; {} did not fit",
         told(kept),
         told(cached),
         told(left)

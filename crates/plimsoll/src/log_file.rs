@@ -98,7 +98,7 @@ impl Log {
     /// Writes the queued lines and ends the thread.
     pub(crate) fn finish(self) {
         if !self.writer.finish() {
-            tracing::warn!(log = self.name, "a log's destination takes nothing; its last lines are lost");
+            tracing::warn!(log = self.name, "a log's destination accepts nothing; its last lines are lost");
         }
     }
 }

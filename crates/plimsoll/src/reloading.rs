@@ -72,7 +72,7 @@ impl Reloading {
             Ok(()) => tracing::info!("the configuration was reloaded; new connections have it"),
             Err(error) => {
                 let error = format!("{error:#}");
-                tracing::error!(error, "nothing was reloaded; the server goes on as it was");
+                tracing::error!(error, "nothing was reloaded; the server keeps its configuration");
             }
         }
         service_manager::ready(&self.status);

@@ -24,6 +24,6 @@ pub(crate) fn stopping() {
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "the service manager could not be told how the server is");
+        tracing::warn!(%error, "the service manager could not be notified");
     }
 }

@@ -129,7 +129,7 @@ fn carry_questions(auth: Auth) -> io::Result<()> {
                 courier.await;
             }
         });
-        tracing::error!(?ended, "nobody carries questions to the auth server any more");
+        tracing::error!(?ended, "the client of the authentication server has ended");
     };
     std::thread::Builder::new().name("courier".to_owned()).spawn(carry).map(drop)
 }

@@ -81,7 +81,7 @@ pub enum Error {
     #[error("the disk is read-only")]
     ReadOnlyDisk,
     /// The folder has more entries than a listing may have.
-    #[error("more entries than are listed")]
+    #[error("too many entries to list")]
     TooManyEntries,
     /// A remote store did not respond. The outcome is unknown.
     #[error("the store did not answer")]

@@ -125,7 +125,10 @@ impl Store {
         let cleared = home.clone();
         if !trees.is_empty() && io.hand_off(Work::Chores, move |fs| cleared.clear_trees(fs, &trees)).is_err()
         {
-            tracing::warn!(home = home.name(), "what was removed before is cleared away at another start");
+            tracing::warn!(
+                home = home.name(),
+                "files that were removed earlier are deleted at a later start"
+            );
         }
         Ok(home)
     }

@@ -44,7 +44,7 @@ impl Home {
     pub(crate) fn clear_trees(&self, fs: &dyn Fs, names: &[Vec<u8>]) {
         for name in names {
             if let Err(error) = clear_tree(fs, self.pending(), name) {
-                tracing::warn!(home = self.name(), %error, "a removed folder was not cleared away");
+                tracing::warn!(home = self.name(), %error, "a removed folder was not deleted");
             }
         }
     }

@@ -82,7 +82,7 @@ impl From<Error> for Refusal {
             Error::Store(error) => error.into(),
             Error::NotPermitted(what) => Refusal::new(
                 Status::FORBIDDEN,
-                format!("This account may not {what}. Ask whoever runs the server for the permission."),
+                format!("This account may not {what}. Ask the server's operator for the permission."),
             ),
             Error::ReadOnlyShare => Refusal::new(
                 Status::FORBIDDEN,
@@ -90,8 +90,8 @@ impl From<Error> for Refusal {
             ),
             Error::SharedItself => Refusal::new(
                 Status::FORBIDDEN,
-                "Only its owner can delete, move or replace the shared file or folder itself. Change what is \
-                 in it instead.",
+                "Only its owner can delete, move or replace the shared file or folder itself. Change its \
+                 contents instead.",
             ),
             Error::ShareEnded => Refusal::new(
                 Status::FORBIDDEN,
@@ -134,7 +134,8 @@ impl From<StoreError> for Refusal {
             StoreError::Path(bad) => return bad.into(),
             StoreError::Offset(offset) => return wrong_offset(offset),
             StoreError::TooManyUploads => {
-                let detail = "Too many uploads are under way. Finish some, or discard some of GET /uploads.";
+                let detail =
+                    "Too many uploads are in progress. Finish some, or discard some of GET /uploads.";
                 return Refusal::later(Status::TOO_MANY_REQUESTS, detail, None);
             }
             StoreError::TooManyEntries => {
@@ -145,17 +146,17 @@ impl From<StoreError> for Refusal {
                 return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
             }
             StoreError::Busy => {
-                let detail = "Too much is going on; try again shortly.";
+                let detail = "The server is busy; try again shortly.";
                 return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
             }
             StoreError::ReadOnlyDisk => {
                 tracing::error!("the disk is read-only: nothing can be stored or changed");
                 let detail =
-                    "The server's disk is read-only just now; its operator has to look. Try again later.";
+                    "The server's disk is read-only just now; its operator has to fix it. Try again later.";
                 return Refusal::later(Status::SERVICE_UNAVAILABLE, detail, None);
             }
             StoreError::Denied(error) => {
-                tracing::error!(%error, "the system refuses an account's files to the server");
+                tracing::error!(%error, "the kernel denies the server access to an account's files");
                 (Status::FORBIDDEN, "The server may not do this on its disk; its operator can change that.")
             }
             StoreError::Failed(error) => {
@@ -174,12 +175,11 @@ impl From<StoreError> for Refusal {
 /// Returns the status and detail of an error without data.
 fn plain(error: &StoreError) -> (Status, &'static str) {
     match error {
-        StoreError::NoFolder => (
-            Status::CONFLICT,
-            "The folder that it would be in is not there. Make the folder first: MKCOL its path.",
-        ),
+        StoreError::NoFolder => {
+            (Status::CONFLICT, "The parent folder does not exist. Create it first: MKCOL its path.")
+        }
         StoreError::AlreadyExists => {
-            (Status::CONFLICT, "The name is taken. Choose another, or delete what has it.")
+            (Status::CONFLICT, "The name is taken. Choose another, or delete the file or folder that has it.")
         }
         StoreError::IsFolder => {
             (Status::CONFLICT, "A folder has this name. Choose another, or delete the folder.")
@@ -188,7 +188,7 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
             (Status::CONFLICT, "A file is where a folder is needed. Choose another path, or delete the file.")
         }
         StoreError::NotEmpty => {
-            (Status::CONFLICT, "The folder is not empty. Delete or move what is in it first.")
+            (Status::CONFLICT, "The folder is not empty. Delete or move its contents first.")
         }
         StoreError::Home => {
             (Status::FORBIDDEN, "The home itself stays as it is. Use the path of something in it.")
@@ -202,11 +202,11 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
             "The two folders are on different disks, so this cannot be moved. Copy it, then delete it here.",
         ),
         StoreError::NotResumable(_) => {
-            (Status::CONFLICT, "Which bytes this would go on with is not certain. Send the whole file.")
+            (Status::CONFLICT, "It is not certain which upload this would resume. Send the whole file.")
         }
         StoreError::Precondition => (
             Status::PRECONDITION_FAILED,
-            "What is there is not what the conditions name. Look again, then decide.",
+            "The file is not the one that the conditions name. Look again, then decide.",
         ),
         StoreError::Digest => (
             Status::UNPROCESSABLE_CONTENT,
@@ -218,8 +218,8 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
         ),
         StoreError::Quota => (
             Status::INSUFFICIENT_STORAGE,
-            "This would be more than the account's quota. Delete something first. Uploads that were broken \
-             off count too, until they are finished or discarded (see GET /uploads).",
+            "This would be more than the account's quota. Delete something first. Interrupted \
+             uploads count too, until they are finished or discarded (see GET /uploads).",
         ),
         StoreError::Full => (
             Status::INSUFFICIENT_STORAGE,
@@ -227,7 +227,7 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
         ),
         StoreError::InUse => (
             Status::LOCKED,
-            "Another request has gone on with this upload. Ask where it stands (HEAD) and go on from there.",
+            "Another request has resumed this upload. Request its offset (HEAD) and resume there.",
         ),
         _ => (
             Status::NOT_FOUND,
@@ -237,7 +237,7 @@ fn plain(error: &StoreError) -> (Status, &'static str) {
 }
 
 fn wrong_offset(offset: u64) -> Refusal {
-    let detail = format!("The upload is at offset {offset}. Go on from there.");
+    let detail = format!("The upload is at offset {offset}. Resume there.");
     Refusal::new(Status::CONFLICT, detail).with("Upload-Offset", offset.to_string())
 }
 

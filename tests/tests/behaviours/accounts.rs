@@ -192,6 +192,6 @@ fn where_sign_up_is_closed_nobody_signs_up() {
     under(Engine::Simulator, closed, |scene| async move {
         let mut client = scene.connect().await;
         let detail = client.ask("POST", "/api/accounts", JSON, of("alice", PASSWORD)).await.problem(403);
-        assert!(detail.contains("Ask whoever runs the server"), "{detail}");
+        assert!(detail.contains("Ask the server's operator"), "{detail}");
     });
 }

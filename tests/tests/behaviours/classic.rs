@@ -327,7 +327,7 @@ mod closed {
 
     async fn nobody_signs_up_where_that_is_closed_and_who_may_not_read_gets_nothing(scene: Scene) {
         let told = text(&scene, format!("new:alice:{PASSWORD}\n")).await;
-        assert!(told.starts_with("error: Nobody can sign up here."), "{told}");
+        assert!(told.starts_with("error: Sign-up is closed here."), "{told}");
         let no_reading = Permissions { read: false, ..Permissions::default() };
         Person::with(&scene, "alice", Quota::default(), no_reading).await;
         let told = got(&scene, "common.txt").await;

@@ -16,10 +16,10 @@ fn the_files_of_a_site_are_there_before_anybody_asks(kind: Kind) {
         .link("link.txt", "docs/a.txt");
     tree.plant(folder.path());
     let server = Server::start(kind, folder.path(), &["--prefetch", "--hot-time", "1d"]);
-    until("the log tells", || server.stderr().contains("found no room"));
+    until("the log tells", || server.stderr().contains("did not fit"));
     let told = server.stderr();
     assert!(told.contains("prefetch: 3 files (") && told.contains("; 1 file ("), "{told}");
-    assert!(told.contains("; 0 files (0 B) found no room"), "{told}");
+    assert!(told.contains("; 0 files (0 B) did not fit"), "{told}");
     // The files are removed before any request, so that the answers must come from memory.
     for name in ["index.html", "docs/a.txt", "docs/a.txt.gz"] {
         std::fs::remove_file(folder.path().join(name)).unwrap();
@@ -41,13 +41,10 @@ fn what_finds_no_room_is_told(kind: Kind) {
     let tree = (0..40).fold(Tree::new(), |tree, at| tree.file(format!("{at}.bin"), noise(at, 20_000)));
     tree.file("large.bin", noise(99, 500_000)).plant(folder.path());
     let server = Server::start(kind, folder.path(), &["--prefetch=true", "--hot-bytes", "400KiB"]);
-    until("the log tells", || server.stderr().contains("found no room"));
+    until("the log tells", || server.stderr().contains("did not fit"));
     let told = server.stderr();
     assert!(told.contains("prefetch: ") && !told.contains("prefetch: 40 files"), "{told}");
-    assert!(
-        told.contains("; 0 files (0 B) larger") && !told.contains("0 files (0 B) found no room"),
-        "{told}"
-    );
+    assert!(told.contains("; 0 files (0 B) larger") && !told.contains("0 files (0 B) did not fit"), "{told}");
     let hot = server.status()["hot_set"].clone();
     assert!(hot["bytes"].as_u64() <= Some(400 * 1024) && hot["entries"].as_u64() > Some(0), "{hot}");
     assert!(server.visit().get("/large.bin").unwrap().body == noise(99, 500_000));

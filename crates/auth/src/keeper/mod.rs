@@ -137,7 +137,7 @@ impl Keeper {
             let _ = settle(Ok(shelf.look(now)), DIRECTORY);
         });
         if handed.is_err() {
-            tracing::debug!("too much waits for the directory to look for changes made elsewhere");
+            tracing::debug!("the directory has no free thread to poll for changes by other servers");
         }
     }
 

@@ -33,7 +33,7 @@ const APART: [&str; 5] =
   plimsoll auth --listen 10.0.0.5:8070 --data /srv/accounts --secret-file /etc/plimsoll/secret
 
 Accounts are added where the directory is: plimsoll account add alice --data DIR
-Everything else is set as for plimsoll serve, by the file or the environment; docs/tiers.md has more.")]
+Other settings are those of plimsoll serve, in the file or the environment; see docs/tiers.md.")]
 pub(crate) struct AuthServer {
     /// Where to listen: IP:PORT, :PORT for loopback, or unix:PATH; several may be given
     #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8070")]

@@ -17,7 +17,7 @@ use crate::person::shown::{print, print_json_text};
   plimsoll doctor --config /etc/plimsoll/plimsoll.toml
   plimsoll doctor --data /srv/plimsoll --http :80 --json
 
-It takes what `plimsoll serve` takes. What it writes to measure the disk, it removes.")]
+It takes the flags of `plimsoll serve`. It removes the file that it writes to measure the disk.")]
 pub(crate) struct Doctor {
     #[command(flatten)]
     configured: Configured,

@@ -34,7 +34,7 @@ use crate::stopping;
   plimsoll serve --config /etc/plimsoll/plimsoll.toml
   plimsoll serve --site /=./public --check
 
-Nothing listens beyond this machine unless an address says so: --http 0.0.0.0:8080
+The server listens on loopback unless an address says otherwise: --http 0.0.0.0:8080
 Every setting can be a flag, a variable in the environment, or a key of the file; the first counts.
 SIGTERM, SIGINT, or q and Enter on a terminal let connections finish; a second signal ends at once.
 SIGHUP reads the configuration again for new connections, and opens log files again.")]

@@ -29,7 +29,7 @@ const APART: [&str; 4] = ["--accounts=true", "--access-log=off", "--transfer-log
   plimsoll store --listen unix:/run/plimsoll/store.sock --secret-file secret --data ./files
   plimsoll store --listen 10.0.0.6:8090 --data /srv/files --secret-file /etc/plimsoll/secret
 
-Everything else is set as for plimsoll serve, by the file or the environment; docs/tiers.md has more.")]
+Other settings are those of plimsoll serve, in the file or the environment; see docs/tiers.md.")]
 pub(crate) struct StoreServer {
     /// Where to listen: IP:PORT, :PORT for loopback, or unix:PATH; several may be given
     #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1:8090")]

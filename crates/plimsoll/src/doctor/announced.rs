@@ -37,7 +37,7 @@ fn judge(reached: &[Ipv4Addr], announced: Option<Ipv4Addr>) -> Finding {
     match announced {
         Some(ip) if is_private(ip) => Finding::warn(
             CHECK,
-            format!("PASV announces {ip}, which is private: nobody from elsewhere gets there"),
+            format!("PASV announces {ip}, which is private: clients elsewhere cannot reach it"),
         )
         .mend("--ftp-announce ADDRESS, with the address that clients reach the server by", LASTING),
         Some(ip) => Finding::ok(CHECK, format!("PASV announces {ip}")),

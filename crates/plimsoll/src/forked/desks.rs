@@ -139,13 +139,13 @@ impl Open {
         let until = Instant::now() + time.max(FINISH_TIME_MIN);
         while !self.thread.is_finished() {
             if until < Instant::now() {
-                tracing::error!("what answers for accounts and files does not end; it is left as it is");
+                tracing::error!("the server of accounts and files does not end; it is abandoned");
                 return;
             }
             std::thread::sleep(FINISH_STEP);
         }
         if !matches!(self.thread.join(), Ok(Ok(()))) {
-            tracing::error!("what answers for accounts and files did not end well");
+            tracing::error!("the server of accounts and files did not end cleanly");
         }
     }
 }

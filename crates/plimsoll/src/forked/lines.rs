@@ -205,7 +205,7 @@ impl Receiver {
                 }
                 Err(Errno::INTR) => {}
                 Err(error) => {
-                    tracing::error!(%error, "the lines of connections' logs cannot be taken in any more");
+                    tracing::error!(%error, "log lines of connections can no longer be received");
                     return;
                 }
             }

@@ -30,7 +30,7 @@ fn of_store(error: &StoreError) -> &'static str {
         StoreError::Away => "the files cannot be reached just now; try again later",
         StoreError::Busy => "too much is going on; try again shortly",
         StoreError::Denied(error) => {
-            tracing::error!(%error, "the system refuses the server what an account asked for");
+            tracing::error!(%error, "the kernel denies the server an account's operation");
             "the server may not read this; its operator can change that"
         }
         StoreError::Failed(error) => {

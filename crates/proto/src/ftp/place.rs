@@ -48,7 +48,7 @@ fn in_accounts(name: &[u8]) -> Result<Spot, Answer> {
 pub(super) const NOT_THERE: Answer = Answer::new(550, "There is no such file or folder.");
 
 fn parse(name: &[u8]) -> Result<Path, Answer> {
-    Path::parse(name).map_err(|bad| Answer::made(553, format!("The path cannot be: {bad}.")))
+    Path::parse(name).map_err(|bad| Answer::made(553, format!("The path is invalid: {bad}.")))
 }
 
 /// The path from `/` that `typed` means where one is in `folder`: begins with a slash and has none at its

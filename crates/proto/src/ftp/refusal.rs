@@ -43,7 +43,7 @@ fn of_auth(error: &AuthError) -> Answer {
             Answer::new(421, "Accounts cannot be looked up just now; try again later.").and_end()
         }
         AuthError::NoSession => {
-            Answer::new(421, "This log-in has ended: the account or its password has changed.").and_end()
+            Answer::new(421, "This login has ended: the account or its password has changed.").and_end()
         }
         _ => Answer::made(530, error.detail()),
     }
@@ -57,20 +57,18 @@ fn of_store(error: StoreError) -> Answer {
         E::AlreadyExists => (550, "There is something of that name already."),
         E::IsFolder => (550, "That is a folder, not a file."),
         E::NotFolder => (550, "That is a file, not a folder."),
-        E::NotEmpty => (550, "The folder is not empty; remove what is in it first."),
+        E::NotEmpty => (550, "The folder is not empty; remove its contents first."),
         E::Home => (550, "The home itself cannot be replaced, moved or removed."),
         E::IntoItself => (553, "A folder cannot be moved into itself."),
         E::OtherDisk => (553, "It cannot be moved there, which is another disk: upload it there."),
-        E::Path(bad) => return Answer::made(553, format!("The path cannot be: {bad}.")),
-        E::Precondition => {
-            (550, "The file was changed by somebody else meanwhile; look at it and try again.")
-        }
-        E::Digest | E::Length => (551, "What came is not what was announced."),
-        E::Quota => {
-            (552, "That is more than the account may have: delete files, or uploads that were broken off.")
-        }
+        E::Path(bad) => return Answer::made(553, format!("The path is invalid: {bad}.")),
+        E::Precondition => (550, "The file was changed meanwhile; look at it and try again."),
+        E::Digest | E::Length => (551, "The received bytes are not those that were announced."),
+        E::Quota => (552, "That is more than the account may store: delete files or interrupted uploads."),
         E::Full => (452, "The server's disk is full; what was there before is unchanged."),
-        E::TooManyUploads => (452, "Too many uploads are under way or kept; wait for one, or end one."),
+        E::TooManyUploads => {
+            (452, "Too many uploads are in progress or resumable; wait for one, or discard one.")
+        }
         E::Offset(bytes) => {
             return Answer::made(
                 554,
@@ -80,15 +78,15 @@ fn of_store(error: StoreError) -> Answer {
         E::NotResumable(why) => return not_resumable(why),
         E::TooManyEntries => (450, "The folder has too many entries to be listed; move some elsewhere."),
         E::Away => (450, "The files cannot be reached just now; look before you try again."),
-        E::InUse => (450, "Somebody is writing to it right now; try again when they have done."),
+        E::InUse => (450, "Another connection is writing to it; try again when it has finished."),
         E::TakenBack => (426, "The transfer was stopped."),
-        E::Busy => (450, "Too much is going on; try again shortly."),
+        E::Busy => (450, "The server is busy; try again shortly."),
         E::ReadOnlyDisk => {
             tracing::error!("the disk is read-only: nothing can be stored or changed");
-            (450, "The server's disk is read-only just now; its operator has to look. Try again later.")
+            (450, "The server's disk is read-only just now; its operator has to fix it. Try again later.")
         }
         E::Denied(error) => {
-            tracing::error!(%error, "the system refuses the server what an account asked for");
+            tracing::error!(%error, "the kernel denies the server an account's operation");
             (550, "The server may not do this; its operator can change that.")
         }
         E::Failed(error) => {
@@ -112,8 +110,8 @@ fn not_resumable(why: NotResumable) -> Answer {
         NotResumable::FileAndUpload { file, upload: None } => Answer::made(
             554,
             format!(
-                "A file of {file} bytes is there, and an upload to the same name was interrupted: which of \
-                 them you resume is not certain. Say STOR alone to send the whole file, or discard the \
+                "A file of {file} bytes is there, and an upload to the same name was interrupted: it is not \
+                 certain which of them you resume. Say STOR alone to send the whole file, or discard the \
                  upload."
             ),
         ),
@@ -121,7 +119,7 @@ fn not_resumable(why: NotResumable) -> Answer {
             554,
             format!(
                 "No file is there, but an upload of it that was interrupted at {upload}: ask for SIZE before \
-                 you resume that, say STOR to send the whole file, or DELE to discard what came."
+                 you resume that, say STOR to send the whole file, or DELE to discard the received bytes."
             ),
         ),
         NotResumable::SeveralUploads => Answer::new(
@@ -131,7 +129,7 @@ fn not_resumable(why: NotResumable) -> Answer {
         ),
         NotResumable::Changed(size) => Answer::made(
             450,
-            format!("There are {size} bytes by now, not as many as SIZE told you: ask for SIZE again."),
+            format!("There are {size} bytes now, not as many as SIZE reported: send SIZE again."),
         ),
     }
 }

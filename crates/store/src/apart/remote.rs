@@ -181,7 +181,9 @@ impl Remote {
 /// Decodes the value or error in a JSON response.
 fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
     let told: Told<T> = serde_json::from_slice(json).map_err(|_| {
-        tracing::warn!("the store's answer is not what was asked for; the two may be of different versions");
+        tracing::warn!(
+            "the store's response is not of the request's kind; the two may be of different versions"
+        );
         Error::Away
     })?;
     told.into()

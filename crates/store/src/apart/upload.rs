@@ -259,7 +259,7 @@ impl Upload {
         if self.spooled.is_none()
             && let Err(error) = self.end(Ending::GiveUp).await
         {
-            tracing::info!(%error, "an upload that was given up is settled later");
+            tracing::info!(%error, "an aborted upload is settled later");
         }
     }
 

@@ -149,7 +149,7 @@ impl Home {
         let home = self.clone();
         let cleared = io.hand_off(Work::Chores, move |fs| home.clear_trees(fs, &[tree_name(id)]));
         if cleared.is_err() {
-            tracing::warn!(home = self.name(), "a removed folder is cleared away at the next start");
+            tracing::warn!(home = self.name(), "a removed folder is deleted at the next start");
         }
     }
 }

@@ -41,7 +41,7 @@ impl Aside {
     pub(super) fn put_back(self, fs: &dyn Fs, home: &Home, target: &Place<'_>) {
         if let Err(error) = fs.rename(home.pending(), &self.name, &target.folder, target.name, Existing::Kept)
         {
-            tracing::error!(home = home.name(), %error, "what was to be replaced could not be put back");
+            tracing::error!(home = home.name(), %error, "a replaced file could not be restored");
         }
     }
 

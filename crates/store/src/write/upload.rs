@@ -393,7 +393,7 @@ impl Upload {
             Ok(())
         });
         if let Err(error) = settled.await {
-            tracing::info!(%error, "an upload that was given up is settled later");
+            tracing::info!(%error, "an aborted upload is settled later");
         }
     }
 

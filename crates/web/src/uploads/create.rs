@@ -83,7 +83,7 @@ fn located(kept: &KeptUpload) -> Answer {
 
 fn length(request: &Request<'_>) -> Result<u64, Refusal> {
     let Some(value) = request.field(Field::UploadLength) else {
-        return Err(Refusal::bad("Say how long the file is: Upload-Length. It cannot be told later."));
+        return Err(Refusal::bad("Say how long the file is: Upload-Length. It cannot be sent later."));
     };
     let length = parse_length(value)?;
     check_length(length)?;

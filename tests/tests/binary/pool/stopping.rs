@@ -40,7 +40,7 @@ fn those_whom_no_worker_came_to_are_told_so_at_the_end_of_the_grace() {
         assert_eq!((reply.status, reply.closes), (503, true), "{}", reply.head);
     }
     session.expect("421 ");
-    assert!(first.reply().is_err(), "the grace was over");
+    assert!(first.reply().is_err(), "the grace period is over");
     assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
-    assert!(server.stderr().contains("the grace was over"), "{}", server.stderr());
+    assert!(server.stderr().contains("the grace period is over"), "{}", server.stderr());
 }

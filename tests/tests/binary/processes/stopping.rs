@@ -50,7 +50,7 @@ fn the_end_of_the_grace_cuts_off_who_is_left_and_counts_them() {
     assert_eq!(server.ends_within(PATIENCE).code(), Some(0), "{}", server.stderr());
     assert!(left.iter().all(|child| !process::is_running(*child)));
     let told = server.stderr();
-    let line = told.lines().find(|line| line.contains("the grace was over")).expect(&told);
+    let line = told.lines().find(|line| line.contains("the grace period is over")).expect(&told);
     assert!(line.contains("connections=2"), "{line}");
     drop(stuck);
 }

@@ -330,11 +330,11 @@ impl Directory for SqliteDirectory {
             // Most likely the disk is full. The row is deleted when there is space again.
             Err(trouble) => match self.revoked.add(id) {
                 Ok(()) => {
-                    tracing::warn!(%trouble, "a log-out is kept in reserved room until the disk has some");
+                    tracing::warn!(%trouble, "a logout is recorded in reserved space until the disk has room");
                     Ok(true)
                 }
                 Err(error) => {
-                    tracing::error!(%error, "a log-out could not be kept in reserved room");
+                    tracing::error!(%error, "a logout could not be recorded in reserved space");
                     Err(trouble)
                 }
             },

@@ -73,7 +73,7 @@ impl Revoked {
                 Ok(file) => self.file = Some(file),
                 Err(error) => {
                     let file = self.path.display();
-                    tracing::warn!(%error, %file, "no room is reserved for log-outs on a full disk");
+                    tracing::warn!(%error, %file, "no space is reserved for logouts on a full disk");
                 }
             }
         }

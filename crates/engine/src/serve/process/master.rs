@@ -406,7 +406,10 @@ impl Serving {
             (Some(code::CUT_OFF), _) => self.plan.connections.count_cut_off(1),
             (None, Some(_)) if is_killed => self.plan.connections.count_cut_off(1),
             (None, Some(signal)) => {
-                tracing::warn!(signal, "a signal ended the process of a connection; its client was cut off");
+                tracing::warn!(
+                    signal,
+                    "a signal ended the process of a connection; its client was disconnected"
+                );
             }
             _ => {
                 self.plan.connections.count_panic();

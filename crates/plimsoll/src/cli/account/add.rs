@@ -19,7 +19,7 @@ use crate::person::password::PasswordFrom;
   plimsoll account add alice --quota-bytes 10GiB --quota-files 100000
   plimsoll account add alice --password-file ./password --json
 
-The data folder is made if it is not there.
+The data folder is created if it is missing.
 JSON: {\"name\":\"alice\",\"enabled\":true,\"quota\":{\"bytes\":10737418240,\"files\":null},
        \"permissions\":{\"read\":true,\"write\":true,\"delete\":true,\"share\":true,
        \"operate\":false},\"created\":\"...\"}")]

@@ -21,9 +21,9 @@ use crate::tiers::take_data_folder;
 #[command(after_help = "Examples:
   plimsoll account adopt alice --data /srv/plimsoll
 
-A home knows its account by a number. After the directory of accounts was lost, an account that has an
-old name is a new account: it cannot open the old home. Make sure that the person is the same, end the
-server, and type this. plimsoll doctor lists the homes that no account can open.
+A home records the number of its account. If the directory of accounts was lost, a new account with
+an old name has another number, and cannot open the old home. Make sure that the person is the same,
+stop the server, and type this. plimsoll doctor lists the homes that no account can open.
 JSON: {\"adopted\":{\"name\":\"alice\",...},\"files\":\"./plimsoll-data/accounts/alice\"}")]
 pub(crate) struct Adopt {
     /// The name of the account

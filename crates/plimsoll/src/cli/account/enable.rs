@@ -13,7 +13,7 @@ use super::told::print_done;
   plimsoll account enable alice
   plimsoll account enable alice --json
 
-JSON: as that of plimsoll account add")]
+JSON: as of plimsoll account add")]
 pub(crate) struct Enable {
     /// The name of the account
     name: String,

@@ -22,7 +22,8 @@ use crate::person::shown::{print, print_json};
   plimsoll account export accounts.jsonl
   plimsoll account export | ssh other plimsoll account import -
 
-Whoever has the file can try passwords at leisure: only you can read it. It has no sessions or shares.
+Keep the file secret, because it lets a reader guess passwords offline; only you can read it. It has
+no sessions and no shares.
 A line: {\"name\":\"alice\",\"password\":\"$argon2id$...\",\"quota\":{...},\"permissions\":{...},
          \"enabled\":true}
 JSON, with a file: {\"accounts\":3,\"file\":\"accounts.jsonl\"}")]

@@ -23,11 +23,11 @@ use crate::person::shown::{print, print_json};
   plimsoll account import - < accounts.jsonl
   plimsoll account import --skip-existing accounts.jsonl
 
-All of them are imported or none: a line that is wrong stops it, and so does a name that is taken, unless
---skip-existing leaves that account as it is. Passwords stay as they were, and each account has the number
-that its home knows it by, unless another account has that number. The data folder is made if it is not
-there.
-JSON: as that of plimsoll account list, of the accounts that were made")]
+It imports all accounts or none: a wrong line is an error, and so is a taken name, unless
+--skip-existing leaves that account as it is. Passwords stay the same. An account keeps its number,
+by which its home knows it, unless another account has that number. The data folder is created if it
+is missing.
+JSON: as of plimsoll account list, for the imported accounts")]
 pub(crate) struct Import {
     /// The file, or - for standard input
     file: PathBuf,

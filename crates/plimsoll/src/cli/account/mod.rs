@@ -28,9 +28,9 @@ use clap::{Args, Subcommand};
   plimsoll account list
   plimsoll account list --data /srv/plimsoll
 
-They work on the data itself, whether or not a server runs: whoever may write there is the operator.
-As root, they act as the user that owns the data folder. A running server sees each change within a
-second. Each command has --help, with examples.")]
+They change the data itself, whether or not a server runs: a user who may write there is the
+operator. As root, they act as the user that owns the data folder. A running server applies each
+change within a second. Each command has --help, with examples.")]
 pub(crate) struct Account {
     #[command(subcommand)]
     order: Order,

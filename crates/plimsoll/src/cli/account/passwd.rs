@@ -15,7 +15,7 @@ use crate::person::password::PasswordFrom;
   plimsoll account passwd alice
   plimsoll account passwd alice --password-file ./password
 
-JSON: as that of plimsoll account add")]
+JSON: as of plimsoll account add")]
 pub(crate) struct Passwd {
     /// The name of the account
     name: String,

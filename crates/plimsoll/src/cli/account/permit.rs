@@ -18,9 +18,9 @@ use crate::cli::WrongUsage;
   plimsoll account permit alice all
   plimsoll account permit prometheus operate
 
-read is to download and list; write to upload, make folders, move and copy; delete to delete and
-overwrite; share to give shares. all (these four) and none stand alone. operate is to read the
-server's /metrics and /api/status from elsewhere. JSON: as that of plimsoll account add")]
+read: download and list. write: upload, create folders, move and copy. delete: delete and overwrite.
+share: share with others. operate: read the server's /metrics and /api/status from other machines.
+all (the first four) and none stand alone. JSON: as of plimsoll account add")]
 pub(crate) struct Permit {
     /// The name of the account
     name: String,

@@ -16,7 +16,7 @@ use crate::config::AtMost;
   plimsoll account quota alice --bytes 10GiB
   plimsoll account quota alice --bytes none --files 100000
 
-A bound that is not given stays as it is. JSON: as that of plimsoll account add")]
+A limit that is not given stays as it is. JSON: as of plimsoll account add")]
 pub(crate) struct Quota {
     /// The name of the account
     name: String,

@@ -29,7 +29,7 @@ use crate::person::shown::{print, print_json};
 The files are moved to DATA/removed/NAME.TIME, where no later account of that name finds them.
 Files at fronts of an authentication server or of a database, and at a storage server, stay where
 they are, and no later account gets them: plimsoll doctor lists them.
-It takes a second or two, in which a running server comes to know that the account is disabled.
+It takes a second or two, until a running server knows that the account is disabled.
 JSON: {\"removed\":{\"name\":\"alice\",...},\"files\":\"./plimsoll-data/removed/alice.20261120T134005Z\"};
        files is null if there were none, or if they were deleted")]
 pub(crate) struct Rm {

@@ -15,7 +15,7 @@ use crate::person::shown::{columns, print, print_json, time};
   plimsoll account show alice
   plimsoll account show alice --json
 
-JSON: as that of plimsoll account add")]
+JSON: as of plimsoll account add")]
 pub(crate) struct Show {
     /// The name of the account
     name: String,

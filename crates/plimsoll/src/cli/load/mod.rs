@@ -21,23 +21,23 @@ use crate::config::{Size, Time, engine_name};
 use crate::person::password::PasswordFrom;
 use crate::person::shown::{print, print_json};
 
-/// Put load on a file server, and say what it carries
+/// Put load on a file server, and report what it carries
 #[derive(Args)]
 #[command(after_help = "Examples:
   plimsoll load http://127.0.0.1:8080/index.html -u 64 -d 10s
   plimsoll load 'http://127.0.0.1:8080/1k/{}.bin' --files 0..1000 -u 64 -d 10s --warm-up 1s
   plimsoll load http://files.example/big.iso -u 4 -n 100 --connections new --verify all --json
-  plimsoll load http://files.example/ --rate 500 -u 200 -d 1m       how long answers take at 500 a second
+  plimsoll load http://files.example/ --rate 500 -u 200 -d 1m       latencies at 500 a second
   plimsoll load http://127.0.0.1:8080/files/in/ -X PUT --size 10KiB --account alice -u 16 -n 1000
   plimsoll load 'ftp://127.0.0.1:2121/{}.bin' --files 1000 -u 64 -d 10s      as a guest
   plimsoll load classic://127.0.0.1:9000/a.txt --account alice -u 64 -d 10s
-  plimsoll load http://127.0.0.1:8080 --mix ten -u 16 -d 30s       sign up, log in, list, upload, and so on
+  plimsoll load http://127.0.0.1:8080 --mix ten -u 16 -d 30s       sign up, log in, list, upload, ...
                                      (the server's configuration: [lab] no_attempt_limits = true)
 
-Without --rate, each user asks again when it has its answer: the server sets the pace. With --rate, requests
-are planned in even steps, and a latency counts from the planned start, however late it was.
-All users connect, and fetch what bodies are compared with, before the first one starts.
-Bodies that are not verified are thrown away by the system. Ctrl-C ends early, with the figures so far.
+Without --rate, each user sends the next request after the response: the server sets the pace. With
+--rate, requests are planned at even intervals, and a latency counts from the planned start. All
+users connect, and fetch the bodies to compare with, before the first one starts. The kernel
+discards bodies that are not verified. Ctrl-C ends early, with the figures so far.
 --json prints one object: url, users, loop, seconds, requests, bytes, errors, requests_per_second,
 bytes_per_second, verified, latency_us, littles_law, generator, and more.")]
 pub(crate) struct Load {

@@ -34,16 +34,16 @@ use crate::person::{Failure, Place, Progress, Server, Tried};
 #[command(override_usage = "plimsoll get [OPTIONS] PATH... [DIR]")]
 #[command(after_help = "Examples:
   plimsoll get report.pdf                   into this folder
-  plimsoll get a.jpg photos/b.jpg ~/photos  into a folder that is here
+  plimsoll get a.jpg photos/b.jpg ~/photos  into a local folder
   plimsoll get report.pdf ./final.pdf       under another name
-  plimsoll get -r photos backup/            as backup/photos; backup is made
+  plimsoll get -r photos backup/            as backup/photos; creates backup
   plimsoll get bob:report.pdf               what bob shares with you
   plimsoll get backup.tar - | tar x
 
-The last of several is the DIR, as for cp: a folder here, or one to be made if it ends with a slash;
-for one PATH alone, also the file's new name. Files keep their times of modification. A file that is
-here already is replaced when all has come.
-What was cut off is gone on with when the same is typed again.
+The last of several is the DIR, as for cp: a local folder, or one to create if it ends with a slash;
+for one PATH alone, also the file's new name. Files keep their modification times. A local file is
+replaced when the download is complete. To resume an interrupted download, type the same command
+again.
 JSON: {\"files\":[{\"path\":\"photos/b.jpg\",\"file\":\"b.jpg\",\"bytes\":5120,\"received\":5120}],
        \"failed\":[{\"file\":\"a.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Get {

@@ -18,7 +18,8 @@ use crate::person::shown::{print, print_json, text, time};
   plimsoll login alice --server http://files.example:8080
   PLIMSOLL_PASSWORD=... plimsoll login alice --json
 
-The session is kept in $XDG_STATE_HOME/plimsoll, else in ~/.local/state/plimsoll, for you alone.
+The session is stored in $XDG_STATE_HOME/plimsoll, or else in ~/.local/state/plimsoll, readable
+only by you.
 JSON: {\"account\":\"alice\",\"server\":\"http://127.0.0.1:8080\",\"expires\":\"2026-12-20T13:40:05Z\"}")]
 pub(crate) struct Login {
     /// The name of the account

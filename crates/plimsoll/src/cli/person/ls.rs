@@ -23,8 +23,8 @@ use crate::person::{Place, Server};
   plimsoll ls bob:              what bob shares with you
   plimsoll ls --json photos
 
-On a terminal, or with -l, it shows kind, size, time (UTC) and name. Else it shows names alone,
-folders with a slash.
+On a terminal, or with -l, it shows kind, size, time (UTC) and name. Otherwise it shows only
+names, folders with a slash.
 JSON: {\"path\":\"/photos/\",\"entries\":[{\"name\":\"a.jpg\",\"kind\":\"file\",\"size\":5120,
        \"modified\":\"2026-11-20T13:40:05Z\",\"etag\":\"...\",\"href\":\"a.jpg\"}]}")]
 pub(crate) struct Ls {

@@ -34,15 +34,15 @@ use crate::person::{Failure, Place, Progress, Server, Tried};
   plimsoll put report.pdf                   to the top of the home
   plimsoll put report.pdf work/final.pdf    under another name
   plimsoll put a.jpg b.jpg photos/          into a folder
-  plimsoll put -r photos backup/            as backup/photos, with all that is in it
-  plimsoll put -r photos backup             as backup; what is in a folder already stays
+  plimsoll put -r photos backup/            as backup/photos, with all its contents
+  plimsoll put -r photos backup             as backup; files that are there already stay
   plimsoll put a.jpg bob:inbox/             into a folder that bob shares with you to write to
   tar c . | plimsoll put - backup.tar
 
 The last of several is the PATH, as for cp; one FILE alone goes to the top of the home. A PATH that
-ends with a slash, or that is a folder on the server, is the folder to put files into. Files keep their
-times of modification; -r skips those that have the same size and time on the server. What was cut off
-is gone on with when the same is typed again.
+ends with a slash, or that is a folder on the server, is the folder to put files into. Files keep
+their modification times; -r skips those that have the same size and time on the server. To resume
+an interrupted upload, type the same command again.
 JSON: {\"files\":[{\"file\":\"a.jpg\",\"path\":\"photos/a.jpg\",\"bytes\":5120,\"sent\":5120}],
        \"failed\":[{\"file\":\"b.jpg\",\"error\":\"...\"}]}")]
 pub(crate) struct Put {

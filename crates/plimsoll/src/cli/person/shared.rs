@@ -14,8 +14,8 @@ use crate::person::shown::print_json;
   plimsoll shared
   plimsoll shared --json
 
-Each can be read: plimsoll get OWNER:PATH, or plimsoll ls OWNER:PATH if it is a folder.
-JSON: as that of plimsoll shares")]
+To read one: plimsoll get OWNER:PATH, or plimsoll ls OWNER:PATH for a folder.
+JSON: as of plimsoll shares")]
 pub(crate) struct Shared {
     #[command(flatten)]
     at: At,

@@ -20,7 +20,7 @@ use crate::person::shown::{columns, print, print_json, size, text, time};
   plimsoll uploads
   plimsoll uploads --rm 5f3a...     the id that the list shows
 
-What was broken off is gone on with when the same is put again. Until then it takes quota.
+To resume an upload, type the same plimsoll put again. Until then its bytes count against the quota.
 JSON: {\"uploads\":[{\"id\":\"...\",\"path\":\"/a.iso\",\"length\":9000000,\"offset\":4194304,
        \"created\":\"...\",\"expires\":\"...\",\"url\":\"/uploads/...\"}]}; with --rm {\"id\":\"...\"}")]
 pub(crate) struct Uploads {

@@ -12,7 +12,7 @@ pub(super) fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
     let offset =
         parse_rest(argument).map_err(|bad| Answer::new(bad.code(), "Say REST and a number of bytes."))?;
     if offset > 0 && !c.state.is_image {
-        return Err(Answer::new(504, "A text cannot be gone on with: say TYPE I first."));
+        return Err(Answer::new(504, "A text transfer cannot be resumed: send TYPE I first."));
     }
     c.state.rest = offset;
     Ok(Answer::made(350, format!("The next transfer begins at byte {offset}.")))

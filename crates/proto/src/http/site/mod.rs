@@ -161,7 +161,7 @@ async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer
             "The server may not read this file; its operator can change that.",
         ),
         Kind::ResourceBusy | Kind::TimedOut | Kind::ConnectionAborted => {
-            refused(request, Status::SERVICE_UNAVAILABLE, "Too much is going on; try again shortly.")
+            refused(request, Status::SERVICE_UNAVAILABLE, "The server is busy; try again shortly.")
                 .field_display("Retry-After", RETRY_AFTER_SECONDS)
         }
         Kind::QuotaExceeded => refused(request, Status::SERVICE_UNAVAILABLE, TOO_MANY_ENTRIES)
