@@ -330,7 +330,7 @@ impl Directory for SqliteDirectory {
             // Most likely the disk is full. The row is deleted when there is space again.
             Err(trouble) => match self.revoked.add(id) {
                 Ok(()) => {
-                    tracing::warn!(%trouble, "a logout is recorded in reserved space until the disk has room");
+                    tracing::warn!(%trouble, "the disk is full: a logout is recorded in reserved space");
                     Ok(true)
                 }
                 Err(error) => {
