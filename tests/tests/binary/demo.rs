@@ -151,7 +151,7 @@ fn the_demo_shows_all_ten_requests_and_leaves_nothing_behind() {
     for command in ["signup", "login", "put", "ls", "get", "share", "shared", "shares", "rm", "logout"] {
         assert!(said.contains(&format!("$ plimsoll {command}")), "{command} is not in: {said}");
     }
-    assert!(said.ends_with("All ten, and every byte as it was sent.\n"), "{said}");
+    assert!(said.ends_with("All ten requests worked, and every byte arrived as sent.\n"), "{said}");
     assert_eq!(entries(temporary.path()), Vec::<PathBuf>::new());
 }
 
