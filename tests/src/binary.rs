@@ -29,13 +29,23 @@ pub use visitor::{Broken, Reply, Visitor};
 pub use crate::under::has_a_ring;
 
 /// Defines a test of each function for every real engine: `on_each_engine!(one, two);`. Tests run
-/// concurrently; those under `alone` and `exam` run without others. Under the opt-in engine `uring`, only
-/// `exam` tests run outside a long run. `forks` adds a run under the engine `process`.
+/// concurrently; those under `alone` and `exam` run without others, in a module `alone`. Under the opt-in
+/// engine `uring`, only `exam` tests run outside a long run. `forks` adds a run under the engine `process`.
 #[macro_export]
 macro_rules! on_each_engine {
-    ($($name:ident),* $(,)?) => { $crate::on_each_engine!(@ among_others is_long; $($name),*); };
-    (alone: $($name:ident),* $(,)?) => { $crate::on_each_engine!(@ alone is_long; $($name),*); };
-    (exam: $($name:ident),* $(,)?) => { $crate::on_each_engine!(@ alone has_a_ring; $($name),*); };
+    ($($name:ident),* $(,)?) => {
+        $crate::on_each_engine!(@ among_others (super) [#[cfg(feature = "every-engine")]]; $($name),*);
+    };
+    (alone: $($name:ident),* $(,)?) => {
+        mod alone {
+            $crate::on_each_engine!(@ alone (super::super) [#[cfg(feature = "every-engine")]]; $($name),*);
+        }
+    };
+    (exam: $($name:ident),* $(,)?) => {
+        mod alone {
+            $crate::on_each_engine!(@ alone (super::super) []; $($name),*);
+        }
+    };
     (forks: $($name:ident),* $(,)?) => {
         mod forks {
             $(#[test] fn $name() {
@@ -43,28 +53,31 @@ macro_rules! on_each_engine {
                 super::$name($crate::binary::Kind::Process);
             })*
         }
-        $crate::on_each_engine!(@ among_others is_long; $($name),*);
+        $crate::on_each_engine!($($name),*);
     };
-    (@ $beside:ident $asked:ident; $($name:ident),*) => {
+    (@ $beside:ident ($($parent:tt)*) [$($uring:tt)*]; $($name:ident),*) => {
         mod epoll {
-            $(#[test] fn $name() {
-                let _turn = $crate::binary::$beside();
-                super::$name($crate::binary::Kind::Epoll);
-            })*
+            $crate::on_each_engine!(@@ $beside ($($parent)*) Epoll; $($name),*);
         }
         mod thread {
-            $(#[test] fn $name() {
-                let _turn = $crate::binary::$beside();
-                super::$name($crate::binary::Kind::Thread);
-            })*
+            $crate::on_each_engine!(@@ $beside ($($parent)*) Thread; $($name),*);
         }
+        $($uring)*
         mod uring {
-            $(#[test] fn $name() {
-                if $crate::binary::$asked() && $crate::binary::has_a_ring() {
-                    let _turn = $crate::binary::$beside();
-                    super::$name($crate::binary::Kind::Uring);
-                }
-            })*
+            $crate::on_each_engine!(@@ $beside ($($parent)*) Uring; $($name),*);
+        }
+    };
+    (@@ $beside:ident $parent:tt $kind:ident; $($name:ident),*) => {
+        $($crate::on_each_engine!(@@@ $beside $parent $kind $name);)*
+    };
+    (@@@ $beside:ident ($($parent:tt)*) $kind:ident $name:ident) => {
+        #[test]
+        fn $name() {
+            use $crate::binary::Kind;
+            if Kind::$kind != Kind::Uring || $crate::binary::has_a_ring() {
+                let _turn = $crate::binary::$beside();
+                $($parent)*::$name(Kind::$kind);
+            }
         }
     };
 }
@@ -77,8 +90,12 @@ pub fn among_others() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes the exclusive permit, for a test that measures or loads the machine.
+/// Takes the exclusive permit, for a test that measures or loads the machine. `cargo xtask test` runs several
+/// programs at the same time, and selects these tests by a module of this name.
 pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or_default();
+    assert!(test.contains("alone::"), "{test} must be in a module `alone`");
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -105,10 +122,13 @@ pub fn until(what: &str, reached: impl FnMut() -> bool) {
     assert!(reached_within(PATIENCE, reached), "after {PATIENCE:?} still not: {what}");
 }
 
-/// Returns the binary under test, as cargo would build it now in the test's profile.
+/// The environment variable with the path of the binary under test, if it is built already.
+const BINARY: &str = "PLIMSOLL_TEST_BINARY";
+
+/// Returns the binary under test: the given one, or as cargo would build it now in the test's profile.
 pub fn plimsoll() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(build)
+    BUILT.get_or_init(|| std::env::var_os(BINARY).map_or_else(build, PathBuf::from))
 }
 
 /// Builds the binary. The test's executable is in `TARGET/PROFILE/deps`, and the binary belongs in
@@ -209,13 +229,6 @@ fn on_data(mut command: Command, kind: Kind, data: &Path, args: &[&str]) -> Comm
 /// Returns whether this is a long run, which tries more seeds and repetitions.
 pub fn is_long() -> bool {
     std::env::var_os("PLIMSOLL_LONG").is_some()
-}
-
-/// Reports a skipped test and its reason on the process's standard error: the harness captures the output
-/// of passing tests.
-pub fn skipped(test: &str, reason: &str) {
-    // Standard error may be closed.
-    let _ = std::io::stderr().write_all(format!("skipped: {test}: {reason}\n").as_bytes());
 }
 
 /// The output of a process so far.

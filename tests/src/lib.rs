@@ -21,6 +21,7 @@ pub mod forked;
 pub mod ftp;
 pub mod scene;
 pub mod service;
+pub mod skips;
 pub mod together;
 pub mod tree;
 pub mod under;

@@ -15,12 +15,12 @@ use plimsoll_io::sim::{Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Cells, Fs, Io, Setup, Stop};
 
 use crate::accounts::{Accounts, open_spool, open_store, store_at, store_server};
-use crate::binary::skipped;
 use crate::counted::counted;
 use crate::forked;
 use crate::ftp::ftp;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
 use crate::service::{self, Seen};
+use crate::skips::{Need, skip};
 
 /// The engine that a behaviour runs under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,9 @@ pub fn under<F: Future<Output = ()> + 'static>(
         Engine::Uring if has_a_ring() => for_real(engine, Kind::Uring, &scenario(), behaviour),
         Engine::Uring => {}
         Engine::Simulator => {
+            let scenario = scenario();
             for seed in every_seed() {
-                simulated(seed, Faults::splits(), &scenario(), behaviour);
+                simulated(seed, Faults::splits(), &scenario, behaviour);
             }
         }
     }
@@ -86,16 +87,12 @@ fn with_a_store<F: Future<Output = ()> + 'static>(scenario: &Scenario, behaviour
     }
 }
 
-/// Returns whether this kernel has the features that the engine `uring` needs. If not, reports that once.
+/// Returns whether this kernel has the features that the engine `uring` needs. If not, skips the test.
 pub fn has_a_ring() -> bool {
-    static HAS: OnceLock<bool> = OnceLock::new();
-    *HAS.get_or_init(|| match check_ring() {
-        Ok(()) => true,
-        Err(reason) => {
-            skipped("everything under the engine uring", &reason.to_string());
-            false
-        }
-    })
+    static MISSING: OnceLock<Option<String>> = OnceLock::new();
+    let missing = MISSING.get_or_init(|| check_ring().err().map(|reason| reason.to_string()));
+    missing.iter().for_each(|reason| skip(Need::Uring, reason));
+    missing.is_none()
 }
 
 /// Returns the seeds that each test in the simulator runs with.

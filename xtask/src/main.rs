@@ -32,7 +32,7 @@ const TASKS: [Task; 6] = [
     Task { name: "tidy", summary: "[--update-allowed]  the house rules alone", run: tidy::run },
     Task {
         name: "test",
-        summary: "[--long] [-- EXTRA]  every test, and the count per engine",
+        summary: "[--long] [--check]  every test, and the count per engine; with the check on idle cores",
         run: test::run,
     },
     Task {

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plimsoll_tests::binary::{
-    Done, Kind, NOBODY, Server, among_others, as_nobody, command, plimsoll, skipped, tool, until,
+    Done, Kind, NOBODY, Server, among_others, as_nobody, command, plimsoll, tool, until,
 };
 use plimsoll_tests::on_each_engine;
+use plimsoll_tests::skips::{Need, skip};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -172,13 +173,13 @@ fn accounts_that_move_to_another_directory_keep_their_homes() {
     assert_eq!(get(&server), (200, SECRET.to_owned()));
 }
 
-/// Returns whether this test can act as two users: root, and one that can run the binary.
-fn has_two_users(test: &str) -> bool {
+/// Returns whether this test can act as two users: root, and one that can run the binary. If not, skips it.
+fn has_two_users() -> bool {
     let mut tried = as_nobody(plimsoll());
     tried.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     let has = rustix::process::geteuid().is_root() && tried.status().is_ok_and(|tried| tried.success());
     if !has {
-        skipped(test, "it needs the superuser, and a binary that others can run");
+        skip(Need::SecondUser, "it needs the superuser, and a binary that others can run");
     }
     has
 }
@@ -202,7 +203,7 @@ fn serve_as_nobody(data: &Path) -> Server {
 #[test]
 fn what_root_makes_belongs_to_the_owner_of_the_data() {
     let _turn = among_others();
-    if !has_two_users("what_root_makes_belongs_to_the_owner_of_the_data") {
+    if !has_two_users() {
         return;
     }
     let place = place_of_nobody();
@@ -233,7 +234,7 @@ fn what_root_makes_belongs_to_the_owner_of_the_data() {
 #[test]
 fn no_link_in_the_data_leads_root_to_a_file_of_another_user() {
     let _turn = among_others();
-    if !has_two_users("no_link_in_the_data_leads_root_to_a_file_of_another_user") {
+    if !has_two_users() {
         return;
     }
     let (place, roots) = (place_of_nobody(), Place::new());
@@ -259,7 +260,7 @@ fn no_link_in_the_data_leads_root_to_a_file_of_another_user() {
 #[test]
 fn data_that_cannot_be_read_is_not_called_missing() {
     let _turn = among_others();
-    if !has_two_users("data_that_cannot_be_read_is_not_called_missing") {
+    if !has_two_users() {
         return;
     }
     let place = Place::new();

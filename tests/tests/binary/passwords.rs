@@ -80,7 +80,7 @@ fn a_burst_of_log_ins_waits_and_its_memory_is_freed(kind: Kind) {
     until("the memory is free again", || resident_kib(server.pid()) < resident + LEFT_KIB_MAX);
 }
 
-mod forks {
+mod forks_alone {
     #[test]
     fn a_burst_of_log_ins_waits_and_its_memory_is_freed() {
         let _turn = plimsoll_tests::binary::alone();

@@ -303,7 +303,7 @@ fn an_address_over_its_share_is_told_so(kind: Kind) {
 
 on_each_engine!(forks: an_address_over_its_share_is_told_so);
 
-mod attacked {
+mod attacked_alone {
     use super::*;
 
     fn attacked(kind: Kind) {

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_tests::Tree;
-use plimsoll_tests::binary::{Kind, Server, Visitor, among_others, has_a_ring, skipped, until};
+use plimsoll_tests::binary::{Kind, Server, Visitor, among_others, has_a_ring, until};
+use plimsoll_tests::skips::{Need, skip};
 use plimsoll_tests::tree::noise;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -95,7 +96,7 @@ fn a_kept_connection_is_served_by_the_ring_alone_and_a_large_file_by_sendfile_to
     let args = ["--threads", "1", "--accounts", "false", "--hot-time", "1d"];
     let server = Server::start(Kind::Uring, folder.path(), &args);
     let Some(calls) = calls_for(&server, "/healthz", 0) else {
-        skipped("the trace of the ring's engine", "strace may not attach to a process here");
+        skip(Need::Tracing, "strace may not attach to a process here");
         return;
     };
     assert_only(&calls, &["io_uring_enter"]);

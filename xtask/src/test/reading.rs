@@ -2,17 +2,26 @@
 //!
 //! A block is one test binary's run, from `running N tests` to `test result:`. The counts come from the
 //! result line: a name may be lost where a test's child process writes into the middle of a line, an
-//! outcome must not be. Cargo names the binary of each block on standard error, in the same order, so
-//! every binary must use libtest's harness. The output of failed tests is kept and repeated at the end,
-//! because it has scrolled far up by then.
+//! outcome must not be. For the examples in the documentation, cargo names the crate of each block on
+//! standard error, in the same order. The output of failed tests is kept and repeated at the end, because
+//! it has scrolled far up by then.
+
+use std::fmt;
 
 /// The heading of the failed tests' output, and of the list of their names.
 const FAILURES: &str = "failures:";
+/// The begin of the line by which a test reports on standard error that it is skipped. The tests' `skips`
+/// module writes it.
+const SKIPPED: &str = "skipped: ";
 
 /// Everything read so far.
 #[derive(Default)]
 pub(super) struct Reading {
     pub(super) blocks: Vec<Block>,
+    /// For each skipped test its name, what it lacks, and the reason.
+    pub(super) skipped: Vec<String>,
+    /// The names by which cargo announced blocks.
+    announced: Vec<String>,
 }
 
 /// One binary's tests.
@@ -44,6 +53,8 @@ pub(super) struct Totals {
     pub(super) passed: usize,
     pub(super) failed: usize,
     pub(super) ignored: usize,
+    /// Those that reported that something is missing on this machine; not among `passed`.
+    pub(super) skipped: usize,
 }
 
 impl Reading {
@@ -64,19 +75,50 @@ impl Reading {
         }
     }
 
-    /// Assigns binaries to the blocks, in the order in which cargo announced them.
-    pub(super) fn name_blocks(&mut self, binaries: &[String]) {
-        for (block, binary) in self.blocks.iter_mut().zip(binaries) {
-            block.binary.clone_from(binary);
+    /// Reads a line of standard error.
+    pub(super) fn error_line(&mut self, line: &str) {
+        self.skipped.extend(line.strip_prefix(SKIPPED).map(str::to_owned));
+        self.announced.extend(announced(line));
+    }
+
+    /// Adds what was read from the standard error of the same program.
+    pub(super) fn add_errors(&mut self, errors: Reading) {
+        self.skipped.extend(errors.skipped);
+        self.announced.extend(errors.announced);
+    }
+
+    /// Assigns a binary's name to all blocks; without one, the names by which cargo announced them.
+    pub(super) fn name_blocks(&mut self, name: &str) {
+        for (at, block) in self.blocks.iter_mut().enumerate() {
+            let name = if name.is_empty() { self.announced.get(at).map_or("", String::as_str) } else { name };
+            name.clone_into(&mut block.binary);
         }
     }
 
+    /// Adds the results of another program.
+    pub(super) fn add(&mut self, other: Reading) {
+        self.blocks.extend(other.blocks);
+        self.skipped.extend(other.skipped);
+    }
+
     pub(super) fn totals(&self) -> Totals {
-        self.blocks.iter().filter_map(|block| block.totals).fold(Totals::default(), |sum, block| Totals {
+        let blocks = self.blocks.iter().filter_map(|block| block.totals);
+        let sum = blocks.fold(Totals::default(), |sum, block| Totals {
             passed: sum.passed + block.passed,
             failed: sum.failed + block.failed,
             ignored: sum.ignored + block.ignored,
-        })
+            skipped: 0,
+        });
+        // To libtest, a skipped test is one that passed.
+        let skipped = self.skipped.len().min(sum.passed);
+        Totals { passed: sum.passed - skipped, skipped, ..sum }
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.skipped > 0 { write!(f, ", {} skipped", self.skipped) } else { Ok(()) }
     }
 }
 
@@ -107,16 +149,14 @@ fn words(told: &[String]) -> &[String] {
     &own[panic.unwrap_or(0)..]
 }
 
-/// Returns the binary in cargo's announcement of a run, such as `Running tests/a.rs
-/// (target/debug/deps/a-0123)`.
-pub(super) fn announced(line: &str) -> Option<String> {
-    let line = line.trim();
-    if let Some(name) = line.strip_prefix("Doc-tests ") {
-        return Some(format!("doc-tests of {name}"));
-    }
-    let (_, path) = line.strip_prefix("Running ")?.strip_suffix(')')?.rsplit_once('(')?;
-    let file = path.rsplit('/').next()?;
-    Some(file.rsplit_once('-').map_or(file, |(name, _)| name).to_owned())
+/// Returns the name in cargo's announcement of examples in documentation.
+fn announced(line: &str) -> Option<String> {
+    line.trim().strip_prefix("Doc-tests ").map(|name| format!("doc-tests of {name}"))
+}
+
+/// Returns whether a line is the result of a test that failed.
+pub(super) fn is_failure(line: &str) -> bool {
+    test(line).is_some_and(|test| test.outcome == Outcome::Failed)
 }
 
 fn is_opening(line: &str) -> bool {
@@ -143,7 +183,12 @@ fn result(line: &str) -> Option<Totals> {
         let found = counts.split("; ").find_map(|part| part.strip_suffix(kind));
         found.and_then(|number| number.trim().parse().ok())
     };
-    Some(Totals { passed: count("passed")?, failed: count("failed")?, ignored: count("ignored")? })
+    Some(Totals {
+        passed: count("passed")?,
+        failed: count("failed")?,
+        ignored: count("ignored")?,
+        skipped: 0,
+    })
 }
 
 #[cfg(test)]
@@ -186,9 +231,13 @@ test a ... ok
         reading
     }
 
+    fn names(reading: &Reading) -> Vec<&str> {
+        reading.blocks.iter().map(|block| block.binary.as_str()).collect()
+    }
+
     #[test]
     fn counts_what_the_result_lines_say() {
-        assert_eq!(read(OUTPUT).totals(), Totals { passed: 3, failed: 1, ignored: 1 });
+        assert_eq!(read(OUTPUT).totals(), Totals { passed: 3, failed: 1, ignored: 1, skipped: 0 });
     }
 
     #[test]
@@ -231,14 +280,24 @@ test a ... ok
     }
 
     #[test]
-    fn cargo_announces_a_binary() {
-        let names =
-            ["     Running tests/a.rs (target/debug/deps/a_b-0123456789abcdef)", "   Doc-tests plimsoll_io"];
-        assert_eq!(
-            names.map(announced),
-            [Some("a_b".to_owned()), Some("doc-tests of plimsoll_io".to_owned())]
-        );
-        assert_eq!(announced("   Compiling a v0.1.0 (/a/b)"), None);
+    fn the_examples_of_each_crate_are_named_by_cargo() {
+        let mut reading = read("running 1 test\nrunning 0 tests\n");
+        reading.error_line("   Compiling a v0.1.0 (/a/b)");
+        reading.error_line("   Doc-tests plimsoll_io");
+        reading.name_blocks("");
+        assert_eq!(names(&reading), ["doc-tests of plimsoll_io", ""]);
+        reading.name_blocks("behaviours");
+        assert_eq!(names(&reading), ["behaviours", "behaviours"]);
+    }
+
+    #[test]
+    fn a_skipped_test_is_counted_apart_from_those_that_passed() {
+        let output = "running 2 tests\ntest a ... ok\ntest b ... ok\n\n\
+                      test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured;\n";
+        let mut reading = read(output);
+        reading.error_line("skipped: b: uring: the kernel has none");
+        assert_eq!(reading.totals().to_string(), "1 passed, 0 failed, 1 skipped");
+        assert_eq!(read("").totals().to_string(), "0 passed, 0 failed");
     }
 
     #[test]

@@ -6,14 +6,9 @@
 use super::conformance::Table;
 use super::reading::{Outcome, Reading};
 
-/// Returns all complaints about a run; a run of a part need not be complete.
-pub(super) fn complaints(
-    reading: &Reading,
-    engines: &Table,
-    is_whole: bool,
-    has_succeeded: bool,
-) -> Vec<String> {
-    let mut complaints = Vec::new();
+/// Returns all complaints about a run, the errors of its programs among them.
+pub(super) fn complaints(reading: &Reading, engines: &Table, errors: &[String]) -> Vec<String> {
+    let mut complaints = errors.to_vec();
     complaints.extend(
         reading
             .blocks
@@ -25,11 +20,8 @@ pub(super) fn complaints(
     let totals = reading.totals();
     if totals.passed + totals.failed == 0 {
         complaints.push("no test ran".to_owned());
-    } else if is_whole {
+    } else {
         complaints.extend(engines.gaps());
-    }
-    if !has_succeeded && totals.failed == 0 && complaints.is_empty() {
-        complaints.push("cargo test failed, though no test did; its own words are above".to_owned());
     }
     complaints
 }
@@ -49,12 +41,12 @@ mod tests {
     const WHOLE: &str = "running 4 tests\ntest epoll::a ... ok\ntest thread::a ... ok\ntest uring::a ... ok\n\
                          test simulator::a ... ok\n";
 
-    fn complaints_of(output: &str, is_whole: bool, has_succeeded: bool) -> usize {
+    fn complaints_of(output: &str, errors: &[String]) -> usize {
         let mut reading = Reading::default();
         output.lines().for_each(|line| reading.line(line));
-        reading.name_blocks(&["behaviours".to_owned()]);
+        reading.name_blocks("behaviours");
         let engines = Table::of(&reading.blocks, false);
-        complaints(&reading, &engines, is_whole, has_succeeded).len()
+        complaints(&reading, &engines, errors).len()
     }
 
     fn result(passed: usize, ignored: usize) -> String {
@@ -65,21 +57,21 @@ mod tests {
 
     #[test]
     fn a_clean_run_has_none() {
-        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(4, 0)), true, true), 0);
+        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(4, 0)), &[]), 0);
     }
 
     #[test]
-    fn a_crash_an_ignored_test_and_an_empty_run_have_one() {
-        assert_eq!(complaints_of(&format!("{WHOLE}{}{WHOLE}", result(4, 0)), true, false), 1);
-        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(4, 1)), true, true), 1);
-        assert_eq!(complaints_of("", true, true), 1);
-        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(4, 0)), true, false), 1);
+    fn a_crash_an_ignored_test_an_empty_run_and_an_error_have_one() {
+        let clean = format!("{WHOLE}{}", result(4, 0));
+        assert_eq!(complaints_of(&format!("{clean}{WHOLE}"), &[]), 1);
+        assert_eq!(complaints_of(&format!("{WHOLE}{}", result(4, 1)), &[]), 1);
+        assert_eq!(complaints_of("", &[]), 1);
+        assert_eq!(complaints_of(&clean, &["a program cannot be run".to_owned()]), 1);
     }
 
     #[test]
-    fn a_part_need_not_be_complete() {
+    fn a_part_of_the_suite_is_not_enough() {
         let part = format!("running 1 test\ntest epoll::a ... ok\n{}", result(1, 0));
-        assert_eq!(complaints_of(&part, true, true), 3);
-        assert_eq!(complaints_of(&part, false, true), 0);
+        assert_eq!(complaints_of(&part, &[]), 3);
     }
 }

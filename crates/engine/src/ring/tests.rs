@@ -16,11 +16,14 @@ use crate::limits::RING_BODY_BLOCKS;
 use crate::notifier::Notifier;
 use crate::serve::Kind;
 
+#[path = "../../../../tests/src/skips.rs"]
+mod skips;
+
 /// Runs a test that needs a ring; skips it where none can be created.
 fn with_a_ring(test: impl FnOnce()) {
     match check_ring() {
         Ok(()) => test(),
-        Err(reason) => println!("skipped: {reason}"),
+        Err(reason) => skips::skip(skips::Need::Uring, &reason.to_string()),
     }
 }
 

@@ -10,7 +10,8 @@ mod tus;
 use std::path::PathBuf;
 use std::process::Command;
 
-use plimsoll_tests::binary::{skipped, tool};
+use plimsoll_tests::binary::tool;
+use plimsoll_tests::skips::{Need, skip};
 
 /// Returns the folder that `tests/tools/install` fills.
 fn tools() -> PathBuf {
@@ -22,11 +23,11 @@ fn tools() -> PathBuf {
     })
 }
 
-/// Returns whether the tools are installed. They are missing if no package index was reachable.
-pub(crate) fn are_there(test: &str) -> bool {
+/// Returns whether the tools are installed. If no package index was reachable, skips the test.
+pub(crate) fn are_there() -> bool {
     let there = tools().join("requirements.txt").is_file();
     if !there {
-        skipped(test, "its client is not there: run tests/tools/install");
+        skip(Need::Clients, "its client is not there: run tests/tools/install");
     }
     there
 }

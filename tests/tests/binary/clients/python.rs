@@ -6,7 +6,7 @@ use plimsoll_tests::on_each_engine;
 use super::{are_there, script};
 
 fn two_clients_of_python_go_through_it(kind: Kind) {
-    if !are_there("clients::python") {
+    if !are_there() {
         return;
     }
     let data = tempfile::tempdir().unwrap();

@@ -7,23 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plimsoll_tests::binary::tool::{self, tool};
+use plimsoll_tests::skips::{Need, skip};
 
 use super::fuse::Mounted;
 
 /// The size of the disk: enough for a journal, and for the writers' files.
 pub(super) const DISK_BYTES: usize = 96 << 20;
 
-/// Returns why such a device is not available here, if it is not.
-pub(super) fn missing() -> Option<String> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("only root may mount a file system".to_owned());
+/// Returns whether such a device is not available here, and then skips the test.
+pub(super) fn is_missing() -> bool {
+    let open = |device| std::fs::OpenOptions::new().read(true).write(true).open(device).map(drop);
+    let needed = open("/dev/fuse").and_then(|()| open("/dev/loop-control")).and_then(|()| may_mount());
+    if let Err(error) = &needed {
+        skip(Need::Mounts, &format!("it needs root, /dev/fuse and loop devices: {error}"));
     }
-    for device in ["/dev/fuse", "/dev/loop-control"] {
-        if let Err(error) = std::fs::OpenOptions::new().read(true).write(true).open(device) {
-            return Some(format!("{device}: {error}"));
-        }
-    }
-    may_mount().err().map(|error| format!("mount: {error}"))
+    needed.is_err()
 }
 
 /// A container may have the devices without the permission to mount.

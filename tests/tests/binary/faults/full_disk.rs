@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_tests::binary::member::{PASSWORD, log_in};
-use plimsoll_tests::binary::{Kind, Member, Server, reached_within, skipped, until};
+use plimsoll_tests::binary::{Kind, Member, Server, reached_within, until};
 use plimsoll_tests::on_each_engine;
+use plimsoll_tests::skips::{Need, skip};
 use plimsoll_tests::tree::noise;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::Signal;
@@ -31,13 +32,13 @@ const TOO_MUCH_BYTES: usize = 6 << 20;
 pub(crate) struct Small(pub(crate) PathBuf);
 
 impl Small {
-    pub(crate) fn at(folder: &Path) -> Result<Small, String> {
-        if !rustix::process::geteuid().is_root() {
-            return Err("only root may mount a small disk".to_owned());
+    /// Mounts it, or skips the test where only root may.
+    pub(crate) fn at(folder: &Path) -> Option<Small> {
+        let mounted = mount("plimsoll-test", folder, "tmpfs", MountFlags::empty(), DISK);
+        if let Err(error) = &mounted {
+            skip(Need::Mounts, &format!("mount: {error}"));
         }
-        mount("plimsoll-test", folder, "tmpfs", MountFlags::empty(), DISK)
-            .map_err(|error| format!("mount: {error}"))?;
-        Ok(Small(folder.to_owned()))
+        mounted.ok().map(|()| Small(folder.to_owned()))
     }
 }
 
@@ -55,10 +56,7 @@ fn assert_too_much(alice: &mut Member, target: &str, fields: &str, bytes: &[u8])
 
 fn a_full_disk_takes_nothing_and_loses_nothing(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
-    let small = match Small::at(folder.path()) {
-        Ok(small) => small,
-        Err(reason) => return skipped("faults::full_disk", &reason),
-    };
+    let Some(small) = Small::at(folder.path()) else { return };
     let data = small.0.join("data");
     let server = Server::on_data(kind, &data, &["--transfer-log", "off"]);
     let mut alice = Member::new(&server, "alice");
@@ -113,10 +111,7 @@ fn status_of_log_in(server: &Server) -> u16 {
 
 fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
-    let small = match Small::at(folder.path()) {
-        Ok(small) => small,
-        Err(reason) => return skipped("faults::full_disk", &reason),
-    };
+    let Some(small) = Small::at(folder.path()) else { return };
     let (data, filler) = (small.0.join("data"), small.0.join("filler"));
     let start = || Server::on_data(kind, &data, &["--transfer-log", "off"]);
     let server = start();
@@ -149,10 +144,7 @@ fn a_log_out_on_a_full_disk_ends_the_session_for_good(kind: Kind) {
 /// A served file is kept open for the next request. Once removed, it must not occupy its space for long.
 fn a_removed_file_that_was_served_frees_its_space_soon(kind: Kind) {
     let folder = tempfile::tempdir().unwrap();
-    let small = match Small::at(folder.path()) {
-        Ok(small) => small,
-        Err(reason) => return skipped("faults::full_disk", &reason),
-    };
+    let Some(small) = Small::at(folder.path()) else { return };
     let server = Server::on_data(kind, &small.0.join("data"), &["--transfer-log", "off"]);
     let mut alice = Member::new(&server, "alice");
     let large = noise(7, OVER_HALF_BYTES);
@@ -164,7 +156,7 @@ fn a_removed_file_that_was_served_frees_its_space_soon(kind: Kind) {
     }
 }
 
-mod forks {
+mod forks_alone {
     #[test]
     fn a_log_out_on_a_full_disk_ends_the_session_for_good() {
         let _turn = plimsoll_tests::binary::alone();

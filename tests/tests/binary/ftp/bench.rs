@@ -8,7 +8,7 @@ use super::Served;
 use crate::clients;
 
 fn ftpbench_runs_without_an_error(kind: Kind) {
-    if !clients::are_there("ftp::bench") {
+    if !clients::are_there() {
         return;
     }
     let served = Served::new(kind);

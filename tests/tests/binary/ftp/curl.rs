@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use plimsoll_tests::binary::member::PASSWORD;
-use plimsoll_tests::binary::{Kind, Server, skipped, tool, tool::Done};
+use plimsoll_tests::binary::{Kind, Server, tool, tool::Done};
 use plimsoll_tests::on_each_engine;
+use plimsoll_tests::skips::{Need, skip};
 use plimsoll_tests::tree::noise;
 
 use super::Served;
@@ -133,7 +134,7 @@ fn commands_are_sent_beside(kind: Kind) {
 
 fn it_is_served_over_ipv6(kind: Kind) {
     if std::net::TcpListener::bind("[::1]:0").is_err() {
-        return skipped("ftp::curl", "this machine has no IPv6");
+        return skip(Need::Ipv6, "this machine has no IPv6");
     }
     let folder = tempfile::tempdir().unwrap();
     let server = Server::on_data(kind, folder.path(), &["--ftp", "[::1]:0"]);

@@ -83,7 +83,7 @@ async fn go_through(io: Io, at: SocketAddr) {
 }
 
 fn our_client_goes_through_a_server_of_others(kind: Kind) {
-    if !clients::are_there("ftp::library") {
+    if !clients::are_there() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

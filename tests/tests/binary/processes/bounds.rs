@@ -10,8 +10,9 @@ use std::time::Duration;
 use plimsoll_tests::Tree;
 use plimsoll_tests::binary::visitor::connect_from;
 use plimsoll_tests::binary::{
-    Kind, PATIENCE, Server, Visitor, among_others, limit_processes, process, skipped, until,
+    Kind, PATIENCE, Server, Visitor, among_others, limit_processes, process, until,
 };
+use plimsoll_tests::skips::{Need, skip};
 use rustix::process::{Signal, geteuid};
 
 use super::{assert_small, children, load, master};
@@ -27,10 +28,7 @@ const NOT_SERVED_TIME: Duration = Duration::from_millis(400);
 /// their present processes, so that the server might not even start.
 fn start_with_few_processes(folder: &Path) -> Option<Server> {
     if !geteuid().is_root() {
-        skipped(
-            "the bounds of the engine process",
-            "only an administrator can set the limit for one program",
-        );
+        skip(Need::SecondUser, "only root can set the limit for one program");
         return None;
     }
     Tree::new().file("small.txt", "small\n").plant(folder);
@@ -77,7 +75,7 @@ fn start_with_a_limit(folder: &Path, more: &[&str]) -> Option<Server> {
     }
     let server = Server::start_as_nobody(Kind::Process, &site, &[&["--accounts", "false"], more].concat());
     if server.is_none() {
-        skipped("a master without another process", "no other account can run the binary");
+        skip(Need::SecondUser, "no other account can run the binary");
     }
     server
 }
