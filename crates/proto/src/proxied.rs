@@ -1,9 +1,9 @@
-//! The PROXY protocol before any other: a handler that learns the client from the header that a proxy sends
-//! first, and has another handler serve the rest.
+//! A handler for connections that start with a header of the PROXY protocol. It takes the client's address
+//! from the header and passes the connection to another handler.
 //!
-//! It works under every engine, because the header is received from the stream. What must hold: the bytes
-//! of a peer that is not such a proxy are never parsed as a header; a connection whose header does not arrive
-//! ends within a bounded time.
+//! It works under every engine, because the header is received from the stream. Invariants: the bytes of an
+//! untrusted peer are never parsed as a header. A connection whose header does not arrive ends within a
+//! bounded time.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use plimsoll_wire::proxy::parse;
 use crate::Current;
 use crate::limits::PROXY_HEADER_TIME_MAX;
 
-/// Serves connections whose proxies announce their clients by the PROXY protocol.
+/// A handler that receives the client's address before another handler serves the connection.
 pub struct Proxied {
     io: Io,
     inner: Rc<dyn Handler>,
@@ -22,7 +22,8 @@ pub struct Proxied {
 }
 
 impl Proxied {
-    /// Receives a header from peers in `trusted`, from every peer if that is empty, and serves by `inner`.
+    /// Creates a handler that expects a header from the peers in `trusted`, or from every peer if that is
+    /// empty, and serves by `inner`.
     pub fn new(io: Io, inner: Rc<dyn Handler>, trusted: Arc<Current<Networks>>) -> Proxied {
         Proxied { io, inner, trusted }
     }
@@ -32,7 +33,7 @@ impl Proxied {
         trusted.is_empty() || trusted.contain(peer)
     }
 
-    /// Has `then` done with the stream behind its header.
+    /// Calls `then` with the stream behind its header.
     fn behind_header(&self, stream: Stream, then: fn(&dyn Handler, Stream) -> LocalFuture) -> LocalFuture {
         if !self.sends_header(stream.peer()) {
             return then(&*self.inner, stream);
@@ -40,7 +41,7 @@ impl Proxied {
         let (io, inner) = (self.io.clone(), Rc::clone(&self.inner));
         Box::pin(async move {
             let peer = stream.peer().clone();
-            // In memory of its own, which is freed before the connection is served.
+            // Boxed: the memory is freed before the connection is served.
             match Box::pin(receive_header(&io, stream)).await {
                 Some(stream) => then(&*inner, stream).await,
                 None => {
@@ -61,7 +62,7 @@ impl Handler for Proxied {
     }
 
     fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
-        // The conversation has kept the client that the header named.
+        // The parked conversation has the client's address.
         self.inner.resume(stream, parked, how)
     }
 
@@ -70,7 +71,7 @@ impl Handler for Proxied {
     }
 }
 
-/// The stream behind its header; none where no header comes in time.
+/// Returns the stream behind its header; `None` if no header arrives in time.
 async fn receive_header(io: &Io, mut stream: Stream) -> Option<Stream> {
     let deadline = io.deadline();
     deadline.after(PROXY_HEADER_TIME_MAX);
@@ -81,7 +82,7 @@ async fn receive_header(io: &Io, mut stream: Stream) -> Option<Stream> {
             Some(received) => received.append(&lease),
             None => received = Some(lease),
         }
-        // It asks for no more than the wire's limits, so that this grows no further.
+        // The parser bounds the header, and with it the buffer.
         let received = received.as_mut()?;
         if let Some(header) = parse(received).ok()? {
             received.consume(header.len);

@@ -1,13 +1,12 @@
-//! An answer to a command: a code and what a person reads beside it.
+//! A reply to a command: a code, and text for people.
 //!
-//! How it is written is the wire's (`plimsoll_wire::ftp::answer`). What must hold: each command has one last
-//! answer.
+//! Its format is in `plimsoll_wire::ftp::answer`. Invariant: each command has one final reply.
 
 use std::borrow::Cow;
 
 use plimsoll_wire::ftp::answer;
 
-/// An answer to a command.
+/// A reply to a command.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) code: u16,
@@ -15,35 +14,35 @@ pub(super) struct Answer {
     /// Lines between the first and the last, if there are several.
     middle: Option<Vec<Vec<u8>>>,
     last: &'static str,
-    /// Whether the session ends with it.
+    /// Whether the session ends after this reply.
     pub(super) ends: bool,
 }
 
-/// What a verb does: an answer either way, told apart so that `?` ends a verb early.
+/// The result of a command: a reply in both cases, so that `?` ends a command early.
 pub(super) type Obeyed = Result<Answer, Answer>;
 
 impl Answer {
-    /// One line.
+    /// Creates a reply of one line.
     pub(super) const fn new(code: u16, text: &'static str) -> Answer {
         Answer { code, first: Cow::Borrowed(text.as_bytes()), middle: None, last: "", ends: false }
     }
 
-    /// One line that is made for this answer.
+    /// Creates a reply of one formatted line.
     pub(super) fn made(code: u16, text: impl Into<Vec<u8>>) -> Answer {
         Answer { first: Cow::Owned(text.into()), ..Answer::new(code, "") }
     }
 
-    /// Several lines.
+    /// Creates a reply of several lines.
     pub(super) fn lines(code: u16, first: &'static str, middle: Vec<Vec<u8>>, last: &'static str) -> Answer {
         Answer { middle: Some(middle), last, ..Answer::new(code, first) }
     }
 
-    /// The session ends with it.
+    /// Returns the same reply, after which the session ends.
     pub(super) fn and_end(self) -> Answer {
         Answer { ends: true, ..self }
     }
 
-    /// Writes it as it is sent.
+    /// Writes the reply as it is sent.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match &self.middle {
             None => answer::push_line(out, self.code, &self.first),

@@ -1,7 +1,7 @@
-//! A data connection: from the command that prepares it to a stream.
+//! Opens data connections.
 //!
-//! It moves no files. What must hold: it is with the peer of the control connection, and with nobody who came
-//! first; what was prepared is used for one transfer.
+//! This module transfers no files. Invariants: the other end is the peer of the control connection, not the
+//! first host that connects. A prepared data connection serves one transfer.
 
 use core::net::SocketAddr;
 use std::io;
@@ -51,10 +51,10 @@ fn is_same(one: &Peer, other: &Peer) -> bool {
     matches!((one, other), (Peer::Ip(one, _), Peer::Ip(other, _)) if one == other)
 }
 
-/// Whether a client may have us connect to `at`.
+/// Checks that a client may choose `at` for a data connection.
 ///
-/// Against the bounce attack, only to its own machine, and there "it is suggested that servers not open data
-/// connections to TCP ports less than 1024" (RFC 2577, section 3).
+/// To prevent the bounce attack, only the client's own address is accepted, and there "it is suggested that
+/// servers not open data connections to TCP ports less than 1024" (RFC 2577, section 3).
 pub(super) fn check_active(at: SocketAddr, peer: &Peer) -> Result<(), Answer> {
     match peer {
         Peer::Ip(ip, _) if at.ip().to_canonical() != *ip => {
@@ -68,10 +68,10 @@ pub(super) fn check_active(at: SocketAddr, peer: &Peer) -> Result<(), Answer> {
     }
 }
 
-/// Who came by a Unix socket has no address.
+/// The reply to a client on a Unix socket, which has no IP address.
 pub(super) const NO_ADDRESS: Answer = Answer::new(425, "There are no data connections over a Unix socket.");
 
-/// The address that this end of a control connection has.
+/// Returns the local address of a control connection.
 pub(super) fn local_at(control: &Stream) -> Result<SocketAddr, Answer> {
     match control.local() {
         Ok(Address::Ip(at)) => Ok(at),

@@ -1,7 +1,7 @@
-//! The control connection: command lines in, answers out.
+//! The control connection: receives command lines and sends replies.
 //!
-//! It understands no command. What must hold: dropping a wait loses no line; a line that came while a
-//! transfer went on is obeyed after it, in order.
+//! This module interprets no command. Invariants: dropping a wait loses no line. A line received during a
+//! transfer is executed after it, in order.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,33 +18,33 @@ pub(super) struct Control {
     pub(super) stream: Stream,
     pub(super) deadline: Deadline,
     lines: Lines,
-    /// What was received and not looked at.
+    /// Received bytes that have not been parsed.
     held: Option<Lease>,
-    /// Commands that came during a transfer, and how often each in a row: some clients say NOOP every few
-    /// seconds, for hours.
+    /// Commands received during a transfer, each with the number of times in a row: some clients send NOOP
+    /// every few seconds, for hours.
     later: VecDeque<(Heard, u64)>,
 }
 
-/// What came over the control connection.
+/// The input of a control connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     /// A command line, without its end.
     Line(Vec<u8>),
-    /// A line that was longer than may be.
+    /// A line above the length limit.
     TooLong,
-    /// The peer's end.
+    /// The client closed its side, or the connection broke.
     Ended,
 }
 
-/// Why there is no command.
+/// The reason why there is no command.
 pub(super) enum Silence {
-    /// None came while we were willing to wait, or the server ends.
+    /// The idle timeout elapsed.
     Idle,
-    /// The server ends.
+    /// The server is shutting down.
     Stopping,
-    /// A line took too long.
+    /// A line was not completed in time.
     Late,
-    /// Others need the connection's slot.
+    /// The engine needs the connection's slot.
     Evicted,
 }
 
@@ -59,19 +59,20 @@ impl Control {
         }
     }
 
-    /// Whether nothing of a next command has come yet.
+    /// Whether no byte of a next command has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.later.is_empty() && self.held.is_none() && self.lines.is_empty()
     }
 
-    /// Gives an answer to be sent.
+    /// Queues a reply to be sent.
     pub(super) fn say(&mut self, answer: &Answer) {
         let mut bytes = Vec::with_capacity(64);
         answer.write(&mut bytes);
         self.stream.tx.push(Segment::Owned(bytes));
     }
 
-    /// The next command: waits for its first byte, and not for long after that.
+    /// Returns the next command. Waits for its first byte up to `idle_time`, and then for the rest of the
+    /// line.
     pub(super) async fn command(
         &mut self,
         io: &Io,
@@ -82,7 +83,7 @@ impl Control {
             return Ok(heard);
         }
         if idle_time.is_zero() {
-            // Also for who always has something more to say.
+            // Also for a client that never stops sending.
             return Err(Silence::Idle);
         }
         let (idle_until, mut line_until) = (io.now() + idle_time, None);
@@ -93,7 +94,7 @@ impl Control {
             }
             let received = receive(&mut self.stream, &mut self.held);
             let received = if self.lines.is_empty() {
-                // Also after what is Telnet's own, which begins no line.
+                // Also after a Telnet command, which starts no line.
                 line_until = None;
                 self.deadline.set(idle_until);
                 let ends = select(io.stopping(), evicted(&*slot));
@@ -107,19 +108,19 @@ impl Control {
                 self.deadline.set(*line_until.get_or_insert(io.now() + limits.line_time));
                 self.deadline.within(received).await.map_err(|Elapsed| Silence::Late)?
             };
-            // What broke the connection ends it too; there is nobody to tell.
+            // A broken connection counts as closed: no reply could be sent.
             if !received.unwrap_or(false) {
                 return Ok(Heard::Ended);
             }
         }
     }
 
-    /// The next line, however long it takes. Dropping the future loses nothing.
+    /// Returns the next line, without a time limit. Dropping the future loses nothing.
     pub(super) async fn line(&mut self, bytes_max: usize) -> Heard {
         next_line(&mut self.stream, &mut self.lines, &mut self.held, bytes_max).await
     }
 
-    /// Keeps what came for later.
+    /// Queues input until the transfer has ended.
     pub(super) fn keep(&mut self, heard: Heard) {
         match self.later.back_mut() {
             Some((last, times)) if *last == heard => *times += 1,
@@ -136,29 +137,30 @@ impl Control {
         self.later.pop_front().map(|(heard, _)| heard)
     }
 
-    /// Whether more has come during a transfer, or was answered and not read, than a client has reason for.
+    /// Whether the client has sent more commands during a transfer, or left more replies unread, than the
+    /// limits allow.
     pub(super) fn is_overrun(&self) -> bool {
         self.later.len() > HELD_COMMANDS_MAX || self.stream.tx.unsent() > UNSENT_BYTES_MAX
     }
 
-    /// Whether one of `those` is kept for later.
+    /// Whether input that matches `those` is queued.
     pub(super) fn holds(&self, those: impl Fn(&Heard) -> bool) -> bool {
         self.later.iter().any(|(heard, _)| those(heard))
     }
 
-    /// Whether the peer's end has come, and not only commands.
+    /// Whether the client has closed its side.
     pub(super) fn has_ended(&self) -> bool {
         self.later.back().is_some_and(|(heard, _)| *heard == Heard::Ended)
     }
 }
 
-/// Receives more; false at the peer's end.
+/// Receives more bytes; false at the client's end.
 async fn receive(stream: &mut Stream, held: &mut Option<Lease>) -> io::Result<bool> {
     *held = stream.rx.recv(Want::Head).await?;
     Ok(held.is_some())
 }
 
-/// The next line, if what was received has its end.
+/// Takes the next line, if it was received completely.
 fn look(lines: &mut Lines, held: &mut Option<Lease>, bytes_max: usize) -> Option<Heard> {
     let lease = held.as_mut()?;
     let (taken, line) = lines.take(lease, bytes_max);
@@ -182,7 +184,7 @@ async fn next_line(
         if let Some(heard) = look(lines, held, bytes_max) {
             return heard;
         }
-        // What broke the connection ends it too; there is nobody to tell.
+        // A broken connection counts as closed: no reply could be sent.
         if !receive(stream, held).await.unwrap_or(false) {
             return Heard::Ended;
         }

@@ -1,7 +1,7 @@
-//! One session: commands and answers in turn, until one side has enough.
+//! The conversation on one control connection: commands and replies in turn, until one side ends it.
 //!
-//! What commands do is in `verbs`. What must hold: answers come in the order of their commands; every wait
-//! has its limit; at the order to stop, what was begun is finished.
+//! The commands are in `verbs`. Invariants: replies are in the order of their commands. Every wait has a
+//! limit. At shutdown, a command in progress is completed.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -17,21 +17,21 @@ use super::serve::Shared;
 use super::state::{State, Way, Who};
 use super::verbs;
 
-/// A session, as the verbs see it.
+/// A session, as the commands access it.
 pub(super) struct Conversation<'a> {
     pub(super) shared: &'a Shared,
     pub(super) control: Control,
     pub(super) peer: Peer,
     pub(super) state: State,
-    /// Since when nobody is logged in, if nobody is.
+    /// The time since which the client is not logged in, unless it is.
     nobody_since: Option<Instant>,
 }
 
-/// How a session ends.
+/// The way in which a session ends.
 enum Ending {
-    /// All is said, and nothing more is to come.
+    /// All replies are sent, and the client sends nothing more.
     Close,
-    /// All is said, but the peer may still be sending: wait until it has read the answer.
+    /// All replies are sent, but the client may still be sending: wait until it has read them.
     Linger,
     /// The connection is broken.
     Abort,
@@ -42,14 +42,14 @@ pub(super) async fn hold(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
     match conversation.run().await {
         Ending::Close => conversation.control.stream.tx.finish(),
-        // Apart, because it is rare: room for it in every session's memory would be a waste.
+        // Boxed: rarely taken, and inlining it would enlarge every session's future.
         Ending::Linger => Box::pin(conversation.linger()).await,
         Ending::Abort => {}
     }
 }
 
-/// Tells who cannot be served now so, and ends: "421 Service not available, closing control connection" is
-/// an answer to coming (RFC 959, section 5.4).
+/// Refuses a connection for which there is no worker, and ends it: "421 Service not available, closing
+/// control connection" is a permitted greeting (RFC 959, section 5.4).
 pub(super) async fn refuse(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
     conversation.control.say(&Answer::new(421, "All workers are taken; try again shortly."));
@@ -63,7 +63,7 @@ impl<'a> Conversation<'a> {
         Conversation { shared, control, peer, state: State::new(), nobody_since: None }
     }
 
-    /// Obeys commands until one of them, or what is no command, is the last.
+    /// Executes commands until one of them, or the end of the input, ends the session.
     async fn run(&mut self) -> Ending {
         self.control.say(&Answer::new(220, "plimsoll is ready."));
         let mut in_a_row = 0;
@@ -79,14 +79,13 @@ impl<'a> Conversation<'a> {
             let patience = self.patience();
             self.report_wait();
             let answer = match self.command(patience).await {
-                // In memory of its own, which goes when the command is obeyed: an idle session is then
-                // small.
+                // Boxed: the memory is freed with the command, so that an idle session is small.
                 Ok(Heard::Line(line)) => Box::pin(self.obey(line)).await,
                 Ok(Heard::TooLong) => Answer::new(500, "The line is too long."),
                 Ok(Heard::Ended) => return self.ending().await,
                 Err(Silence::Evicted) => {
                     self.control.say(&of_silence(&Silence::Evicted));
-                    // It is polled no more, so that nothing can be waited for.
+                    // An evicted connection is not polled again, so it must not wait.
                     return Ending::Close;
                 }
                 Err(silence) => of_silence(&silence),
@@ -116,8 +115,8 @@ impl<'a> Conversation<'a> {
         verbs::obey(self, command.verb, command.argument).await.unwrap_or_else(|refused| refused)
     }
 
-    /// Waits for a command. A data port for which no transfer is asked within the connect time is closed:
-    /// sessions that transfer nothing must not hold the ports.
+    /// Waits for a command. Closes a data port if no transfer is requested within the connect time: sessions
+    /// that transfer nothing must not occupy ports.
     async fn command(&mut self, patience: Duration) -> Result<Heard, Silence> {
         let (io, limits) = (&self.shared.io, self.shared.limits());
         let now = io.now();
@@ -138,7 +137,7 @@ impl<'a> Conversation<'a> {
         self.control.command(io, limits, patience.saturating_sub(port_time)).await
     }
 
-    /// How long a command is waited for.
+    /// Returns the time limit for the next command.
     fn patience(&mut self) -> Duration {
         let (now, limits) = (self.shared.io.now(), self.shared.limits());
         self.nobody_since = match self.state.who {
@@ -163,7 +162,7 @@ impl<'a> Conversation<'a> {
         self.drain_below(UNSENT_BYTES_MAX).await
     }
 
-    /// Waits until at most `below` bytes of answers are unsent; an error where the peer takes none of them.
+    /// Waits until at most `below` bytes of replies are unsent; an error if the client stalled.
     async fn drain_below(&mut self, below: u64) -> Result<(), ()> {
         let Control { stream, deadline, .. } = &mut self.control;
         loop {
@@ -177,8 +176,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Ends a connection on which the peer may still be sending: it is read until it ends, so that it is not
-    /// reset before it has read the answer.
+    /// Ends a connection whose client may still be sending, so that it receives the last reply before the
+    /// close.
     async fn linger(mut self) {
         self.shared.io.leave();
         self.control.stream.slot().enter(Phase::Ending, self.shared.io.now());
@@ -193,13 +192,13 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Who is at the other end, for a record.
+    /// Returns the client, for an audit record.
     pub(super) fn visitor(&self) -> Visitor {
         Visitor { io: self.shared.io.clone(), peer: self.peer.clone(), protocol: Protocol::Ftp }
     }
 
-    /// The operations, and who asks for them as they are now: a right that has ended is over at the next
-    /// command.
+    /// Returns the operations, and the caller with its current permissions: a permission that has ended is
+    /// gone at the next command.
     pub(super) async fn caller(&mut self) -> Result<(&Operations, Caller), Answer> {
         let (Who::Person(caller), Some(operations)) = (&mut self.state.who, &self.shared.served.operations)
         else {

@@ -1,10 +1,11 @@
-//! A start line for a laboratory: transfers wait until there are so many, and then begin together.
+//! A start barrier for a laboratory: transfers wait until a given number has arrived, and then start
+//! together.
 //!
 //! "We did this by stopping all the server processes before they started transferring data. When all the
 //! server processes were ready to transfer data, they were allowed to continue": the experiments on FTP that
-//! this server reruns. What must hold: who goes away before the start does not count. One thing breaks that:
-//! where connections are processes, the place of one that is killed stays counted until the next start,
-//! because nobody is left to give it back. In a laboratory, start the server again then.
+//! this server reproduces. Invariant: a transfer that ends before the start does not count. One case breaks
+//! it: under the process engine, a killed process stays counted until the next start, because it cannot
+//! decrement the count. A laboratory then restarts the server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,48 +15,50 @@ use plimsoll_io::{Cells, Io, select};
 
 use super::limits::HOLD_LOOK_TIME;
 
-/// Holds transfers until there are enough of them.
+/// A barrier that holds transfers until enough have arrived.
 pub struct Hold {
     count: u64,
-    /// One cell: how many times enough have come, and, in the lower half, how many wait for the next time.
+    /// One cell: the upper half is the number of starts, the lower half the number of transfers that wait for
+    /// the next one.
     line: Cells,
-    /// Who waits in this process, if it is the only one: the place is kept as long as the transfer lives.
+    /// The wakers of waiting transfers, used if this process is the only one. An entry lives as long as its
+    /// transfer.
     places: Mutex<Vec<Option<Waker>>>,
 }
 
-/// Where the number of starts begins in the cell.
+/// The bit at which the number of starts begins.
 const STARTS: u32 = 32;
-/// The number of those who wait.
+/// The mask of the number of waiting transfers.
 const HERE: u64 = (1 << STARTS) - 1;
 
-/// A place at the start line.
+/// A transfer's position at the barrier.
 struct Place<'a> {
     hold: &'a Hold,
-    /// How many starts there had been.
+    /// The number of starts before it arrived.
     start: u64,
     number: usize,
 }
 
 impl Hold {
-    /// How many cells it counts in.
+    /// The number of cells.
     pub const CELLS: usize = 1;
 
-    /// Holds transfers until there are `count`.
+    /// Creates a barrier for `count` transfers.
     pub fn new(count: usize) -> Hold {
         Hold::counted_in(Cells::own(Hold::CELLS), count)
     }
 
-    /// The same, counted in `line`, of which there is one.
+    /// As [`Hold::new`], counted in `line`, one cell.
     pub fn counted_in(line: Cells, count: usize) -> Hold {
         Hold { count: (count as u64).min(HERE), line, places: Mutex::default() }
     }
 
-    /// Waits until there are enough, or the server is to end.
+    /// Waits until enough transfers have arrived, or the server is shutting down.
     pub(super) async fn wait(&self, io: &Io) {
         let place = self.enter();
         match self.line {
             Cells::Own(_) => self.wait_to_be_woken(io, &place).await,
-            // Another process may be the last to come, and none wakes another.
+            // The last transfer may arrive in another process, which cannot wake this one.
             Cells::Page(_) => {
                 while !self.has_begun(&place) && !io.is_stopping() {
                     select(io.sleep(HOLD_LOOK_TIME), io.stopping()).await;
@@ -77,7 +80,7 @@ impl Hold {
     }
 
     fn enter(&self) -> Place<'_> {
-        // Held over the count, so that a place is one of the start that it counts for.
+        // Locked while counting, so that the entry belongs to the start that it counts for.
         let mut places = self.places();
         let come = |line: u64| {
             let (start, here) = (line >> STARTS, (line & HERE) + 1);

@@ -1,6 +1,6 @@
 //! Limits on FTP commands and waits: the operator's, and the protocol's own.
 //!
-//! What must hold: every wait of a control connection is under one of these limits.
+//! Invariant: every wait of a control connection is under one of these limits.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! What LIST, NLST, MLSD and STAT share: which files and folders are meant, and how they are told.
+//! The common part of LIST, NLST, MLSD and STAT: selects entries and formats them.
 //!
-//! How one of them is written is the wire's. What must hold: what cannot be listed is refused before the data
-//! connection is opened; what is listed can be reached by the name that it is listed with; what was made is
-//! counted as long as it is in memory, as HTTP's listings are.
+//! The format of one entry is in `plimsoll_wire`. Invariants: a path that cannot be listed is refused before
+//! the data connection is opened. A listed entry can be accessed by its listed name. A listing's bytes count
+//! as generated while they are in memory, as HTTP's listings do.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,50 +22,50 @@ use super::place::{NOT_THERE, SHARED, Spot};
 use super::state::Who;
 use crate::http::site::is_hidden;
 
-/// How entries are told.
+/// The format of entries.
 #[derive(Clone)]
 pub(super) enum Form {
-    /// As LIST has them: whose they are, and the time since 1970 that it is now.
+    /// The format of LIST, with the owner's name and the current time since 1970.
     Long { owner: String, now: Duration },
-    /// As NLST has them: names after the folder as it was asked for.
+    /// The format of NLST: names, each after the folder as the client wrote it.
     Names { folder: Vec<u8> },
-    /// As MLSD has them.
+    /// The format of MLSD.
     Facts(Facts),
 }
 
-/// What is listed.
+/// A request for a listing.
 pub(super) struct Asked<'a> {
-    /// The path as it was typed; its last name may be a pattern.
+    /// The path as the client sent it; its last name may be a pattern.
     pub(super) path: &'a [u8],
-    /// Whether a pattern is one, and a file is listed as itself.
+    /// Whether patterns are expanded, and a file is listed as itself.
     pub(super) is_loose: bool,
-    /// Whether a folder is listed as itself, and not what is in it.
+    /// Whether a folder itself is listed, and not its entries.
     pub(super) is_itself: bool,
-    /// Whether a pattern that does not say so finds names that begin with a dot.
+    /// Whether a pattern without a leading dot matches names with one.
     pub(super) finds_hidden: bool,
 }
 
-/// A listing, and its record.
+/// A listing, and its audit record.
 pub(super) struct Listing {
     pub(super) bytes: Vec<u8>,
     pub(super) record: Transfer,
 }
 
-/// What is told of the entries of a folder.
+/// The selection and format of a folder's entries.
 pub(super) struct Telling {
     form: Form,
     rights: Rights,
     pattern: Option<Vec<u8>>,
     finds_hidden: bool,
-    /// Whether the folder is a `/` in which [`SHARED`] is not what its home has of that name: then, whether
-    /// there is anything in it.
+    /// `Some` if the folder is an account's `/`, where [`SHARED`] is the folder of others' shares and hides
+    /// an entry of that name; true if there are such shares.
     shared: Option<bool>,
 }
 
-/// What may be done with what is only looked at.
+/// The rights to a file or folder that is read-only.
 pub(super) const ONLY_READ: Rights = Rights { read: true, write: false, remove: false };
 
-/// What is known of a folder that is on no disk.
+/// Returns the metadata of a folder that is on no disk.
 pub(super) fn made_folder(inode: u64) -> Stat {
     Stat {
         kind: FileKind::Folder,
@@ -77,7 +77,7 @@ pub(super) fn made_folder(inode: u64) -> Stat {
     }
 }
 
-/// What is known of a file or folder, as the wire has it.
+/// Returns the metadata of a file or folder in the form of `plimsoll_wire`.
 pub(super) fn told<'a>(name: &'a [u8], stat: &Stat, rights: Rights) -> wire::Entry<'a> {
     let kind = if stat.kind == FileKind::Folder { Kind::Folder } else { Kind::File };
     let (size, modified, unique) = (stat.size, stat.modified, (stat.device, stat.inode));
@@ -93,7 +93,7 @@ impl Form {
         }
     }
 
-    /// Where the names follow the folder that they are in, `asked` being how that was asked for.
+    /// Sets the folder before each name, if the format has one. `asked` is the folder as the client wrote it.
     fn in_folder(&mut self, asked: &[u8]) {
         if let Form::Names { folder } = self {
             folder.clear();
@@ -106,7 +106,7 @@ impl Form {
 }
 
 impl Telling {
-    /// The lines for `entries`, which are few.
+    /// Returns the lines of a few `entries`.
     fn lines(self, entries: Vec<Entry>) -> Vec<u8> {
         let mut lines = FolderLines::new(self, Shown::All, false);
         entries.into_iter().for_each(|entry| lines.add(entry));
@@ -130,7 +130,7 @@ impl Telling {
     }
 }
 
-/// Makes the lines of a folder's listing, in the order of names.
+/// Generates the lines of a folder's listing, in the order of names.
 pub(super) struct FolderLines {
     telling: Telling,
     shown: Shown,
@@ -141,7 +141,7 @@ pub(super) struct FolderLines {
 }
 
 impl FolderLines {
-    /// Of a folder of which `shown` is shown; of a site, hidden names are left out.
+    /// Creates a collector that lists the entries in `shown`. For a site, hidden names are left out.
     pub(super) fn new(telling: Telling, shown: Shown, is_site: bool) -> FolderLines {
         FolderLines { telling, shown, is_site, entries: BTreeMap::new(), is_begun: false, out: Vec::new() }
     }
@@ -155,7 +155,7 @@ impl EntryCollector for FolderLines {
             Shown::All => !(self.is_site && is_hidden(&name)),
             Shown::Only(names) => names.contains(&name),
         };
-        // What is of that name in the home cannot be reached by it.
+        // An entry of that name in the home is not accessible by it.
         let is_covered = self.telling.shared.is_some() && name == SHARED;
         if is_shown && !is_covered && stat.kind != FileKind::Other && self.telling.is_meant(&name) {
             self.entries.insert(name, stat);
@@ -179,19 +179,19 @@ impl EntryCollector for FolderLines {
     }
 }
 
-/// The folder and the pattern that a path may be: only its last name is a pattern.
+/// Splits a path into a folder and a pattern; only the last name can be a pattern.
 fn pattern(path: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     let (folder, last) = path.split_at(at);
-    // A longer one costs more than any that a person means is worth: it is a name.
+    // A longer pattern is taken as a name: matching it would cost too much.
     (last.len() <= PATTERN_BYTES_MAX && has_wildcards(last)).then_some((folder, last))
 }
 
 impl Conversation<'_> {
-    /// Makes a listing.
+    /// Generates a listing.
     pub(super) async fn listing(&mut self, asked: Asked<'_>, mut form: Form) -> Result<Listing, Answer> {
         let (mut path, mut found) = (asked.path, None);
-        // A name that is there goes before what it would mean as a pattern.
+        // An existing name takes precedence over its meaning as a pattern.
         if asked.is_loose
             && let Some((folder, last)) = pattern(path)
             && self.stat_of(path).await.is_err()
@@ -226,7 +226,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// As [`Conversation::listing`], of the folder with one for each who shares something with the caller.
+    /// As [`Conversation::listing`], for the folder that has one folder for each account that shares with the
+    /// caller.
     async fn listing_of_owners(
         &mut self,
         path: &[u8],
@@ -257,7 +258,7 @@ impl Conversation<'_> {
         Ok(Listing { bytes: telling.lines(entries), record })
     }
 
-    /// In an account's `/`: whether anything is shared with it.
+    /// Returns, for an account's `/`, whether anything is shared with it.
     async fn of_top(&mut self, spot: &Spot) -> Result<Option<bool>, Answer> {
         match spot {
             Spot::Place(place) if place.owner.is_none() && place.path.is_root() => {
@@ -268,7 +269,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// What is known of what a path stands for, and what may be done with it.
+    /// Returns the metadata of the file or folder at a path, and the caller's rights to it.
     pub(super) async fn stat_of(&mut self, path: &[u8]) -> Result<(Stat, Rights), Answer> {
         let spot = self.state.spot(path)?;
         if spot == Spot::Owners {
@@ -280,7 +281,7 @@ impl Conversation<'_> {
         Ok((self.stat(readable).await?, rights))
     }
 
-    /// How LIST tells what is at `path`.
+    /// Returns the format of LIST for `path`.
     pub(super) fn long_form(&self, path: &[u8]) -> Form {
         let owner = match (&self.state.who, self.state.spot(path)) {
             (Who::Person(_), Ok(Spot::Place(Place { owner: Some(owner), .. })))
@@ -324,19 +325,19 @@ impl Conversation<'_> {
     }
 }
 
-/// A number of its own for a folder that has no inode (FNV-1a, 64 bit).
+/// Returns a unique number for a folder without an inode (FNV-1a, 64 bit).
 fn number_of(owner: &str) -> u64 {
     owner
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// A path that is typed, or the folder that one is in.
+/// Returns the path as the client sent it, or the current folder.
 fn path_or_dot(path: &[u8]) -> &[u8] {
     if path.is_empty() { b"." } else { path }
 }
 
-/// Ends the record of what was refused, and says so.
+/// Ends the record of a refused listing; returns the reply.
 fn ended(record: Transfer, error: Error) -> Answer {
     record.end::<(), _>(Err(error)).err().map_or(NOT_THERE, Answer::from)
 }

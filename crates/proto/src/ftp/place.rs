@@ -1,6 +1,6 @@
-//! From a path as it is typed to what it stands for: in one's home, in what others share, or on a site.
+//! Resolves a path to its target: a file or folder of the caller's home, of others' shares, or of a site.
 //!
-//! It asks nobody whether it is there. What must hold: the same path has one form; no path leads above `/`.
+//! It does not check that the target exists. Invariants: equal paths have one form. No path leads above `/`.
 
 use plimsoll_operations::Place;
 use plimsoll_store::Path;
@@ -8,22 +8,22 @@ use plimsoll_store::Path;
 use super::answer::Answer;
 use super::state::{State, Who};
 
-/// What a path stands for.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Spot {
-    /// Something in the home of an account.
+    /// A file or folder in the home of an account.
     Place(Place),
-    /// The folder with one folder for each account that shares something with the caller.
+    /// The folder that has one folder for each account that shares with the caller.
     Owners,
-    /// Something on the site that guests see: its name, relative to the site's root.
+    /// A file or folder of the guests' site, relative to the site's root.
     Site(Vec<u8>),
 }
 
-/// The name, in everybody's `/`, below which is what others share.
+/// The name of the folder of others' shares in an account's `/`.
 pub(super) const SHARED: &[u8] = b"shared";
 
 impl State {
-    /// What `typed` stands for.
+    /// Returns the target of `typed`.
     pub(super) fn spot(&self, typed: &[u8]) -> Result<Spot, Answer> {
         let whole = absolute(&self.folder, typed);
         let name = whole.strip_prefix(b"/").unwrap_or_default();
@@ -44,15 +44,15 @@ fn in_accounts(name: &[u8]) -> Result<Spot, Answer> {
     Ok(Spot::Place(Place::shared(owner, parse(parts.next().unwrap_or_default())?)))
 }
 
-/// What is said of what is not there, or not for the caller to know.
+/// The reply for a file or folder that does not exist, or that the caller may not know of.
 pub(super) const NOT_THERE: Answer = Answer::new(550, "There is no such file or folder.");
 
 fn parse(name: &[u8]) -> Result<Path, Answer> {
     Path::parse(name).map_err(|bad| Answer::made(553, format!("The path is invalid: {bad}.")))
 }
 
-/// The path from `/` that `typed` means where one is in `folder`: begins with a slash and has none at its
-/// end; `/` itself is empty.
+/// Returns the absolute path of `typed` relative to `folder`. It has a leading slash and no trailing one; `/`
+/// itself is empty.
 pub(super) fn absolute(folder: &[u8], typed: &[u8]) -> Vec<u8> {
     let mut whole = if typed.starts_with(b"/") { Vec::new() } else { folder.to_vec() };
     for part in typed.split(|&byte| byte == b'/') {
@@ -71,7 +71,7 @@ pub(super) fn absolute(folder: &[u8], typed: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// A path as it is shown.
+/// Returns an absolute path as replies show it.
 pub(super) fn shown(whole: &[u8]) -> &[u8] {
     if whole.is_empty() { b"/" } else { whole }
 }

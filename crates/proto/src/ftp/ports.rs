@@ -1,7 +1,7 @@
-//! The ports at which clients connect for data, drawn by chance.
+//! The random ports for passive data connections.
 //!
-//! What must hold: nobody can tell the next one. They are drawn by us, because the system's own search gets
-//! slow where ten thousands of ended connections are remembered.
+//! Invariant: the next port is unpredictable. The server draws it, because the kernel's own search gets slow
+//! with ten thousands of connections in TIME_WAIT.
 
 use core::net::SocketAddr;
 use std::io;
@@ -13,21 +13,21 @@ use super::limits::PORT_TRIES_MAX;
 /// A range of ports, first and last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// The first.
+    /// The first port.
     pub first: u16,
-    /// The last.
+    /// The last port.
     pub last: u16,
 }
 
 impl Default for Ports {
-    /// Below the ports that systems connect from by themselves (32768 and above).
+    /// Returns a range below the kernel's ephemeral ports (32768 and above).
     fn default() -> Ports {
         Ports { first: 20_000, last: 29_999 }
     }
 }
 
 impl Ports {
-    /// Listens at a port that is free, of this address; its own port says nothing.
+    /// Listens on a free port of the address `at`, whose own port is ignored.
     pub(super) fn listen(self, io: &Io, mut at: SocketAddr) -> io::Result<Listener> {
         let mut taken = io::Error::from(io::ErrorKind::AddrInUse);
         for _ in 0..PORT_TRIES_MAX {

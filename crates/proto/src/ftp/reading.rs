@@ -1,6 +1,7 @@
-//! Reading what a path stands for, as whoever asks may: an account's files, or a guest's site.
+//! Reads files and folders with the caller's permissions: an account's, or those of the guests' site.
 //!
-//! It sends nothing. What must hold: guests only read, and hidden names are not there for them, as over HTTP.
+//! This module sends nothing. Invariant: guests only read, and hidden names do not exist for them, as over
+//! HTTP.
 
 use plimsoll_auth::Permissions;
 use plimsoll_io::{FileKind, FolderListing, Io, JobOwner, Stat};
@@ -18,18 +19,18 @@ use super::state::Who;
 use crate::http::site::is_hidden;
 use crate::opening::{At, Opened, not_read, not_read_elsewhere};
 
-/// What may be read, to be opened beneath its root.
+/// A file or folder that may be read.
 #[derive(Clone)]
 pub(super) struct Readable {
     at: At,
     shown: Shown,
     is_site: bool,
-    /// What whoever asks may do with what is in it.
+    /// The caller's rights to its entries.
     pub(super) rights: Rights,
 }
 
 impl Readable {
-    /// What whoever asks may do with itself: nobody removes a home.
+    /// Returns the caller's rights to it itself: a home cannot be removed.
     pub(super) fn own_rights(&self) -> Rights {
         Rights { remove: self.rights.remove && !self.at.is_top(), ..self.rights }
     }
@@ -40,7 +41,7 @@ fn rights(may: Permissions) -> Rights {
 }
 
 impl Conversation<'_> {
-    /// What `spot` leads to, for looking at it: no operation, and no record.
+    /// Checks that the caller may see `spot`, without an operation and an audit record.
     pub(super) async fn look(&mut self, spot: &Spot) -> Result<Readable, Answer> {
         match spot {
             Spot::Owners => Err(NOT_THERE),
@@ -99,7 +100,7 @@ impl Conversation<'_> {
         readable.at.open(&self.shared.io, &readable.shown, offset).await
     }
 
-    /// Where a file is of which a digest is wanted that is made elsewhere.
+    /// Returns the remote location of a file, whose store then computes the digest.
     pub(super) fn elsewhere(readable: &Readable) -> Option<(Elsewhere, Path)> {
         match &readable.at {
             At::Elsewhere(home, path) if readable.shown == Shown::All => Some((home.clone(), path.clone())),
@@ -107,7 +108,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// What is known of a file or folder.
+    /// Returns the metadata of a file or folder.
     pub(super) async fn stat(&self, readable: Readable) -> Result<Stat, Error> {
         let (io, shown) = (&self.shared.io, readable.shown);
         let stat = match readable.at {
@@ -123,7 +124,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// The lines of a folder's listing, made where it may take its time, in turns with other accounts.
+    /// Returns the lines of a folder's listing, generated on a thread that may block, in turns with other
+    /// accounts.
     pub(super) async fn list(&self, readable: Readable, telling: Telling) -> Result<Vec<u8>, Error> {
         let Readable { at, shown, is_site, .. } = readable;
         let io = self.owned_io();
@@ -138,7 +140,7 @@ impl Conversation<'_> {
         io.list(listing).await.map_err(not_read)
     }
 
-    /// The engine, for work on behalf of the account, or of the guests of the client's address.
+    /// Returns the engine, for work on behalf of the account, or of the guests of the client's address.
     fn owned_io(&self) -> Io {
         match &self.state.who {
             Who::Person(caller) => caller.io().clone(),

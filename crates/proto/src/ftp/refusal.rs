@@ -1,6 +1,6 @@
-//! What a person is told of an operation that was not done.
+//! The replies to refused and failed operations.
 //!
-//! What must hold: what the system says goes to the log and not to the peer.
+//! Invariant: the kernel's error messages go to the log, not to the client.
 
 use plimsoll_auth::Error as AuthError;
 use plimsoll_operations::Error;
@@ -97,7 +97,7 @@ fn of_store(error: StoreError) -> Answer {
     Answer::new(code, text)
 }
 
-/// An upload whose beginning is not certain. The answers say which commands make it so.
+/// Returns the reply to an upload whose start is ambiguous. It names the commands that resolve it.
 fn not_resumable(why: NotResumable) -> Answer {
     match why {
         NotResumable::FileAndUpload { file, upload: Some(upload) } => Answer::made(

@@ -1,7 +1,7 @@
-//! FTP on one thread, and what its sessions share.
+//! The handler for FTP on one thread, and the state that its sessions share.
 //!
-//! It is not the conversation. What must hold: a session is served by one [`Settings`] from its first byte to
-//! its last, whatever is reloaded meanwhile.
+//! It is not the conversation. Invariant: one [`Settings`] serves a session from its first byte to its last,
+//! also across reloads.
 
 use core::net::Ipv4Addr;
 use std::cell::RefCell;
@@ -19,40 +19,40 @@ use crate::Current;
 use crate::http::Counters;
 use crate::http::site::Site;
 
-/// What a reload replaces.
+/// The settings that a reload replaces.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The operator's limits.
     pub limits: Limits,
-    /// Where clients are told to connect to for data.
+    /// The ports for passive data connections.
     pub ports: Ports,
-    /// The address that is told with the port, if it is not the one that the client reached: that of a router
-    /// in front of the server.
+    /// The address in the replies to PASV, if it is not the one that the client connected to: that of a
+    /// router in front of the server.
     pub announced: Option<Ipv4Addr>,
-    /// What guests see, if there are any.
+    /// The site for guests, unless they are not admitted.
     pub guests: Option<Site>,
 }
 
-/// What holds from the server's start to its end.
+/// The services that stay the same from the server's start to its end.
 pub struct Served {
-    /// Accounts and their files, unless there are none.
+    /// Operations on accounts and their files, if the server has accounts.
     pub operations: Option<Operations>,
-    /// Where transfers are recorded.
+    /// The recorder of transfers.
     pub recorder: Recorder,
     /// What bounds the memory of listings, which all protocols share.
     pub counters: Arc<Counters>,
-    /// For a laboratory: holds transfers until there are enough.
+    /// The start barrier, for a laboratory.
     pub hold: Option<Hold>,
 }
 
-/// FTP on one thread.
+/// The handler for FTP on one thread.
 pub struct Ftp {
     current: Arc<Current<Settings>>,
-    /// For sessions of the settings that the last one got.
+    /// The state of the latest session's settings, which the next session usually shares.
     latest: RefCell<Rc<Shared>>,
 }
 
-/// What the sessions of one thread and of the same settings share.
+/// The state that the sessions of one thread and one version of the settings share.
 pub(super) struct Shared {
     pub(super) io: Io,
     pub(super) settings: Arc<Settings>,
@@ -60,7 +60,8 @@ pub(super) struct Shared {
 }
 
 impl Ftp {
-    /// Serves on the thread that `io` is of, each session by the settings that are current when it comes.
+    /// Creates a handler for the thread of `io`. Each session gets the settings that are current at its
+    /// start.
     pub fn new(io: Io, current: Arc<Current<Settings>>, served: Arc<Served>) -> Ftp {
         let latest = RefCell::new(Rc::new(Shared { io, settings: current.get(), served }));
         Ftp { current, latest }

@@ -23,8 +23,8 @@ pub(super) struct State {
     pub(super) is_image: bool,
     /// The offset of the next transfer, set by REST.
     pub(super) rest: u64,
-    /// The path and the size that the last SIZE reported, until a transfer or a change: an upload that
-    /// resumes there continues what had that size, or is refused.
+    /// The path and size of the last SIZE, until a transfer or a change. An upload that resumes at that size
+    /// continues the object that had it, or is refused.
     pub(super) sized: Option<(Place, u64)>,
     /// The source path of a rename, set by RNFR.
     pub(super) renaming: Option<Place>,

@@ -1,7 +1,7 @@
-//! Moving bytes over a data connection, while the control connection is listened to.
+//! Transfers over a data connection, while the control connection is served.
 //!
-//! It opens no files. What must hold: memory stays bounded however slowly the peer takes or sends; ABOR and
-//! the control connection's end stop a transfer at once; STAT is answered while it goes on.
+//! This module opens no files. Invariants: memory stays bounded however slowly the client sends or receives.
+//! ABOR, and the end of the control connection, abort a transfer at once. STAT is answered during a transfer.
 
 use std::cell::Cell;
 use std::future::{poll_fn, ready};
@@ -33,37 +33,37 @@ use super::limits::{
 use super::state::Way;
 use crate::file_parts::{AHEAD_BYTES, Parts};
 
-/// Why a transfer did not come to its end.
+/// The reason why a transfer was aborted.
 #[derive(Debug)]
 pub(super) enum Stopped {
-    /// The client said ABOR.
+    /// The client sent ABOR.
     Aborted,
     /// The control connection has ended.
     Gone,
-    /// There was no data connection.
+    /// No data connection was established.
     NoData(io::Error),
     /// The data connection broke.
     Broken(io::Error),
-    /// More came than a file may have.
+    /// The upload exceeds the limit on a file's size.
     TooLarge,
     /// The file could not be written, or read.
     File(plimsoll_operations::Error),
 }
 
-/// What a transfer works with.
+/// The context of a transfer.
 pub(super) struct Moving<'a> {
     pub(super) io: &'a Io,
     pub(super) limits: &'a Limits,
     deadline: Deadline,
-    /// Bytes of the file that have gone through.
+    /// Bytes of the file that were transferred.
     moved: &'a Cell<u64>,
     /// The slot of the control connection: a transfer that makes progress keeps it.
     slot: Rc<dyn Slot>,
 }
 
 impl Conversation<'_> {
-    /// Opens the data connection and has `work` move bytes over it; commands that come meanwhile wait, but
-    /// for those that are about the transfer. `moved` counts the file's bytes. It ends when the right of
+    /// Opens the data connection and runs `work` over it. Commands received meanwhile are queued, except
+    /// those about the transfer. `moved` counts the file's bytes. The transfer ends when the right of
     /// `permit` does; an upload checks its own.
     pub(super) async fn transfer<T>(
         &mut self,
@@ -92,9 +92,9 @@ impl Conversation<'_> {
         listen_during(&mut self.control, limits.line_bytes_max, moved, working).await
     }
 
-    /// Does what is to be done before an upload that has come is put in its place, and says whether the
-    /// client has taken it back by then: said ABOR, or gone away. A client that is killed ends both of its
-    /// connections, in any order, and the data connection's end says nothing then.
+    /// Prepares a received upload for its commit, and gives the client time to abort it: by ABOR, or by
+    /// closing the control connection. A killed client closes both of its connections, in any order, so the
+    /// end of the data connection alone does not confirm the upload.
     pub(super) async fn take_back_time(
         &mut self,
         arriving: &mut Arriving,
@@ -107,14 +107,14 @@ impl Conversation<'_> {
         if let Err(error) = prepared {
             return Some(Stopped::File(error));
         }
-        // Where this thread puts it in its place as well, nobody listens meanwhile.
+        // This thread may also execute the commit, and serves no control connection meanwhile.
         io.let_others_go().await;
         let bytes_max = self.shared.limits().line_bytes_max;
         listen_during(&mut self.control, bytes_max, moved, ready(Ok(()))).await.err()
     }
 }
 
-/// Does `work` and listens to the control connection meanwhile: what is heard first comes first.
+/// Runs `work` and serves the control connection meanwhile. Input that arrives first is handled first.
 pub(super) async fn listen_during<T>(
     control: &mut Control,
     bytes_max: usize,
@@ -123,7 +123,7 @@ pub(super) async fn listen_during<T>(
 ) -> Result<T, Stopped> {
     let mut work = pin!(work);
     loop {
-        // Also of what came during another transfer.
+        // Also for input that was queued during an earlier transfer.
         if let Some(stopped) = why_stop(control) {
             return Err(stopped);
         }
@@ -134,7 +134,7 @@ pub(super) async fn listen_during<T>(
     }
 }
 
-/// Why a transfer is not to go on, if something that came says so.
+/// Returns the reason to abort a transfer, if queued input is one.
 fn why_stop(control: &Control) -> Option<Stopped> {
     if control.has_ended() || control.is_overrun() {
         return Some(Stopped::Gone);
@@ -146,8 +146,8 @@ fn is_abort(heard: &Heard) -> bool {
     matches!(heard, Heard::Line(line) if parse(line).is_ok_and(|command| command.verb == Verb::Abor))
 }
 
-/// Answers what is about the transfer; keeps everything else for later, also NOOP: its answer would be taken
-/// for that of the transfer.
+/// Answers STAT without a path, and queues everything else. NOOP is queued too: its reply would be taken for
+/// that of the transfer.
 fn hear(control: &mut Control, heard: Heard, moved: &Cell<u64>) {
     let command = match &heard {
         Heard::Line(line) => parse(line).ok(),
@@ -291,7 +291,7 @@ impl Moving<'_> {
         }
     }
 
-    /// Receives until the client's end.
+    /// Receives an upload until the client ends the data connection.
     pub(super) async fn receive(
         &self,
         data: &mut Stream,
@@ -328,7 +328,7 @@ impl Moving<'_> {
         self.take(arriving, vec![Lease::owned(rest)]).await
     }
 
-    /// Counts what came.
+    /// Counts received bytes.
     fn note(&self, arriving: &Arriving, more: u64) -> Result<(), Stopped> {
         if arriving.bytes() + more > self.limits.file_bytes_max {
             return Err(Stopped::TooLarge);
@@ -337,7 +337,7 @@ impl Moving<'_> {
         Ok(())
     }
 
-    /// Gives the file its next bytes.
+    /// Writes received bytes to the file.
     async fn take(&self, arriving: &mut Arriving, pieces: Vec<Lease>) -> Result<(), Stopped> {
         let more: usize = pieces.iter().map(|piece| piece.len()).sum();
         if more == 0 {
@@ -348,10 +348,10 @@ impl Moving<'_> {
     }
 }
 
-/// What comes next of an upload.
+/// The next input of an upload.
 enum Next {
     Pieces(Vec<Lease>),
-    /// So many bytes went into the pipe; none, if it is full.
+    /// The pipe, and the number of bytes moved into it; zero if it is full.
     Piped(Arc<Pipe>, u64),
     End,
 }
@@ -366,7 +366,7 @@ async fn next_of(rx: &mut Rx, filling: Option<Filling>) -> io::Result<Next> {
     Ok(if pieces.is_empty() { Next::End } else { Next::Pieces(pieces) })
 }
 
-/// What comes next, by way of a pipe; nothing, if it is to be received otherwise.
+/// Receives through a pipe; `None` if the bytes must be received into memory.
 fn poll_piped(cx: &mut Context<'_>, rx: &Rx, filling: &Filling) -> Poll<io::Result<Option<Next>>> {
     let polled = filling.poll(|| rx.pipe(), |pipe| rx.poll_recv_into(cx, pipe, PIPE_BYTES as u64));
     let Some((pipe, filled)) = polled else { return Poll::Ready(Ok(None)) };
@@ -388,7 +388,7 @@ async fn next_piece(contents: &mut Contents, to: &Tx, is_image: bool) -> Result<
 }
 
 impl Stopped {
-    /// What the client is told.
+    /// Returns the reply.
     pub(super) fn answer(&self) -> Answer {
         match self {
             Stopped::Aborted => Answer::new(426, "The transfer was stopped, as you asked."),
@@ -406,7 +406,7 @@ impl Stopped {
         }
     }
 
-    /// Ends the record of what was stopped, and says what the client is told.
+    /// Ends the audit record of an aborted transfer; returns the reply.
     pub(super) fn end(self, record: Transfer) -> Answer {
         match self {
             Stopped::File(error) => match record.end::<(), _>(Err(error)) {

@@ -1,8 +1,8 @@
-//! The access log in the common log format, gathered by each thread.
+//! The access log in the common log format, buffered by each thread.
 //!
-//! It does not write: chunks of lines go to a [`LogSink`], which must not wait. What must hold: a line
-//! costs a connection one copy into memory, whatever the disk does; nothing that a peer sends can end a
-//! line or begin another.
+//! This module does not write to disk: it passes chunks of lines to a [`LogSink`], which must not block.
+//! Invariants: a line costs a connection one copy into memory, however slow the disk is. No input of a client
+//! can end a line or start another.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -14,23 +14,23 @@ use plimsoll_io::{Io, Peer};
 use super::clock::Dates;
 use super::limits::{LOG_BYTES, LOG_TARGET_BYTES_MAX, LOG_TIME};
 
-/// Where chunks of whole lines go.
+/// The receiver of chunks of whole lines.
 pub trait LogSink: Send + Sync {
-    /// Takes whole lines, at once; drops and counts them if it cannot.
+    /// Takes whole lines without blocking; drops and counts them if it cannot.
     fn take(&self, lines: Vec<u8>);
 }
 
-/// One thread's lines on their way to the sink.
+/// The log lines that one thread buffers for the sink.
 pub struct AccessLog {
     sink: Option<Arc<dyn LogSink>>,
     lines: RefCell<Vec<u8>>,
     waiting: Cell<Option<Waker>>,
 }
 
-/// What a line tells.
+/// The fields of a log line.
 pub(super) struct Line<'a> {
     pub(super) peer: &'a Peer,
-    /// Method, target and version as they were sent; empty if the head could not be read.
+    /// Method, target and version as they were sent; empty if the head could not be parsed.
     pub(super) method: &'a [u8],
     pub(super) target: &'a [u8],
     pub(super) version: &'a str,
@@ -39,7 +39,7 @@ pub(super) struct Line<'a> {
 }
 
 impl AccessLog {
-    /// A log to `sink`, or none.
+    /// Creates a log to `sink`; without one, lines are dropped.
     pub fn new(sink: Option<Arc<dyn LogSink>>) -> AccessLog {
         AccessLog { sink, lines: RefCell::default(), waiting: Cell::default() }
     }
@@ -58,7 +58,7 @@ impl AccessLog {
         }
     }
 
-    /// Hands lines over some time after they were written; never ends.
+    /// Passes lines to the sink some time after they were written; never returns.
     pub(super) async fn hand_over_for_ever(&self, io: &Io) {
         loop {
             poll_fn(|cx| {
@@ -86,7 +86,8 @@ impl Drop for AccessLog {
 }
 
 impl Line<'_> {
-    /// `host ident authuser [date] "request" status bytes`; we know neither ident nor, so far, the account.
+    /// Writes `host ident authuser [date] "request" status bytes`. Neither the ident nor, so far, the account
+    /// is known.
     fn write(&self, dates: &Dates, out: &mut Vec<u8>) {
         write_display(self.peer, out);
         out.extend_from_slice(b" - - [");
@@ -115,7 +116,7 @@ fn write_display(value: &dyn std::fmt::Display, out: &mut Vec<u8>) {
     let _ = write!(out, "{value}");
 }
 
-/// What could end a line, a quoted text or a terminal's good mood is written as `\xHH`.
+/// Writes bytes that could end a line, end a quoted text or control a terminal as `\xHH`.
 fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for &byte in bytes {

@@ -1,7 +1,6 @@
-//! What a service answers: a status, fields and a body that is not yet sent.
+//! A service's response: a status, fields and a body to be sent.
 //!
-//! It does not say how it is sent. What must hold: the length that its head tells is the length that its
-//! body has.
+//! This module does not send. Invariant: the Content-Length of the head is the length of the body.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,23 +14,23 @@ use plimsoll_wire::http::status::Status;
 use super::limits::COPIED_BODY_BYTES_MAX;
 use crate::outgoing::UNSENT_BYTES_MAX;
 
-/// An answer. Date, Connection and Content-Length are added when it is sent.
+/// A response. Date, Connection and Content-Length are added when it is sent.
 #[derive(Debug)]
 pub struct Answer {
     status: Status,
-    /// Status line and fields so far, in the buffer that is sent.
+    /// The status line and the fields so far, in the buffer that is sent.
     pub(super) head: Vec<u8>,
     pub(super) body: Body,
     pub(super) when_sent: Option<WhenSent>,
-    /// The right that is checked while it is sent.
+    /// The permission that is checked while the body is sent.
     pub(super) permit: Option<Box<Permit>>,
 }
 
-/// What is to be done once an answer is sent.
+/// A callback for the end of sending.
 pub(super) struct WhenSent(Box<dyn FnOnce(u64, bool)>);
 
 impl WhenSent {
-    /// Tells how many bytes of the body went out, and whether they were all.
+    /// Reports the number of sent bytes of the body, and whether the body is complete.
     pub(super) fn tell(self, body_bytes: u64, whole: bool) {
         (self.0)(body_bytes, whole);
     }
@@ -43,33 +42,33 @@ impl std::fmt::Debug for WhenSent {
     }
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
 pub enum Body {
-    /// None; tells a length of zero where a body could be.
+    /// No body; the Content-Length is zero where a body is possible.
     Empty,
-    /// Bytes that were made for it.
+    /// Bytes generated for this response.
     Bytes(Vec<u8>),
-    /// Bytes that are in memory whether they are sent or not.
+    /// Bytes that are in memory anyway.
     Shared(Arc<[u8]>),
     /// A range of a file.
     File(FileRange),
-    /// Ranges of a file with heads between them, and the close: a multipart body.
+    /// The body of multipart/byteranges: part heads with their ranges of a file, and the closing delimiter.
     Parts(Vec<(Vec<u8>, Range<u64>)>, File, Vec<u8>),
-    /// Bytes that come from a store elsewhere as they are sent.
+    /// Bytes of a remote store, received while they are sent.
     Contents(Box<Contents>),
 }
 
-/// Room for the usual head, so that it is allocated once; a small body may come behind it.
+/// Initial capacity, which holds the usual head without reallocation; a small body may follow it.
 const HEAD_BYTES_USUAL: usize = 384;
 
 impl Answer {
-    /// An answer without a body.
+    /// Creates a response without a body.
     pub fn new(status: Status) -> Answer {
         Answer::with_room(status, 0)
     }
 
-    /// The same, with room behind the usual head for so many bytes more.
+    /// As [`Answer::new`], with capacity for `bytes` more behind the usual head.
     pub(super) fn with_room(status: Status, bytes: usize) -> Answer {
         let mut head = Vec::with_capacity(HEAD_BYTES_USUAL + bytes);
         let _unfinished = AnswerHead::begin(&mut head, status);
@@ -83,7 +82,7 @@ impl Answer {
         self
     }
 
-    /// Adds a field whose value is made up on the way.
+    /// Adds a field with a formatted value.
     #[must_use]
     pub fn field_display(mut self, name: &str, value: impl std::fmt::Display) -> Answer {
         let _unfinished = AnswerHead::resume(&mut self.head).field_display(name, value);
@@ -104,34 +103,34 @@ impl Answer {
         self
     }
 
-    /// Calls `tell` once the answer is sent, with the bytes of its body that the network took and whether
-    /// those were all. It is dropped instead if the connection ends before.
+    /// Calls `tell` at the end of sending, with the number of body bytes that the kernel accepted and whether
+    /// the body is complete. If the connection ends before, `tell` is dropped without a call.
     #[must_use]
     pub fn when_sent(mut self, tell: impl FnOnce(u64, bool) + 'static) -> Answer {
         self.when_sent = Some(WhenSent(Box::new(tell)));
         self
     }
 
-    /// Sends the body for as long as the right holds: the connection is reset when that ends.
+    /// Sends the body while the permission holds. The connection is reset when it ends.
     #[must_use]
     pub fn while_permitted(mut self, permit: Option<Box<Permit>>) -> Answer {
         self.permit = permit.filter(|_| self.may_take_long());
         self
     }
 
-    /// Whether the client may be waited for while its body is sent: not for one that is handed over at once.
+    /// Whether sending may wait for the client: false for a body that is handed to the kernel at once.
     pub fn may_take_long(&self) -> bool {
         self.body.has_file() || self.body.len() > UNSENT_BYTES_MAX
     }
 
-    /// Its status.
+    /// Returns the status.
     pub fn status(&self) -> Status {
         self.status
     }
 }
 
 impl Body {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> u64 {
         match self {
             Body::Empty => 0,
@@ -146,12 +145,13 @@ impl Body {
         }
     }
 
-    /// Whether it holds a file open, or a connection to where one is.
+    /// Whether the body holds an open file, or a connection to a remote store.
     pub(super) fn has_file(&self) -> bool {
         matches!(self, Body::File(_) | Body::Parts(..) | Body::Contents(_))
     }
 
-    /// Bytes of it that were made for it and are in memory until they are sent; small ones are not counted.
+    /// Returns the number of generated bytes that stay in memory until they are sent; small bodies do not
+    /// count.
     pub(super) fn made_bytes(&self) -> u64 {
         match self {
             Body::Bytes(bytes) if bytes.len() > COPIED_BODY_BYTES_MAX => bytes.len() as u64,
@@ -159,7 +159,7 @@ impl Body {
         }
     }
 
-    /// Whether it has no bytes.
+    /// Whether the body has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

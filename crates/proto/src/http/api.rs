@@ -1,6 +1,7 @@
-//! The place of the API among the routes: what answers under its prefixes, if the server has accounts.
+//! The interface between the routes and the API, which answers under its own prefixes if the server has
+//! accounts.
 //!
-//! It is not the API. What must hold: a path is decoded once, here, so that routes and API cannot read it
+//! It is not the API itself. Invariant: a path is decoded once, here, so that routes and API cannot read it
 //! differently.
 
 use std::pin::Pin;
@@ -11,16 +12,16 @@ use super::answer::Answer;
 use super::operator::operators_only;
 use super::request::Request;
 
-/// A target, decoded.
+/// A decoded target.
 pub struct Called<'a> {
-    /// The decoded path: begins with a slash.
+    /// The decoded path, which begins with a slash.
     pub path: Vec<u8>,
-    /// What follows the `?`, as it was sent.
+    /// The part behind the `?`, as it was sent.
     pub query: Option<&'a [u8]>,
 }
 
 impl<'a> Called<'a> {
-    /// Reads a request's target.
+    /// Decodes a request's target.
     pub(super) fn read(target: &'a [u8]) -> Result<Called<'a>, BadTarget> {
         let target = parse_target(target)?;
         let mut path = Vec::with_capacity(target.path.len());
@@ -29,20 +30,20 @@ impl<'a> Called<'a> {
     }
 }
 
-/// An answer on its way.
+/// A pending response.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
 
-/// A decision on its way; an error is the answer that refuses.
+/// A pending decision. The error is the response that refuses the request.
 pub type Authorising<'a> = Pin<Box<dyn Future<Output = Result<(), Answer>> + 'a>>;
 
-/// What answers under the API's prefixes.
+/// The service under the API's prefixes.
 pub trait Api: Send + Sync {
-    /// The answer to one request, whatever its method.
+    /// Returns the response to one request of any method.
     fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a>;
 
-    /// The same answer, if all of it is at hand, so that nobody is asked and nothing is waited for; else
-    /// nothing has been done. That is what most downloads of a kept connection are, and a future for each
-    /// takes a microsecond of fifteen.
+    /// Returns the response without blocking, if everything for it is cached; `None` before any effect
+    /// otherwise. Most downloads on a keep-alive connection take this path; a boxed future for each costs one
+    /// microsecond of fifteen.
     fn at_hand(&self, request: &mut Request<'_>, called: &Called<'_>) -> Option<Answer> {
         let _ = (request, called);
         None
@@ -54,8 +55,8 @@ pub trait Api: Send + Sync {
         Box::pin(async { Err(operators_only()) })
     }
 
-    /// Whether no client may learn what the server does: then `/metrics` and `/api/status` are the API's to
-    /// answer, too.
+    /// Whether the server hides its activity from clients. Then the API answers `/metrics` and `/api/status`
+    /// too.
     fn is_private(&self) -> bool {
         false
     }

@@ -1,8 +1,8 @@
-//! The body of a request, one lease at a time.
+//! Receives the body of a request, one lease at a time.
 //!
-//! It stores nothing. What must hold: what follows the body is left for the next request; the length that
-//! was announced, or the limit, is never passed; a client that waits for leave to send gets it when the
-//! body is first asked for, and not before.
+//! This module stores nothing. Invariants: bytes behind the body are left for the next request. No more than
+//! the announced length, or the limit, is returned. A client that expects 100 (Continue) receives it when the
+//! service first reads the body, and not before.
 
 use std::future::pending;
 use std::io;
@@ -17,7 +17,7 @@ use plimsoll_wire::http::refusal::Refusal;
 
 use super::limits::{DISCARD_BYTES_MAX, HALF_CLOSED_TIME, Limits, UNAUTHENTICATED_BYTES_PER_SECOND_MIN};
 
-/// A request's body, as far as it was not read.
+/// The part of a request's body that has not been read.
 pub struct RequestBody<'a> {
     pub(super) rx: &'a mut Rx,
     pub(super) tx: &'a mut Tx,
@@ -26,13 +26,13 @@ pub struct RequestBody<'a> {
     pub(super) state: &'a mut BodyState,
 }
 
-/// How far a body has got: it outlives the request that lends it.
+/// The progress of a body. It outlives the request that borrows it.
 pub(super) struct BodyState {
     progress: Progress,
-    /// Bytes that came and were not looked at: the rest of the head's block, then of each receive.
+    /// Received bytes that have not been parsed: first those behind the head, then those of each receive.
     unread: Option<Lease>,
     received: u64,
-    /// When it was first waited for, if its client had not authenticated.
+    /// The time of the first wait for the body, if its client has not authenticated.
     awaited: Option<Instant>,
     expects_continue: bool,
 }
@@ -44,21 +44,21 @@ enum Progress {
     Broken,
 }
 
-/// Why a body could not be read.
+/// The reason why a body could not be read.
 #[derive(Debug)]
 pub enum BodyError {
-    /// The connection broke, or the peer ended before the body did.
+    /// The connection broke, or the client closed its side before the end of the body.
     Broken(io::Error),
-    /// Nothing came for too long.
+    /// No byte arrived in time.
     Late,
-    /// It is longer than may be.
+    /// The body is longer than the limit.
     TooLong,
-    /// Its coding is broken.
+    /// The chunked coding is malformed.
     Refused(Refusal),
 }
 
 impl BodyState {
-    /// The body of a request whose head is followed by `unread`.
+    /// Creates the state for a request whose head is followed by `unread`.
     pub(super) fn new(framing: Framing, unread: Option<Lease>, expects_continue: bool) -> BodyState {
         let progress = match framing {
             Framing::None | Framing::Length(0) => Progress::Ended,
@@ -71,8 +71,8 @@ impl BodyState {
         BodyState { progress, unread, received: 0, awaited: None, expects_continue }
     }
 
-    /// Whether the connection can go on: the body has ended, or so little of it is left to come that it is
-    /// read and dropped.
+    /// Whether the connection stays usable: the body has ended, or its rest is short enough to be read and
+    /// dropped.
     pub(super) fn can_be_discarded(&self) -> bool {
         match self.progress {
             Progress::Ended => true,
@@ -86,17 +86,17 @@ impl BodyState {
         matches!(self.progress, Progress::Ended)
     }
 
-    /// What came after the body: the next request's.
+    /// Returns the bytes received behind the body, which belong to the next request.
     pub(super) fn into_rest(self) -> Option<Lease> {
         self.unread.filter(|lease| !lease.is_empty())
     }
 }
 
 impl RequestBody<'_> {
-    /// The next bytes, or `None` at the body's end. Dropping the future loses nothing.
+    /// Returns the next bytes, or `None` at the end of the body. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// The body cannot be read; answer and close.
+    /// The body cannot be read. The caller responds, and the connection ends.
     pub async fn recv(&mut self) -> Result<Option<Lease>, BodyError> {
         loop {
             match self.state.progress {
@@ -106,7 +106,7 @@ impl RequestBody<'_> {
                     }
                     return Ok(None);
                 }
-                // It was told once what it was; asking again must not go round in circles.
+                // The cause was reported once. A caller that retries must not loop for ever.
                 Progress::Broken => return Err(BodyError::Broken(io::ErrorKind::InvalidData.into())),
                 Progress::Length(_) | Progress::Chunked(_) => {}
             }
@@ -119,10 +119,11 @@ impl RequestBody<'_> {
         }
     }
 
-    /// Waits for `work`; for none of it as soon as the peer has ended or broken off: for an answer that takes
-    /// long, and that nobody may want any more (RFC 9112, section 9.5, has connections watched for their
-    /// end). A peer whose next request has come is watched no further. The peer is told after each `telling`
-    /// that the work is under way, as by [`RequestBody::telling`]. Dropping the future loses nothing.
+    /// Waits for `work`. Returns `None` as soon as the client has closed its side or the connection broke:
+    /// for responses that take long, and that only a waiting client needs (RFC 9112, section 9.5, advises
+    /// monitoring the connection for its end). Stops monitoring when the client's next request arrives. With
+    /// `telling`, interim responses are sent as by [`RequestBody::telling`]. Dropping the future loses
+    /// nothing.
     pub async fn unless_gone<T>(
         &mut self,
         telling: Option<Duration>,
@@ -141,9 +142,9 @@ impl RequestBody<'_> {
         }
     }
 
-    /// As [`RequestBody::unless_gone`], for work without which there is no response: a peer that has ended
-    /// its side may still wait for it, so the work goes on for [`HALF_CLOSED_TIME`]; not if the connection
-    /// broke.
+    /// As [`RequestBody::unless_gone`], for work without which there is no response. A client that has closed
+    /// its side may still wait for the response, so the work continues for [`HALF_CLOSED_TIME`]. If the
+    /// connection broke, the work ends at once.
     pub async fn unless_gone_for_long<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let RequestBody { rx, deadline, state, .. } = self;
         let mut work = pin!(work);
@@ -157,13 +158,13 @@ impl RequestBody<'_> {
         }
     }
 
-    /// Waits for `work`, and tells the peer after each `every` that it is under way, by a 102 (Processing):
-    /// for peers who know of it, and who wait for no word so much longer than that.
+    /// Waits for `work`, and sends an interim response, 102 (Processing), after each `every`: for clients
+    /// that support it and would time out otherwise.
     pub async fn telling<T>(&mut self, every: Duration, work: impl Future<Output = T>) -> T {
         tell(self.tx, self.deadline, every, work).await
     }
 
-    /// Reads the rest and drops it; false if that is more than is worth it.
+    /// Reads and drops the rest. Returns false if the rest is too long for that.
     ///
     /// # Errors
     /// As [`RequestBody::recv`].
@@ -178,7 +179,7 @@ impl RequestBody<'_> {
         Ok(true)
     }
 
-    /// Sees that there are bytes to look at.
+    /// Receives bytes, if all received ones have been parsed.
     async fn fill(&mut self) -> Result<(), BodyError> {
         if self.state.unread.as_ref().is_some_and(|lease| !lease.is_empty()) {
             return Ok(());
@@ -196,8 +197,8 @@ impl RequestBody<'_> {
         Ok(())
     }
 
-    /// When the next bytes must be there. A client that has not authenticated has a time for the whole body,
-    /// and has to send at a least rate.
+    /// Returns the deadline for the next bytes. A client that has not authenticated has a time limit for the
+    /// whole body, and must keep a minimum rate.
     fn due(&mut self) -> Instant {
         let now = self.deadline.now();
         let due = now + self.limits.receive_time;
@@ -235,15 +236,16 @@ async fn tell<T>(tx: &mut Tx, deadline: &Deadline, every: Duration, work: impl F
     }
 }
 
-/// How a peer is gone.
+/// The way in which a client has left.
 enum Gone {
-    /// It sends nothing more.
+    /// The client closed its side.
     Ended,
-    /// Its connection broke.
+    /// The connection broke.
     Broken,
 }
 
-/// Ready when the peer has ended or broken off, and has sent nothing before.
+/// Waits until the client has closed its side or the connection broke. Never ready if the client sends
+/// something before.
 async fn gone(rx: &mut Rx, state: &mut BodyState) -> Gone {
     if state.has_ended() && state.unread.is_none() {
         match rx.recv(Want::Head).await {
@@ -256,7 +258,7 @@ async fn gone(rx: &mut Rx, state: &mut BodyState) -> Gone {
 }
 
 impl BodyState {
-    /// Takes body bytes out of what is unread; `None` if there were none among it.
+    /// Takes body bytes from the unread bytes; `None` if there are none.
     fn take_some(&mut self) -> Result<Option<Lease>, Refusal> {
         let Some(mut lease) = self.unread.take() else { return Ok(None) };
         match &mut self.progress {
@@ -284,14 +286,14 @@ impl BodyState {
     }
 }
 
-/// How much of a lease was looked at, and how many body bytes stand at its start now.
+/// The number of bytes of a lease that were parsed, and of body bytes that are at its start now.
 struct Unchunked {
     consumed: usize,
     bytes: usize,
 }
 
-/// Moves the bytes of all chunks in `lease` to its start. The lease is ours alone, so nothing is copied to
-/// other memory, and a chunk that fills the lease moves by its head's few bytes.
+/// Moves the bytes of all chunks in `lease` to its start. The lease is exclusive, so no other memory is
+/// needed, and a chunk that fills the lease moves by the few bytes of its header.
 fn unchunk(decoder: &mut ChunkedDecoder, lease: &mut Lease) -> Result<Unchunked, Refusal> {
     let mut done = Unchunked { consumed: 0, bytes: 0 };
     loop {
@@ -310,7 +312,7 @@ fn unchunk(decoder: &mut ChunkedDecoder, lease: &mut Lease) -> Result<Unchunked,
     }
 }
 
-/// Cuts `lease` after `bytes`; what followed, in memory of its own.
+/// Truncates `lease` to `bytes`; returns a copy of the bytes behind.
 fn split_off(lease: &mut Lease, bytes: usize) -> Option<Lease> {
     let rest = &lease[bytes..];
     let rest = (!rest.is_empty()).then(|| Lease::owned(rest.to_vec()));

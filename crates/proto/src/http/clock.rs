@@ -1,6 +1,6 @@
-//! The date as answers and log lines write it, made once a second.
+//! The current date as text, for responses and log lines, formatted once a second.
 //!
-//! It reads no clock: it is told the time. What must hold: what it shows is of the second it was asked for.
+//! The caller passes the time. Invariant: the text is of the second that the caller passed.
 
 use std::cell::Cell;
 use std::time::{Duration, SystemTime};
@@ -11,11 +11,11 @@ use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 #[derive(Clone, Copy)]
 pub(super) struct Dates {
     second: u64,
-    /// As the Date field has it.
+    /// In the format of the Date field.
     pub(super) http: [u8; DATE_BYTES],
 }
 
-/// Keeps the texts of the last second that was asked for.
+/// The texts of the most recent second.
 pub(super) struct DateCache(Cell<Dates>);
 
 impl DateCache {
@@ -39,7 +39,8 @@ fn dates_of(second: u64) -> Dates {
 }
 
 impl Dates {
-    /// As the common log format has it: `20/Nov/2026:13:40:37 +0000`, from `Fri, 20 Nov 2026 13:40:37 GMT`.
+    /// Writes the date in the common log format: `20/Nov/2026:13:40:37 +0000` for `Fri, 20 Nov 2026 13:40:37
+    /// GMT`.
     pub(super) fn write_log(&self, out: &mut Vec<u8>) {
         let date = &self.http;
         for (part, after) in [(5..7, b'/'), (8..11, b'/'), (12..16, b':')] {

@@ -1,8 +1,8 @@
-//! One connection's conversation: requests and answers in turn, until one side has enough.
+//! The conversation on one connection: requests and responses in turn, until one side ends it.
 //!
-//! It knows no resource. What must hold: answers come in the order of their requests; every wait has its
-//! limit; a request that cannot be understood is answered once and ends the connection, because nobody
-//! knows where the next one would begin; at the order to stop, what was begun is finished.
+//! This module knows no resource. Invariants: responses are in the order of their requests. Every wait has a
+//! limit. A malformed request is answered once and ends the connection, because the start of the next request
+//! is unknown. At shutdown, a request in progress is completed.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -43,15 +43,15 @@ pub(super) async fn resume<S: Service + 'static>(
     let mut conversation = Conversation::of(stream, &shared, idle.of);
     let ending = match how {
         Resume::Serve => conversation.run().await,
-        // Boxed: rare, and no connection needs room for it.
+        // Boxed: rarely taken, and inlining it would enlarge every connection's future.
         Resume::Refuse => Box::pin(conversation.turn_away()).await,
-        // A request may be on its way to us: closing on it would be a reset.
+        // The client may be sending a request: closing on it would reset the connection.
         Resume::End => Ending::Linger,
     };
     conversation.end(ending).await;
 }
 
-/// Tells who cannot be served now so, and ends.
+/// Refuses a connection for which there is no worker, and ends it.
 pub(super) async fn refuse<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
     let mut conversation = Conversation::new(stream, &shared);
     let ending = conversation.turn_away().await;
@@ -63,13 +63,13 @@ struct Conversation<'a, S> {
     inbox: Inbox,
     tx: Tx,
     deadline: Deadline,
-    /// The client of the present request, where a trusted proxy names another.
+    /// The client of the current request, if a trusted proxy names one.
     client: Option<Peer>,
-    /// What outlasts a request.
+    /// The state that outlives a request.
     of: OfConnection,
 }
 
-/// What a conversation keeps from one request to the next.
+/// The state of a connection between requests.
 struct OfConnection {
     /// The client of the connection.
     peer: Peer,
@@ -77,13 +77,13 @@ struct OfConnection {
     trusts_fields: bool,
     /// Whether every request comes through a trusted proxy.
     is_behind_proxy: bool,
-    /// Whether it has had an answer, and is kept for another request.
+    /// Whether a response has been sent, and the connection is kept alive.
     kept: bool,
-    /// What the service keeps of it.
+    /// The service's own data about the connection.
     data: ConnectionData,
 }
 
-/// A conversation between two requests, parked.
+/// The state of a parked conversation, which waits for its next request.
 pub(super) struct Idle<S> {
     snapshot: Arc<Snapshot<S>>,
     of: OfConnection,
@@ -95,13 +95,13 @@ impl<S> Idle<S> {
     }
 }
 
-/// How a conversation ends.
+/// The way in which a conversation ends.
 enum Ending {
-    /// All is said, and nothing more is to come.
+    /// All responses are sent, and the client sends nothing more.
     Close,
-    /// All is said, but the peer may still be sending: wait until it has read the answer.
+    /// All responses are sent, but the client may still be sending: wait until it has read them.
     Linger,
-    /// It is resumed when the client sends a request, until this instant.
+    /// The conversation is resumed by the client's next request, until this instant.
     Park(Instant),
     /// The connection is broken.
     Abort,
@@ -125,7 +125,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     async fn end(mut self, ending: Ending) {
         match ending {
             Ending::Close => self.close().await,
-            // Apart, because it is rare: room for it in every connection's memory would be a waste.
+            // Boxed: rarely taken, and inlining it would enlarge every connection's future.
             Ending::Linger => {
                 let stream = Stream { rx: self.inbox.rx, tx: self.tx };
                 Box::pin(linger(self.shared, stream, &self.deadline)).await;
@@ -135,7 +135,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         }
     }
 
-    /// Answers requests until one of them, or what is no request, is the last.
+    /// Answers requests until one of them, or malformed input, is the last.
     async fn run(&mut self) -> Ending {
         let mut in_a_row = 0;
         loop {
@@ -146,8 +146,8 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
             }
             match self.next_head().await {
                 Ok((block, head)) => {
-                    // In memory of its own, which goes when the request does: an idle connection is then a
-                    // good deal smaller, and no request measurably slower.
+                    // Boxed: the memory is freed with the request. An idle connection is much smaller, and no
+                    // request measurably slower.
                     if let Some(ending) = Box::pin(self.one_request(block, &head)).await {
                         return ending;
                     }
@@ -155,9 +155,9 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
                 }
                 Err(NoHead::Ended) => return Ending::Close,
                 Err(NoHead::Idle(until)) => return Ending::Park(until),
-                // A request may be on its way to us: closing on it would be a reset.
+                // The client may be sending a request: closing on it would reset the connection.
                 Err(NoHead::Unwanted) => return Ending::Linger,
-                // Apart, because they are rare.
+                // Boxed: rarely taken.
                 Err(NoHead::Late) => {
                     let detail = "The request's head took too long.";
                     return Box::pin(self.refuse(Status::REQUEST_TIMEOUT, detail)).await;
@@ -169,7 +169,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         }
     }
 
-    /// The head of the next request, and the bytes it lies in.
+    /// Returns the head of the next request, and the buffer that it is in.
     async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
         if self.of.kept {
             self.tx.slot().enter(Phase::Idle, self.shared.io.now());
@@ -197,7 +197,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         }
     }
 
-    /// Answers one request; how the conversation ends, if it was the last.
+    /// Answers one request. Returns the way in which the conversation ends if it was the last.
     async fn one_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
         let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
         let begun =
@@ -220,8 +220,8 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         block.consume(head.len());
         let rest = body.into_rest();
         self.inbox.held = if has_body { rest } else { joined(block, rest) };
-        // A client that did not ask for the end may be sending its next request: closing on that would reset
-        // the connection, and could take the answer from it.
+        // A client that did not request the end may be sending its next request. Closing then would reset the
+        // connection, and the client could lose the response.
         let last = ended && self.inbox.is_empty() && !head.keeps_alive();
         match (keep && ended, last) {
             (true, _) => None,
@@ -230,7 +230,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         }
     }
 
-    /// Finds the client of a request, where a trusted proxy may name one.
+    /// Finds the client of a request, which a trusted proxy may name.
     fn find_client(&mut self, block: &[u8], head: &Head) -> Result<(), Unclear> {
         self.client = None;
         if self.of.trusts_fields {
@@ -239,7 +239,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         Ok(())
     }
 
-    /// Whether a body is announced that is longer than may be.
+    /// Whether the announced length of the body is above the limit.
     fn is_too_long(&self, head: &Head) -> bool {
         matches!(head.framing(), Framing::Length(bytes) if bytes > self.shared.limits().body_bytes_max)
     }
@@ -286,7 +286,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         sent
     }
 
-    /// Adds what every answer has.
+    /// Adds the fields that every response has.
     fn complete(&self, answer: &mut Answer, keep: bool, version: Version) {
         let dates = self.shared.dates.at(self.shared.io.wall());
         let length = answer.body.len();
@@ -298,7 +298,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         head.keep_alive(keep, version).finish();
     }
 
-    /// Answers what is no request, and ends.
+    /// Answers malformed input, and ends the conversation.
     async fn refuse(&mut self, status: Status, detail: &str) -> Ending {
         self.last_answer(problem(status, detail), &[], None).await
     }
@@ -311,9 +311,9 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         if sent.broken { Ending::Abort } else { Ending::Linger }
     }
 
-    /// Answers that this server can serve nobody more just now: "The server MAY send a Retry-After header
-    /// field to suggest an appropriate amount of time for the client to wait before retrying the request"
-    /// (RFC 9110, section 15.6.4). A request is waited for, so that it is this that is answered.
+    /// Refuses a request because no worker is free: "The server MAY send a Retry-After header field to
+    /// suggest an appropriate amount of time for the client to wait before retrying the request" (RFC 9110,
+    /// section 15.6.4). Waits for the request first, so that the client takes the refusal for its response.
     async fn turn_away(&mut self) -> Ending {
         let busy = problem(Status::SERVICE_UNAVAILABLE, "All workers are taken; try again shortly.")
             .field_display("Retry-After", RETRY_AFTER_SECONDS);
@@ -325,7 +325,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         }
     }
 
-    /// The head of a request that will not be served: it is waited for no longer than for an end.
+    /// Returns the head of a request that will be refused. Waits no longer for it than for a client's end.
     async fn head_for_a_moment(&mut self) -> Result<(Lease, Head), NoHead> {
         self.deadline.after(self.shared.limits().linger_time);
         let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
@@ -336,7 +336,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         self.inbox.head(&self.shared.limits().head, &self.deadline).await
     }
 
-    /// Counts and logs an answer.
+    /// Counts and logs a response.
     fn note(&self, block: &[u8], head: Option<&Head>, sent: &Sent) {
         self.shared.counters.answered(sent.status, sent.body_bytes);
         let line = Line {
@@ -353,7 +353,8 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         self.shared.log.write(&self.shared.dates.at(self.shared.io.wall()), &line);
     }
 
-    /// Ends a connection on which nothing more is to come: once the system has all, it delivers it.
+    /// Ends a connection on which the client sends nothing more. The kernel delivers the bytes that it has
+    /// accepted.
     async fn close(&mut self) {
         let sent = drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await;
         if sent.is_ok() {
@@ -361,7 +362,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         }
     }
 
-    /// Hands the connection back to the engine, until the client sends its next request.
+    /// Returns the connection to the engine until the client sends its next request.
     async fn park(mut self, until: Instant) {
         if drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await.is_err() {
             return;
@@ -388,7 +389,7 @@ async fn linger<S>(shared: &Shared<S>, mut stream: Stream, deadline: &Deadline) 
     }
 }
 
-/// What came behind a head, and what came after that.
+/// Joins the bytes received behind a head with those received later.
 fn joined(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
     if let Some(rest) = rest {
         block.append(&rest);
@@ -409,7 +410,7 @@ mod tests {
     use crate::http::site::HotSet;
     use crate::http::{AccessLog, Body, Counters, Http, Snapshot};
 
-    /// More than a simulated system takes before its peer reads.
+    /// More than a simulated kernel buffers before its peer reads.
     const LARGE_BYTES: usize = 1 << 20;
 
     struct Large;
@@ -424,7 +425,7 @@ mod tests {
         stream.tx.push(Segment::Static(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
     }
 
-    /// What comes until `whole`.
+    /// Receives until `whole` returns true.
     async fn received(stream: &mut Stream, whole: impl Fn(&[u8]) -> bool) -> String {
         let mut bytes = Vec::new();
         while !whole(&bytes) {
@@ -456,7 +457,7 @@ mod tests {
             assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
             assert!(refused.contains(&format!("\r\nRetry-After: {RETRY_AFTER_SECONDS}\r\n")), "{refused}");
             drop(others);
-            // The same connection goes on, and its answer counts until it is taken.
+            // The connection stays usable, and its response counts until it is sent.
             ask(&mut stream);
             io.sleep(Duration::from_secs(1)).await;
             assert!(counters.made(MADE_BYTES_MAX).is_none(), "nobody has read it yet");

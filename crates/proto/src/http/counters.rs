@@ -1,7 +1,7 @@
-//! What a server has done so far, counted by all its threads, or by all its processes.
+//! Counters of a server's responses, shared by all its threads or processes.
 //!
-//! It is not a metrics system (that comes with its page). What must hold: counting takes no lock; what a
-//! process that is killed has in memory is not counted for ever.
+//! It is not a metrics system. Invariants: counting takes no lock. Bytes in the memory of a killed process do
+//! not stay counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ use plimsoll_wire::http::status::Status;
 
 use super::limits::{MADE_BYTES_MAX, MADE_SMALL_BYTES};
 
-/// Which cell counts what; those below count answers by the first digit of their status.
+/// The cells of the counters. Those below count responses by the first digit of their status.
 const CLASSES: usize = 6;
 const SENT_BYTES: usize = CLASSES;
 const DROPPED_LOG_LINES: usize = CLASSES + 1;
@@ -44,15 +44,15 @@ impl Drop for Made<'_> {
 }
 
 impl Counters {
-    /// How many cells they are counted in.
+    /// The number of cells.
     pub const CELLS: usize = CLASSES + 2;
 
-    /// Counts in `cells`, of which there are [`Counters::CELLS`].
+    /// Creates counters in `cells`, of which there are [`Counters::CELLS`].
     pub fn counted_in(cells: Cells) -> Counters {
         Counters { cells, made_bytes: AtomicU64::new(0) }
     }
 
-    /// Answers whose status begins with `class` (2 for 2xx).
+    /// Returns the number of responses whose status begins with `class` (2 for 2xx).
     pub fn answers(&self, class: usize) -> u64 {
         if class < CLASSES { self.read(class) } else { 0 }
     }
@@ -67,12 +67,12 @@ impl Counters {
         }
     }
 
-    /// Bytes of bodies that were given to the network.
+    /// Returns the bytes of bodies that the kernel accepted.
     pub fn sent_bytes(&self) -> u64 {
         self.read(SENT_BYTES)
     }
 
-    /// Log lines that were dropped because whoever writes them could not follow.
+    /// Returns the number of log lines that were dropped because the writer was too slow.
     pub fn dropped_log_lines(&self) -> u64 {
         self.read(DROPPED_LOG_LINES)
     }

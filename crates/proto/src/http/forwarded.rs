@@ -1,7 +1,7 @@
-//! The client of a request that a trusted proxy passes on: the right-most address that is not trusted itself.
+//! Finds the client of a request from a trusted proxy: the right-most address that is not itself trusted.
 //!
-//! It reads no field of a peer that is not trusted. What must hold: a client cannot choose its own address by
-//! a field that its proxy passes on as it came.
+//! Fields of a peer that is not trusted are not read. Invariant: a client cannot choose its own address by a
+//! field that its proxy passes on unchanged.
 
 use plimsoll_io::{Networks, Peer};
 use plimsoll_wire::http::forwarded::{
@@ -13,7 +13,7 @@ const FORWARDED: &str = "Forwarded";
 const FORWARDED_FOR: &str = "X-Forwarded-For";
 const FORWARDED_HOST: &str = "X-Forwarded-Host";
 
-/// Why the client of a request is not known, as a sentence for the answer.
+/// The reason why the client of a request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unclear {
     Malformed,
@@ -39,8 +39,8 @@ impl From<Malformed> for Unclear {
     }
 }
 
-/// The client of a request that came from `proxy`, which is trusted. It is the proxy itself where no field
-/// names another.
+/// Returns the client of a request from `proxy`, which is trusted. It is the proxy itself if no field names
+/// another.
 pub(super) fn client(head: &Head, block: &[u8], proxy: &Peer, trusted: &Networks) -> Result<Peer, Unclear> {
     let (forwarded, forwarded_for) = (lines(head, block, FORWARDED), lines(head, block, FORWARDED_FOR));
     let by_forwarded = if forwarded.is_empty() {
@@ -59,8 +59,8 @@ pub(super) fn client(head: &Head, block: &[u8], proxy: &Peer, trusted: &Networks
     }
 }
 
-/// Walks from the last hop to the first as long as these are trusted. A hop that hides its client counts
-/// itself. None where there are no hops.
+/// Walks from the last hop to the first while these are trusted. A hop that hides its client is taken for the
+/// client. `None` if there are no hops.
 fn last_untrusted(
     hops: impl Iterator<Item = Result<Node, Malformed>>,
     proxy: &Peer,
@@ -84,8 +84,8 @@ fn lines<'a>(head: &Head, block: &'a [u8], name: &str) -> Vec<&'a [u8]> {
     of_name.map(|(_, value)| value).filter(|value| !value.is_empty()).collect()
 }
 
-/// The authorities that trusted proxies report to have been asked for: `X-Forwarded-Host`, and `host` of
-/// `Forwarded`.
+/// Returns the authorities that clients used, as trusted proxies report them: `X-Forwarded-Host`, and `host`
+/// of `Forwarded`.
 pub(super) fn hosts<'a>(head: &Head, block: &'a [u8]) -> Vec<&'a [u8]> {
     let hops = parse_forwarded(lines(head, block, FORWARDED).into_iter()).unwrap_or_default();
     let of_hops = hops.into_iter().filter_map(|hop| hop.host);

@@ -1,7 +1,7 @@
-//! What was received on a connection and belongs to a request that is still to be read.
+//! Buffers received bytes of a connection, and parses request heads.
 //!
-//! It knows heads and no bodies. What must hold: bytes are taken once and in order; what follows a head
-//! stays here; a head that never ends stops growing at its limit.
+//! This module does not know bodies. Invariants: bytes are consumed once and in order. Bytes behind a head
+//! stay here. A head without end stops growing at its limit.
 
 use std::io;
 
@@ -12,27 +12,27 @@ use plimsoll_wire::http::refusal::Refusal;
 /// The receiving side of a conversation.
 pub(super) struct Inbox {
     pub(super) rx: Rx,
-    /// Bytes after the last request's end.
+    /// Bytes behind the last request.
     pub(super) held: Option<Lease>,
 }
 
-/// Why there is no head.
+/// The reason why there is no head.
 pub(super) enum NoHead {
-    /// The peer ended between two requests, or broke off.
+    /// The client closed its side between two requests, or the connection broke.
     Ended,
-    /// No request came while we were willing to wait for one.
+    /// No request arrived before the wait ended.
     Unwanted,
-    /// None has come yet, and others need the worker. The idle time ends at this instant.
+    /// No request has arrived, and other connections need the worker. The idle timeout ends at this instant.
     Idle(Instant),
-    /// It took too long.
+    /// The head timed out.
     Late,
-    /// It was sent something that is no request.
+    /// The received bytes are not a valid request.
     Refused(Refusal),
 }
 
 impl From<io::Error> for NoHead {
     fn from(_: io::Error) -> NoHead {
-        // What happened to a connection between requests is nobody's news.
+        // An error between requests concerns no response, so its cause is not kept.
         NoHead::Ended
     }
 }
@@ -42,12 +42,12 @@ impl Inbox {
         Inbox { rx, held: None }
     }
 
-    /// Whether nothing of a next request has come yet.
+    /// Whether no byte of a next request has arrived.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_none()
     }
 
-    /// Waits for the first bytes of a request. Dropping the future loses none.
+    /// Waits for the first bytes of a request. Dropping the future loses nothing.
     pub(super) async fn first_bytes(&mut self) -> Result<(), NoHead> {
         match self.rx.recv(Want::Head).await? {
             Some(lease) => self.held = Some(lease),
@@ -56,7 +56,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// Reads a whole head: the bytes it lies in, with whatever follows it, and its parts.
+    /// Receives a whole head. Returns the buffer, which may have further bytes behind the head, and the
+    /// parsed head.
     pub(super) async fn head(
         &mut self,
         limits: &HeadLimits,
@@ -71,8 +72,8 @@ impl Inbox {
             let more = deadline.within(self.rx.recv(Want::Head)).await.map_err(|_| NoHead::Late)??;
             let more = more.ok_or(NoHead::Ended)?;
             block.append(&more);
-            // Parsed again only when it may be whole or is too long: a head that comes byte by byte is
-            // read in linear time.
+            // Parsed again only when the head may be complete or is too long: a head that arrives byte by
+            // byte is read in linear time.
             let end = find_head_end(&block, searched);
             if (end.is_some() || block.len() > limits.bytes_max)
                 && let Some(head) = parse_head(&block, limits).map_err(NoHead::Refused)?

@@ -1,11 +1,11 @@
-//! HTTP/1.1 (RFC 9110, RFC 9112): one connection's conversation, and the services behind it.
+//! HTTP/1.1 (RFC 9110, RFC 9112): the conversation on a connection, and the services behind it.
 //!
-//! [`Http`] is what an engine serves. It reads requests ([`mod@self`]'s inbox and body), asks a [`Service`]
-//! for an [`Answer`], sends it and logs it. [`Routes`] is the service of a real server: its health, its
-//! status, and the sites of [`site`].
+//! [`Http`] is the handler for an engine. It receives requests (`inbox.rs`, `body.rs`), calls a [`Service`]
+//! for an [`Answer`], sends the answer and logs it. [`Routes`] is the service of a real server: health,
+//! status and the sites.
 //!
-//! It is not a framework: a service is one function from a request to an answer. What must hold: a
-//! request is answered or its connection ends; nothing of one request is taken for part of the next.
+//! It is not a framework: a service is one function from a request to a response. Invariants: a request is
+//! answered or its connection ends. No byte of one request is taken for part of another.
 
 mod access_log;
 mod answer;

@@ -1,7 +1,7 @@
-//! `/metrics` and `/api/status`, which are for operators: who may read them, and the text of the first.
+//! `/metrics` and `/api/status`, which are for operators: the access check, and the text of the metrics.
 //!
-//! It counts nothing itself. What must hold: a request that may have come through a proxy is not taken for
-//! one of this machine.
+//! This module counts nothing. Invariant: a request that may have passed a proxy never counts as one from
+//! this machine.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use super::problem::problem;
 use super::request::{Arrival, Request};
 use super::status_page::StatusPage;
 
-/// Fields that proxies add to what they pass on. One that a client sends by itself does it no good.
+/// Fields that proxies add to requests. A client gains nothing by sending one itself.
 const PROXY_FIELDS: [&str; 11] = [
     "Forwarded",
     "Via",
@@ -29,10 +29,10 @@ const PROXY_FIELDS: [&str; 11] = [
     "CF-Connecting-IP",
     "Fastly-Client-IP",
 ];
-/// What the names of more such fields begin with: `X-Forwarded-For`, `-Host`, `-Proto` and others.
+/// The prefix of further such fields: `X-Forwarded-For`, `-Host`, `-Proto` and others.
 const PROXY_FIELDS_START: &[u8] = b"x-forwarded-";
 
-/// The answer to a client that may not read metrics and status.
+/// Returns the response to a client that may not read metrics and status.
 pub fn operators_only() -> Answer {
     const DETAIL: &str = "Metrics and status of plimsoll are for programs on its own machine, for the \
                           addresses of --metrics, and for accounts with the right operate \
@@ -40,11 +40,11 @@ pub fn operators_only() -> Answer {
     problem(Status::FORBIDDEN, DETAIL).field("Cache-Control", "no-store")
 }
 
-/// Whether a request is from a program of this machine, and through no proxy.
+/// Whether a request is from a program on this machine, and passed no proxy.
 ///
-/// nginx adds no field unless it is told to, but speaks HTTP/1.0; other proxies pass on the host name
-/// that their client used, which is not that of the loopback interface. The check of the name also stops DNS
-/// rebinding: a stranger's page in a browser on this machine.
+/// nginx adds no field by default, but speaks HTTP/1.0. Other proxies pass on the host name that their client
+/// used, which does not name the loopback interface. The check of the name also stops DNS rebinding: a
+/// foreign page in a browser on this machine.
 pub(super) fn is_of_this_machine(request: &Request<'_>) -> bool {
     let is_here = match request.peer {
         Peer::Ip(ip, _) => ip.to_canonical().is_loopback(),
@@ -75,7 +75,7 @@ fn is_loopback_name(authority: &[u8]) -> bool {
     is_loopback_address || without_port.eq_ignore_ascii_case("localhost")
 }
 
-/// The metrics in Prometheus' text format.
+/// Returns the metrics in Prometheus' text format.
 pub(super) fn metrics(status: &StatusPage) -> Answer {
     let mut text = (status.operations)();
     write_server(&mut text, status);
@@ -83,7 +83,7 @@ pub(super) fn metrics(status: &StatusPage) -> Answer {
     answer.field("Cache-Control", "no-store").body(Body::Bytes(text.into_bytes()))
 }
 
-/// What the server as a whole has done.
+/// Writes the metrics of the server as a whole.
 fn write_server(text: &mut String, status: &StatusPage) {
     let (load, counters, hot) = ((status.load)(), &status.counters, status.hot.figures());
     let _ = writeln!(text, "# HELP plimsoll_answers_total HTTP answers, by the first digit of their status.");

@@ -1,7 +1,7 @@
-//! Errors as programs read them: application/problem+json (RFC 9457).
+//! Error responses for programs: application/problem+json (RFC 9457).
 //!
-//! It is not what the log says of them. What must hold: the detail says what was wrong or what to do, and
-//! nothing about the machine.
+//! The log has its own messages. Invariant: the detail says what was wrong or what to do, and nothing about
+//! the machine.
 
 use plimsoll_wire::http::status::Status;
 use serde::Serialize;
@@ -15,10 +15,10 @@ struct Problem<'a> {
     detail: &'a str,
 }
 
-/// An answer that tells an error.
+/// Returns an error response.
 pub fn problem(status: Status, detail: &str) -> Answer {
     let problem = Problem { title: status.reason(), status: status.code(), detail };
-    // Three plain values: there is nothing in them that could not be written.
+    // Two strings and a number always serialise.
     let body = serde_json::to_vec(&problem).unwrap_or_default();
     Answer::new(status).field("Content-Type", "application/problem+json").body(Body::Bytes(body))
 }

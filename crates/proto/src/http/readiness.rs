@@ -1,8 +1,8 @@
-//! `/readyz`: whether the server should be given work, by named checks.
+//! `/readyz`: whether the server is ready for traffic, by named checks.
 //!
-//! It is not `/healthz`, which says that the process lives. What must hold: however often it is asked, the
-//! checks run once in [`READY_TIME`] at most, in all processes of a server together; a check that hangs
-//! counts as failed; what a peer is told names what is wrong and nothing of the machine.
+//! It is not `/healthz`, which reports that the process lives. Invariants: the checks run once per
+//! [`READY_TIME`] at most, in all processes of a server together, however often clients ask. A check that
+//! hangs counts as failed. The response names the failed check and nothing else of the machine.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,13 +15,13 @@ use super::answer::{Answer, Body};
 use super::limits::{READY_CHECK_TIME_MAX, READY_TIME, RETRY_AFTER_SECONDS};
 use super::problem::problem;
 
-/// One run of a check: whether it is well. The reason why not goes to the log.
+/// One run of a check; true if it passed. The reason of a failure goes to the log.
 pub type Asked = Pin<Box<dyn Future<Output = bool>>>;
 
-/// What a peer is told where a check did not end.
+/// The detail for the client if a check timed out.
 const TOO_LONG: &str = "A check of the server's own takes too long.";
 
-/// Something that must be well before the server takes work.
+/// A condition for taking traffic.
 pub struct Check {
     name: &'static str,
     told: &'static str,
@@ -29,7 +29,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// Calls `ask` in every run; `name` is for the log, `told` a sentence for the peer where it is not well.
+    /// Creates a check that runs `ask`. `name` is for the log; `told` is the detail for the client if it
+    /// fails.
     pub fn new(
         name: &'static str,
         told: &'static str,
@@ -38,7 +39,7 @@ impl Check {
         Check { name, told, ask: Box::new(ask) }
     }
 
-    /// What is wrong, if something is.
+    /// Runs the check; returns its failure, if it failed.
     async fn run(&self, io: &Io) -> Option<Wrong> {
         let deadline = io.deadline();
         deadline.after(READY_CHECK_TIME_MAX);
@@ -52,34 +53,34 @@ impl Check {
     }
 }
 
-/// What is wrong with a check.
+/// The failure of a check.
 #[derive(Clone, Copy)]
 enum Wrong {
     NotWell,
     TooLong,
 }
 
-/// All checks, and what they said last.
+/// All checks, and their latest result.
 pub struct Readiness {
     checks: Vec<Check>,
     /// One cell: see [`Last`].
     last: Cells,
 }
 
-/// What the checks said, and when they were begun: in the lower bits of its cell a number of an [`Outcome`],
-/// above it the milliseconds since 1970. Zero is nothing yet.
+/// The latest result, and when the checks were started. The lower bits of its cell are an [`Outcome`], the
+/// bits above are the milliseconds since 1970. Zero means no result yet.
 ///
-/// It is the time of day, because all threads and processes share it: each may have a clock of its own.
+/// It is wall-clock time because threads and processes share it; each may have a monotonic clock of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Last(u64);
 
-/// Bits of an outcome's number.
+/// Bits of an outcome.
 const OUTCOME_BITS: u32 = 8;
 
-/// Ready is 0; the check at a place did not end in time, or was not well.
+/// 0 if ready; otherwise 1 + [`EACH_CHECK`] × the index of the failed check + the kind of failure.
 type Outcome = u64;
 
-/// How many outcomes each check has that are not well.
+/// Number of ways in which a check can fail.
 const EACH_CHECK: u64 = 2;
 
 impl Last {
@@ -93,7 +94,7 @@ impl Last {
         self.0 & ((1 << OUTCOME_BITS) - 1)
     }
 
-    /// Whether it is from a moment ago; a clock that was put back does not make it hold for longer.
+    /// Whether the result is recent enough. A clock that was set back does not make it valid for longer.
     fn holds_at(self, now: SystemTime) -> bool {
         let begun = UNIX_EPOCH + Duration::from_millis(self.0 >> OUTCOME_BITS);
         now.duration_since(begun).is_ok_and(|since| since < READY_TIME)
@@ -101,16 +102,16 @@ impl Last {
 }
 
 impl Readiness {
-    /// In how many cells it is noted what they said.
+    /// The number of cells for the latest result.
     pub const CELLS: usize = 1;
 
-    /// Ready when all of `checks` are well.
+    /// Creates a readiness that requires all of `checks`.
     pub fn new(checks: Vec<Check>) -> Readiness {
         Readiness::noted_in(Cells::own(Readiness::CELLS), checks)
     }
 
-    /// The same, where what they said is noted in `last`, of which there is one: others who have it, and the
-    /// same checks, do not run them again.
+    /// As [`Readiness::new`], with the latest result in `last`, one cell. Other processes with the same cell
+    /// and the same checks do not run them again.
     pub fn noted_in(last: Cells, checks: Vec<Check>) -> Readiness {
         Readiness { checks, last }
     }
@@ -131,7 +132,7 @@ impl Readiness {
         }
     }
 
-    /// What the checks say, or said a moment ago.
+    /// Returns the result of the checks, which may be cached.
     async fn outcome(&self, io: &Io) -> Result<(), &'static str> {
         let (begun, last) = (io.wall(), Last(self.cell().load(Ordering::SeqCst)));
         if last.0 != 0 && (last.holds_at(begun) || !self.is_ours(last, begun)) {
@@ -142,7 +143,7 @@ impl Readiness {
         self.told(outcome)
     }
 
-    /// Whether it is for who asks now to run the checks: others are told meanwhile what they said before.
+    /// Whether this caller is to run the checks. Other callers get the previous result meanwhile.
     fn is_ours(&self, last: Last, begun: SystemTime) -> bool {
         let next = Last::new(begun, last.outcome()).0;
         self.cell().compare_exchange(last.0, next, Ordering::SeqCst, Ordering::SeqCst).is_ok()
@@ -178,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs `asked` with the Io of a simulated host.
+    /// Runs `asked` with the `Io` of a simulated host.
     fn simulated<F: Future<Output = ()> + 'static>(asked: impl FnOnce(Io) -> F) {
         let sim = Sim::new(0, Faults::none());
         let host = sim.host("server");

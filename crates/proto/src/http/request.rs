@@ -1,6 +1,6 @@
-//! A request as a service sees it.
+//! A request, as the service receives it.
 //!
-//! It decides nothing. What must hold: the head's bytes stay where they were received; fields are looked
+//! This module decides nothing. Invariants: the head's bytes stay where they were received. Fields are looked
 //! up, not copied.
 
 use std::any::Any;
@@ -12,52 +12,52 @@ use super::body::RequestBody;
 use super::forwarded;
 use super::site::HotSet;
 
-/// One request: its head, and its body as far as it was not read.
+/// One request: its head, and the unread part of its body.
 pub struct Request<'a> {
-    /// The engine it is served on.
+    /// The engine that serves the request.
     pub io: &'a Io,
-    /// The client: the connection's peer, or the one that a trusted proxy reports.
+    /// The client: the connection's peer, or the address that a trusted proxy reports.
     pub peer: &'a Peer,
-    /// Whether a trusted proxy has passed it on.
+    /// Whether the request came through a trusted proxy.
     pub arrival: Arrival,
-    /// The parts of the head.
+    /// The parsed head.
     pub head: &'a Head,
-    /// The bytes that the head's parts lie in.
+    /// The bytes that the parsed head refers to.
     pub block: &'a [u8],
-    /// What follows the head.
+    /// The body.
     pub body: RequestBody<'a>,
-    /// Files that are kept ready.
+    /// The hot cache.
     pub hot: &'a HotSet,
-    /// What the service keeps of the connection that it came on.
+    /// The service's data about the connection.
     pub connection: &'a mut ConnectionData,
 }
 
-/// How a request has come.
+/// The route by which a request arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// From the client itself, or through a proxy that is not trusted.
+    /// From the client itself, or through an untrusted proxy.
     Direct,
-    /// Through a trusted proxy, whose word counts on the client and on the name that it used.
+    /// Through a trusted proxy, whose fields name the client and the authority that it used.
     Proxied,
 }
 
-/// What a service keeps of a connection from one request to the next. It ends with the connection, which may
-/// be on another thread by then.
+/// The data that a service keeps between the requests of a connection. It is dropped with the connection,
+/// which may be on another thread by then.
 #[derive(Default)]
 pub struct ConnectionData(Option<Box<dyn Any + Send>>);
 
 impl ConnectionData {
-    /// What was kept last, if it is of this type.
+    /// Returns the stored data if it is of this type.
     pub fn get<T: 'static>(&self) -> Option<&T> {
         self.0.as_ref()?.downcast_ref()
     }
 
-    /// Keeps nothing any more.
+    /// Drops the stored data.
     pub fn forget(&mut self) {
         self.0 = None;
     }
 
-    /// Keeps `data`, in place of what was kept.
+    /// Stores `data` and drops the previous data.
     pub fn keep<T: Send + 'static>(&mut self, data: T) {
         match self.0.as_mut().and_then(|kept| kept.downcast_mut()) {
             Some(kept) => *kept = data,
@@ -67,24 +67,24 @@ impl ConnectionData {
 }
 
 impl<'a> Request<'a> {
-    /// Reports that the client has shown valid credentials: its connection keeps its slot where slots run
+    /// Reports that the client has presented valid credentials: its connection keeps its slot when slots run
     /// short, and its bodies may take long.
     pub fn authenticated(&self) {
         self.body.tx.slot().authenticate();
     }
 
-    /// What is to be done.
+    /// Returns the method.
     pub fn method(&self) -> Method {
         self.head.method()
     }
 
-    /// What it is to be done to, as it was sent.
+    /// Returns the target, as it was sent.
     pub fn target(&self) -> &'a [u8] {
         self.head.target(self.block)
     }
 
-    /// The authorities that trusted proxies report to have been asked for. Empty for a request that came
-    /// through none.
+    /// Returns the authorities that the client used, as trusted proxies report them. Empty for a direct
+    /// request.
     pub fn forwarded_hosts(&self) -> Vec<&'a [u8]> {
         match self.arrival {
             Arrival::Direct => Vec::new(),
@@ -92,7 +92,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The first value of a field.
+    /// Returns the first value of a field.
     pub fn field(&self, field: Field) -> Option<&'a [u8]> {
         self.head.field(self.block, field)
     }

@@ -1,7 +1,7 @@
-//! Which service a target belongs to: the server's own paths first, then the sites.
+//! Routes a target to its service: the server's own paths first, then the sites.
 //!
-//! It answers nothing itself but what no service has. What must hold: the API's prefixes are never a
-//! site's, also those that are not there yet; the longest prefix of a site wins.
+//! It answers only targets that belong to no service. Invariants: the API's prefixes are never a site's, not
+//! even those that are still unused. The longest prefix of a site wins.
 
 use std::sync::Arc;
 
@@ -18,40 +18,40 @@ use super::service::Service;
 use super::site::{self, Asked, Site};
 use super::status_page::{StatusPage, healthy};
 
-/// Prefixes that belong to the server whatever is served beside them.
+/// Prefixes that belong to the server and never to a site.
 const RESERVED: [&[u8]; 7] =
     [b"/api", b"/files", b"/shared", b"/uploads", b"/healthz", b"/readyz", b"/metrics"];
 
-/// Pages under those prefixes that are there also without accounts.
+/// Pages under those prefixes that exist even without accounts.
 const OWN_PAGES: [&[u8]; 4] = [b"/healthz", b"/readyz", METRICS, STATUS];
 const METRICS: &[u8] = b"/metrics";
 const STATUS: &[u8] = b"/api/status";
 
-/// Methods that every resource here answers; all others are the API's.
+/// The methods of every resource of a site. All others are the API's.
 const READS: &str = "GET, HEAD, OPTIONS";
 
-/// What a server serves.
+/// The service of a server.
 pub struct Routes {
     sites: Vec<Site>,
     status: StatusPage,
     api: Option<Arc<dyn Api>>,
-    /// Whether this is for operators alone: an address of `--metrics`.
+    /// Whether only operators reach this address: one of `--metrics`.
     is_operators: bool,
 }
 
 impl Routes {
-    /// Routes to `sites`, and to the server's own pages; there are no accounts.
+    /// Creates routes to `sites` and to the server's own pages, without accounts.
     pub fn new(sites: Vec<Site>, status: StatusPage) -> Arc<Routes> {
         Routes::make(sites, status, None)
     }
 
-    /// Routes of an address that only operators reach: health, readiness, metrics and status, for every
-    /// client.
+    /// Creates the routes of an address that only operators reach: health, readiness, metrics and status, for
+    /// every client.
     pub fn of_operators(status: StatusPage) -> Arc<Routes> {
         Arc::new(Routes { sites: Vec::new(), status, api: None, is_operators: true })
     }
 
-    /// As [`Routes::new`], and to `api`.
+    /// As [`Routes::new`], with the API.
     pub fn with_api(sites: Vec<Site>, status: StatusPage, api: Arc<dyn Api>) -> Arc<Routes> {
         Routes::make(sites, status, Some(api))
     }
@@ -76,7 +76,7 @@ impl Routes {
         }
     }
 
-    /// The answer to a target that is none. `OPTIONS *` asks about the server as a whole.
+    /// Answers a malformed target. `OPTIONS *` is about the server as a whole.
     fn misdirected(&self, request: &Request<'_>, bad: BadTarget) -> Answer {
         match request.method() {
             Method::Get | Method::Head => site::refused(request, bad.status(), bad.detail()),
@@ -111,7 +111,7 @@ impl Routes {
         }
     }
 
-    /// What answers a path, if that is the API's.
+    /// Returns the API if the path belongs to it.
     fn api_of(&self, path: &[u8]) -> Option<&dyn Api> {
         let api = self.api.as_deref().filter(|_| is_below_any(path, &RESERVED))?;
         let is_operators = path == STATUS || path == METRICS;
@@ -120,7 +120,7 @@ impl Routes {
     }
 }
 
-/// Whether a path belongs to the server's own API, so that no site can be there.
+/// Whether a path belongs to the server's API and cannot be a site's.
 pub fn is_reserved(path: &str) -> bool {
     is_below_any(path.as_bytes(), &RESERVED)
 }
@@ -151,7 +151,7 @@ impl Service for Arc<Routes> {
     }
 }
 
-/// The answer to whoever wants something else of what can only be read.
+/// Returns the response to a method other than GET and HEAD for a read-only resource.
 fn not_read(method: Method) -> Answer {
     match method {
         Method::Options => Answer::new(Status::NO_CONTENT).field("Allow", READS),

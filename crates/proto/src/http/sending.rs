@@ -1,7 +1,7 @@
-//! Sending an answer: its head, its body, and waiting until enough of it is sent.
+//! Sends a response: its head and its body, and waits until enough of it is sent.
 //!
-//! It does not decide about the connection. What must hold: memory for an answer stays bounded however
-//! slowly it is taken.
+//! This module does not decide about the connection. Invariant: memory for a response stays bounded however
+//! slowly the client receives.
 
 use std::io;
 
@@ -13,16 +13,16 @@ use super::limits::COPIED_BODY_BYTES_MAX;
 use super::service::Shared;
 use crate::outgoing::{Outgoing, UNSENT_BYTES_MAX};
 
-/// What was sent.
+/// The result of sending a response.
 pub(super) struct Sent {
     pub(super) status: Status,
-    /// Bytes of the body that the network took.
+    /// Bytes of the body that the kernel accepted.
     pub(super) body_bytes: u64,
-    /// Whether the connection is of no more use.
+    /// Whether the connection is unusable.
     pub(super) broken: bool,
 }
 
-/// Sends a complete head and, `with_body`, its body.
+/// Sends a complete head and, if `with_body`, the body.
 pub(super) async fn send<S>(
     answer: Answer,
     with_body: bool,
@@ -33,8 +33,8 @@ pub(super) async fn send<S>(
     let status = answer.status();
     let body = if with_body { answer.body } else { Body::Empty };
     let length = body.len();
-    // A file that waits to be sent is a descriptor, however short its range is, and a made body is whole in
-    // memory until its last byte has gone: a connection has one of them.
+    // An unsent file range holds a descriptor, however short it is, and a generated body stays in memory as a
+    // whole until its last byte is sent. A connection has one of them at a time.
     let below = if body.has_file() || body.made_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
     let send_time = shared.limits().send_time;
     let mut outgoing = Outgoing { io: &shared.io, tx, deadline, send_time, pushed: 0, is_unread: false };
@@ -45,7 +45,7 @@ pub(super) async fn send<S>(
     };
     let sent = match answer.permit.filter(|_| with_body) {
         None => sending.await,
-        // Boxed: an answer that leaves at once needs no room for it.
+        // Boxed: inlining it would enlarge the future of responses that are sent at once.
         Some(mut permit) => match Box::pin(permit.during(sending)).await {
             Ok(sent) => sent,
             Err(_) => Err(io::ErrorKind::PermissionDenied.into()),
@@ -53,7 +53,7 @@ pub(super) async fn send<S>(
     };
     let body_bytes = match sent {
         Ok(()) => length,
-        // The body was pushed last: what did not go out is of it first.
+        // The body was pushed last, so unsent bytes belong to the body first.
         Err(_) => outgoing.taken(),
     };
     Sent { status, body_bytes, broken: sent.is_err() }

@@ -1,8 +1,8 @@
-//! What answers requests, and what a connection is served by.
+//! The service interface, and the handler that serves HTTP connections with it.
 //!
-//! It is not routing ([`super::Routes`] is one service). What must hold: a service sees one request at a
-//! time and cannot touch the connection but through it; a connection is served by one [`Snapshot`] from its
-//! first byte to its last, whatever is reloaded meanwhile.
+//! This module does not route ([`super::Routes`] is one service). Invariants: a service handles one request
+//! of a connection at a time, and reaches the connection only through the request. One [`Snapshot`] serves a
+//! connection from its first byte to its last, also across reloads.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,30 +20,30 @@ use super::request::Request;
 use super::site::HotSet;
 use crate::Current;
 
-/// Answers requests.
+/// A function from requests to responses.
 pub trait Service: Send + Sync {
-    /// The answer to one request. It may read the body, as much of it as it wants.
+    /// Returns the response to one request. It may read any part of the request's body.
     fn answer(&self, request: &mut Request<'_>) -> impl Future<Output = Answer>;
 }
 
-/// What a connection is served by. It never changes; [`Current`] may move on to another one.
+/// The configuration that serves a connection. It never changes; a reload puts another one into [`Current`].
 pub struct Snapshot<S> {
     /// The operator's limits.
     pub limits: Limits,
-    /// The peers that are believed when they report a request's client in a field.
+    /// The proxies whose fields are trusted to name a request's client.
     pub proxies: Networks,
-    /// What answers.
+    /// The service that answers requests.
     pub service: S,
 }
 
-/// HTTP on one thread.
+/// The handler for HTTP on one thread.
 pub struct Http<S> {
     current: Arc<Current<Snapshot<S>>>,
-    /// For connections of the snapshot that the last one got.
+    /// The state of the latest connection's snapshot, which the next connection usually shares.
     latest: RefCell<Rc<Shared<S>>>,
 }
 
-/// What the connections of one thread and one snapshot share.
+/// The state that the connections of one thread and one snapshot share.
 pub(super) struct Shared<S> {
     pub(super) io: Io,
     pub(super) snapshot: Arc<Snapshot<S>>,
@@ -54,7 +54,8 @@ pub(super) struct Shared<S> {
 }
 
 impl<S: Service + 'static> Http<S> {
-    /// Serves on the thread that `io` is of, each connection by the snapshot that is current when it comes.
+    /// Creates a handler for the thread of `io`. Each connection gets the snapshot that is current at its
+    /// start.
     pub fn new(
         io: Io,
         current: Arc<Current<Snapshot<S>>>,
@@ -75,7 +76,8 @@ impl<S: Service + 'static> Http<S> {
         Rc::clone(&latest)
     }
 
-    /// For a connection that another thread may have begun, with its own snapshot.
+    /// Returns the state for a parked connection, which may have started on another thread and with an older
+    /// snapshot.
     fn shared_of(&self, snapshot: &Arc<Snapshot<S>>) -> Rc<Shared<S>> {
         let latest = self.latest.borrow();
         if Arc::ptr_eq(snapshot, &latest.snapshot) {
@@ -117,7 +119,8 @@ impl<S: Service + 'static> Handler for Http<S> {
                 let shared = self.shared_of(idle.snapshot());
                 Box::pin(conversation::resume(stream, *idle, shared, how))
             }
-            // Of another protocol: an engine does not mix them up.
+            // The state of another protocol. An engine resumes a connection by its own handler, so this does
+            // not happen.
             Err(_) => Box::pin(async move { drop(stream) }),
         }
     }
@@ -138,7 +141,7 @@ mod tests {
     use super::*;
     use crate::http::Body;
 
-    /// Answers its own name.
+    /// A service that responds with its own name.
     struct Named(&'static str);
 
     impl Service for Named {

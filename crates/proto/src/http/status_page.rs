@@ -1,6 +1,6 @@
-//! `/healthz` and `/api/status`: whether the server lives, and what it does.
+//! `/healthz` and `/api/status`: whether the server lives, and its activity.
 //!
-//! It is not the metrics page. What must hold: asking costs no lock and no file.
+//! It is not the metrics page. Invariant: a request takes no lock and opens no file.
 
 use std::sync::Arc;
 
@@ -12,72 +12,72 @@ use super::counters::Counters;
 use super::readiness::Readiness;
 use super::site::{HotFigures, HotSet};
 
-/// What a server knows of its own load at the moment.
+/// The current load of a server.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Load {
     /// Connections that are open.
     pub connections_open: usize,
-    /// Connections that may be open.
+    /// The limit on open connections.
     pub connections_max: usize,
     /// Connections that were accepted since the start.
     pub connections_accepted: u64,
-    /// Connections that were refused: their address had its share of the slots, or no worker came to them.
+    /// Connections that were refused: their address was above its limit, or no worker was free.
     pub connections_refused: u64,
     /// Connections that were closed because others needed their slots or workers.
     pub connections_evicted: u64,
-    /// Connections that were dropped because of a defect of the server.
+    /// Connections that were dropped because of a bug of the server.
     pub connections_panicked: u64,
-    /// Whether the server is about to end.
+    /// Whether the server is shutting down.
     pub draining: bool,
     /// Time since the start, in seconds.
     pub uptime_seconds: u64,
 }
 
-/// Where each tier is that this server has to do with: no address, for strangers read it.
+/// The location of each tier that this server uses, without addresses: the response is public.
 #[derive(Clone, Copy, Default, Serialize)]
 pub struct Tiers {
-    /// Who speaks with people.
+    /// The tier that clients connect to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub front: Option<Whereabouts>,
-    /// Who answers for accounts.
+    /// The tier that has the accounts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Whereabouts>,
-    /// Who keeps the files of accounts.
+    /// The tier that has the files of accounts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<Whereabouts>,
 }
 
-/// Where a tier is.
+/// The location of a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Whereabouts {
     /// In this process.
     Here,
-    /// At another server.
+    /// On another server.
     Elsewhere,
 }
 
-/// What a server tells about itself.
+/// The source of a server's status.
 pub struct StatusPage {
     /// The version of the program.
     pub version: &'static str,
-    /// The kind of engine that serves.
+    /// The name of the engine.
     pub engine: String,
-    /// Loops or workers of the engine.
+    /// Event loops or workers of the engine.
     pub threads: usize,
-    /// Where the tiers are.
+    /// The locations of the tiers.
     pub tiers: Tiers,
-    /// Asks for the present load.
+    /// Returns the current load.
     pub load: Box<dyn Fn() -> Load + Send + Sync>,
-    /// The counts of answers.
+    /// The counters of responses.
     pub counters: Arc<Counters>,
-    /// Files that are kept ready.
+    /// The hot cache.
     pub hot: Arc<HotSet>,
-    /// Settings that only a laboratory wants and that are on, by their names in the configuration.
+    /// Settings for a laboratory that are on, by their names in the configuration.
     pub lab: Vec<&'static str>,
-    /// Metrics of operations, as text in Prometheus' format.
+    /// Returns the metrics of operations in Prometheus' text format.
     pub operations: Box<dyn Fn() -> String + Send + Sync>,
-    /// What must be well before the server takes work.
+    /// The checks of `/readyz`.
     pub readiness: Arc<Readiness>,
 }
 
@@ -127,7 +127,7 @@ impl StatusPage {
             hot_set: self.hot.figures(),
             lab: &self.lab,
         };
-        // Numbers and plain names: there is nothing in them that could not be written.
+        // Numbers and strings always serialise.
         let body = serde_json::to_vec(&written).unwrap_or_default();
         Answer::new(Status::OK)
             .field("Content-Type", "application/json")

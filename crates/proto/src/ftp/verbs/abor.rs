@@ -1,8 +1,8 @@
-//! ABOR: "This command tells the server to abort the previous FTP service command and any associated
-//! transfer of data" (RFC 959, section 4.1.3). A transfer under way has been stopped and has said so when
-//! this is obeyed.
+//! ABOR: "This command tells the server to abort the previous FTP service command and any associated transfer
+//! of data" (RFC 959, section 4.1.3). A transfer in progress has been aborted, and has sent its reply, before
+//! this is executed.
 //!
-//! What must hold: what was prepared for a transfer is forgotten with it.
+//! Invariant: a prepared data connection is discarded.
 
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;

@@ -1,10 +1,10 @@
 //! APPE: "If the file specified in the pathname exists at the server site, then the data shall be appended to
 //! that file; otherwise the file specified in the pathname shall be created at the server site" (RFC 959,
-//! section 4.1.3). After SIZE, it appends to what had that size: the file, or, where no file is, the upload
-//! of that path that was interrupted.
+//! section 4.1.3). After SIZE, the data is appended to the object that had that size: the file or, if there
+//! is no file, the interrupted upload of that path.
 //!
-//! What must hold: it appends to nothing of another size than SIZE reported in this session; after REST "it
-//! MUST act identically to STOR" (RFC 3659, section 5.3).
+//! Invariants: data is never appended to an object of another size than SIZE reported in this session. After
+//! REST, "it MUST act identically to STOR" (RFC 3659, section 5.3).
 
 use plimsoll_store::Begin;
 

@@ -1,5 +1,5 @@
 //! AUTH, PBSZ and PROT: "The argument field is a Telnet string identifying a supported mechanism" (RFC 2228,
-//! section 3). There is none yet.
+//! section 3). No mechanism is supported yet.
 
 use crate::ftp::answer::{Answer, Obeyed};
 

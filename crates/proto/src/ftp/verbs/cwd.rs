@@ -1,7 +1,7 @@
 //! CWD: "This command allows the user to work with a different directory [...] without altering his login"
 //! (RFC 959, section 4.1.1). CDUP is CWD to the folder above.
 //!
-//! What must hold: one is never where one may not look.
+//! Invariant: the current folder is always one that the client may list.
 
 use plimsoll_io::FileKind;
 

@@ -1,8 +1,7 @@
 //! DELE: "This command causes the file specified in the pathname to be deleted at the server site" (RFC
 //! 959, section 4.1.3).
 //!
-//! A folder is not deleted by it, nor what is in one. Where there is no file, it discards the uploads of it
-//! that were interrupted.
+//! Folders are not deleted. If there is no file, interrupted uploads of that path are discarded.
 
 use plimsoll_operations::Error;
 use plimsoll_store::Error as StoreError;
@@ -17,7 +16,8 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     let (operations, caller) = c.caller().await?;
     match operations.remove_file(&caller, &place).await {
         Ok(_) => Ok(Answer::new(250, "The file is deleted.")),
-        // An interrupted upload, which SIZE reports. It takes room, and FTP has no other way to discard it.
+        // An interrupted upload, which SIZE reports. It uses quota, and FTP has no other command to discard
+        // it.
         Err(Error::Store(StoreError::NotFound)) if operations.discard_pending(&caller, &place).await? => {
             Ok(Answer::new(250, "The interrupted upload is discarded."))
         }

@@ -1,7 +1,7 @@
 //! EPRT: "The EPRT command allows for the specification of an extended address for the data connection"
 //! (RFC 2428, section 2).
 //!
-//! What must hold: as for PORT.
+//! Invariant: as for PORT.
 
 use plimsoll_wire::ftp::address::{BadAddress, parse_eprt};
 
@@ -27,8 +27,8 @@ pub(super) fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
     Ok(Answer::new(200, "The next data connection is made there."))
 }
 
-/// What can be used here instead: the text ends with the numbers of the protocols that can, in parentheses
-/// (RFC 2428, section 2).
+/// Returns the reply for another network protocol. Its text ends with the numbers of the supported protocols,
+/// in parentheses (RFC 2428, section 2).
 pub(super) fn other_protocol(is_v4: bool) -> Answer {
     let only = if is_v4 { "(1)" } else { "(2)" };
     Answer::made(522, format!("The control connection is of another protocol: use {only}"))

@@ -1,7 +1,7 @@
 //! EPSV: "The EPSV command requests that a server listen on a data port and wait for a connection" (RFC
 //! 2428, section 3).
 //!
-//! What must hold: as for PASV; after EPSV ALL nothing else opens data connections.
+//! Invariants: as for PASV. After EPSV ALL, no other command opens data connections.
 
 use core::net::IpAddr;
 

@@ -5,7 +5,7 @@
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
 
-/// What there is beside what has settings, as RFC 2389 wants it: a name a line, with its parameters.
+/// The features without settings, one per line with their parameters (RFC 2389).
 const FEATURES: [&str; 9] =
     ["EPRT", "EPSV", "MDTM", "MFMT", "REST STREAM", "SIZE", "SITE UTIME", "TVFS", "UTF8"];
 

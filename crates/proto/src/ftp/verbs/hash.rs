@@ -1,8 +1,8 @@
 //! HASH: "a new FTP command to be used by clients to request cryptographic hashes of files"
-//! (draft-bryan-ftpext-hash-02): of all of a file, by the algorithm that OPTS HASH has chosen.
+//! (draft-bryan-ftpext-hash-02). It hashes the whole file, by the algorithm that OPTS HASH has chosen.
 //!
-//! It takes as long as reading the file; ABOR ends it, and so does the end of the control connection. What
-//! must hold: an account has a bounded number of them under way.
+//! It takes as long as reading the file. ABOR and the end of the control connection abort it. Invariant: the
+//! number of hashes in progress is bounded for each account.
 
 use std::cell::Cell;
 
@@ -35,7 +35,7 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     let bytes_max = c.shared.limits().line_bytes_max;
     match listen_during(&mut c.control, bytes_max, &Cell::new(0), making).await {
         Ok((stat, digest)) => {
-            // The right to read may have ended while all of the file was read.
+            // The permission to read may have ended while the file was read.
             c.look(&spot).await?;
             Ok(Answer::made(213, named.answer_text(stat.size, &digest, path)))
         }

@@ -1,7 +1,7 @@
 //! HELP: "This command shall cause the server to send helpful information regarding its implementation
 //! status over the control connection to the user" (RFC 959, section 4.1.3).
 //!
-//! It tells no more of each: what a command refuses, it says itself.
+//! It does not explain the commands: the reply to a rejected command does.
 
 use plimsoll_wire::ftp::command::Verb;
 

@@ -3,7 +3,7 @@
 //! the pathname specifies a file then the server should send current information on the file" (RFC 959,
 //! section 4.1.3).
 //!
-//! Names that begin with a dot are listed, also without `-a`: a client that mirrors would miss them.
+//! Names that begin with a dot are listed even without `-a`: otherwise a client that mirrors would miss them.
 
 use plimsoll_wire::ftp::flags::list_argument;
 

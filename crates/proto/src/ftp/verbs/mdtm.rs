@@ -1,6 +1,6 @@
-//! MDTM: "The FTP command, MODIFICATION TIME (MDTM), can be used to determine when a file in the server
-//! NVFS was last modified" (RFC 3659, section 3). Before there was MFMT, clients came to say it with a time
-//! as well, to set it; that is taken for one where no file has such a name.
+//! MDTM: "The FTP command, MODIFICATION TIME (MDTM), can be used to determine when a file in the server NVFS
+//! was last modified" (RFC 3659, section 3). Before MFMT existed, some clients passed a time too, to set it.
+//! An argument is read that way only if no file has such a name.
 
 use plimsoll_wire::ftp::options::parse_mfmt;
 use plimsoll_wire::ftp::time::push_time;

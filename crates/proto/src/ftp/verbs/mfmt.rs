@@ -1,7 +1,7 @@
 //! MFMT: "the ability for a FTP Client to modify the last modification time" of a file
 //! (draft-somers-ftp-mfxx-04), or of a folder.
 //!
-//! What must hold: a time is set, and nothing else is changed.
+//! Invariant: only the modification time is changed.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) async fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
     set(c, modified, path).await
 }
 
-/// Sets when what is at `path` was changed last.
+/// Sets the modification time of the file or folder at `path`.
 pub(super) async fn set(c: &mut Conversation<'_>, modified: Duration, path: &[u8]) -> Obeyed {
     let place = place_of(c, path)?;
     let (operations, caller) = c.caller().await?;

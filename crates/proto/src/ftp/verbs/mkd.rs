@@ -1,7 +1,7 @@
-//! MKD: "This command causes the directory specified in the pathname to be created as a directory" (RFC
-//! 959, section 4.1.3). The answer has the folder's path in quotes (appendix II).
+//! MKD: "This command causes the directory specified in the pathname to be created as a directory" (RFC 959,
+//! section 4.1.3). The reply has the folder's path in quotes (appendix II).
 //!
-//! Not here: folders above it that are missing; each is made by name.
+//! Missing parent folders are not created.
 
 use plimsoll_wire::ftp::answer::quoted;
 

@@ -1,7 +1,7 @@
-//! What each command does, a file each.
+//! The commands, one file each.
 //!
-//! What must hold: before log-in there is nothing but log-in and what says how to; a command that is not for
-//! now changes nothing.
+//! Invariants: before login, only the login commands and those that explain them are accepted. A command that
+//! is not accepted changes nothing.
 
 mod abor;
 mod appe;
@@ -49,7 +49,7 @@ use super::answer::{Answer, Obeyed};
 use super::conversation::Conversation;
 use super::state::Who;
 
-/// Does what a command says.
+/// Executes a command.
 pub(super) async fn obey(c: &mut Conversation<'_>, verb: Verb, argument: &[u8]) -> Obeyed {
     if matches!(c.state.who, Who::Nobody | Who::Named(_)) && !is_before_login(verb) {
         return Err(Answer::new(530, "Log in first: USER, then PASS."));
@@ -109,21 +109,21 @@ pub(super) async fn obey(c: &mut Conversation<'_>, verb: Verb, argument: &[u8]) 
     }
 }
 
-/// Whether a command may come before somebody has logged in.
+/// Whether a command is accepted before login.
 fn is_before_login(verb: Verb) -> bool {
     use Verb as V;
     matches!(verb, V::User | V::Pass | V::Acct | V::Quit | V::Rein | V::Feat | V::Opts | V::Help | V::Noop)
         || matches!(verb, V::Syst | V::Auth | V::Pbsz | V::Prot | V::Clnt)
 }
 
-/// Whether a command may come between REST and the transfer that it is for. "The REST command must be the
-/// last command issued before the data transfer command" (RFC 3659, section 5.3), but clients prepare the
-/// data connection and look at the file in between.
+/// Whether a command is accepted between REST and its transfer. "The REST command must be the last command
+/// issued before the data transfer command" (RFC 3659, section 5.3), but clients open the data connection and
+/// query the file in between.
 fn keeps_rest(verb: Verb) -> bool {
     use Verb as V;
     matches!(verb, V::Rest | V::Retr | V::Stor | V::Appe | V::Pasv | V::Epsv | V::Port | V::Eprt | V::Type)
         || matches!(verb, V::Mode | V::Stru | V::Allo | V::Size | V::Mdtm | V::Noop | V::Stat)
 }
 
-/// What is said of commands that are known and mean nothing here.
+/// The reply to a known command that is not implemented.
 const NOT_HERE: Answer = Answer::new(502, "This server does not do that.");

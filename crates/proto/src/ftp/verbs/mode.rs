@@ -1,7 +1,7 @@
 //! MODE: "The argument is a single Telnet character code specifying the data transfer modes" (RFC 959,
 //! section 4.1.2).
 //!
-//! It is not TYPE. What must hold: what is not supported is refused, and changes nothing.
+//! Invariant: an unsupported mode is refused and changes nothing.
 
 use plimsoll_wire::ftp::options::parse_mode;
 

@@ -1,7 +1,7 @@
 //! OPTS: "The OPTS (options) command allows a user-PI to specify the desired behavior of a server-FTP
 //! process when another FTP command (the target command) is later issued" (RFC 2389, section 4).
 //!
-//! What must hold: what is not understood changes nothing.
+//! Invariant: an option that is not understood changes nothing.
 
 use plimsoll_wire::ftp::options::{Opts, parse_opts};
 

@@ -1,7 +1,7 @@
 //! PASS: "The argument field is a Telnet string specifying the user's password" (RFC 959, section 4.1.1).
 //!
-//! What must hold: whether the name or the password was wrong is nobody's to know; who tries too often is
-//! sent away.
+//! Invariants: the reply does not reveal whether the name or the password was wrong. The connection ends
+//! after [`LOGINS_MAX`] failed logins.
 
 use plimsoll_auth::Secret;
 use plimsoll_operations::{Caller, GUEST, Operation};
@@ -47,7 +47,7 @@ async fn log_in(c: &Conversation<'_>, name: &[u8], password: &[u8]) -> Result<Ca
     Ok(Caller::new(visitor, record.end(shown)?))
 }
 
-/// Whether it is a guest who says this name.
+/// Whether `name` is the login name of guests.
 pub(super) fn is_guest(c: &Conversation<'_>, name: &[u8]) -> bool {
     c.shared.settings.guests.is_some()
         && (name.eq_ignore_ascii_case(b"anonymous") || name.eq_ignore_ascii_case(b"ftp"))

@@ -1,6 +1,6 @@
 //! PASV: "This command requests the server-DTP to "listen" on a data port" (RFC 959, section 4.1.2).
 //!
-//! What must hold: the port is drawn by chance, and waits for the session's own client.
+//! Invariants: the port is random, and accepts only the client of the control connection.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
@@ -24,19 +24,19 @@ pub(super) fn obey(c: &mut Conversation<'_>) -> Obeyed {
     Ok(Answer::made(227, pasv_text(SocketAddrV4::new(told, port))))
 }
 
-/// The address that the client is told. Programs of the same machine reach it without the router.
+/// Returns the address for the reply. Programs on the same machine do not need the router's.
 fn announced(c: &Conversation<'_>, local: Ipv4Addr) -> Ipv4Addr {
     let is_local = matches!(c.peer, Peer::Ip(peer, _) if peer.is_loopback());
     c.shared.settings.announced.filter(|_| !is_local).unwrap_or(local)
 }
 
-/// Listens for the next data connection: the port.
+/// Listens for the next data connection; returns the port.
 pub(super) fn listen(c: &mut Conversation<'_>) -> Result<u16, Answer> {
-    // First, because a new one may need its descriptor.
+    // First, because the new listener may need the descriptor of the old one.
     c.state.way = Way::Unset;
     let mut at = local_at(&c.control.stream)?;
     if c.control.stream.is_behind_proxy() {
-        // The proxy reaches another address than its client does, perhaps loopback.
+        // The proxy connects to another address than its client does, perhaps to loopback.
         at.set_ip(if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() });
     }
     let listener = c.shared.settings.ports.listen(&c.shared.io, at).map_err(|error| {

@@ -1,7 +1,7 @@
 //! PORT: "The argument is a HOST-PORT specification for the data port to be used in data connection" (RFC
 //! 959, section 4.1.2).
 //!
-//! What must hold: it leads to the client's own address, and to no port of a system's service.
+//! Invariant: the address is the client's own, and the port is not a privileged one.
 
 use plimsoll_wire::ftp::address::parse_port;
 

@@ -1,7 +1,7 @@
 //! PWD: "This command causes the name of the current working directory to be returned in the reply" (RFC
 //! 959, section 4.1.3).
 //!
-//! What must hold: the answer can be read by a program, whatever is in the name.
+//! Invariant: programs can parse the reply, whatever bytes the name has.
 
 use plimsoll_wire::ftp::answer::quoted;
 

@@ -1,5 +1,5 @@
 //! QUIT: "This command terminates a USER and if file transfer is not in progress, the server closes the
-//! control connection" (RFC 959, section 4.1.1). One that comes during a transfer is obeyed after it.
+//! control connection" (RFC 959, section 4.1.1). During a transfer, it is queued and executed after it.
 
 use crate::ftp::answer::{Answer, Obeyed};
 

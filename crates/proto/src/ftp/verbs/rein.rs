@@ -1,7 +1,7 @@
 //! REIN: "This command terminates a USER, flushing all I/O and account information, except to allow any
 //! transfer in progress to be completed" (RFC 959, section 4.1.1).
 //!
-//! What must hold: nothing of who was logged in is left.
+//! Invariant: no state of the previous login remains.
 
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;

@@ -1,7 +1,7 @@
 //! REST: "The argument field represents the server marker at which file transfer is to be restarted" (RFC
 //! 959, section 4.1.3); in the stream mode, "the number of octets" (RFC 3659, section 5.3).
 //!
-//! What must hold: it is for the next transfer alone.
+//! Invariant: the offset applies to the next transfer only.
 
 use plimsoll_wire::ftp::options::parse_rest;
 

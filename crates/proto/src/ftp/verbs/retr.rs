@@ -1,7 +1,7 @@
 //! RETR: "This command causes the server-DTP to transfer a copy of the file, specified in the pathname, to
 //! the server- or user-DTP at the other end of the data connection" (RFC 959, section 4.1.3).
 //!
-//! What must hold: bytes that did not go out are not said to have been sent.
+//! Invariant: bytes that were not sent are not reported as sent.
 
 use std::cell::Cell;
 
@@ -53,7 +53,7 @@ async fn send(
     let moved = Cell::new(0);
     let sent = c.transfer(way, &moved, record.permit(), async |data, moving| {
         match opened {
-            // What was said of a range of nothing is not of the file.
+            // A remote store's response to an empty range does not describe the file.
             Opened::Elsewhere(_) if range.is_empty() => moving.send_made(data, Vec::new()).await,
             Opened::Elsewhere(contents) => moving.send_contents(data, contents, is_image).await,
             Opened::Here(file, _) if is_image => moving.send_file(data, file, range).await,

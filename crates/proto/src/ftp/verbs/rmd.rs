@@ -1,5 +1,5 @@
-//! RMD: "This command causes the directory specified in the pathname to be removed as a directory" (RFC
-//! 959, section 4.1.3). Only an empty one: what is in it is removed by name.
+//! RMD: "This command causes the directory specified in the pathname to be removed as a directory" (RFC 959,
+//! section 4.1.3). Only an empty folder is removed.
 
 use super::stor::place_of;
 use crate::ftp::answer::{Answer, Obeyed};

@@ -1,8 +1,8 @@
 //! RNTO: "This command specifies the new pathname of the file specified in the immediately preceding
 //! "rename from" command" (RFC 959, section 4.1.3).
 //!
-//! A file takes the place of a file, at once, as rename(2) has it; nothing takes a folder's place. What was
-//! not there when it was looked for is not replaced if it comes meanwhile.
+//! A file replaces an existing file atomically, as rename(2) does. A folder is never replaced. A path that
+//! did not exist when it was checked is not replaced if it appears meanwhile.
 
 use plimsoll_io::{Existing, FileKind};
 

@@ -19,7 +19,7 @@ pub(super) async fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
             super::mfmt::set(c, modified, path).await?;
             Ok(Answer::new(200, "The time is set."))
         }
-        // 200, because clients that set modes after each upload take a refusal for a failure of the upload.
+        // 200, because clients that set modes after each upload take a refusal for a failed upload.
         b"CHMOD" | b"UMASK" => {
             Ok(Answer::new(200, "Nothing changed: files have no modes here, they are shared or not."))
         }
@@ -35,8 +35,8 @@ fn help() -> Vec<Vec<u8>> {
     lines.map(|line| line.as_bytes().to_vec()).to_vec()
 }
 
-/// Reads what two families of clients send: a time and a path, or a path and three times, the second of which
-/// is that of its contents.
+/// Parses the two forms that clients send: a time and a path, or a path and three times, of which the second
+/// is the modification time.
 fn parse_utime(argument: &[u8]) -> Option<(Duration, &[u8])> {
     parse_short_utime(argument).or_else(|| parse_long_utime(argument))
 }

@@ -3,12 +3,13 @@
 //! connection should that file be transmitted. This value will change depending on the current STRUcture,
 //! MODE, and TYPE" (RFC 3659, section 4).
 //!
-//! The answer is the size that TYPE I transfers, whatever the type is, as vsftpd and pure-ftpd answer:
-//! clients ask before they say TYPE I, and after a listing, for which they said TYPE A. The size of a text on
-//! its way would take reading the file. No transfer of a text is resumed by it: REST and APPE refuse that.
+//! The reply is the size that TYPE I transfers, whatever the current type is, as in vsftpd and pure-ftpd:
+//! clients send SIZE before they send TYPE I, and after a listing, for which they sent TYPE A. The size of
+//! the text as transferred would require reading the file. A text transfer is never resumed by it: REST and
+//! APPE refuse that.
 //!
-//! Where no file is, but one upload of it that was interrupted, its size is where that resumes. What must
-//! hold: the answer is what RETR would send, wherever RETR would send anything.
+//! If there is no file but one interrupted upload of it, the size is the offset at which that resumes.
+//! Invariant: if RETR sends anything, the reply is the number of bytes that it sends.
 
 use plimsoll_io::FileKind;
 use plimsoll_operations::Error;
@@ -34,10 +35,10 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     Ok(Answer::made(213, size.to_string()))
 }
 
-/// The size of an upload that was interrupted; without one, `missing`, which is what was found of the file.
+/// Returns the size of an interrupted upload; without one, the error `missing`.
 async fn pending(c: &mut Conversation<'_>, spot: &Spot, missing: Answer) -> Result<u64, Answer> {
     let Spot::Place(place) = spot else { return Err(missing) };
     let (operations, caller) = c.caller().await?;
-    // An account that may not upload has none.
+    // An account without the permission to upload has none.
     operations.pending_size(&caller, place).await.ok().flatten().ok_or(missing)
 }

@@ -2,7 +2,7 @@
 //! a reply." With a path, "the command is analogous to the "list" command except that data shall be
 //! transferred over the control connection" (RFC 959, section 4.1.3).
 //!
-//! One that comes during a transfer is answered at once, by the transfer. What must hold: the answer has a
+//! During a transfer, STAT without a path is answered at once, by the transfer. Invariant: the reply has a
 //! bounded number of lines.
 
 use plimsoll_wire::ftp::flags::list_argument;

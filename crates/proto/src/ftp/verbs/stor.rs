@@ -1,8 +1,8 @@
 //! STOR: "This command causes the server-DTP to accept the data transferred via the data connection and to
 //! store the data as a file at the server site" (RFC 959, section 4.1.3).
 //!
-//! What comes is nobody's to see until it is whole; then it takes the place of what was there, at once.
-//! What was received of an interrupted upload is kept for its owner to resume, by REST and STOR or by APPE.
+//! An upload is not visible until it is complete; then it replaces the existing file atomically. The received
+//! bytes of an interrupted upload are kept for its owner, who resumes it by REST and STOR or by APPE.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -22,13 +22,13 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     upload(c, &place, begin, Answer::new(150, "Send it.")).await
 }
 
-/// Where an upload begins that resumes at `offset`: a client that resumes where SIZE said means what had that
-/// size then.
+/// Returns the start of an upload that resumes at `offset`. A client that resumes at the size that SIZE
+/// reported means the object that had that size.
 pub(super) fn resumed(c: &Conversation<'_>, place: &Place, offset: u64) -> Begin {
     if c.state.size_of(place) == Some(offset) { Begin::EndAt(offset) } else { Begin::Offset(offset) }
 }
 
-/// Where an upload is to go.
+/// Resolves the path of a file or folder that is to be changed.
 pub(super) fn place_of(c: &Conversation<'_>, path: &[u8]) -> Result<Place, Answer> {
     match c.state.spot(path)? {
         Spot::Place(place) => Ok(place),
@@ -37,17 +37,17 @@ pub(super) fn place_of(c: &Conversation<'_>, path: &[u8]) -> Result<Place, Answe
     }
 }
 
-/// Takes a file.
+/// Receives a file and stores it.
 pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin, ready: Answer) -> Obeyed {
     let way = c.state.take_way()?;
     if !c.state.is_image && matches!(begin, Begin::Offset(1..) | Begin::EndAt(1..)) {
-        // A text has another size on its way: a client that skipped as many bytes of its own is not where the
-        // stored text ends.
+        // A text has another size on the network than on disk, so the client's offset is not the length of
+        // the stored text.
         return Err(Answer::new(504, "A text cannot be resumed: say TYPE I first."));
     }
     let (operations, caller) = c.caller().await?;
     let (operations, bytes_max) = (operations.clone(), c.shared.limits().line_bytes_max);
-    // The begin of a large file may have to be copied first.
+    // The start of a large file may have to be copied first.
     let beginning = async { operations.upload_from(&caller, place, begin).await.map_err(Stopped::File) };
     let begun = listen_during(&mut c.control, bytes_max, &Cell::new(0), beginning).await;
     let mut arriving = begun.map_err(|stopped| match stopped {
@@ -75,7 +75,7 @@ pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin
     }
 }
 
-/// Puts it in its place, unless it is taken back before it is there.
+/// Commits the upload, unless the client aborts it before the rename.
 async fn committed(c: &mut Conversation<'_>, mut arriving: Arriving, moved: &Cell<u64>) -> Obeyed {
     let (bytes, take_back) = (arriving.bytes(), arriving.take_back());
     let (mut commit, bytes_max) = (pin!(arriving.commit()), c.shared.limits().line_bytes_max);
@@ -94,8 +94,8 @@ async fn committed(c: &mut Conversation<'_>, mut arriving: Arriving, moved: &Cel
     Ok(Answer::made(226, format!("All {bytes} bytes have come and are in their place.")))
 }
 
-/// What came stays where nobody sees it, for its owner to go on with, who may ask how much that is as soon as
-/// the answer is there.
+/// Aborts the upload. The received bytes stay in staging for its owner to resume. They are on disk before the
+/// reply is sent, so that a later SIZE reports all of them.
 async fn broken_off(arriving: Arriving, stopped: &Stopped) -> Answer {
     arriving.break_off().await;
     stopped.answer()

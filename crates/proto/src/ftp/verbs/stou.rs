@@ -1,9 +1,8 @@
 //! STOU: "This command behaves like STOR except that the resultant file is to be created in the current
-//! directory under a name unique to that directory" (RFC 959, section 4.1.3). The name is in the first
-//! answer: `150 FILE: name` (RFC 1123, section 4.1.2.9).
+//! directory under a name unique to that directory" (RFC 959, section 4.1.3). The name is in the first reply:
+//! `150 FILE: name` (RFC 1123, section 4.1.2.9).
 //!
-//! What must hold: what is there is not replaced. The name is drawn, and drawn again if there is something
-//! of that name.
+//! Invariant: no existing file is replaced. The name is random, and drawn again if it exists.
 
 use plimsoll_store::Begin;
 
@@ -22,7 +21,7 @@ pub(super) async fn obey(c: &mut Conversation<'_>, _: &[u8]) -> Obeyed {
     upload(c, &place, Begin::Start, Answer::made(150, format!("FILE: {name}"))).await
 }
 
-/// A name of letters that nobody can guess.
+/// Returns an unpredictable name of letters.
 fn draw(c: &Conversation<'_>) -> String {
     let mut bytes = [0; NAME_LETTERS];
     c.shared.io.entropy(&mut bytes);

@@ -1,7 +1,7 @@
 //! STRU: "The argument is a single Telnet character code specifying file structure" (RFC 959, section
 //! 4.1.2).
 //!
-//! What must hold: what is not supported is refused, and changes nothing.
+//! Invariant: an unsupported structure is refused and changes nothing.
 
 use plimsoll_wire::ftp::options::parse_structure;
 

@@ -1,7 +1,7 @@
 //! SYST: "This command is used to find out the type of operating system at the server" (RFC 959, section
-//! 4.1.3). Clients look at it to know how LIST is written.
+//! 4.1.3). Clients derive the format of LIST from it.
 //!
-//! What must hold: it is what clients know.
+//! Invariant: the reply is one that clients recognise.
 
 use crate::ftp::answer::{Answer, Obeyed};
 

@@ -1,6 +1,6 @@
-//! TYPE: "The argument specifies the representation type" (RFC 959, section 4.1.2): text, or as it is.
+//! TYPE: "The argument specifies the representation type" (RFC 959, section 4.1.2): text or image.
 //!
-//! What must hold: what is not supported is refused, and changes nothing.
+//! Invariant: an unsupported type is refused and changes nothing.
 
 use plimsoll_wire::ftp::options::{Type, parse_type};
 

@@ -1,7 +1,7 @@
 //! USER: "The argument field is a Telnet string identifying the user" (RFC 959, section 4.1.1).
 //!
-//! What must hold: who says a name is nobody until the password is there; whether there is such an account
-//! is not told.
+//! Invariants: the client is not logged in until the password is verified. The reply does not reveal whether
+//! the account exists.
 
 use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
@@ -16,6 +16,6 @@ pub(super) fn obey(c: &mut Conversation<'_>, name: &[u8]) -> Obeyed {
     if super::pass::is_guest(c, name) {
         return Ok(Answer::new(331, "Guests are welcome: send anything as the password."));
     }
-    // Whether there is such an account is nobody's to know.
+    // The same reply for every name, so that it does not reveal which accounts exist.
     Ok(Answer::new(331, "Send the password."))
 }
