@@ -8,7 +8,6 @@
 pub mod classic;
 pub mod ftp;
 pub mod http;
-mod sending;
 mod source;
 
 pub use source::{Piece, Source, Whole};

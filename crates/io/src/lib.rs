@@ -42,6 +42,7 @@ mod networks;
 mod offload;
 pub mod oneshot;
 pub mod outbox;
+pub mod pacing;
 mod parking;
 mod piped;
 mod segment;

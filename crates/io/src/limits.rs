@@ -40,6 +40,8 @@ pub const PIPED_BYTES_MIN: u64 = 16 * 1024;
 /// receives the refusal. Reading and dropping is cheap and takes turns; the deadline mostly ends it
 /// before this bound.
 pub const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How often a wait for a slow peer checks whether the peer has received anything.
+pub const PROGRESS_CHECK_TIME: Duration = Duration::from_secs(2);
 /// Bytes of one name in a folder, Linux's limit.
 pub const NAME_BYTES_MAX: usize = 255;
 /// Entries of a folder that one slice of a listing reads, sorts or writes: one or two milliseconds.

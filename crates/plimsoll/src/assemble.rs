@@ -480,7 +480,7 @@ fn over_ftp(
 ) -> ftp::Served {
     let count = fixed.lab_hold_transfers;
     let hold = (count > 0).then(|| Hold::counted_in(hold, count));
-    ftp::Served { operations, recorder, counters: Arc::clone(counters), hold }
+    ftp::Served { operations, recorder, generated: Arc::clone(counters.generated()), hold }
 }
 
 /// Returns the replaceable settings of FTP control connections.

@@ -5,15 +5,17 @@
 //! that a peer can enlarge has a named limit.
 #![forbid(unsafe_code)]
 
+mod body_sender;
 pub mod classic;
 mod current;
 mod file_parts;
 pub mod ftp;
+mod generated;
 pub mod http;
 pub mod limits;
 mod opening;
-mod outgoing;
 mod proxied;
 
 pub use current::Current;
+pub use generated::GeneratedBodies;
 pub use proxied::Proxied;

@@ -9,7 +9,6 @@ use plimsoll_io::{Cells, Fs, Setup};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::ftp::{Hold, Limits, Ports, Served, Settings};
-use plimsoll_proto::http::Counters;
 use plimsoll_proto::http::site::Site;
 
 use crate::accounts::Accounts;
@@ -43,7 +42,7 @@ pub(crate) fn ftp(
     let served = Arc::new(Served {
         operations: accounts.map(|accounts| accounts.operations.clone()),
         recorder: accounts.map_or_else(nowhere, |accounts| accounts.operations.recorder().clone()),
-        counters: Arc::<Counters>::default(),
+        generated: Arc::default(),
         hold: hold.map(|count| Hold::counted_in(line.unwrap_or_else(|| Cells::own(Hold::CELLS)), count)),
     });
     Arc::new(move |io| {

@@ -6,13 +6,12 @@
 
 use std::io;
 
-use plimsoll_io::{Deadline, Either, Elapsed, Segment, Tx, select};
+use plimsoll_io::{Deadline, Either, Elapsed, Segment, Tx, pacing, select};
 use plimsoll_wire::ftp::command::Verb;
 
 use super::error::{Error, When};
 use super::limits::{SEND_AHEAD_BYTES_MAX, Times};
 use super::session::Session;
-use crate::sending;
 use crate::source::Source;
 
 impl Session {
@@ -68,7 +67,7 @@ async fn send(
 }
 
 async fn drain(tx: &mut Tx, below: u64, deadline: &Deadline, times: &Times) -> Result<(), Error> {
-    match sending::drain(tx, below, deadline, times.between_bytes).await {
+    match pacing::drain(tx, below, deadline, times.between_bytes, |_, _| {}).await {
         Ok(drained) => drained.map_err(|source| Error::Broken { when: When::Sending, source }),
         Err(Elapsed) => Err(Error::Late(When::Sending)),
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use plimsoll_io::{Deadline, Elapsed, Segment, Tx};
+use plimsoll_io::{Deadline, Elapsed, Segment, Tx, pacing};
 use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::chunked::{CHUNK_END, LAST_CHUNK, write_chunk_header};
 use plimsoll_wire::http::head::Method;
@@ -20,7 +20,6 @@ use super::error::{Error, When};
 use super::limits::{CONTINUE_TIME_MAX, EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
 use super::request::{Body, Request};
 use super::url::Url;
-use crate::sending;
 use crate::source::Source;
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
@@ -240,7 +239,7 @@ fn push_chunk(piece: Segment, tx: &mut Tx) {
 async fn drain(tx: &mut Tx, below: u64, leave: &Leave<'_>) -> Result<(), Error> {
     loop {
         let heard = leave.said.interims.get();
-        match sending::drain(tx, below, leave.deadline, leave.between_bytes).await {
+        match pacing::drain(tx, below, leave.deadline, leave.between_bytes, |_, _| {}).await {
             Ok(drained) => return drained.map_err(|source| Error::Broken { when: When::Sending, source }),
             Err(Elapsed) if leave.said.interims.get() > heard => {}
             Err(Elapsed) => return Err(Error::Late(When::Sending)),

@@ -4,7 +4,6 @@
 //! response. Bytes that were not sent are not reported as sent.
 
 use std::future::pending;
-use std::io;
 use std::rc::Rc;
 
 use plimsoll_auth::Secret;
@@ -15,9 +14,9 @@ use plimsoll_wire::classic::{Answer, Credentials, Line, Request, Wiped};
 
 use super::refusal::reason;
 use super::serve::Shared;
+use crate::body_sender::{BodySender, SendError, drain, linger, while_permitted};
 use crate::http::site::is_hidden;
-use crate::opening::{At, Opened, not_read};
-use crate::outgoing::{Outgoing, drain};
+use crate::opening::{At, Opened};
 
 /// The state of a connection.
 struct Conversation<'a> {
@@ -132,41 +131,28 @@ impl<'a> Conversation<'a> {
         let bytes = opened.stat().size;
         self.say(&Answer::File(bytes));
         let (io, send_time) = (&self.shared.io, self.shared.settings.limits.send_time);
-        let tx = &mut self.stream.tx;
-        let mut outgoing =
-            Outgoing { io, tx, deadline: &self.deadline, send_time, pushed: 0, is_unread: false };
+        let mut sender = BodySender::new(io, &mut self.stream.tx, &self.deadline, send_time);
         let sending = async {
             match opened {
-                Opened::Here(file, _) => outgoing.push_file(FileRange { file, range: 0..bytes }).await?,
-                Opened::Elsewhere(contents) => outgoing.push_contents(*contents).await?,
+                Opened::Here(file, _) => sender.push_file(FileRange { file, range: 0..bytes }).await?,
+                Opened::Elsewhere(contents) => sender.push_contents(*contents).await?,
             }
-            outgoing.drain(0).await
+            sender.drain(0).await
         };
-        let sent = match record.permit() {
-            Some(permit) => permit.during(sending).await,
-            None => Ok(sending.await),
-        };
-        record.moved(outgoing.taken());
-        let sent = match sent {
-            Ok(sent) => sent,
-            Err(ended) => {
-                // The client expects bytes, so it gets no reason.
-                let _: Result<(), Error> = record.end(Err(ended));
-                return Err(Over::Broken);
-            }
-        };
+        let sent = while_permitted(record.permit(), sending).await;
+        record.moved(sender.sent());
         match sent {
             Ok(()) => {
                 record.done();
                 return Ok(());
             }
-            Err(error) if outgoing.is_unread => {
-                if let Err(error) = record.end::<(), _>(Err(not_read(error))) {
+            Err(SendError::Source(error)) => {
+                if let Err(error) = record.end::<(), _>(Err(error)) {
                     // Logs the reason. The client expects bytes, so it gets none.
                     reason(&error);
                 }
             }
-            Err(_) => record.failed("broken off"),
+            Err(SendError::Connection(_)) => record.failed("broken off"),
         }
         Err(Over::Broken)
     }
@@ -216,10 +202,7 @@ impl<'a> Conversation<'a> {
         if drain(&mut self.stream.tx, 0, &self.deadline, limits.send_time).await.is_err() {
             return;
         }
-        self.shared.io.leave();
-        self.enter(Phase::Ending);
-        self.deadline.after(limits.linger_time);
-        let _: Result<io::Result<()>, _> = self.deadline.within(self.stream.finish()).await;
+        linger(&self.shared.io, &mut self.stream, &self.deadline, limits.linger_time).await;
     }
 
     /// Reports the connection's phase to its slot.

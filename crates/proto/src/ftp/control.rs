@@ -11,7 +11,8 @@ use plimsoll_io::{Deadline, Either, Elapsed, Io, Lease, Segment, Stream, Want, e
 use plimsoll_wire::ftp::line::{Lines, TooLong};
 
 use super::answer::Answer;
-use super::limits::{HELD_COMMANDS_MAX, Limits, UNSENT_BYTES_MAX};
+use super::limits::{HELD_COMMANDS_MAX, Limits};
+use crate::limits::UNSENT_BYTES_MAX;
 
 /// The control connection.
 pub(super) struct Control {

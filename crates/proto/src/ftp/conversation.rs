@@ -6,16 +6,18 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_io::{Elapsed, Instant, Peer, Phase};
+use plimsoll_io::{Instant, Peer, Phase};
 use plimsoll_operations::{Caller, Operations, Protocol, Visitor};
 use plimsoll_wire::ftp::command::parse;
 
 use super::answer::Answer;
 use super::control::{Control, Heard, Silence};
-use super::limits::{COMMANDS_PER_TURN_MAX, UNSENT_BYTES_MAX};
+use super::limits::COMMANDS_PER_TURN_MAX;
 use super::serve::Shared;
 use super::state::{State, Way, Who};
 use super::verbs;
+use crate::body_sender::{drain, linger};
+use crate::limits::UNSENT_BYTES_MAX;
 
 /// A session, as the commands access it.
 pub(super) struct Conversation<'a> {
@@ -164,32 +166,15 @@ impl<'a> Conversation<'a> {
 
     /// Waits until at most `below` bytes of replies are unsent; an error if the client stalled.
     async fn drain_below(&mut self, below: u64) -> Result<(), ()> {
-        let Control { stream, deadline, .. } = &mut self.control;
-        loop {
-            let before = stream.tx.unsent();
-            deadline.after(self.shared.limits().send_time);
-            match deadline.within(stream.tx.drain(below)).await {
-                Ok(drained) => return drained.map_err(drop),
-                Err(Elapsed) if stream.tx.unsent() < before => {}
-                Err(Elapsed) => return Err(()),
-            }
-        }
+        let (Control { stream, deadline, .. }, limits) = (&mut self.control, self.shared.limits());
+        drain(&mut stream.tx, below, deadline, limits.send_time).await.map_err(|_| ())
     }
 
     /// Ends a connection whose client may still be sending, so that it receives the last reply before the
     /// close.
     async fn linger(mut self) {
-        self.shared.io.leave();
-        self.control.stream.slot().enter(Phase::Ending, self.shared.io.now());
-        let Control { stream, deadline, .. } = &mut self.control;
-        loop {
-            let before = stream.tx.unsent();
-            deadline.after(self.shared.limits().linger_time);
-            match deadline.within(stream.finish()).await {
-                Err(Elapsed) if stream.tx.unsent() < before => {}
-                _ => return,
-            }
-        }
+        let (Control { stream, deadline, .. }, limits) = (&mut self.control, self.shared.limits());
+        linger(&self.shared.io, stream, deadline, limits.linger_time).await;
     }
 
     /// Returns the client, for an audit record.

@@ -1,6 +1,7 @@
 //! Limits on FTP commands and waits: the operator's, and the protocol's own.
 //!
-//! Invariant: every wait of a control connection is under one of these limits.
+//! Limits on the length of names and options are not here but in `plimsoll_wire::ftp`. Invariant: every wait
+//! of a control connection is under one of these limits.
 
 use std::time::Duration;
 
@@ -45,8 +46,6 @@ impl Default for Limits {
 
 /// Commands executed in a row without a wait, before other connections get their turn.
 pub const COMMANDS_PER_TURN_MAX: u32 = 16;
-/// Bytes of replies that may be unsent before the next command is parsed.
-pub const UNSENT_BYTES_MAX: u64 = 16 * 1024;
 /// Commands that are queued during a transfer. A client that sends more is disconnected: the server must
 /// go on reading, to notice ABOR and the end of the connection.
 pub const HELD_COMMANDS_MAX: usize = 64;
@@ -56,10 +55,6 @@ pub const LOGINS_MAX: u32 = 5;
 pub const PORT_TRIES_MAX: u32 = 64;
 /// The lowest port for active data connections. Privileged services are below.
 pub const ACTIVE_PORT_MIN: u16 = 1024;
-/// Bytes per read of a file, where the transport cannot send files.
-pub const FILE_CHUNK_BYTES: usize = 64 * 1024;
-/// Bytes of a transfer that may be unsent before more are read.
-pub const UNSENT_DATA_BYTES_MAX: u64 = 256 * 1024;
 /// How long the client must stay connected after an upload's last byte, before the upload replaces an
 /// existing file. The wait costs nothing where a sync takes longer, and little compared to a network's
 /// latency. The two connections of a killed curl ended 14 to 86 us apart.
@@ -74,8 +69,6 @@ pub const HOLD_LOOK_TIME: Duration = Duration::from_millis(1);
 /// Bytes of an upload that are received into memory in one go. If that many arrive, the rest may go
 /// through a pipe.
 pub const TAKEN_BYTES: usize = 64 * 1024;
-/// Bytes of a file after which the progress of its transfer is published again.
-pub const TOLD_BYTES: u64 = 16 * 1024 * 1024;
 /// Bytes of a pattern for LIST and NLST. Each name is compared with it, byte by byte in the worst case.
 pub const PATTERN_BYTES_MAX: usize = 128;
 /// Entries of a folder's listing.

@@ -300,7 +300,7 @@ impl Conversation<'_> {
     pub(super) async fn send_listing(&mut self, listing: Listing) -> Obeyed {
         let Listing { bytes, mut record } = listing;
         let shared = self.shared;
-        let Some(_made) = shared.served.counters.made(bytes.len() as u64) else {
+        let Some(_reserved) = shared.served.generated.reserve(bytes.len() as u64) else {
             record.failed("busy");
             return Err(Answer::new(450, "Many long listings are being sent; try again shortly."));
         };
@@ -313,8 +313,9 @@ impl Conversation<'_> {
         };
         self.control.say(&Answer::new(150, "Here is the listing."));
         let moved = Cell::new(0);
-        let sent = self
-            .transfer(way, &moved, record.permit(), async |data, moving| moving.send_made(data, bytes).await);
+        let sent = self.transfer(way, &moved, record.permit(), async |data, moving| {
+            moving.send_bytes(data, bytes).await
+        });
         match sent.await {
             Ok(()) => {
                 record.done();

@@ -15,9 +15,8 @@ use super::conversation;
 use super::hold::Hold;
 use super::limits::Limits;
 use super::ports::Ports;
-use crate::Current;
-use crate::http::Counters;
 use crate::http::site::Site;
+use crate::{Current, GeneratedBodies};
 
 /// The settings that a reload replaces.
 #[derive(Clone, Debug)]
@@ -39,8 +38,8 @@ pub struct Served {
     pub operations: Option<Operations>,
     /// The recorder of transfers.
     pub recorder: Recorder,
-    /// What bounds the memory of listings, which all protocols share.
-    pub counters: Arc<Counters>,
+    /// The bound on the memory of listings, which all protocols share.
+    pub generated: Arc<GeneratedBodies>,
     /// The start barrier, for a laboratory.
     pub hold: Option<Hold>,
 }

@@ -6,7 +6,6 @@
 use std::cell::Cell;
 use std::future::{poll_fn, ready};
 use std::io;
-use std::ops::Range;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,24 +13,20 @@ use std::task::{Context, Poll};
 
 use plimsoll_io::limits::PIPE_BYTES;
 use plimsoll_io::{
-    Deadline, Either, File, FileRange, Filled, Io, Lease, Peer, Phase, Pipe, Rx, Segment, Slot, Stream, Tx,
-    Want, join, select,
+    Deadline, Either, FileRange, Filled, Io, Lease, Peer, Pipe, Rx, Slot, Stream, Want, join, select,
 };
 use plimsoll_operations::{Arriving, Permit, Transfer};
+use plimsoll_store::Filling;
 use plimsoll_store::apart::Contents;
-use plimsoll_store::{Error as StoreError, Filling};
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
 
 use super::answer::Answer;
 use super::control::{Control, Heard};
 use super::conversation::Conversation;
-use super::limits::{
-    FILE_CHUNK_BYTES, Limits, TAKE_BACK_TIME, TAKE_BACK_TIME_UNSYNCED, TAKEN_BYTES, TOLD_BYTES,
-    UNSENT_DATA_BYTES_MAX,
-};
+use super::limits::{Limits, TAKE_BACK_TIME, TAKE_BACK_TIME_UNSYNCED, TAKEN_BYTES};
 use super::state::Way;
-use crate::file_parts::{AHEAD_BYTES, Parts};
+use crate::body_sender::{BodySender, SendError, while_permitted};
 
 /// The reason why a transfer was aborted.
 #[derive(Debug)]
@@ -83,12 +78,7 @@ impl Conversation<'_> {
             }
             work(&mut data, &moving).await
         };
-        let working = async {
-            match permit {
-                Some(permit) => permit.during(working).await.map_err(Stopped::File)?,
-                None => working.await,
-            }
-        };
+        let working = while_permitted(permit, working);
         listen_during(&mut self.control, limits.line_bytes_max, moved, working).await
     }
 
@@ -160,135 +150,55 @@ fn hear(control: &mut Control, heard: Heard, moved: &Cell<u64>) {
 }
 
 impl Moving<'_> {
-    /// Sends a part of a file as it is, and the end.
+    /// Sends the body that `push` pushes, and the end.
+    async fn send(
+        &self,
+        data: &mut Stream,
+        push: impl AsyncFnOnce(&mut BodySender<'_>) -> Result<(), SendError>,
+    ) -> Result<(), Stopped> {
+        let sender = BodySender::new(self.io, &mut data.tx, &self.deadline, self.limits.send_time);
+        let mut sender = sender.observed_by(Rc::clone(&self.slot), self.moved);
+        push(&mut sender).await?;
+        Ok(sender.finish().await?)
+    }
+
+    /// Sends a range of a file, as it is or as text, and the end.
     pub(super) async fn send_file(
         &self,
         data: &mut Stream,
-        file: File,
-        range: Range<u64>,
-    ) -> Result<(), Stopped> {
-        if data.tx.takes_files() {
-            return self.send_parts(data, FileRange { file, range }).await;
-        }
-        self.send_chunks(data, file, range, |chunk| chunk).await
-    }
-
-    async fn send_parts(&self, data: &mut Stream, whole: FileRange) -> Result<(), Stopped> {
-        let (mut parts, mut pushed) = (Parts::new(whole), 0);
-        let not_read = |error| Stopped::File(crate::opening::not_read(error));
-        while let Some(part) = parts.next(self.io).await.map_err(not_read)? {
-            pushed += part.range.end - part.range.start;
-            data.tx.push(Segment::File(part));
-            if parts.has_more() {
-                self.drain(&mut data.tx, AHEAD_BYTES, pushed).await?;
-            }
-        }
-        self.end(data, pushed).await
-    }
-
-    /// Sends a part of a file as text, and the end.
-    pub(super) async fn send_text(
-        &self,
-        data: &mut Stream,
-        file: File,
-        range: Range<u64>,
+        range: FileRange,
+        is_image: bool,
     ) -> Result<(), Stopped> {
         let mut text = ToNetwork::default();
-        self.send_chunks(data, file, range, move |chunk| {
-            let mut converted = Vec::with_capacity(chunk.len() + chunk.len() / 16);
-            text.convert(&chunk, &mut converted);
-            converted
+        self.send(data, async |sender| match is_image {
+            true => sender.push_file(range).await,
+            false => sender.push_file_as(range, |chunk| to_text(&mut text, &chunk)).await,
         })
         .await
     }
 
-    /// Sends what comes from elsewhere as it comes, as it is or as text, and the end.
+    /// Sends the contents of a remote store as they arrive, as they are or as text, and the end.
     pub(super) async fn send_contents(
         &self,
         data: &mut Stream,
-        mut contents: Box<Contents>,
+        contents: Contents,
         is_image: bool,
     ) -> Result<(), Stopped> {
-        let (mut text, mut pushed) = (ToNetwork::default(), 0);
-        while let Some(piece) = next_piece(&mut contents, &data.tx, is_image).await? {
-            pushed += piece.len();
-            data.tx.push(match piece {
-                Segment::Lease(lease) if !is_image => {
-                    let mut converted = Vec::with_capacity(lease.len() + lease.len() / 16);
-                    text.convert(&lease, &mut converted);
-                    Segment::Owned(converted)
-                }
-                piece => piece,
-            });
-            self.drain(&mut data.tx, UNSENT_DATA_BYTES_MAX, pushed).await?;
-        }
-        self.end(data, pushed).await
+        let mut text = ToNetwork::default();
+        self.send(data, async |sender| match is_image {
+            true => sender.push_contents(contents).await,
+            false => sender.push_contents_as(contents, |bytes| to_text(&mut text, bytes)).await,
+        })
+        .await
     }
 
-    async fn send_chunks(
-        &self,
-        data: &mut Stream,
-        file: File,
-        mut range: Range<u64>,
-        mut convert: impl FnMut(Vec<u8>) -> Vec<u8>,
-    ) -> Result<(), Stopped> {
-        let mut pushed = 0;
-        while range.start < range.end {
-            let (file, offset) = (file.clone(), range.start);
-            let most = usize::try_from(range.end - offset).unwrap_or(usize::MAX).min(FILE_CHUNK_BYTES);
-            let chunk = self.io.files(move |fs| {
-                let mut chunk = vec![0; most];
-                let read = fs.read_at(&file, &mut chunk, offset)?;
-                chunk.truncate(read);
-                Ok(chunk)
-            });
-            let chunk = chunk.await.map_err(|error| Stopped::File(crate::opening::not_read(error)))?;
-            if chunk.is_empty() {
-                // It is shorter than it was: the client must not take what came for the whole.
-                return Err(Stopped::Broken(io::ErrorKind::UnexpectedEof.into()));
-            }
-            range.start += chunk.len() as u64;
-            pushed += chunk.len() as u64;
-            data.tx.push(Segment::Owned(convert(chunk)));
-            self.drain(&mut data.tx, UNSENT_DATA_BYTES_MAX, pushed).await?;
-        }
-        self.end(data, pushed).await
-    }
-
-    /// Sends what was made for this, and the end.
-    pub(super) async fn send_made(&self, data: &mut Stream, bytes: Vec<u8>) -> Result<(), Stopped> {
-        let pushed = bytes.len() as u64;
-        data.tx.push(Segment::Owned(bytes));
-        self.end(data, pushed).await
-    }
-
-    /// Sends what was pushed, and the end.
-    async fn end(&self, data: &mut Stream, pushed: u64) -> Result<(), Stopped> {
-        self.drain(&mut data.tx, 0, pushed).await?;
-        data.tx.finish();
-        Ok(())
-    }
-
-    /// Waits until at most `below` bytes are unsent of the `pushed`, as long as the peer takes some within
-    /// the time.
-    async fn drain(&self, tx: &mut Tx, below: u64, pushed: u64) -> Result<(), Stopped> {
-        loop {
-            let before = tx.unsent();
-            self.deadline.after(self.limits.send_time);
-            // In steps, so that it can be told how far it is.
-            let next = below.max(before.saturating_sub(TOLD_BYTES));
-            let drained = self.deadline.within(tx.drain(next)).await;
-            self.moved.set(pushed.saturating_sub(tx.unsent() + tx.lost()));
-            if tx.unsent() < before {
-                self.slot.enter(Phase::Working, self.io.now());
-            }
-            match drained {
-                Ok(Ok(())) if tx.unsent() <= below => return Ok(()),
-                Ok(drained) => drained.map_err(Stopped::Broken)?,
-                Err(_) if tx.unsent() < before => {}
-                Err(_) => return Err(Stopped::Broken(io::ErrorKind::TimedOut.into())),
-            }
-        }
+    /// Sends generated bytes, and the end.
+    pub(super) async fn send_bytes(&self, data: &mut Stream, bytes: Vec<u8>) -> Result<(), Stopped> {
+        self.send(data, async |sender| {
+            sender.push(bytes);
+            Ok(())
+        })
+        .await
     }
 
     /// Receives an upload until the client ends the data connection.
@@ -378,13 +288,19 @@ fn poll_piped(cx: &mut Context<'_>, rx: &Rx, filling: &Filling) -> Poll<io::Resu
     })
 }
 
-/// The next bytes of what comes from elsewhere; in memory, if they are to be looked at.
-async fn next_piece(contents: &mut Contents, to: &Tx, is_image: bool) -> Result<Option<Segment>, Stopped> {
-    let piece = match is_image {
-        true => contents.next_for(to).await,
-        false => contents.next().await.map(|lease| lease.map(Segment::Lease)),
-    };
-    piece.map_err(|_| Stopped::File(StoreError::Away.into()))
+fn to_text(text: &mut ToNetwork, bytes: &[u8]) -> Vec<u8> {
+    let mut converted = Vec::with_capacity(bytes.len() + bytes.len() / 16);
+    text.convert(bytes, &mut converted);
+    converted
+}
+
+impl From<SendError> for Stopped {
+    fn from(error: SendError) -> Stopped {
+        match error {
+            SendError::Source(error) => Stopped::File(error),
+            SendError::Connection(error) => Stopped::Broken(error),
+        }
+    }
 }
 
 impl Stopped {

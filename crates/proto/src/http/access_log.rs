@@ -11,7 +11,7 @@ use std::task::{Poll, Waker};
 
 use plimsoll_io::{Io, Peer};
 
-use super::clock::Dates;
+use super::date_cache::Dates;
 use super::limits::{LOG_BYTES, LOG_TARGET_BYTES_MAX, LOG_TIME};
 
 /// The receiver of chunks of whole lines.
@@ -135,7 +135,7 @@ fn write_escaped(bytes: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use super::super::clock::DateCache;
+    use super::super::date_cache::DateCache;
     use super::*;
 
     fn line_of(target: &[u8]) -> String {

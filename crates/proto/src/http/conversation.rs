@@ -24,7 +24,7 @@ use super::problem::problem;
 use super::request::{Arrival, ConnectionData, Request};
 use super::sending::{self, Sent};
 use super::service::{Service, Shared, Snapshot};
-use crate::outgoing::drain;
+use crate::body_sender::{drain, linger};
 
 /// Serves a connection from its first byte to its last.
 pub(super) async fn hold<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
@@ -127,8 +127,9 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
             Ending::Close => self.close().await,
             // Boxed: rarely taken, and inlining it would enlarge every connection's future.
             Ending::Linger => {
-                let stream = Stream { rx: self.inbox.rx, tx: self.tx };
-                Box::pin(linger(self.shared, stream, &self.deadline)).await;
+                let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
+                let linger_time = self.shared.limits().linger_time;
+                Box::pin(linger(&self.shared.io, &mut stream, &self.deadline, linger_time)).await;
             }
             Ending::Park(until) => Box::pin(self.park(until)).await,
             Ending::Abort => {}
@@ -269,8 +270,8 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     async fn answer(&mut self, mut answer: Answer, head: &Head, keep: bool) -> Sent {
         let with_body = head.method() != Method::Head;
         let shared = self.shared;
-        let made = shared.counters.made(answer.body.made_bytes());
-        if made.is_none() {
+        let reserved = shared.counters.generated().reserve(answer.body.generated_bytes());
+        if reserved.is_none() {
             answer = problem(
                 Status::SERVICE_UNAVAILABLE,
                 "Too many large answers are under way; try again shortly.",
@@ -369,22 +370,8 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         }
         let state = Box::new(Idle { snapshot: Arc::clone(&self.shared.snapshot), of: self.of });
         if self.tx.park(Parked { state, until }).is_err() {
-            linger(self.shared, Stream { rx: self.inbox.rx, tx: self.tx }, &self.deadline).await;
-        }
-    }
-}
-
-/// Ends a connection whose peer may still be sending. Reads until the peer ends its side: closing earlier
-/// would reset the connection, and the peer could lose the response. A peer that takes too long is cut off.
-async fn linger<S>(shared: &Shared<S>, mut stream: Stream, deadline: &Deadline) {
-    shared.io.leave();
-    stream.slot().enter(Phase::Ending, shared.io.now());
-    loop {
-        let before = stream.tx.unsent();
-        deadline.after(shared.limits().linger_time);
-        match deadline.within(stream.finish()).await {
-            Err(Elapsed) if stream.tx.unsent() < before => {}
-            _ => return,
+            let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
+            linger(&self.shared.io, &mut stream, &self.deadline, self.shared.limits().linger_time).await;
         }
     }
 }
@@ -406,9 +393,10 @@ mod tests {
 
     use super::*;
     use crate::Current;
-    use crate::http::limits::{Limits, MADE_BYTES_MAX};
+    use crate::http::limits::Limits;
     use crate::http::site::HotSet;
     use crate::http::{AccessLog, Body, Counters, Http, Snapshot};
+    use crate::limits::GENERATED_BYTES_MAX;
 
     /// More than a simulated kernel buffers before its peer reads.
     const LARGE_BYTES: usize = 1 << 20;
@@ -451,7 +439,7 @@ mod tests {
         let io = client.io();
         sim.run(&client, async move {
             let mut stream = io.connect(&at).await.unwrap();
-            let others = counters.made(MADE_BYTES_MAX).expect("nothing is in memory yet");
+            let others = counters.generated().reserve(GENERATED_BYTES_MAX).expect("nothing is in memory yet");
             ask(&mut stream);
             let refused = received(&mut stream, |bytes| bytes.contains(&b'}')).await;
             assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
@@ -460,12 +448,12 @@ mod tests {
             // The connection stays usable, and its response counts until it is sent.
             ask(&mut stream);
             io.sleep(Duration::from_secs(1)).await;
-            assert!(counters.made(MADE_BYTES_MAX).is_none(), "nobody has read it yet");
+            assert!(counters.generated().reserve(GENERATED_BYTES_MAX).is_none(), "nobody has read it yet");
             let is_whole = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'x').count() == LARGE_BYTES;
             let answer = received(&mut stream, is_whole).await;
             assert!(answer.trim_start().starts_with("HTTP/1.1 200 "), "{:?}", &answer[..100]);
             io.sleep(Duration::from_secs(1)).await;
-            assert!(counters.made(MADE_BYTES_MAX).is_some(), "it was sent");
+            assert!(counters.generated().reserve(GENERATED_BYTES_MAX).is_some(), "it was sent");
         });
         assert!(sim.panics().is_empty(), "{:?}", sim.panics());
     }

@@ -71,11 +71,6 @@ pub const HOT_CHECK_TIME: Duration = Duration::from_secs(1);
 pub const PREFETCH_FILES_MAX: usize = 1_000_000;
 /// Levels of folders that a prefetch descends into.
 pub const PREFETCH_LEVELS_MAX: usize = 128;
-/// Bytes of bodies that were made for answers (listings) and are still in memory, of a whole server. More are
-/// not begun: who asks for listings and never reads them would fill the memory.
-pub const MADE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Bytes of such a body that is sent whatever others take: the number of connections bounds these.
-pub const MADE_SMALL_BYTES: u64 = 32 * 1024;
 /// Bytes of log lines that a thread buffers, for [`LOG_TIME`] at most.
 pub const LOG_BYTES: usize = 32 * 1024;
 /// How long a thread buffers a log line.

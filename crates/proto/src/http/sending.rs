@@ -3,15 +3,14 @@
 //! This module does not decide about the connection. Invariant: memory for a response stays bounded however
 //! slowly the client receives.
 
-use std::io;
-
-use plimsoll_io::{Deadline, FileRange, Segment, Tx};
+use plimsoll_io::{Deadline, FileRange, Tx};
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
 use super::limits::COPIED_BODY_BYTES_MAX;
 use super::service::Shared;
-use crate::outgoing::{Outgoing, UNSENT_BYTES_MAX};
+use crate::body_sender::{BodySender, SendError, while_permitted};
+use crate::limits::UNSENT_BYTES_MAX;
 
 /// The result of sending a response.
 pub(super) struct Sent {
@@ -35,73 +34,57 @@ pub(super) async fn send<S>(
     let length = body.len();
     // An unsent file range holds a descriptor, however short it is, and a generated body stays in memory as a
     // whole until its last byte is sent. A connection has one of them at a time.
-    let below = if body.has_file() || body.made_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
-    let send_time = shared.limits().send_time;
-    let mut outgoing = Outgoing { io: &shared.io, tx, deadline, send_time, pushed: 0, is_unread: false };
-    let (head, outgoing_too) = (answer.head, &mut outgoing);
+    let below = if body.has_file() || body.generated_bytes() > 0 { 0 } else { UNSENT_BYTES_MAX };
+    let mut sender = BodySender::new(&shared.io, tx, deadline, shared.limits().send_time);
+    let (head, sender_ref) = (answer.head, &mut sender);
     let sending = async move {
-        push(head, body, outgoing_too).await?;
-        outgoing_too.drain(below).await
+        push(head, body, sender_ref).await?;
+        sender_ref.drain(below).await
     };
     let sent = match answer.permit.filter(|_| with_body) {
         None => sending.await,
         // Boxed: inlining it would enlarge the future of responses that are sent at once.
-        Some(mut permit) => match Box::pin(permit.during(sending)).await {
-            Ok(sent) => sent,
-            Err(_) => Err(io::ErrorKind::PermissionDenied.into()),
-        },
+        Some(mut permit) => Box::pin(while_permitted(Some(&mut permit), sending)).await,
     };
     let body_bytes = match sent {
         Ok(()) => length,
         // The body was pushed last, so unsent bytes belong to the body first.
-        Err(_) => outgoing.taken(),
+        Err(_) => sender.sent(),
     };
     Sent { status, body_bytes, broken: sent.is_err() }
 }
 
 /// Pushes head and body.
-async fn push(head: Vec<u8>, body: Body, outgoing: &mut Outgoing<'_>) -> io::Result<()> {
+async fn push(head: Vec<u8>, body: Body, sender: &mut BodySender<'_>) -> Result<(), SendError> {
     match body {
-        Body::Empty => outgoing.tx.push(Segment::Owned(head)),
-        Body::Bytes(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => {
-            push_copied(head, &bytes, outgoing);
-        }
-        Body::Shared(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => {
-            push_copied(head, &bytes, outgoing);
-        }
+        Body::Empty => sender.push_head(head),
+        Body::Bytes(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => sender.push_with_head(head, &bytes),
+        Body::Shared(bytes) if bytes.len() <= COPIED_BODY_BYTES_MAX => sender.push_with_head(head, &bytes),
         Body::Shared(bytes) => {
-            outgoing.tx.push(Segment::Owned(head));
-            outgoing.pushed += bytes.len() as u64;
-            outgoing.tx.push(Segment::Shared(bytes));
+            sender.push_head(head);
+            sender.push_shared(bytes);
         }
         Body::Bytes(bytes) => {
-            outgoing.tx.push(Segment::Owned(head));
-            outgoing.push(bytes);
+            sender.push_head(head);
+            sender.push(bytes);
         }
-        Body::File(part) => {
-            outgoing.tx.push(Segment::Owned(head));
-            outgoing.push_file(part).await?;
+        Body::File(range) => {
+            sender.push_head(head);
+            sender.push_file(range).await?;
         }
         Body::Parts(parts, file, close) => {
-            outgoing.tx.push(Segment::Owned(head));
+            sender.push_head(head);
             for (part_head, range) in parts {
-                outgoing.push(part_head);
-                outgoing.push_file(FileRange { file: file.clone(), range }).await?;
+                sender.push(part_head);
+                sender.push_file(FileRange { file: file.clone(), range }).await?;
             }
-            outgoing.push(close);
+            sender.push(close);
         }
         Body::Contents(contents) => {
-            outgoing.tx.push(Segment::Owned(head));
-            // Apart, as what plain connections need no room for.
-            Box::pin(outgoing.push_contents(*contents)).await?;
+            sender.push_head(head);
+            // Boxed: plain connections never take this branch, and inlining it would enlarge their futures.
+            Box::pin(sender.push_contents(*contents)).await?;
         }
     }
     Ok(())
-}
-
-/// A small body goes in one send with its head.
-fn push_copied(mut head: Vec<u8>, body: &[u8], outgoing: &mut Outgoing<'_>) {
-    head.extend_from_slice(body);
-    outgoing.pushed += body.len() as u64;
-    outgoing.tx.push(Segment::Owned(head));
 }

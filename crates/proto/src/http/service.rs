@@ -12,9 +12,9 @@ use plimsoll_io::{Handler, Io, LocalFuture, Networks, Parked, Resume, Stream};
 
 use super::access_log::AccessLog;
 use super::answer::Answer;
-use super::clock::DateCache;
 use super::conversation::{self, Idle};
 use super::counters::Counters;
+use super::date_cache::DateCache;
 use super::limits::Limits;
 use super::request::Request;
 use super::site::HotSet;

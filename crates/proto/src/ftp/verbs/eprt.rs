@@ -1,7 +1,7 @@
 //! EPRT: "The EPRT command allows for the specification of an extended address for the data connection"
 //! (RFC 2428, section 2).
 //!
-//! Invariant: as for PORT.
+//! Invariant: the address must be the client's own, as for PORT.
 
 use plimsoll_wire::ftp::address::{BadAddress, parse_eprt};
 

@@ -1,7 +1,7 @@
 //! PWD: "This command causes the name of the current working directory to be returned in the reply" (RFC
 //! 959, section 4.1.3).
 //!
-//! Invariant: programs can parse the reply, whatever bytes the name has.
+//! Invariant: programs can parse the reply; no byte of a name ends it early.
 
 use plimsoll_wire::ftp::answer::quoted;
 

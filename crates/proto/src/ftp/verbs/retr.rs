@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 
+use plimsoll_io::FileRange;
 use plimsoll_operations::{Operation, Transfer};
 
 use crate::ftp::answer::{Answer, Obeyed};
@@ -54,10 +55,9 @@ async fn send(
     let sent = c.transfer(way, &moved, record.permit(), async |data, moving| {
         match opened {
             // A remote store's response to an empty range does not describe the file.
-            Opened::Elsewhere(_) if range.is_empty() => moving.send_made(data, Vec::new()).await,
-            Opened::Elsewhere(contents) => moving.send_contents(data, contents, is_image).await,
-            Opened::Here(file, _) if is_image => moving.send_file(data, file, range).await,
-            Opened::Here(file, _) => moving.send_text(data, file, range).await,
+            Opened::Elsewhere(_) if range.is_empty() => moving.send_bytes(data, Vec::new()).await,
+            Opened::Elsewhere(contents) => moving.send_contents(data, *contents, is_image).await,
+            Opened::Here(file, _) => moving.send_file(data, FileRange { file, range }, is_image).await,
         }
     });
     let sent = sent.await;
