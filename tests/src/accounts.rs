@@ -155,7 +155,7 @@ pub(crate) fn open_spool(fs: &dyn Fs, data: &Path) -> File {
 }
 
 /// The contents of a folder: files with their bytes, folders with `None`.
-pub type Held = BTreeMap<String, Option<Vec<u8>>>;
+pub type FolderContents = BTreeMap<String, Option<Vec<u8>>>;
 
 impl Scene {
     /// Returns the accounts of the server.
@@ -164,12 +164,12 @@ impl Scene {
     }
 
     /// Returns the contents of an account's home, read directly from the disk.
-    pub fn home(&self, name: &str) -> Held {
+    pub fn home(&self, name: &str) -> FolderContents {
         self.held(&self.accounts().data.join("accounts").join(name).join("files"))
     }
 
     /// Returns the stored files of an account's pending uploads.
-    pub fn pending(&self, name: &str) -> Held {
+    pub fn pending(&self, name: &str) -> FolderContents {
         self.held(&self.accounts().data.join("accounts").join(name).join("pending"))
     }
 
@@ -196,8 +196,8 @@ impl Scene {
         }
     }
 
-    fn held(&self, folder: &Path) -> Held {
-        let mut held = Held::new();
+    fn held(&self, folder: &Path) -> FolderContents {
+        let mut held = FolderContents::new();
         match &self.disk {
             Disk::Real(_) => gather(&plimsoll_engine::SystemFs, folder, "", &mut held),
             Disk::Simulated(disk) => gather(&**disk, folder, "", &mut held),
@@ -206,7 +206,7 @@ impl Scene {
     }
 }
 
-fn gather(fs: &dyn Fs, folder: &Path, prefix: &str, held: &mut Held) {
+fn gather(fs: &dyn Fs, folder: &Path, prefix: &str, held: &mut FolderContents) {
     let Ok(root) = fs.open_root(folder) else { return };
     for entry in fs.names(&root, usize::MAX).unwrap() {
         let name = format!("{prefix}{}", String::from_utf8_lossy(&entry.name));

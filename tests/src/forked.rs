@@ -21,8 +21,10 @@ use plimsoll_proto::http::site::HotSet;
 
 use crate::accounts::{Accounts, Records, auth_beside, desks_server, in_memory, open_store, store_at};
 use crate::scene::{Scenario, Scene};
-use crate::service::{LogLines, Seen};
-use crate::under::{Beside, Engine, Running, Shown, beside, listen, listen_for_http, play, setup_of, start};
+use crate::service::{LogLines, ServerState};
+use crate::under::{
+    Engine, OtherProtocols, Running, ServerParts, beside, listen, listen_for_http, play, setup_of, start,
+};
 
 /// A test that has a process to itself.
 pub struct Alone {
@@ -55,7 +57,7 @@ impl Alone {
 
 /// The state that the processes share.
 struct Common {
-    seen: Seen,
+    seen: ServerState,
     records: Records,
     connections: Cells,
     /// Counts in the start barrier for transfers.
@@ -68,7 +70,8 @@ impl Common {
         let [begun, counters, connections, meter, line] = shared_cells(counts).expect("a page");
         let log = || Arc::new(LogLines::shared());
         let counters = Arc::new(Counters::counted_in(counters));
-        let seen = Seen { log: log(), begun: Arc::new(begun), hot: HotSet::new(scenario.hot), counters };
+        let seen =
+            ServerState { log: log(), begun: Arc::new(begun), hot: HotSet::new(scenario.hot), counters };
         let meter = Arc::new(Meter::counted_in(meter));
         Common { seen, records: Records { meter, transfers: log(), xferlog: log() }, connections, line }
     }
@@ -77,22 +80,23 @@ impl Common {
 /// The listening sockets of a server.
 struct Listening {
     http: Bound,
-    beside: Beside<Bound>,
+    beside: OtherProtocols<Bound>,
 }
 
 impl Listening {
     fn of(scenario: &Scenario) -> Listening {
-        let beside = Beside {
+        let beside = OtherProtocols {
             ftp: scenario.ftp.is_some().then(listen),
             classic: scenario.classic.is_some().then(listen),
         };
         Listening { http: listen_for_http(), beside }
     }
 
-    fn addresses(&self) -> (Address, Beside<Address>) {
+    fn addresses(&self) -> (Address, OtherProtocols<Address>) {
         let address = |bound: &Bound| bound.address().clone();
-        let Beside { ftp, classic } = &self.beside;
-        let beside = Beside { ftp: ftp.as_ref().map(address), classic: classic.as_ref().map(address) };
+        let OtherProtocols { ftp, classic } = &self.beside;
+        let beside =
+            OtherProtocols { ftp: ftp.as_ref().map(address), classic: classic.as_ref().map(address) };
         (address(&self.http), beside)
     }
 }
@@ -116,7 +120,8 @@ pub(crate) fn for_real<F: Future<Output = ()> + 'static>(scenario: &Scenario, be
             let connections = Connections::counted_in(common.connections, 0);
             let (stop, watched) = (Stop::new(), Arc::clone(&connections));
             let (engine, seen, root) = (Engine::Process, common.seen, folder.path().to_owned());
-            let shown = Shown { engine, at, beside, stop: stop.clone(), connections, seen, accounts, root };
+            let shown =
+                ServerParts { engine, at, beside, stop: stop.clone(), connections, seen, accounts, root };
             let master = watch(master, &stop, scenario.grace);
             let passed = play(Kind::Epoll, shown, behaviour);
             stop.order();
@@ -143,7 +148,7 @@ fn accept(
         Accounts::of(auth, store, root, records)
     });
     let http = setup_of(scenario, &SystemFs, root, &seen, accounts.as_ref());
-    let Beside { ftp, classic } = beside(scenario, &SystemFs, root, accounts.as_ref(), Some(line));
+    let OtherProtocols { ftp, classic } = beside(scenario, &SystemFs, root, accounts.as_ref(), Some(line));
     let beside = listening.beside.ftp.zip(ftp).into_iter().chain(listening.beside.classic.zip(classic));
     let carried = |setup: Setup| match &accounts {
         Some(accounts) => asking(setup, accounts.auth.clone()),
@@ -172,7 +177,7 @@ fn open_desks(
     let auth = in_memory(settings);
     let accounts = Accounts::of(auth.clone(), store.clone(), data, common.records.clone());
     let bound = bind(desk).expect("a socket in the folder");
-    let nothing = Beside { ftp: None, classic: None };
+    let nothing = OtherProtocols { ftp: None, classic: None };
     let setup = desks_server(auth, store, &common.seen.hot);
     Some((accounts, start(Kind::Epoll, (bound, setup), nothing, scenario.grace)))
 }

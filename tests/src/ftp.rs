@@ -4,10 +4,10 @@
 //! must have a bound. A transfer is aborted by an explicit call, never by an implicit drop.
 
 mod client;
+mod data_connection;
 mod server;
-mod way;
 
 pub use client::{FtpAnswer, FtpClient};
+pub use data_connection::{Data, DataMode};
 pub use server::Ftp;
 pub(crate) use server::ftp;
-pub use way::{Data, Way};

@@ -28,7 +28,7 @@ pub mod under;
 
 pub use accounts::Person;
 pub use client::{Answer, Client};
-pub use ftp::{Data, Ftp, FtpClient, Way};
+pub use ftp::{Data, DataMode, Ftp, FtpClient};
 pub use scene::{HOT, LOOKED_UP_EACH_TIME, Protocol, Scenario, Scene};
 pub use service::AS_OPERATOR;
 pub use together::together;

@@ -128,7 +128,7 @@ async fn echo(request: &mut Request<'_>) -> Answer {
 
 /// The server's internal state that a test observes.
 #[derive(Clone)]
-pub(crate) struct Seen {
+pub(crate) struct ServerState {
     pub(crate) log: Arc<LogLines>,
     /// The number of requests for which an answer was begun: one cell.
     pub(crate) begun: Arc<Cells>,
@@ -138,9 +138,9 @@ pub(crate) struct Seen {
     pub(crate) counters: Arc<Counters>,
 }
 
-impl Seen {
-    pub(crate) fn new(hot: HotSettings) -> Seen {
-        Seen {
+impl ServerState {
+    pub(crate) fn new(hot: HotSettings) -> ServerState {
+        ServerState {
             log: Arc::default(),
             begun: Arc::new(Cells::own(1)),
             hot: HotSet::new(hot),
@@ -180,7 +180,7 @@ pub(crate) fn http(
     fs: &dyn Fs,
     root: &Path,
     (limits, proxies): (Limits, Networks),
-    seen: &Seen,
+    seen: &ServerState,
     accounts: Option<&Accounts>,
 ) -> Setup {
     let hot = Arc::clone(&seen.hot);

@@ -19,7 +19,7 @@ use crate::counted::counted;
 use crate::forked;
 use crate::ftp::ftp;
 use crate::scene::{Disk, Protocol, SIMULATED_DATA, SIMULATED_ROOT, Scenario, Scene};
-use crate::service::{self, Seen};
+use crate::service::{self, ServerState};
 use crate::skips::{Need, skip};
 
 /// The engine that a behaviour runs under.
@@ -131,7 +131,7 @@ impl Simulation {
     pub fn new(seed: u64, faults: Faults, scenario: &Scenario) -> Simulation {
         let sim = Sim::new(seed, faults);
         let (server, client) = (sim.host("server"), sim.host("client"));
-        let (root, seen) = (Path::new(SIMULATED_ROOT), Seen::new(scenario.hot));
+        let (root, seen) = (Path::new(SIMULATED_ROOT), ServerState::new(scenario.hot));
         let open = Arc::<AtomicUsize>::default();
         scenario.tree.plant_in(server.disk(), root);
         server.disk().mkdir(SIMULATED_DATA).expect("an empty disk");
@@ -151,7 +151,8 @@ impl Simulation {
             sim.serve(&server, &at, &counted(setup, &open)).expect("the address is free")
         };
         let at = serve(80, setup);
-        let Beside { ftp, classic } = beside(scenario, &**server.disk(), root, accounts.as_ref(), None);
+        let OtherProtocols { ftp, classic } =
+            beside(scenario, &**server.disk(), root, accounts.as_ref(), None);
         let (ftp_at, classic_at) =
             (ftp.map(|setup| serve(21, setup)), classic.map(|setup| serve(9000, setup)));
         let scene = Scene {
@@ -176,7 +177,7 @@ pub(crate) fn setup_of(
     scenario: &Scenario,
     fs: &dyn Fs,
     root: &Path,
-    seen: &Seen,
+    seen: &ServerState,
     accounts: Option<&Accounts>,
 ) -> Setup {
     let (limits, proxies) = (scenario.limits.clone(), scenario.proxies.clone());
@@ -190,7 +191,7 @@ pub(crate) fn setup_of(
 
 /// The protocols besides HTTP.
 #[derive(Clone)]
-pub(crate) struct Beside<T> {
+pub(crate) struct OtherProtocols<T> {
     pub(crate) ftp: Option<T>,
     pub(crate) classic: Option<T>,
 }
@@ -203,9 +204,9 @@ pub(crate) fn beside(
     root: &Path,
     accounts: Option<&Accounts>,
     line: Option<Cells>,
-) -> Beside<Setup> {
+) -> OtherProtocols<Setup> {
     let classic = scenario.classic.clone().zip(accounts);
-    Beside {
+    OtherProtocols {
         ftp: scenario
             .ftp
             .as_ref()
@@ -229,14 +230,19 @@ pub(crate) fn listen() -> Bound {
 /// A server on separate threads.
 pub(crate) struct Running {
     at: Address,
-    beside: Beside<Address>,
+    beside: OtherProtocols<Address>,
     stop: Stop,
     connections: Arc<Connections>,
     thread: JoinHandle<std::io::Result<()>>,
 }
 
 /// Serves on separate threads.
-pub(crate) fn start(kind: Kind, http: (Bound, Setup), beside: Beside<Setup>, grace: Duration) -> Running {
+pub(crate) fn start(
+    kind: Kind,
+    http: (Bound, Setup),
+    beside: OtherProtocols<Setup>,
+    grace: Duration,
+) -> Running {
     let at = http.0.address().clone();
     let mut listeners = vec![http];
     let mut serve_at = |setup| {
@@ -245,7 +251,8 @@ pub(crate) fn start(kind: Kind, http: (Bound, Setup), beside: Beside<Setup>, gra
         listeners.push((bound, setup));
         at
     };
-    let beside = Beside { ftp: beside.ftp.map(&mut serve_at), classic: beside.classic.map(&mut serve_at) };
+    let beside =
+        OtherProtocols { ftp: beside.ftp.map(&mut serve_at), classic: beside.classic.map(&mut serve_at) };
     let (stop, connections) = (Stop::new(), Connections::new(10_000));
     let plan = Plan {
         engine: kind,
@@ -275,12 +282,12 @@ fn for_real<F: Future<Output = ()> + 'static>(
 ) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     scenario.tree.plant(folder.path());
-    let seen = Seen::new(scenario.hot);
+    let seen = ServerState::new(scenario.hot);
     let data = tempfile::tempdir().expect("a temporary folder");
     let store = scenario.accounts.is_some().then(|| open_store(&SystemFs, data.path()));
     let apart = store.clone().filter(|_| scenario.apart);
     let apart = apart.map(|store| {
-        let nothing = Beside { ftp: None, classic: None };
+        let nothing = OtherProtocols { ftp: None, classic: None };
         start(kind, (listen_for_http(), store_server(store, &seen.hot)), nothing, scenario.grace)
     });
     let spool = scenario.spool.then(|| open_spool(&SystemFs, data.path()));
@@ -291,7 +298,7 @@ fn for_real<F: Future<Output = ()> + 'static>(
     let beside = beside(scenario, &SystemFs, folder.path(), accounts.as_ref(), None);
     let running = start(kind, (listen_for_http(), setup), beside, scenario.grace);
     let connections = Arc::clone(&running.connections);
-    let shown = Shown {
+    let shown = ServerParts {
         engine,
         at: running.at.clone(),
         beside: running.beside.clone(),
@@ -309,13 +316,13 @@ fn for_real<F: Future<Output = ()> + 'static>(
 }
 
 /// The parts of a running server from which a [`Scene`] is made.
-pub(crate) struct Shown {
+pub(crate) struct ServerParts {
     pub(crate) engine: Engine,
     pub(crate) at: Address,
-    pub(crate) beside: Beside<Address>,
+    pub(crate) beside: OtherProtocols<Address>,
     pub(crate) stop: Stop,
     pub(crate) connections: Arc<Connections>,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ServerState,
     pub(crate) accounts: Option<Accounts>,
     pub(crate) root: PathBuf,
 }
@@ -323,12 +330,12 @@ pub(crate) struct Shown {
 /// Runs the behaviour, with clients on an engine of this kind.
 pub(crate) fn play<F: Future<Output = ()> + 'static>(
     kind: Kind,
-    shown: Shown,
+    shown: ServerParts,
     behaviour: fn(Scene) -> F,
 ) -> std::io::Result<()> {
     block_on(kind, move |io| {
-        let Shown { engine, at, beside, stop, connections, seen, accounts, root } = shown;
-        let Seen { log, begun, hot, .. } = seen;
+        let ServerParts { engine, at, beside, stop, connections, seen, accounts, root } = shown;
+        let ServerState { log, begun, hot, .. } = seen;
         let scene = Scene {
             io: io.clone(),
             at,

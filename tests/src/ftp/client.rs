@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use plimsoll_io::{Address, Deadline, Io, Peer, Segment, Stream, Want};
 
-use super::way::{Data, PATIENCE, Way};
+use super::data_connection::{Data, DataMode, PATIENCE};
 use crate::accounts::PASSWORD;
 use crate::scene::Scene;
 
@@ -16,7 +16,7 @@ pub struct FtpClient {
     deadline: Deadline,
     received: Vec<u8>,
     /// The mode in which [`FtpClient::data`] opens connections.
-    pub way: Way,
+    pub way: DataMode,
 }
 
 /// An answer of the server.
@@ -64,7 +64,7 @@ impl FtpClient {
     pub async fn try_connect(scene: &Scene) -> io::Result<FtpClient> {
         let stream = scene.io.connect(scene.ftp()).await?;
         let (deadline, received) = (scene.io.deadline(), Vec::new());
-        Ok(FtpClient { io: scene.io.clone(), stream, deadline, received, way: Way::Extended })
+        Ok(FtpClient { io: scene.io.clone(), stream, deadline, received, way: DataMode::Extended })
     }
 
     /// Logs in with the test password, and selects binary transfers (TYPE I).
@@ -139,13 +139,25 @@ impl FtpClient {
                 let line = line.strip_suffix(b"\r\n").expect("a line ends with CR LF");
                 return Ok(String::from_utf8_lossy(line).into_owned());
             }
-            self.deadline.after(PATIENCE);
-            let received = self.deadline.within(self.stream.rx.recv(Want::Body)).await;
-            match received.expect("the server answers in time")? {
-                Some(lease) => self.received.extend_from_slice(&lease),
-                None => return Err(io::ErrorKind::UnexpectedEof.into()),
-            }
+            self.receive_more().await?;
         }
+    }
+
+    /// Waits for the first byte of the next answer.
+    pub async fn until_answered(&mut self) {
+        if self.received.is_empty() {
+            self.receive_more().await.expect("the begin of an answer");
+        }
+    }
+
+    async fn receive_more(&mut self) -> io::Result<()> {
+        self.deadline.after(PATIENCE);
+        let received = self.deadline.within(self.stream.rx.recv(Want::Body)).await;
+        match received.expect("the server answers in time")? {
+            Some(lease) => self.received.extend_from_slice(&lease),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+        Ok(())
     }
 
     /// Expects that the server ends the connection cleanly and sends nothing more.
@@ -195,15 +207,15 @@ impl FtpClient {
     /// Returns the error that broke the control connection, or that of the data connection.
     pub async fn try_data(&mut self) -> io::Result<Data> {
         match self.way {
-            Way::Passive => {
+            DataMode::Passive => {
                 let at = self.pasv().await?;
                 Data::to(&self.io, at).await
             }
-            Way::Extended => {
+            DataMode::Extended => {
                 let at = self.epsv().await?;
                 Data::to(&self.io, at).await
             }
-            Way::Active | Way::ExtendedActive => self.active().await,
+            DataMode::Active | DataMode::ExtendedActive => self.active().await,
         }
     }
 
@@ -233,7 +245,7 @@ impl FtpClient {
     async fn active(&mut self) -> io::Result<Data> {
         let listener = self.io.listen(&Address::Ip((self.own_ip(), 0).into()))?;
         let Address::Ip(at) = listener.address().clone() else { unreachable!("it is TCP") };
-        let line = if self.way == Way::Active { port(at) } else { eprt(at) };
+        let line = if self.way == DataMode::Active { port(at) } else { eprt(at) };
         self.try_say(line).await?.expect(200);
         Ok(Data::waiting(&self.io, listener))
     }

@@ -1,6 +1,6 @@
 //! Folders: deleting, moving and copying (RFC 4918).
 
-use plimsoll_tests::accounts::{Held, settings};
+use plimsoll_tests::accounts::{FolderContents, settings};
 use plimsoll_tests::{Person, Scenario, Scene, behaviours};
 
 fn scenario() -> Scenario {
@@ -19,7 +19,7 @@ async fn furnished(scene: &Scene, name: &str) -> Person {
     person
 }
 
-fn paths(held: &Held) -> Vec<&str> {
+fn paths(held: &FolderContents) -> Vec<&str> {
     held.keys().map(String::as_str).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_proto::http::Limits;
-use plimsoll_tests::accounts::{Held, settings};
+use plimsoll_tests::accounts::{FolderContents, settings};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Engine, Person, Scenario, Scene, behaviours, together};
 
@@ -15,7 +15,7 @@ fn scenario() -> Scenario {
     Scenario { accounts: Some(settings()), limits, ..Scenario::default() }
 }
 
-fn files<const N: usize>(files: [(&str, &str); N]) -> Held {
+fn files<const N: usize>(files: [(&str, &str); N]) -> FolderContents {
     files.into_iter().map(|(name, bytes)| (name.to_owned(), Some(bytes.into()))).collect()
 }
 
@@ -159,7 +159,8 @@ async fn a_file_goes_where_a_file_can_be(scene: Scene) {
     for target in ["/files/folder", "/files/folder/", "/files/new/", "/files/", "/files"] {
         alice.put(target, "x").await.problem(409);
     }
-    let wanted: Held = [("file".to_owned(), Some(b"one".to_vec())), ("folder".to_owned(), None)].into();
+    let wanted: FolderContents =
+        [("file".to_owned(), Some(b"one".to_vec())), ("folder".to_owned(), None)].into();
     assert_eq!(scene.home("alice"), wanted);
 }
 

@@ -20,13 +20,13 @@ const PASSWORD: &str = "correct horse";
 const SEEN_WITHIN: Duration = Duration::from_secs(2);
 
 /// A data folder that no server has created yet.
-struct Place {
+struct Workspace {
     folder: tempfile::TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { folder: tempfile::tempdir().unwrap() }
+impl Workspace {
+    fn new() -> Workspace {
+        Workspace { folder: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -95,7 +95,7 @@ fn put(server: &Server, path: &str) -> String {
 #[test]
 fn an_account_is_added_listed_shown_and_removed() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let added = place.json(&["add", "Alice", "--quota-bytes", "1GiB"]);
     let all = json!({"read": true, "write": true, "delete": true, "share": true, "operate": false});
     assert_eq!(
@@ -125,7 +125,7 @@ fn an_account_is_added_listed_shown_and_removed() {
 #[test]
 fn nothing_but_add_and_import_makes_a_directory() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let commands: [&[&str]; 9] = [
         &["list"],
         &["show", "alice"],
@@ -152,7 +152,7 @@ fn nothing_but_add_and_import_makes_a_directory() {
 #[test]
 fn wrong_usage_exits_2_and_says_what_to_do() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let none = tool::run(command().arg("account"));
     assert_eq!(none.status.code(), Some(2));
@@ -173,7 +173,7 @@ fn wrong_usage_exits_2_and_says_what_to_do() {
 #[test]
 fn what_cannot_be_done_exits_1_and_says_what_to_do() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     place.fails(&["add", "ALICE"], 1, &["already", "account show"]);
     place.fails(&["add", "../alice"], 1, &["begins with a letter or digit"]);
@@ -188,7 +188,7 @@ fn what_cannot_be_done_exits_1_and_says_what_to_do() {
 #[test]
 fn permissions_are_set_as_a_whole_or_changed_one_by_one() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let may = |args: &[&str]| {
         let may = place.json(&[&["permit", "alice"], args].concat())["permissions"].clone();
@@ -208,7 +208,7 @@ fn permissions_are_set_as_a_whole_or_changed_one_by_one() {
 #[test]
 fn a_bound_that_is_not_given_stays() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     place.account(&["add", "alice", "--quota-bytes", "5MiB", "--quota-files", "7"]).well();
     let quota = |args: &[&str]| place.json(&[&["quota", "alice"], args].concat())["quota"].clone();
     assert_eq!(quota(&["--files", "9"]), json!({"bytes": 5 << 20, "files": 9}));
@@ -218,7 +218,7 @@ fn a_bound_that_is_not_given_stays() {
 #[test]
 fn the_settings_of_a_server_lead_to_its_directory() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let (file, elsewhere) = (place.path("plimsoll.toml"), place.path("elsewhere"));
     let text = format!("data = {:?}\nquota.files = \"3\"\n", elsewhere.to_str().unwrap());
     std::fs::write(&file, text).unwrap();
@@ -238,7 +238,7 @@ fn the_settings_of_a_server_lead_to_its_directory() {
 
 /// A running server sees an operator's change within a second, also in its cached entries.
 fn a_running_server_sees_a_change_within_a_second(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let server = place.serve(kind);
     assert_eq!(put(&server, "/files/a"), "201");
@@ -270,7 +270,7 @@ fn a_running_server_sees_a_change_within_a_second(kind: Kind) {
 /// A removed account's home does not affect its successor: a later account of the name begins empty, even
 /// if the server had its files open.
 fn a_later_account_of_the_name_gets_none_of_the_files(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     let server = place.serve(kind);
     assert_eq!(put(&server, "/files/a"), "201");
@@ -296,7 +296,7 @@ fn a_later_account_of_the_name_gets_none_of_the_files(kind: Kind) {
 #[test]
 fn a_person_at_a_terminal_is_asked_before_an_account_goes() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     place.account(&["add", "alice"]).well();
     for (answer, code, left) in [("", 1, 1), ("n", 1, 1), ("y", 0, 0)] {
         let (mut hands, program) = terminal();
@@ -314,7 +314,7 @@ fn a_person_at_a_terminal_is_asked_before_an_account_goes() {
 #[test]
 fn what_was_exported_is_imported_elsewhere_and_the_password_still_works() {
     let _turn = among_others();
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (Workspace::new(), Workspace::new());
     place.account(&["add", "alice", "--quota-files", "5"]).well();
     place.account(&["permit", "alice", "-share"]).well();
     place.account(&["add", "bob"]).well();
@@ -342,7 +342,7 @@ fn what_was_exported_is_imported_elsewhere_and_the_password_still_works() {
 #[test]
 fn all_lines_are_imported_or_none() {
     let _turn = among_others();
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (Workspace::new(), Workspace::new());
     for name in ["alice", "bob"] {
         place.account(&["add", name]).well();
     }
@@ -367,7 +367,7 @@ fn all_lines_are_imported_or_none() {
 #[test]
 fn an_import_can_skip_accounts_that_exist() {
     let _turn = among_others();
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (Workspace::new(), Workspace::new());
     for name in ["alice", "bob"] {
         place.account(&["add", name]).well();
     }
@@ -393,7 +393,7 @@ fn every_command_has_examples_that_are_right_usage() {
         assert!(!examples.is_empty(), "{help}");
         for example in examples {
             let words = example.split(" | ").next().unwrap().split(" < ").next().unwrap();
-            let place = Place::new();
+            let place = Workspace::new();
             let mut typed = command();
             typed.args(words.split_whitespace()).env("PLIMSOLL_DATA", place.path("data"));
             typed.env("PLIMSOLL_PASSWORD", PASSWORD).current_dir(place.folder.path());

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use plimsoll_tests::binary::{Done, Kind, Server, among_others, command, tool, until};
 use plimsoll_tests::{Tree, on_each_engine};
 
-struct Place {
+struct Workspace {
     folder: tempfile::TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
+impl Workspace {
+    fn new() -> Workspace {
         let folder = tempfile::tempdir().unwrap();
         Tree::new().file("site/small.txt", "small\n").plant(folder.path());
-        Place { folder }
+        Workspace { folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -38,7 +38,7 @@ fn check(file: &Path, args: &[&str], variables: &[(&str, &str)]) -> Done {
 }
 
 /// Asserts that a file is refused: exit code 1, and all of `words` on standard error.
-fn refused(place: &Place, text: &str, words: &[&str]) {
+fn refused(place: &Workspace, text: &str, words: &[&str]) {
     let done = check(&place.file(text), &[], &[]);
     assert_eq!(done.status.code(), Some(1), "{text}: {}", done.stderr);
     for word in words.iter().chain(&["plimsoll.toml, line "]) {
@@ -49,7 +49,7 @@ fn refused(place: &Place, text: &str, words: &[&str]) {
 #[test]
 fn a_flag_counts_more_than_the_environment_that_more_than_the_file_that_more_than_the_default() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let all = "http = [\":7001\", \":7002\"]\nsite = [\"/=SITE\"]\ngrace = \"11s\"\nthreads = 11\n";
     let file = place.file(all);
     let said = check(&file, &[], &[]).well().text();
@@ -69,7 +69,7 @@ fn a_flag_counts_more_than_the_environment_that_more_than_the_file_that_more_tha
 #[test]
 fn what_ftp_would_do_is_told_where_it_is_on() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let file = place.file("site = [\"/=SITE\"]\nftp_ports = \"21000-21010\"\nxferlog = \"-\"\n");
     let off = check(&file, &[], &[]).well().text();
     assert!(!off.contains("FTP"), "{off}");
@@ -92,7 +92,7 @@ fn what_ftp_would_do_is_told_where_it_is_on() {
 #[test]
 fn the_environment_can_name_the_file() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let file = place.file("site = [\"/docs=SITE\"]\nlog.level = \"debug\"");
     let mut serve = command();
     serve.args(["serve", "--check"]).env("PLIMSOLL_CONFIG", file);
@@ -103,7 +103,7 @@ fn the_environment_can_name_the_file() {
 #[test]
 fn a_file_that_is_wrong_exits_1_with_the_line_and_what_to_do() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     refused(&place, "site = [\"/=SITE\"]\nhtpp = \":1\"", &["line 2", "\"htpp\"", "did you mean \"http\"?"]);
     refused(&place, "[limits]\n\nhead_tim = \"1s\"", &["line 3", "limits.head_tim", "\"limits.head_time\""]);
     refused(&place, "\nengine = \"steam\"", &["line 2", "steam", "epoll"]);
@@ -120,7 +120,7 @@ fn a_file_that_is_wrong_exits_1_with_the_line_and_what_to_do() {
 
 /// A file's limits apply to connections, and active laboratory settings are reported everywhere.
 fn a_server_serves_as_its_file_says(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let text = "http = \"127.0.0.1:0\"\nsite = [\"/=SITE\"]\naccess_log = \"off\"\n\
                 [log]\nformat = \"json\"\n[limits]\nidle_time = \"50ms\"\n[lab]\nfast_passwords = true\n";
     let mut serve = command();

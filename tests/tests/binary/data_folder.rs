@@ -20,11 +20,11 @@ const ALICE: &[&str] = &["--user", "alice:correct horse"];
 const SECRET: &str = "the first alice's secret";
 
 /// A folder in which tests have data folders.
-struct Place(tempfile::TempDir);
+struct Workspace(tempfile::TempDir);
 
-impl Place {
-    fn new() -> Place {
-        Place(tempfile::tempdir().unwrap())
+impl Workspace {
+    fn new() -> Workspace {
+        Workspace(tempfile::tempdir().unwrap())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -82,7 +82,7 @@ fn remove(data: &Path, ends: &[&str]) {
 /// After the loss of a directory or its WAL, a new account of an old name does not get the old home.
 fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Kind) {
     for lost in [&["", "-wal", "-shm"][..], &["-wal", "-shm"]] {
-        let place = Place::new();
+        let place = Workspace::new();
         let server = place.serve(kind, "data");
         sign_up(&server, "alice");
         assert_eq!(put(&server), 201);
@@ -113,7 +113,7 @@ fn a_new_account_gets_no_home_of_an_account_whose_directory_was_lost(kind: Kind)
 
 /// Homes of older versions have no record of their account.
 fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let server = place.serve(kind, "data");
     sign_up(&server, "alice");
     assert_eq!(put(&server), 201);
@@ -140,7 +140,7 @@ fn a_home_of_an_older_version_is_its_accounts_and_no_later_ones(kind: Kind) {
 #[test]
 fn a_backup_is_restored_as_the_documents_say() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let server = place.serve(Kind::Epoll, "data");
     sign_up(&server, "alice");
     assert_eq!(put(&server), 201);
@@ -159,7 +159,7 @@ fn a_backup_is_restored_as_the_documents_say() {
 #[test]
 fn accounts_that_move_to_another_directory_keep_their_homes() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let server = place.serve(Kind::Epoll, "data");
     sign_up(&server, "alice");
     assert_eq!(put(&server), 201);
@@ -185,8 +185,8 @@ fn has_two_users() -> bool {
 }
 
 /// Creates a folder that the unprivileged user owns.
-fn place_of_nobody() -> Place {
-    let (place, nobody) = (Place::new(), NOBODY.parse().unwrap());
+fn place_of_nobody() -> Workspace {
+    let (place, nobody) = (Workspace::new(), NOBODY.parse().unwrap());
     chown(place.0.path(), Some(nobody), Some(nobody)).unwrap();
     place
 }
@@ -220,7 +220,7 @@ fn what_root_makes_belongs_to_the_owner_of_the_data() {
     let removed = place.plimsoll(&["account", "rm", "alice", "--yes"], "data").well();
     assert!(removed.text().contains("removed/alice."), "{}", removed.text());
     // The export file, which root names, is written as root.
-    let exported = Place::new();
+    let exported = Workspace::new();
     let lines = exported.path("accounts.jsonl");
     place.plimsoll(&["account", "export", lines.to_str().unwrap()], "data").well();
     assert_eq!(lines.metadata().unwrap().uid(), 0);
@@ -237,7 +237,7 @@ fn no_link_in_the_data_leads_root_to_a_file_of_another_user() {
     if !has_two_users() {
         return;
     }
-    let (place, roots) = (place_of_nobody(), Place::new());
+    let (place, roots) = (place_of_nobody(), Workspace::new());
     std::fs::create_dir(place.path("data")).unwrap();
     let nobody = NOBODY.parse().unwrap();
     chown(place.path("data"), Some(nobody), Some(nobody)).unwrap();
@@ -263,7 +263,7 @@ fn data_that_cannot_be_read_is_not_called_missing() {
     if !has_two_users() {
         return;
     }
-    let place = Place::new();
+    let place = Workspace::new();
     place.plimsoll(&["account", "add", "alice"], "data").well();
     std::fs::set_permissions(place.0.path(), Permissions::from_mode(0o755)).unwrap();
     let data = place.path("data");
@@ -295,7 +295,7 @@ fn refused(args: &[&str], data: &Path) -> String {
 
 /// The lock is on the folder itself: no file can be removed to release it.
 fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let data = place.path("data");
     std::fs::write(place.path("secret"), "0123456789abcdef0123456789abcdef\n").unwrap();
     std::fs::set_permissions(place.path("secret"), Permissions::from_mode(0o600)).unwrap();
@@ -327,7 +327,7 @@ fn a_data_folder_has_one_server_whatever_is_removed_in_it(kind: Kind) {
 #[test]
 fn what_other_users_can_reach_is_warned_of_at_the_start_and_by_the_doctor() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let (data, secret) = (place.path("data"), place.path("data/secret"));
     std::fs::create_dir(&data).unwrap();
     std::fs::write(&secret, "0123456789abcdef0123456789abcdef\n").unwrap();

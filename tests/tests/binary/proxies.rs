@@ -144,13 +144,13 @@ impl Proxy {
 }
 
 /// A server behind proxies on this machine, with alice's account.
-struct Place {
+struct Workspace {
     folder: tempfile::TempDir,
     server: Server,
 }
 
-impl Place {
-    fn new(kind: Kind, more: &[&str]) -> Place {
+impl Workspace {
+    fn new(kind: Kind, more: &[&str]) -> Workspace {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("access.log");
         let log = log.to_str().unwrap();
@@ -163,7 +163,7 @@ impl Place {
         let mut serve = command();
         serve.args(["serve", "--http", "127.0.0.1:0", "--engine", &kind.to_string(), "--data"]);
         serve.arg(folder.path().join("data")).args(args).args(more);
-        Place { server: Server::spawn(serve), folder }
+        Workspace { server: Server::spawn(serve), folder }
     }
 
     fn path(&self) -> &Path {
@@ -185,7 +185,7 @@ impl Place {
 
 /// Asserts that a proxy configured by a recipe forwards the client, files, and refusals.
 fn serves_by_its_recipe(kind: Kind, start: fn(&Server, &Path) -> Proxy) {
-    let place = Place::new(kind, &["--trusted-proxy", "127.0.0.1"]);
+    let place = Workspace::new(kind, &["--trusted-proxy", "127.0.0.1"]);
     let proxy = start(&place.server, place.path());
     proxy.has_files(place.path());
     // Values that the client itself sends in these fields are ignored.
@@ -214,7 +214,7 @@ fn caddy_serves_by_its_recipe(kind: Kind) {
 /// `proxy_pass` and nothing else: nginx then sends HTTP/1.0 with its own name in Host, and names no client.
 fn a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(kind: Kind) {
     for (args, moved) in [(&["--trusted-proxy", "127.0.0.1"][..], 201), (&[], 502)] {
-        let place = Place::new(kind, args);
+        let place = Workspace::new(kind, args);
         let port = free_port();
         let text = format!(
             "server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://{}; }} }}",
@@ -236,7 +236,7 @@ fn a_plain_proxy_pass_moves_files_and_opens_nothing_to_strangers(kind: Kind) {
 
 fn haproxy_names_clients_by_the_proxy_protocol(kind: Kind) {
     let more = ["--trusted-proxy", "127.0.0.1", "--proxy-protocol=http,ftp", "--ftp", "127.0.0.1:0"];
-    let place = Place::new(kind, &more);
+    let place = Workspace::new(kind, &more);
     let proxy = Proxy::haproxy_of_the_recipe(&place.server, place.path());
     proxy.has_files(place.path());
     assert_eq!(proxy.curl("/metrics", &[]).0, 403);
@@ -282,7 +282,7 @@ fn an_address_of_operators_has_metrics_and_status_and_nothing_else() {
     for kind in [Kind::Epoll, Kind::Process] {
         let port = free_port();
         let at = format!("127.0.0.1:{port}");
-        let place = Place::new(kind, &["--metrics", &at, "--trusted-proxy", "127.0.0.1"]);
+        let place = Workspace::new(kind, &["--metrics", &at, "--trusted-proxy", "127.0.0.1"]);
         assert!(place.server.stdout().contains(&format!("http://{at}/metrics")), "{}", place.server.stdout());
         let get = |at: &str, path: &str| {
             let mut curl = tool("curl");

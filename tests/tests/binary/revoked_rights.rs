@@ -8,7 +8,7 @@ use plimsoll_tests::binary::{Kind, Member, Server, command, tool, until};
 use plimsoll_tests::on_each_engine;
 use plimsoll_tests::tree::noise;
 
-use crate::tiers::Place;
+use crate::tiers::Workspace;
 
 /// The maximal time of a transfer after that. The documents promise one second in one process and 2.5
 /// seconds across tiers; a machine that runs other tests needs more.
@@ -83,7 +83,7 @@ fn an_operators_command_ends_transfers_in_progress(kind: Kind) {
 }
 
 fn what_ends_at_one_front_ends_transfers_at_another(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     // A storage server does not support the engine `process`.
     let of_store = if kind == Kind::Process { Kind::Epoll } else { kind };
     let (_auth, _store) = (place.auth(), crate::stores::store(&place, of_store));

@@ -30,7 +30,7 @@ const BACK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The behaviour of a hostile client.
 #[derive(Clone, Copy)]
-enum Manner {
+enum Misbehaviour {
     SilentHttp,
     SlowHead,
     SlowBody,
@@ -43,49 +43,52 @@ enum Manner {
 
 /// The last one is for a few addresses with several connections each. One slow reader from each of many
 /// addresses is indistinguishable from honest clients on slow networks.
-const MANNERS: [Manner; 7] = [
-    Manner::SilentHttp,
-    Manner::SlowHead,
-    Manner::SlowBody,
-    Manner::IdleHttp,
-    Manner::SilentFtp,
-    Manner::SlowFtp,
-    Manner::SlowReader,
+const MISBEHAVIOURS: [Misbehaviour; 7] = [
+    Misbehaviour::SilentHttp,
+    Misbehaviour::SlowHead,
+    Misbehaviour::SlowBody,
+    Misbehaviour::IdleHttp,
+    Misbehaviour::SilentFtp,
+    Misbehaviour::SlowFtp,
+    Misbehaviour::SlowReader,
 ];
 /// Above this number of addresses, which then have few connections each, slow readers are left out.
 const SLOW_READERS_MAX: usize = 30;
 
-impl Manner {
+impl Misbehaviour {
     fn is_ftp(self) -> bool {
-        matches!(self, Manner::SilentFtp | Manner::SlowFtp)
+        matches!(self, Misbehaviour::SilentFtp | Misbehaviour::SlowFtp)
     }
 
     /// Returns the first bytes that it sends.
     fn first(self) -> &'static str {
         match self {
-            Manner::SilentHttp | Manner::SilentFtp => "",
-            Manner::SlowHead => "GET / HTTP/1.1\r\nHost: slow\r\nX-Slow: ",
-            Manner::SlowBody => {
+            Misbehaviour::SilentHttp | Misbehaviour::SilentFtp => "",
+            Misbehaviour::SlowHead => "GET / HTTP/1.1\r\nHost: slow\r\nX-Slow: ",
+            Misbehaviour::SlowBody => {
                 "POST /api/sessions HTTP/1.1\r\nHost: slow\r\nContent-Type: application/json\r\n\
                  Content-Length: 60000\r\n\r\n{"
             }
-            Manner::SlowReader => "GET /large.bin HTTP/1.1\r\nHost: slow\r\n\r\n",
-            Manner::IdleHttp => "GET /small.txt HTTP/1.1\r\nHost: idle\r\n\r\n",
-            Manner::SlowFtp => "USER al",
+            Misbehaviour::SlowReader => "GET /large.bin HTTP/1.1\r\nHost: slow\r\n\r\n",
+            Misbehaviour::IdleHttp => "GET /small.txt HTTP/1.1\r\nHost: idle\r\n\r\n",
+            Misbehaviour::SlowFtp => "USER al",
         }
     }
 
     /// Returns the bytes that it sends periodically.
     fn next(self) -> &'static str {
         match self {
-            Manner::SlowHead | Manner::SlowBody | Manner::SlowFtp => " ",
-            Manner::SilentHttp | Manner::IdleHttp | Manner::SilentFtp | Manner::SlowReader => "",
+            Misbehaviour::SlowHead | Misbehaviour::SlowBody | Misbehaviour::SlowFtp => " ",
+            Misbehaviour::SilentHttp
+            | Misbehaviour::IdleHttp
+            | Misbehaviour::SilentFtp
+            | Misbehaviour::SlowReader => "",
         }
     }
 
     /// Returns the size of its receive buffer; `None` is the kernel's default.
     fn window(self) -> Option<usize> {
-        matches!(self, Manner::SlowReader).then_some(4096)
+        matches!(self, Misbehaviour::SlowReader).then_some(4096)
     }
 }
 
@@ -96,11 +99,11 @@ fn hostile(number: usize) -> Ipv4Addr {
 }
 
 /// Returns whether the server has ended a connection; received bytes are discarded.
-fn is_over(mut stream: &TcpStream, manner: Manner) -> bool {
+fn is_over(mut stream: &TcpStream, manner: Misbehaviour) -> bool {
     let mut block = [0; 64];
     loop {
         match stream.read(&mut block) {
-            Ok(1..) if matches!(manner, Manner::SlowReader) => return false,
+            Ok(1..) if matches!(manner, Misbehaviour::SlowReader) => return false,
             Ok(1..) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
             Ok(0) | Err(_) => return true,
@@ -134,7 +137,11 @@ impl Drop for Attack {
 }
 
 fn attack((http, ftp): (SocketAddr, SocketAddr), addresses: usize, count: usize, over: &AtomicBool) {
-    let manners = if addresses > SLOW_READERS_MAX { &MANNERS[..MANNERS.len() - 1] } else { &MANNERS[..] };
+    let manners = if addresses > SLOW_READERS_MAX {
+        &MISBEHAVIOURS[..MISBEHAVIOURS.len() - 1]
+    } else {
+        &MISBEHAVIOURS[..]
+    };
     let mut clients: Vec<Option<TcpStream>> = (0..count).map(|_| None).collect();
     while !over.load(Ordering::Relaxed) {
         let mut back = 0;

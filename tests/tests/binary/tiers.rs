@@ -13,11 +13,11 @@ const SECRET: &str = "of the tiers, and of nobody else\n";
 pub(crate) const ALICE: &str = "alice:correct horse";
 
 /// A folder for the tiers: data, a socket, and the secret.
-pub(crate) struct Place(tempfile::TempDir);
+pub(crate) struct Workspace(tempfile::TempDir);
 
-impl Place {
-    pub(crate) fn new() -> Place {
-        let place = Place(tempfile::tempdir().unwrap());
+impl Workspace {
+    pub(crate) fn new() -> Workspace {
+        let place = Workspace(tempfile::tempdir().unwrap());
         // A secret contains no spaces.
         std::fs::write(place.path("secret"), SECRET.replace([' ', ','], "-")).unwrap();
         place
@@ -104,7 +104,7 @@ fn who_am_i(front: &Server, session: &str) -> u16 {
 
 /// Accounts and sessions are those of the authentication server at every front.
 fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let _auth = place.auth_under(kind);
     let fronts =
         [place.front(kind, "one"), place.front(Kind::Epoll, "two"), place.front(Kind::Thread, "three")];
@@ -126,7 +126,7 @@ fn fronts_of_one_authentication_server_are_as_one(kind: Kind) {
 /// Without the server, credentials are refused; they work again without an operator once the server is
 /// back.
 fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let auth = place.auth_under(kind);
     let front = place.front(kind, "one");
     sign_up(&front);
@@ -149,7 +149,7 @@ fn while_the_authentication_server_is_away_nothing_is_said_yes_to_for_long(kind:
 
 /// The client gets 503, and the front's log has the reason.
 fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let _auth = place.auth_under(kind);
     std::fs::write(place.path("another"), "not-the-secret-of-the-tiers\n").unwrap();
     let front = place.front_with(kind, "one", &place.path("another"));
@@ -157,7 +157,7 @@ fn a_front_with_another_secret_is_told_nothing_and_its_log_says_why(kind: Kind) 
     until("the log says why", || front.stderr().contains("it does not take the secret"));
 }
 
-fn remove(place: &Place, name: &str) {
+fn remove(place: &Workspace, name: &str) {
     let mut rm = command();
     rm.args(["account", "rm", name, "--yes", "--data"]).arg(place.path("accounts"));
     let said = tool::run(&mut rm).well().text();
@@ -166,7 +166,7 @@ fn remove(place: &Place, name: &str) {
 
 /// A front is not notified that an account was removed, but its home's record names the old account.
 fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let _auth = place.auth_under(kind);
     let front = place.front(kind, "one");
     let as_alice = ["--user", ALICE];
@@ -186,7 +186,7 @@ fn a_later_account_of_the_name_gets_none_of_the_files_that_a_front_has(kind: Kin
 }
 
 /// Starts the example authentication hook of the documents, and returns its URL.
-fn hook(place: &Place) -> (Running, String) {
+fn hook(place: &Workspace) -> (Running, String) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/auth_hook.py");
     let mut hook = std::process::Command::new("python3");
@@ -208,7 +208,7 @@ impl Drop for Running {
 
 /// The protocol of docs/tiers.md.
 fn a_program_of_somebody_elses_can_say_who_people_are(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let (_hook, url) = hook(&place);
     let mut serve = command();
     serve.args(["serve", "--signup", "open", "--auth", &url, "--secret-file"]).arg(place.path("secret"));
@@ -227,7 +227,7 @@ fn a_program_of_somebody_elses_can_say_who_people_are(kind: Kind) {
 }
 
 /// Returns whether the doctor's check of the authentication server passed, and its line.
-fn doctor(place: &Place) -> (bool, String) {
+fn doctor(place: &Workspace) -> (bool, String) {
     let mut doctor = command();
     doctor.args(["doctor", "--http", "127.0.0.1:0", "--auth", &place.auth_at(), "--secret-file"]);
     doctor.arg(place.path("secret")).arg("--data").arg(place.path("one"));
@@ -238,7 +238,7 @@ fn doctor(place: &Place) -> (bool, String) {
 
 #[test]
 fn the_doctor_of_a_front_asks_its_authentication_server() {
-    let place = Place::new();
+    let place = Workspace::new();
     let auth = place.auth();
     let (is_well, said) = doctor(&place);
     assert!(is_well && said.contains("takes the secret"), "{said}");
@@ -249,7 +249,7 @@ fn the_doctor_of_a_front_asks_its_authentication_server() {
 
 /// The mode of early versions, kept for a laboratory.
 fn each_question_can_have_a_connection_of_its_own(kind: Kind) {
-    let place = Place::new();
+    let place = Workspace::new();
     let _auth = place.auth_under(kind);
     let between = place.path("between.sock");
     let accepted = count_connections(&between, place.path("auth.sock"));
@@ -322,7 +322,7 @@ fn an_authentication_server_does_not_start_without_a_secret() {
 
 #[test]
 fn a_secret_that_can_be_guessed_is_none() {
-    let place = Place::new();
+    let place = Workspace::new();
     std::fs::write(place.path("secret"), "short\n").unwrap();
     let output =
         command().args(["auth", "--check", "--secret-file"]).arg(place.path("secret")).output().unwrap();

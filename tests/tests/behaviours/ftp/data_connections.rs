@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use plimsoll_io::Address;
 use plimsoll_proto::ftp::Limits;
-use plimsoll_tests::{Data, Engine, Ftp, FtpClient, Scenario, Scene, Way, behaviours};
+use plimsoll_tests::{Data, DataMode, Engine, Ftp, FtpClient, Scenario, Scene, behaviours};
 
 use super::{alice, with_accounts};
 
 async fn files_and_listings_go_over_each_kind_of_data_connection(scene: Scene) {
     let (_person, mut client) = alice(&scene).await;
-    for (at, way) in Way::ALL.into_iter().enumerate() {
+    for (at, way) in DataMode::ALL.into_iter().enumerate() {
         client.way = way;
         let (name, bytes) = (format!("file-{at}"), format!("by {way:?}\n").repeat(100));
         client.stor(&name, bytes.clone()).await;

@@ -11,12 +11,12 @@ use rustix::process::Signal;
 use super::check::{check, until_ready};
 use super::load::Load;
 use super::{CONFIRMED, Chance, REFUSED, a_moment, begin, rounds};
-use crate::tiers::Place;
+use crate::tiers::Workspace;
 
 const LATER: &[u16] = &[503];
 
 /// Starts a program of a tier, without limits on login attempts and with cheap password hashing.
-fn start(place: &Place, engine: Kind, args: &[&str], data: &str) -> Server {
+fn start(place: &Workspace, engine: Kind, args: &[&str], data: &str) -> Server {
     let mut program = command();
     program.args(args).args(["--engine", &engine.to_string(), "--secret-file"]).arg(place.path("secret"));
     program.arg("--data").arg(place.path(data));
@@ -24,11 +24,11 @@ fn start(place: &Place, engine: Kind, args: &[&str], data: &str) -> Server {
     Server::spawn(program)
 }
 
-fn auth(place: &Place, engine: Kind) -> Server {
+fn auth(place: &Workspace, engine: Kind) -> Server {
     start(place, engine, &["auth", "--listen", &place.auth_at()], "accounts")
 }
 
-fn front(place: &Place, engine: Kind, name: &str) -> Server {
+fn front(place: &Workspace, engine: Kind, name: &str) -> Server {
     let at = place.auth_at();
     let args = ["serve", "--auth", &at, "--http", "127.0.0.1:0", "--access-log", "off", "--signup", "open"];
     start(place, engine, &args, name)
@@ -36,9 +36,9 @@ fn front(place: &Place, engine: Kind, name: &str) -> Server {
 
 /// Runs two fronts of an authentication server with test users on both, and a `fault` in the middle,
 /// `count` times. Afterwards the server's state must match the users' ledgers.
-fn rounds_of(engine: Kind, count: usize, fault: impl Fn(&Place, Server, &Load, &mut Chance) -> Server) {
+fn rounds_of(engine: Kind, count: usize, fault: impl Fn(&Workspace, Server, &Load, &mut Chance) -> Server) {
     let (mut people, mut chance) = begin(&format!("an authentication server under {engine}"));
-    let place = Place::new();
+    let place = Workspace::new();
     let mut server = auth(&place, engine);
     let (one, two) = (front(&place, engine, "one"), front(&place, engine, "two"));
     let fronts = [&one, &two];

@@ -5,7 +5,7 @@
 
 use plimsoll_tests::binary::{PATIENCE, Server, Visitor, reached_within, until};
 
-use super::ledger::{Account, Shown};
+use super::ledger::{Account, Credentials};
 use super::load::{Load, People};
 use super::person::{WHO_AM_I, ask, log_in};
 
@@ -75,13 +75,13 @@ impl Looking<'_> {
         self.status(None, || log_in(&account.name, password))
     }
 
-    fn who_am_i(&mut self, shown: &Shown) -> u16 {
+    fn who_am_i(&mut self, shown: &Credentials) -> u16 {
         self.status(Some(shown), || WHO_AM_I)
     }
 
     fn status<'w>(
         &mut self,
-        shown: Option<&Shown>,
+        shown: Option<&Credentials>,
         wanted: impl Fn() -> (&'w str, &'w str, Option<serde_json::Value>),
     ) -> u16 {
         let mut status = None;

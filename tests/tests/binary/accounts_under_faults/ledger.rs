@@ -4,7 +4,7 @@
 
 /// The credentials of a request.
 #[derive(Clone, Debug)]
-pub(super) enum Shown {
+pub(super) enum Credentials {
     Token(String),
     /// A name and a password.
     Password(String, String),
@@ -39,21 +39,21 @@ impl Account {
         self.is_made && self.perhaps.is_none()
     }
 
-    pub(super) fn with(&self, password: &str) -> Shown {
-        Shown::Password(self.name.clone(), password.to_owned())
+    pub(super) fn with(&self, password: &str) -> Credentials {
+        Credentials::Password(self.name.clone(), password.to_owned())
     }
 
     /// Returns the credentials that must be accepted.
-    pub(super) fn good(&self) -> Vec<Shown> {
-        let tokens = self.alive.iter().cloned().map(Shown::Token);
+    pub(super) fn good(&self) -> Vec<Credentials> {
+        let tokens = self.alive.iter().cloned().map(Credentials::Token);
         let password = self.is_known().then(|| self.with(&self.password));
         password.into_iter().chain(tokens).collect()
     }
 
     /// Returns the credentials that must be refused.
-    pub(super) fn bad(&self) -> Vec<Shown> {
+    pub(super) fn bad(&self) -> Vec<Credentials> {
         let replaced = self.replaced.iter().map(|password| self.with(password));
-        let ended = self.ended.iter().cloned().map(Shown::Token);
+        let ended = self.ended.iter().cloned().map(Credentials::Token);
         replaced.chain(ended).chain([self.with("never a password")]).collect()
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_tests::binary::visitor::base64;
 use plimsoll_tests::binary::{Reply, Visitor};
 use serde_json::{Value, json};
 
-use super::ledger::{Account, Shown};
+use super::ledger::{Account, Credentials};
 use super::load::{Load, Unknown};
 use crate::durable::chance::Chance;
 
@@ -29,20 +29,20 @@ pub(super) struct Person {
 }
 
 /// A request's method, target and body.
-type Wanted<'a> = (&'a str, &'a str, Option<Value>);
+type ApiRequest<'a> = (&'a str, &'a str, Option<Value>);
 
-pub(super) const WHO_AM_I: Wanted<'_> = ("GET", "/api/whoami", None);
+pub(super) const WHO_AM_I: ApiRequest<'_> = ("GET", "/api/whoami", None);
 
 /// Sends a request with the given credentials.
 pub(super) fn ask(
     (load, front): (&Load, usize),
     visitors: &mut [Option<Visitor>],
-    shown: Option<&Shown>,
-    (method, target, body): Wanted<'_>,
+    shown: Option<&Credentials>,
+    (method, target, body): ApiRequest<'_>,
 ) -> Result<Reply, Unknown> {
     let mut fields = match shown {
-        Some(Shown::Token(token)) => format!("Authorization: Bearer {token}\r\n"),
-        Some(Shown::Password(name, password)) => {
+        Some(Credentials::Token(token)) => format!("Authorization: Bearer {token}\r\n"),
+        Some(Credentials::Password(name, password)) => {
             format!("Authorization: Basic {}\r\n", base64(format!("{name}:{password}").as_bytes()))
         }
         None => String::new(),
@@ -55,7 +55,7 @@ pub(super) fn ask(
 }
 
 /// Returns a login's method, target and body.
-pub(super) fn log_in(name: &str, password: &str) -> Wanted<'static> {
+pub(super) fn log_in(name: &str, password: &str) -> ApiRequest<'static> {
     ("POST", "/api/sessions", Some(json!({ "name": name, "password": password })))
 }
 
@@ -71,12 +71,12 @@ struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    fn ask(&mut self, shown: Option<&Shown>, wanted: Wanted<'_>) -> Result<Reply, Unknown> {
+    fn ask(&mut self, shown: Option<&Credentials>, wanted: ApiRequest<'_>) -> Result<Reply, Unknown> {
         ask((self.load, self.front), &mut self.visitors, shown, wanted)
     }
 
     /// Asserts that the credentials are refused at every front.
-    fn opens_nothing(&mut self, shown: &Shown, account: &Account) -> Result<(), Unknown> {
+    fn opens_nothing(&mut self, shown: &Credentials, account: &Account) -> Result<(), Unknown> {
         for front in 0..self.load.fronts() {
             let reply = ask((self.load, front), &mut self.visitors, Some(shown), WHO_AM_I)?;
             assert_is(&reply, 401, &format!("{shown:?} at front {front}"), account);
@@ -154,13 +154,13 @@ impl Person {
         let others = std::mem::replace(&mut account.alive, vec![token.clone()]);
         account.perhaps = Some(new.clone());
         let body = json!({ "old": account.password, "new": new });
-        let reply = visit.ask(Some(&Shown::Token(token)), ("PUT", "/api/password", Some(body)))?;
+        let reply = visit.ask(Some(&Credentials::Token(token)), ("PUT", "/api/password", Some(body)))?;
         assert_is(&reply, 204, "another password", account);
         let old = std::mem::replace(&mut account.password, new);
         account.perhaps = None;
         account.replaced.push(old.clone());
         account.ended.extend(others.iter().cloned());
-        for ended in others.into_iter().map(Shown::Token).chain([account.with(&old)]) {
+        for ended in others.into_iter().map(Credentials::Token).chain([account.with(&old)]) {
             visit.opens_nothing(&ended, account)?;
         }
         Ok(())
@@ -177,7 +177,7 @@ fn begin(visit: &mut Visit<'_>, account: &mut Account) -> Result<(), Unknown> {
 
 fn log_out(visit: &mut Visit<'_>, account: &mut Account) -> Result<(), Unknown> {
     let Some(token) = account.alive.pop() else { return begin(visit, account) };
-    let shown = Shown::Token(token.clone());
+    let shown = Credentials::Token(token.clone());
     let reply = visit.ask(Some(&shown), ("DELETE", "/api/sessions/current", None))?;
     assert_is(&reply, 204, "log out", account);
     account.ended.push(token);

@@ -9,7 +9,7 @@ use std::path::Path;
 use plimsoll_tests::binary::{Member, Server, until};
 
 use super::chance::{content, version_of};
-use super::ledger::{Held, Kept, Ledger, State};
+use super::ledger::{FileVersions, Ledger, ListedUpload, State};
 use super::writer::{Writer, part, url};
 
 /// The usage of a home, as the server counts it.
@@ -32,7 +32,7 @@ pub(super) fn check(writers: &[&Writer], ledgers: &[Ledger], server: &Server, da
         let own = format!("/{}/", writer.folder);
         let mut own = all.into_iter().filter_map(|kept| {
             let name = kept.name.strip_prefix(&own)?.to_owned();
-            Some(Kept { name, ..kept })
+            Some(ListedUpload { name, ..kept })
         });
         let (kept, more) = (own.next(), own.next());
         assert!(more.is_none(), "{more:?}: one at a time was begun");
@@ -53,8 +53,8 @@ pub(super) fn check(writers: &[&Writer], ledgers: &[Ledger], server: &Server, da
 }
 
 /// Returns every file below a folder, each read to its last byte.
-fn held(member: &mut Member, folder: &str) -> Held {
-    let mut held = Held::new();
+fn held(member: &mut Member, folder: &str) -> FileVersions {
+    let mut held = FileVersions::new();
     for name in member.names(&format!("/files/{folder}/")) {
         let Some(inner) = name.strip_suffix('/') else {
             held.insert(name.clone(), Some(read(member, &url(folder, &name))));
@@ -77,11 +77,11 @@ fn read(member: &mut Member, target: &str) -> u64 {
 }
 
 /// Returns the resumable uploads of a home.
-fn kept(member: &mut Member) -> Vec<Kept> {
+fn kept(member: &mut Member) -> Vec<ListedUpload> {
     let listed = member.get("/uploads").json();
     let number = |value: &serde_json::Value| usize::try_from(value.as_u64().expect("a number")).unwrap();
     let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
-    let kept = listed["uploads"].as_array().expect("uploads").iter().map(|upload| Kept {
+    let kept = listed["uploads"].as_array().expect("uploads").iter().map(|upload| ListedUpload {
         url: text(&upload["url"]),
         name: text(&upload["path"]),
         bytes: number(&upload["length"]),
@@ -91,7 +91,7 @@ fn kept(member: &mut Member) -> Vec<Kept> {
 }
 
 /// Asserts that `pending` contains only resumable uploads, each with its bytes and its record.
-fn assert_pending(kept: &[Kept], pending: &Path) {
+fn assert_pending(kept: &[ListedUpload], pending: &Path) {
     let ids = kept.iter().filter_map(|kept| kept.url.strip_prefix("/uploads/"));
     let expected: BTreeSet<String> = ids.flat_map(|id| [id.to_owned(), format!("{id}.record")]).collect();
     let names = || -> BTreeSet<String> {
@@ -104,7 +104,7 @@ fn assert_pending(kept: &[Kept], pending: &Path) {
 }
 
 /// Sends the missing bytes. The file is then the complete version.
-fn complete(member: &mut Member, folder: &str, kept: &Kept, state: &mut State) {
+fn complete(member: &mut Member, folder: &str, kept: &ListedUpload, state: &mut State) {
     let sending = state.upload.take().expect("it was found");
     let bytes = content(sending.version);
     let last = member.ask("PATCH", &kept.url, &part(kept.offset), &bytes[kept.offset..]);

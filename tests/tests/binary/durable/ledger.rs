@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 /// The contents of a folder, by path: versions of files, `None` for folders.
-pub(super) type Held = BTreeMap<String, Option<u64>>;
+pub(super) type FileVersions = BTreeMap<String, Option<u64>>;
 
 /// A folder, and the resumable upload to it.
 #[derive(Clone, Default, Debug)]
 pub(super) struct State {
-    pub(super) held: Held,
+    pub(super) held: FileVersions,
     pub(super) upload: Option<Sending>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Sending {
 
 /// A resumable upload as the server lists it.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct ListedUpload {
     pub(super) url: String,
     pub(super) name: String,
     pub(super) bytes: usize,
@@ -79,7 +79,7 @@ impl Ledger {
     }
 
     /// Returns the state, confirmed or later, that matches the found contents.
-    pub(super) fn find(&self, held: &Held, kept: Option<&Kept>) -> Option<&State> {
+    pub(super) fn find(&self, held: &FileVersions, kept: Option<&ListedUpload>) -> Option<&State> {
         (self.confirmed..self.states.len())
             .find(|at| is_held(&self.states[*at].held, held) && self.is_kept(*at, kept))
             .map(|at| &self.states[at])
@@ -90,7 +90,7 @@ impl Ledger {
         &self.states[self.confirmed..]
     }
 
-    fn is_kept(&self, at: usize, kept: Option<&Kept>) -> bool {
+    fn is_kept(&self, at: usize, kept: Option<&ListedUpload>) -> bool {
         let (sending, kept) = match (&self.states[at].upload, kept) {
             (None, None) => return true,
             (Some(sending), Some(kept)) => (sending, kept),
@@ -108,7 +108,7 @@ impl Ledger {
 }
 
 /// Returns whether a folder has the expected contents. Empty files count as equal.
-fn is_held(expected: &Held, found: &Held) -> bool {
+fn is_held(expected: &FileVersions, found: &FileVersions) -> bool {
     let seen = |held: &Option<u64>| held.map(|version| if version % 16 == 0 { 0 } else { version });
     let pairs = expected.iter().zip(found);
     expected.len() == found.len()

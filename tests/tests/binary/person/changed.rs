@@ -7,13 +7,13 @@ use plimsoll_tests::binary::{Kind, among_others};
 use plimsoll_tests::tree::noise;
 
 use super::wire::Wire;
-use super::{Person, Place};
+use super::{Person, Workspace};
 
 const SMALL: usize = 200_000;
 const LARGE: usize = 3 << 20;
 
-fn setting() -> (Place, Wire, Person) {
-    let place = Place::open(Kind::Epoll);
+fn setting() -> (Workspace, Wire, Person) {
+    let place = Workspace::open(Kind::Epoll);
     let wire = Wire::to(place.server.at());
     let alice = Person::at(&wire.url(), "alice");
     (place, wire, alice)

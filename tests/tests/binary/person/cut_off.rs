@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::wire::Wire;
-use super::{Person, Place, serve};
+use super::{Person, Workspace, serve};
 
 /// More than two parts of an upload.
 const BYTES: usize = 10 << 20;
@@ -48,8 +48,8 @@ fn largest(folder: &Path) -> usize {
     usize::try_from(sizes.max().unwrap_or(0)).unwrap()
 }
 
-fn setting(kind: Kind) -> (Place, Wire, Person) {
-    let place = Place::open(kind);
+fn setting(kind: Kind) -> (Workspace, Wire, Person) {
+    let place = Workspace::open(kind);
     let wire = Wire::to(place.server.at());
     let alice = Person::at(&wire.url(), "alice");
     alice.writes("large", noise(7, BYTES));
@@ -75,12 +75,12 @@ fn a_broken_upload_can_be_seen_and_discarded(kind: Kind) {
     alice.fails(&["uploads", "--rm", "../x"], 2, &["the id"]);
 }
 
-fn killed(place: Place, kind: Kind) -> Place {
-    let Place { server, data } = place;
+fn killed(place: Workspace, kind: Kind) -> Workspace {
+    let Workspace { server, data } = place;
     let at = server.at().to_string();
     server.signal(Signal::KILL);
     drop::<Server>(server);
-    Place { server: serve(kind, data.path(), &at), data }
+    Workspace { server: serve(kind, data.path(), &at), data }
 }
 
 /// The server is killed in the middle of an upload and restarted. The same command succeeds, and sends no

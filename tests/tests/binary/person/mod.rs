@@ -42,15 +42,15 @@ fn serving(kind: Kind, data: &Path, http: &str) -> Command {
 }
 
 /// A server with accounts, and its data folder.
-struct Place {
+struct Workspace {
     server: Server,
     data: tempfile::TempDir,
 }
 
-impl Place {
-    fn open(kind: Kind) -> Place {
+impl Workspace {
+    fn open(kind: Kind) -> Workspace {
         let data = tempfile::tempdir().unwrap();
-        Place { server: serve(kind, data.path(), "127.0.0.1:0"), data }
+        Workspace { server: serve(kind, data.path(), "127.0.0.1:0"), data }
     }
 }
 

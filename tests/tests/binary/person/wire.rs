@@ -10,12 +10,12 @@ use std::time::Duration;
 /// The treatment of further bytes in each direction.
 #[derive(Default)]
 struct Left {
-    up: Way,
-    down: Way,
+    up: Direction,
+    down: Direction,
 }
 
 /// The treatment of bytes in one direction.
-struct Way {
+struct Direction {
     /// How many bytes are forwarded.
     open: AtomicI64,
     /// How many bytes are forwarded unchanged before one is changed, once.
@@ -24,9 +24,9 @@ struct Way {
     cuts: AtomicI64,
 }
 
-impl Default for Way {
-    fn default() -> Way {
-        Way { open: AtomicI64::new(ALL), whole: AtomicI64::new(ALL), cuts: AtomicI64::new(0) }
+impl Default for Direction {
+    fn default() -> Direction {
+        Direction { open: AtomicI64::new(ALL), whole: AtomicI64::new(ALL), cuts: AtomicI64::new(0) }
     }
 }
 
@@ -99,7 +99,7 @@ impl Wire {
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, way: &Way) {
+fn carry(mut from: TcpStream, mut to: TcpStream, way: &Direction) {
     let mut block = [0; 16 * 1024];
     let cuts = way.cuts.load(Ordering::SeqCst);
     while let Ok(bytes @ 1..) = from.read(&mut block) {

@@ -12,7 +12,7 @@ use plimsoll_tests::tree::noise;
 use rustix::process::Signal;
 
 use super::{children, children_are, master};
-use crate::tiers::{ALICE, Place, curl, sign_up};
+use crate::tiers::{ALICE, Workspace, curl, sign_up};
 
 const FTP: [&str; 2] = ["--ftp", "127.0.0.1:0"];
 const LARGE_BYTES: usize = 3 << 20;
@@ -130,7 +130,7 @@ fn a_server_has_a_socket_of_its_own_and_clears_away_what_one_that_was_killed_has
 #[test]
 fn an_authentication_server_that_ends_leaves_another_of_its_folder_what_it_has() {
     let _turn = among_others();
-    let place = Place::new();
+    let place = Workspace::new();
     let mut first = place.auth_at_port(Kind::Process);
     let second = place.auth_at_port(Kind::Process);
     let fronts = [place.front_of(&first, "one"), place.front_of(&second, "two")];

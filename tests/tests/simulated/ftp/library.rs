@@ -39,17 +39,17 @@ impl Source for Pieces {
 
 /// The progress of a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Got {
+enum Progress {
     Nothing,
     Stored,
     All,
 }
 
-async fn hold(scene: &Scene, got: &Cell<Got>) -> Result<(), Error> {
+async fn hold(scene: &Scene, got: &Cell<Progress>) -> Result<(), Error> {
     let mut session = Session::connect(&scene.io, scene.ftp(), Times::default()).await?;
     session.log_in("alice", PASSWORD).await?;
     assert_eq!(session.store(b"a", &mut Pieces(0)).await?, BYTES as u64);
-    got.set(Got::Stored);
+    got.set(Progress::Stored);
     assert_eq!(session.size(b"a").await?, BYTES as u64);
     let (mut all, mut download) = (Vec::new(), session.retrieve(b"a", 1_000).await?);
     while let Some(lease) = download.recv().await? {
@@ -58,15 +58,15 @@ async fn hold(scene: &Scene, got: &Cell<Got>) -> Result<(), Error> {
     assert!(all == new()[1_000..]);
     assert!(session.list(b"").await?.discard().await? > 20);
     session.quit().await?;
-    got.set(Got::All);
+    got.set(Progress::All);
     Ok(())
 }
 
 /// Asserts that the file is complete: the old one, or the new one, which it must be after a confirmed
 /// upload.
-fn check(scene: &Scene, got: Got) {
+fn check(scene: &Scene, got: Progress) {
     let held = scene.home("alice").get("a").cloned().flatten().expect("a file");
-    assert!(held == new() || (held == OLD && got == Got::Nothing));
+    assert!(held == new() || (held == OLD && got == Progress::Nothing));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_session_is_held_wherever_its_connections_are_cut() {
     for bytes in 0..SAID_BYTES {
         simulated(0, Faults::split_at(bytes), &scenario(), |scene| async move {
             drop(Person::new(&scene, "alice").await);
-            hold(&scene, &Cell::new(Got::Nothing)).await.unwrap();
+            hold(&scene, &Cell::new(Progress::Nothing)).await.unwrap();
             scene.until(|| scene.open() == 0).await;
         });
     }
@@ -83,7 +83,7 @@ fn a_session_is_held_wherever_its_connections_are_cut() {
 /// Drops a session after `time`, and returns whether it had completed.
 fn drop_after(seed: u64, faults: Faults, time: Duration) -> bool {
     let Simulation { sim, client, scene, .. } = Simulation::new(seed, faults, &scenario());
-    let got = Rc::new(Cell::new(Got::Nothing));
+    let got = Rc::new(Cell::new(Progress::Nothing));
     let told = Rc::clone(&got);
     sim.run(&client, async move {
         Person::new(&scene, "alice").await.put("/files/a", OLD).await;
@@ -97,7 +97,7 @@ fn drop_after(seed: u64, faults: Faults, time: Duration) -> bool {
     });
     assert_eq!(sim.connections_open(), 0, "seed {seed}, dropped after {time:?}");
     assert!(sim.panics().is_empty(), "seed {seed}, dropped after {time:?}: {:?}", sim.panics());
-    got.get() == Got::All
+    got.get() == Progress::All
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn whatever_is_reset_what_is_called_whole_is_whole() {
     for (seed, per_mille) in every_seed().zip([20, 5, 1].into_iter().cycle()) {
         let Simulation { sim, client, scene, .. } =
             Simulation::new(seed, Faults::resets(per_mille), &scenario());
-        let got = Rc::new(Cell::new(Got::Nothing));
+        let got = Rc::new(Cell::new(Progress::Nothing));
         let told = Rc::clone(&got);
         sim.run(&client, async move {
             let auth = &scene.accounts().auth;
@@ -130,11 +130,11 @@ fn whatever_is_reset_what_is_called_whole_is_whole() {
             let _ = hold(&scene, &told).await;
             scene.until(|| scene.open() == 0).await;
             let file = scene.home("alice").get("a").cloned().flatten();
-            assert!(file.as_ref().map_or(told.get() == Got::Nothing, |file| *file == new()));
+            assert!(file.as_ref().map_or(told.get() == Progress::Nothing, |file| *file == new()));
         });
         assert!(sim.panics().is_empty(), "seed {seed}: {:?}", sim.panics());
         assert_eq!(sim.connections_open(), 0, "seed {seed}");
-        if got.get() == Got::All { held += 1 } else { broken += 1 }
+        if got.get() == Progress::All { held += 1 } else { broken += 1 }
     }
     println!("{held} sessions were held, {broken} were reset");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_io::sim::Faults;
 use plimsoll_tests::under::simulated;
-use plimsoll_tests::{FtpClient, Person, Scene, Way};
+use plimsoll_tests::{DataMode, FtpClient, Person, Scene};
 
 use super::scenario;
 
@@ -15,7 +15,7 @@ async fn a_session_is_held(scene: Scene) {
     drop(Person::new(&scene, "alice").await);
     let mut client = FtpClient::of(&scene, "alice").await;
     client.stor("a b", "some bytes of a file\n").await;
-    client.way = Way::Active;
+    client.way = DataMode::Active;
     assert_eq!(client.retr("a b").await, b"some bytes of a file\n");
     assert_eq!(client.fetch_lines("NLST").await, ["a b"]);
     client.say("FEAT").await.expect(211);

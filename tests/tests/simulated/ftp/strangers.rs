@@ -7,7 +7,7 @@ use plimsoll_io::sim::Faults;
 use plimsoll_io::{Io, Want};
 use plimsoll_proto::ftp::{Limits, Ports};
 use plimsoll_tests::under::{Simulation, every_seed, simulated};
-use plimsoll_tests::{Data, Ftp, FtpClient, Person, Scenario, Way};
+use plimsoll_tests::{Data, DataMode, Ftp, FtpClient, Person, Scenario};
 
 use super::scenario;
 
@@ -62,8 +62,8 @@ fn a_transfer_succeeds_however_many_strangers_connect_to_its_data_port_first() {
             drop(Person::new(&scene, "alice").await);
             let mut client = FtpClient::of(&scene, "alice").await;
             client.stor("a", "of alice\n").await;
-            for way in [Way::Passive, Way::Extended] {
-                let at = if way == Way::Passive { client.pasv().await } else { client.epsv().await };
+            for way in [DataMode::Passive, DataMode::Extended] {
+                let at = if way == DataMode::Passive { client.pasv().await } else { client.epsv().await };
                 let at = at.unwrap();
                 client.say("RETR a").await.expect(150);
                 for _ in 0..CROWD {
@@ -114,11 +114,11 @@ fn where_all_ports_are_taken_a_client_is_told_so_and_can_connect_the_other_way()
         let mut third = FtpClient::of(&scene, "alice").await;
         third.say("EPSV").await.expect(425);
         third.say("PASV").await.expect(425);
-        third.way = Way::Active;
+        third.way = DataMode::Active;
         third.stor("a", "x").await;
         drop(first);
         scene.until(|| scene.open() == 2).await;
-        third.way = Way::Extended;
+        third.way = DataMode::Extended;
         assert_eq!(third.retr("a").await, b"x");
     });
 }

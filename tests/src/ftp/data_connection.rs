@@ -11,7 +11,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The data connection mode: the side that connects, and the command for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum DataMode {
     /// PASV.
     Passive,
     /// EPSV.
@@ -22,8 +22,9 @@ pub enum Way {
     ExtendedActive,
 }
 
-impl Way {
-    pub const ALL: [Way; 4] = [Way::Passive, Way::Extended, Way::Active, Way::ExtendedActive];
+impl DataMode {
+    pub const ALL: [DataMode; 4] =
+        [DataMode::Passive, DataMode::Extended, DataMode::Active, DataMode::ExtendedActive];
 }
 
 /// The client's end of a data connection.
