@@ -25,13 +25,15 @@ fn path_of(bytes: &[u8]) -> PathBuf {
 /// Returns `len` pseudorandom bytes, the same for the same `seed`.
 pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut step = || {
+    let mut bytes = Vec::with_capacity(len + size_of::<u64>());
+    while bytes.len() < len {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        state.to_le_bytes()[3]
-    };
-    (0..len).map(|_| step()).collect()
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
 }
 
 impl Tree {
