@@ -3,7 +3,10 @@
 //! It is not the lab's statistics. A quantile must be one of the measured times.
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Measured times in ascending order.
 pub struct Figures(Vec<Duration>);
@@ -30,6 +33,39 @@ impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (half, most, all) = (self.within(500), self.within(990), self.within(1000));
         write!(f, "{} times, p50 {half:.2?}, p99 {most:.2?}, longest {all:.2?}", self.count())
+    }
+}
+
+/// The sleep between two measurements of [`WakeupDelays`].
+const SLEEP: Duration = Duration::from_millis(1);
+
+/// Measures how late the kernel wakes a thread that sleeps, while a test measures something else. A bound
+/// that includes it is narrow on a quiet machine, and holds on a busy one.
+pub struct WakeupDelays {
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Duration>>,
+}
+
+impl WakeupDelays {
+    pub fn measure() -> WakeupDelays {
+        let is_over = Arc::<AtomicBool>::default();
+        let has_ended = Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            let mut delays = Vec::new();
+            while !has_ended.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                std::thread::sleep(SLEEP);
+                delays.push(start.elapsed().saturating_sub(SLEEP));
+            }
+            delays
+        });
+        WakeupDelays { is_over, thread }
+    }
+
+    /// Ends the measurement, and returns the delays.
+    pub fn end(self) -> Figures {
+        self.is_over.store(true, Ordering::Relaxed);
+        Figures::of(self.thread.join().expect("the thread only sleeps"))
     }
 }
 

@@ -160,6 +160,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::PathBuf;
     use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
 
     use super::socket::Place;
     use super::*;
@@ -204,9 +205,14 @@ mod tests {
         let common = Arc::clone(&one.common);
         let made = || common.way.made.load(Ordering::SeqCst);
         let before = made();
-        // It fails at once, or, if the retry time has passed, uses a new connection.
-        let is_asked = other.call(|_| Ok(())).is_ok();
-        assert_eq!(made() - before, usize::from(is_asked));
+        // The retry time passes when the test says so, however slow the machine is.
+        let retry_after = |time| common.away.lock().unwrap().as_mut().unwrap().until = Deadline::after(time);
+        retry_after(Duration::from_secs(3600));
+        other.call(|_| Ok(())).unwrap_err();
+        assert_eq!(made() - before, 0, "it fails at once, without another connection");
+        retry_after(Duration::ZERO);
+        other.call(|_| Ok(())).unwrap();
+        assert_eq!(made() - before, 1, "the connection from before the silence is not used again");
     }
 
     #[test]
@@ -223,7 +229,7 @@ mod tests {
         let way = Way { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
         let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let why = Trouble::Failed("it was away".to_owned());
-        let away = Away { until: Deadline::after(std::time::Duration::ZERO), why: why.clone() };
+        let away = Away { until: Deadline::after(Duration::ZERO), why: why.clone() };
         let common = Arc::new(Common { way, away: Mutex::new(Some(away)), silences, is_new });
         let [first, second] = [(); 2].map(|()| Reach::<Silent> { line: None, common: Arc::clone(&common) });
         let begun = std::time::Instant::now();
