@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use plimsoll_client::http::{self, Body, Client, Request, Resolve, Times};
 use plimsoll_io::Io;
+use plimsoll_wire::hex;
 use plimsoll_wire::http::status::Status;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +20,6 @@ use zeroize::Zeroizing;
 use crate::ask::{Answer, Question, Told};
 use crate::desk::{News, Watch};
 use crate::error::Error;
-use crate::hex;
 use crate::limits::{
     CONNECT_TIME, MESSAGE_BYTES_MAX, QUICK_ANSWER_TIME, QUICK_CONNECTIONS, SLOW_ANSWER_TIME,
     SLOW_CONNECTIONS, WATCH_ANSWER_TIME, WATCH_RETRY_TIME,
@@ -138,7 +138,7 @@ async fn carry_questions(mut post: Post, remote: &Remote, line: &Line) {
 async fn carry_changes(mut post: Post, remote: &Remote, io: &Io) {
     let mut drawn = [0; 16];
     io.entropy(&mut drawn);
-    let front = hex::text(&drawn);
+    let front = hex::encode(&drawn);
     let mut trouble = None;
     loop {
         let asked = io.now();

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use plimsoll_io::{Instant, Io};
+use plimsoll_wire::hex;
 use serde::{Deserialize, Serialize};
 
 use crate::ask::{Answer, Order, Question};
 use crate::auth::Auth;
 use crate::changes::Topic;
 use crate::error::Error;
-use crate::hex;
 use crate::limits::{BUSY_RETRY_TIME, FRONT_NAME_BYTES_MAX, FRONT_WAIT_TIME, FRONTS_MAX, WATCH_TIME};
 
 /// A front's request for changes. It also acknowledges the changes received so far.
@@ -75,7 +75,7 @@ impl Desk {
     pub fn new(io: &Io, auth: Auth) -> Arc<Desk> {
         let mut drawn = [0; 16];
         io.entropy(&mut drawn);
-        let (name, started) = (hex::text(&drawn), io.now());
+        let (name, started) = (hex::encode(&drawn), io.now());
         Arc::new(Desk { auth, name, started, fronts: Mutex::default() })
     }
 

@@ -26,7 +26,6 @@ pub mod directory;
 mod error;
 mod flights;
 mod hash_turns;
-mod hex;
 mod journal;
 mod keeper;
 pub mod limits;

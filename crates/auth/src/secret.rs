@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
-use crate::hex;
+use plimsoll_wire::hex;
 
 /// A secret. The time of a comparison depends only on the lengths.
 #[derive(Clone)]
@@ -56,14 +56,14 @@ impl fmt::Debug for Secret {
 /// Serialises as hexadecimal digits: a password need not be text.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Zeroizing::new(hex::text(self.bytes())).serialize(serializer)
+        Zeroizing::new(hex::encode(self.bytes())).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
         let text = Zeroizing::new(String::deserialize(deserializer)?);
-        let bytes = hex::bytes(text.as_bytes());
+        let bytes = hex::decode(text.as_bytes());
         bytes.map(Secret::new).ok_or_else(|| serde::de::Error::custom("a secret is not hexadecimal"))
     }
 }

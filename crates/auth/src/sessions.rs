@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use plimsoll_io::Io;
+use plimsoll_wire::hex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::account::Account;
-use crate::hex;
 use crate::remembered::Verified;
 
 /// The prefix of every token, for scanners that look for leaked secrets.
@@ -31,7 +31,7 @@ impl SessionId {
     /// Returns the number of the session that `token` opens; `None` if it does not have the form of a
     /// token.
     pub(crate) fn of_token(token: &[u8]) -> Option<SessionId> {
-        let drawn = hex::bytes(token.strip_prefix(MARK.as_bytes())?)?;
+        let drawn = hex::decode(token.strip_prefix(MARK.as_bytes())?)?;
         let drawn: [u8; TOKEN_BYTES] = drawn.try_into().ok()?;
         Some(SessionId::of(&drawn))
     }
@@ -44,13 +44,13 @@ impl SessionId {
 /// Serialises as hexadecimal digits.
 impl Serialize for SessionId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        hex::text(&self.0).serialize(serializer)
+        hex::encode(&self.0).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for SessionId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SessionId, D::Error> {
-        let bytes = hex::bytes(String::deserialize(deserializer)?.as_bytes());
+        let bytes = hex::decode(String::deserialize(deserializer)?.as_bytes());
         let hash = bytes.and_then(|bytes| bytes.try_into().ok());
         hash.map(SessionId).ok_or_else(|| serde::de::Error::custom("a session is 64 hexadecimal digits"))
     }
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for SessionId {
 
 impl fmt::Debug for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::text(&self.0[..4]))
+        f.write_str(&hex::encode(&self.0[..4]))
     }
 }
 
@@ -66,7 +66,7 @@ impl fmt::Debug for SessionId {
 pub(crate) fn draw_token(io: &Io) -> (String, SessionId) {
     let mut drawn = [0; TOKEN_BYTES];
     io.entropy(&mut drawn);
-    (format!("{MARK}{}", hex::text(&drawn)), SessionId::of(&drawn))
+    (format!("{MARK}{}", hex::encode(&drawn)), SessionId::of(&drawn))
 }
 
 /// The result of a log-in.

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::time::SystemTime;
 
 use plimsoll_io::Io;
+use plimsoll_wire::hex;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::error::Error;
-use crate::hex;
 use crate::limits::PATH_BYTES_MAX;
 
 /// The operations that a share permits.
@@ -106,7 +106,7 @@ pub(crate) fn shared_path(path: &[u8]) -> Result<Vec<u8>, Error> {
 pub(crate) fn draw_id(io: &Io) -> String {
     let mut drawn = [0; 16];
     io.entropy(&mut drawn);
-    hex::text(&drawn)
+    hex::encode(&drawn)
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@
 use std::time::{Duration, SystemTime};
 
 use plimsoll_io::Io;
+use plimsoll_wire::calendar::{self, LAST_SECOND};
 
 /// Milliseconds since 1970.
 pub(crate) type Millis = u64;
 
 /// The last millisecond of the year 9999: later times cannot be formatted in a message.
-const LAST: Millis = 253_402_300_799_999;
+const LAST: Millis = LAST_SECOND * 1000 + 999;
 
 /// Returns the time of day.
 pub(crate) fn now(io: &Io) -> Millis {
@@ -21,7 +22,7 @@ pub(crate) fn now(io: &Io) -> Millis {
 
 /// Converts `time` to whole milliseconds. Times before 1970 become 1970.
 pub(crate) fn since_1970(time: SystemTime) -> Millis {
-    millis(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+    millis(calendar::since_1970(time))
 }
 
 /// Converts a duration to whole milliseconds.

@@ -6,13 +6,11 @@
 
 use std::time::{Duration, SystemTime};
 
+use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 use plimsoll_wire::text::is_unsafe_to_show;
 
 use crate::operation::Operation;
 use crate::record::GUEST;
-
-/// The last second that has a text form: a year has four digits.
-const SECONDS_MAX: u64 = 253_402_300_799;
 
 /// A transfer that has ended.
 pub(crate) struct Entry<'a> {
@@ -71,9 +69,9 @@ fn field(text: &str) -> String {
 
 /// Formats a time as `Fri Nov  6 19:21:39 2026`, from `Fri, 06 Nov 2026 19:21:39 GMT`.
 fn current_time(time: SystemTime) -> String {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let told = SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs().min(SECONDS_MAX));
-    let date = httpdate::fmt_http_date(told);
+    let mut date = [0; DATE_BYTES];
+    write_date(time, &mut date);
+    let date = String::from_utf8_lossy(&date);
     let (weekday, day, month) = (&date[..3], date[5..7].trim_start_matches('0'), &date[8..11]);
     format!("{weekday} {month} {day:>2} {} {}", &date[17..25], &date[12..16])
 }

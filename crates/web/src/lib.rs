@@ -23,7 +23,6 @@ pub mod limits;
 mod refusal;
 mod resource;
 mod store_tier;
-pub mod time;
 mod uploads;
 
 use std::sync::Arc;

@@ -5,9 +5,11 @@
 //! peer makes this crate panic, loop, or keep more memory than a named limit allows.
 #![forbid(unsafe_code)]
 
+pub mod calendar;
 pub mod classic;
 mod decimal;
 pub mod ftp;
+pub mod hex;
 pub mod http;
 pub mod proxy;
 pub mod text;

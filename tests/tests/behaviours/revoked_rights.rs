@@ -7,6 +7,7 @@ use plimsoll_io::Instant;
 use plimsoll_tests::accounts::{PASSWORD, settings};
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Answer, Client, Engine, Person, Scenario, Scene, behaviours, under};
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use serde_json::json;
 
 fn scenario() -> Scenario {
@@ -262,8 +263,7 @@ fn a_download_ends_when_its_share_expires() {
         let (mut alice, mut bob, share) = both(&scene).await;
         assert_eq!(alice.delete(&format!("/api/shares/{share}")).await.status, 204);
         let ends = scene.io.wall() + Duration::from_secs(5);
-        let expires =
-            plimsoll_proto::http::site::rfc3339(ends.duration_since(std::time::UNIX_EPOCH).unwrap());
+        let expires = format_rfc3339(since_1970(ends));
         let new = json!({ "path": "docs", "with": "bob", "permission": "read", "expires": expires });
         assert_eq!(alice.send("POST", "/api/shares", &new).await.status, 201);
         let length = download(&scene, &mut bob, "alice", "/shared/alice/docs/large", "docs/large").await;

@@ -351,7 +351,7 @@ fn a_share_ends_when_its_time_is_over() {
         let (mut alice, mut bob) = both(&scene).await;
         let ends = scene.io.wall() + Duration::from_secs(60);
         let since = ends.duration_since(std::time::UNIX_EPOCH).unwrap();
-        let expires = plimsoll_proto::http::site::rfc3339(since);
+        let expires = plimsoll_wire::calendar::format_rfc3339(since);
         let new = json!({ "path": "other", "with": "bob", "permission": "read", "expires": expires });
         assert_eq!(alice.send("POST", "/api/shares", &new).await.status, 201);
         assert_eq!(bob.get("/shared/alice/other").await.status, 200);

@@ -3,8 +3,9 @@
 //! It reads the kernel's files and changes nothing. Invariant: an unreadable value is left empty.
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use serde::{Deserialize, Serialize};
 
 use super::congestion;
@@ -63,35 +64,12 @@ fn memory_mib(meminfo: &str) -> u64 {
 
 /// Returns the current time in UTC as `2026-11-22T01-02-03Z`, suitable as a folder name.
 pub fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    stamp(since.as_secs())
-}
-
-/// Formats a time since 1970, by Howard Hinnant's "chrono-compatible low-level date algorithms".
-fn stamp(seconds: u64) -> String {
-    let (days, time) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-    format!("{year}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}Z")
+    format_rfc3339(since_1970(SystemTime::now())).replace(':', "-")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_date_is_that_of_the_calendar() {
-        assert_eq!(stamp(0), "1970-01-01T00-00-00Z");
-        assert_eq!(stamp(951_782_399), "2000-02-28T23-59-59Z");
-        assert_eq!(stamp(951_782_400), "2000-02-29T00-00-00Z");
-        assert_eq!(stamp(1_798_761_599), "2026-12-31T23-59-59Z");
-    }
 
     #[test]
     fn this_machine_is_known() {

@@ -3,12 +3,13 @@
 //! Invariant: a request can end only the session of its own token.
 
 use plimsoll_proto::http::Answer;
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use plimsoll_wire::http::status::Status;
 use serde::Serialize;
 
 use super::accounts::NameAndPassword;
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json, time};
+use crate::{Ask, credentials, json};
 
 #[derive(Serialize)]
 struct Begun {
@@ -21,7 +22,8 @@ pub(super) async fn log_in(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     let visitor = credentials::visitor(ask.request);
     let (name, password) = json::read_of_stranger::<NameAndPassword>(ask.request).await?.parts();
     let begun = ask.web.operations.log_in(&visitor, &name, &password).await?;
-    let begun = Begun { token: begun.token, expires: time::text(begun.expires), account: begun.account.name };
+    let expires = format_rfc3339(since_1970(begun.expires));
+    let begun = Begun { token: begun.token, expires, account: begun.account.name };
     Ok(json::answer(Status::CREATED, &begun))
 }
 

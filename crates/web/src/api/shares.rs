@@ -7,13 +7,14 @@ use plimsoll_auth::{Error as AuthError, Permission, Share};
 use plimsoll_operations::Error;
 use plimsoll_proto::http::Answer;
 use plimsoll_store::{Error as StoreError, Path};
+use plimsoll_wire::calendar::{format_rfc3339, parse_rfc3339, since_1970};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::{decode_path, encode_path};
 use serde::{Deserialize, Serialize};
 
 use crate::limits::SHARES_PER_PAGE_MAX;
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json, time};
+use crate::{Ask, credentials, json};
 
 /// A new share. A path that is not UTF-8 must be sent as `href`, percent-encoded; other paths by either.
 #[derive(Deserialize)]
@@ -62,8 +63,8 @@ impl From<Share> for Told {
         Told {
             path: format!("/{}", String::from_utf8_lossy(&share.path)),
             url: String::from_utf8_lossy(&url).into_owned(),
-            created: time::text(share.created),
-            expires: share.expires.map(time::text),
+            created: format_rfc3339(since_1970(share.created)),
+            expires: share.expires.map(|ends| format_rfc3339(since_1970(ends))),
             id: share.id,
             owner: share.owner,
             with: share.with,
@@ -79,7 +80,7 @@ pub(super) async fn give(ask: Ask<'_, '_>) -> Result<Answer, Refusal> {
     let expires = match &new.expires {
         None => None,
         Some(text) => {
-            Some(time::parse(text).filter(|time| *time > ask.request.io.wall()).ok_or_else(|| {
+            Some(parse_rfc3339(text).filter(|time| *time > ask.request.io.wall()).ok_or_else(|| {
                 Refusal::bad("\"expires\" must be a time to come, such as 2030-12-31T23:59:59Z.")
             })?)
         }

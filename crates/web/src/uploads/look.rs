@@ -6,13 +6,14 @@
 use plimsoll_operations::{Caller, Error};
 use plimsoll_proto::http::Answer;
 use plimsoll_store::{Completed, Error as StoreError, KeptUpload, Path, UploadId};
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::tus::write_metadata;
 use serde::Serialize;
 
 use super::expiring;
 use crate::refusal::Refusal;
-use crate::{Ask, credentials, json, time};
+use crate::{Ask, credentials, json};
 
 /// The JSON of a pending upload.
 #[derive(Serialize)]
@@ -41,8 +42,8 @@ impl From<KeptUpload> for Told {
             path: format!("/{}", kept.to),
             length: kept.bytes,
             offset: kept.offset,
-            created: time::text(kept.created),
-            expires: time::text(kept.expires),
+            created: format_rfc3339(since_1970(kept.created)),
+            expires: format_rfc3339(since_1970(kept.expires)),
             url: format!("/uploads/{}", kept.id),
             partial: kept.is_part(),
         }

@@ -3,6 +3,8 @@
 //! Not here: the computation of digests. Invariants: "The hash algorithm that is currently selected MUST be
 //! marked with an asterisk" (section 3.1); algorithm names are not case-sensitive.
 
+use crate::hex;
+
 /// A digest algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
@@ -48,8 +50,8 @@ impl Algorithm {
     /// position, inclusive; for an empty file it equals the start.
     #[must_use]
     pub fn answer_text(self, size: u64, digest: &[u8], path: &[u8]) -> Vec<u8> {
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut text = format!("{} 0-{} {hex} ", self.name(), size.saturating_sub(1)).into_bytes();
+        let last = size.saturating_sub(1);
+        let mut text = format!("{} 0-{last} {} ", self.name(), hex::encode(digest)).into_bytes();
         text.extend_from_slice(path);
         text
     }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::time::calendar;
+use crate::calendar::CalendarTime;
 use crate::decimal::write_decimal;
 
 /// Age in days above which a time shows the year instead of hours and minutes, about half a year like `ls
@@ -96,7 +96,7 @@ fn push_word(out: &mut Vec<u8>, word: &str) {
 
 /// Appends `Mon dd hh:mm`, or `Mon dd  yyyy` for a time that is not recent.
 fn push_when(out: &mut Vec<u8>, modified: Duration, now: Duration) {
-    let time = calendar(modified);
+    let time = CalendarTime::at(modified);
     let month = usize::try_from(time.month - 1).ok().and_then(|at| MONTHS.get(at)).copied();
     out.extend_from_slice(month.unwrap_or_default().as_bytes());
     out.push(b' ');

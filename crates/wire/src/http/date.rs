@@ -8,15 +8,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::HttpDate;
 
+use crate::calendar::{LAST_SECOND, since_1970};
+
 /// Length of a written date in bytes: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub const DATE_BYTES: usize = 29;
 
-/// The last second of the year 9999, the largest year with four digits.
-const SECONDS_MAX: u64 = 253_402_300_799;
-
 /// Writes a time in the preferred form. A time before 1970 or after 9999 is clamped to this range.
 pub fn write_date(time: SystemTime, out: &mut [u8; DATE_BYTES]) {
-    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).min(SECONDS_MAX);
+    let seconds = since_1970(time).as_secs().min(LAST_SECOND);
     let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(seconds));
     // The form has exactly as many bytes as the array, so this cannot fail.
     let written = write!(&mut out[..], "{date}");
@@ -38,6 +37,6 @@ pub fn parse_date(bytes: &[u8]) -> Option<SystemTime> {
 /// from a peer.
 #[must_use]
 pub fn to_whole_seconds(time: SystemTime) -> SystemTime {
-    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).min(SECONDS_MAX);
+    let seconds = since_1970(time).as_secs().min(LAST_SECOND);
     UNIX_EPOCH + Duration::from_secs(seconds)
 }

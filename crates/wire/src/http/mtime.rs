@@ -6,10 +6,8 @@
 
 use core::time::Duration;
 
+use crate::calendar::LAST_SECOND;
 use crate::decimal::decimal;
-
-/// The last second of the year 9999.
-const SECONDS_MAX: u64 = 253_402_300_799;
 
 /// Parses a time since 1970: seconds, with an optional point and at most nine digits. Returns None for any
 /// other text, or for a time later than the year 9999.
@@ -17,7 +15,7 @@ const SECONDS_MAX: u64 = 253_402_300_799;
 pub fn parse_mtime(value: &[u8]) -> Option<Duration> {
     let point = value.iter().position(|byte| *byte == b'.');
     let (seconds, fraction) = value.split_at(point.unwrap_or(value.len()));
-    let seconds = decimal(seconds).filter(|seconds| *seconds <= SECONDS_MAX)?;
+    let seconds = decimal(seconds).filter(|seconds| *seconds <= LAST_SECOND)?;
     let nanoseconds = match fraction.strip_prefix(b".") {
         None => 0,
         Some(digits) if digits.len() <= 9 => {

@@ -3,12 +3,13 @@
 //! It runs no statement. Invariants: the columns have the order of the constants below. Text from outside
 //! is in a statement as hexadecimal digits only.
 
+use plimsoll_wire::hex;
+
 use super::connection::Row;
 use super::packets::strange;
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, signed, unsigned};
 use crate::directory::{Record, Trouble};
-use crate::hex;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use crate::time::time;
@@ -22,7 +23,7 @@ pub(super) const SHARE: &str = "s.id, o.name, s.path, h.name, s.writes, s.create
 
 /// Formats bytes for a statement.
 pub(super) fn literal(bytes: impl AsRef<[u8]>) -> String {
-    format!("x'{}'", hex::text(bytes.as_ref()))
+    format!("x'{}'", hex::encode(bytes.as_ref()))
 }
 
 /// Formats a number or NULL for a statement.

@@ -14,10 +14,11 @@ use postgres_protocol::IsNull;
 use postgres_protocol::message::backend::{DataRowBody, ErrorResponseBody, Message};
 use postgres_protocol::message::frontend;
 
+use plimsoll_wire::hex;
+
 use super::way::Way;
 use crate::directory::Trouble;
 use crate::directory::reach::socket::{Deadline, Socket};
-use crate::hex;
 use crate::limits::{
     DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, DATABASE_STATEMENT_TIME, STATEMENTS_KEPT,
 };
@@ -119,7 +120,7 @@ impl Row {
     }
 
     pub(super) fn bytes(&self, at: usize) -> Result<Vec<u8>, Trouble> {
-        let digits = self.text(at)?.strip_prefix("\\x").and_then(|digits| hex::bytes(digits.as_bytes()));
+        let digits = self.text(at)?.strip_prefix("\\x").and_then(|digits| hex::decode(digits.as_bytes()));
         digits.ok_or_else(|| strange("no bytes"))
     }
 

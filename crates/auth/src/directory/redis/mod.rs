@@ -12,6 +12,8 @@ mod way;
 
 use std::sync::Arc;
 
+use plimsoll_wire::hex;
+
 use super::around::around;
 use super::open::NotOpened;
 use super::reach::seen::Seen;
@@ -20,7 +22,6 @@ use super::reach::{Line, Reach};
 use super::values::{permission_bits, signed, unsigned};
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
-use crate::hex;
 use crate::limits::{DATABASE_CONNECT_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
@@ -190,7 +191,7 @@ impl Directory for RedisDirectory {
         hash: &str,
         but: Option<SessionId>,
     ) -> Result<bool, Trouble> {
-        let but = but.map(|session| hex::text(&session.0)).unwrap_or_default();
+        let but = but.map(|session| hex::encode(&session.0)).unwrap_or_default();
         let words = [text(id), text(version), hash.to_owned(), but];
         Ok(self.change_counted("set_password", &words)?.is_some())
     }
@@ -201,7 +202,7 @@ impl Directory for RedisDirectory {
 
     fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
         let words = [
-            hex::text(&new.id.0),
+            hex::encode(&new.id.0),
             text(new.account),
             text(new.version),
             time(new.created),
@@ -213,16 +214,16 @@ impl Directory for RedisDirectory {
     }
 
     fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
-        let reply = self.ask("session", &[hex::text(&id.0), time(now)])?;
+        let reply = self.ask("session", &[hex::encode(&id.0), time(now)])?;
         reply.map(|reply| Ok((rows::account(&reply)?, rows::expires_of_session(&reply)?))).transpose()
     }
 
     fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
-        Ok(self.change_counted("end_session", &[hex::text(&id.0)])?.is_some())
+        Ok(self.change_counted("end_session", &[hex::encode(&id.0)])?.is_some())
     }
 
     fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
-        let reply = self.ask("network_seen", &[text(account), hex::text(&network.0)])?;
+        let reply = self.ask("network_seen", &[text(account), hex::encode(&network.0)])?;
         reply.map(|reply| reply.int().map(unsigned)).transpose()
     }
 
@@ -233,7 +234,7 @@ impl Directory for RedisDirectory {
         seen: Millis,
         max: usize,
     ) -> Result<(), Trouble> {
-        let words = [text(account), hex::text(&network.0), time(seen), max.to_string()];
+        let words = [text(account), hex::encode(&network.0), time(seen), max.to_string()];
         self.ask("add_network", &words).map(drop)
     }
 

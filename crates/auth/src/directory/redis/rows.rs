@@ -3,11 +3,12 @@
 //! It runs no command. Invariant: the order of elements is that of `record` and `share` in
 //! `directory.lua`.
 
+use plimsoll_wire::hex;
+
 use super::connection::{Reply, strange};
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, unsigned};
 use crate::directory::{Record, Trouble};
-use crate::hex;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
 use crate::time::{Millis, time};
@@ -35,7 +36,7 @@ pub(super) fn expires_of_session(reply: &Reply) -> Result<Millis, Trouble> {
 }
 
 pub(super) fn session_id(reply: &Reply) -> Result<SessionId, Trouble> {
-    let bytes = hex::bytes(reply.bytes()?).and_then(|bytes| bytes.try_into().ok());
+    let bytes = hex::decode(reply.bytes()?).and_then(|bytes| bytes.try_into().ok());
     bytes.map(SessionId).ok_or_else(strange)
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context as _;
-use plimsoll_proto::http::site::rfc3339;
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 
 /// Returns the folder of an account in the data folder.
 pub(super) fn home_of(data: &Path, name: &str) -> PathBuf {
@@ -47,8 +47,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
 
 /// Returns the time as part of a name: `20261120T134005Z`.
 fn now() -> String {
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    rfc3339(since_1970).replace(['-', ':'], "")
+    format_rfc3339(since_1970(SystemTime::now())).replace(['-', ':'], "")
 }
 
 #[cfg(test)]

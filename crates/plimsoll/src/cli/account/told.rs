@@ -2,10 +2,8 @@
 //!
 //! It does not look them up. Invariant: printed permissions can be typed again.
 
-use std::time::UNIX_EPOCH;
-
 use plimsoll_auth::{Account, Permissions, Quota};
-use plimsoll_proto::http::site::rfc3339;
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use serde::Serialize;
 
 use crate::person::shown::{columns, files as files_of, print, print_json, size, time};
@@ -88,5 +86,5 @@ pub(super) fn log_in(account: &Account) -> &'static str {
 
 /// Returns the time of creation, in UTC.
 pub(super) fn created(account: &Account) -> String {
-    rfc3339(account.created.duration_since(UNIX_EPOCH).unwrap_or_default())
+    format_rfc3339(since_1970(account.created))
 }

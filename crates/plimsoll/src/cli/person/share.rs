@@ -3,10 +3,10 @@
 //! It notifies no account. Invariant: it prints the share only as the server returned it.
 
 use std::ffi::OsString;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use clap::Args;
-use plimsoll_proto::http::site::rfc3339;
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use serde_json::{Value, json};
 
 use super::at::At;
@@ -84,8 +84,7 @@ fn time_of(typed: &str) -> Result<String, WrongUsage> {
     let Time(time) = typed.parse().map_err(|why| {
         WrongUsage(format!("--expires {typed:?} is not a time: {why}; or write 2030-12-31T23:59:59Z"))
     })?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    Ok(rfc3339(now.saturating_add(time)))
+    Ok(format_rfc3339(since_1970(SystemTime::now()).saturating_add(time)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 
 mod order;
 mod paging;
-mod utc;
 mod writer;
 
 #[cfg(test)]
@@ -14,6 +13,7 @@ mod tests;
 use std::time::Duration;
 
 use plimsoll_io::{Entry, FileKind, Stat};
+use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::mtime::write_mtime;
 use plimsoll_wire::http::target::encode_path;
 use serde::Serialize;
@@ -23,7 +23,6 @@ use super::Manner;
 pub(crate) use order::{Column, Order, Sequence};
 pub use paging::BadPage;
 pub(crate) use paging::page_of;
-pub use utc::rfc3339;
 pub(crate) use writer::{ListingWriter, Summary, View};
 
 /// One entry of a listing.
@@ -92,7 +91,7 @@ impl<'a> RowJson<'a> {
             name: row.text(),
             kind: if row.is_folder() { "folder" } else { "file" },
             size: (!row.is_folder()).then_some(row.size),
-            modified: rfc3339(row.modified),
+            modified: format_rfc3339(row.modified),
             mtime: write_mtime(row.modified),
             etag: &row.etag,
             href: row.href(),

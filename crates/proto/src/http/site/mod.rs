@@ -28,7 +28,7 @@ use plimsoll_wire::http::status::Status;
 pub use self::file::send;
 pub use self::folder::{Selection, list, list_entries, listed, page_of_listing, redirect};
 pub use self::hot::{HotFigures, HotSet, HotSettings};
-pub use self::listing::{BadPage, rfc3339};
+pub use self::listing::BadPage;
 pub use self::lookup::{Found, FoundFile, at_hand, look_up};
 pub use self::manner::Manner;
 pub use self::prefetch::{Candidate, Count, Prefetched, candidates};

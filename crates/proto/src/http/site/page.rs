@@ -12,9 +12,10 @@ mod tests;
 use std::time::Duration;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::status::Status;
 
-use super::listing::{Column, Order, Row, Summary, rfc3339};
+use super::listing::{Column, Order, Row, Summary};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -189,7 +190,7 @@ pub(crate) fn row(row: &Row) -> Markup {
 
 /// `2026-11-20 13:40`; the clock has an element of its own, which narrow screens leave out.
 fn time(since_1970: Duration) -> Markup {
-    let exact = rfc3339(since_1970);
+    let exact = format_rfc3339(since_1970);
     let (date, clock) = exact.split_once('T').unwrap_or_default();
     let minutes = clock.get(..5).unwrap_or_default();
     html! { time datetime=(exact) { (date) span { " " (minutes) } } }

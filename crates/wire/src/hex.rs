@@ -6,13 +6,15 @@
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Encodes each byte as two digits.
-pub(crate) fn text(bytes: &[u8]) -> String {
+#[must_use]
+pub fn encode(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 /// Decodes `text`; `None` unless it consists of pairs of lower-case digits.
-pub(crate) fn bytes(text: &[u8]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_chunks::<2>();
     let bytes = pairs.iter().map(|[high, low]| Some(value(*high)? << 4 | value(*low)?));
     if rest.is_empty() { bytes.collect() } else { None }
@@ -33,13 +35,13 @@ mod tests {
     #[test]
     fn every_byte_is_read_back_as_it_was_written() {
         let all: Vec<u8> = (0..=255).collect();
-        assert_eq!(bytes(text(&all).as_bytes()), Some(all));
+        assert_eq!(decode(encode(&all).as_bytes()), Some(all));
     }
 
     #[test]
     fn half_a_byte_and_other_digits_are_refused() {
         for bad in ["0", "0g", "0A", "000", " 0", "0\u{e9}"] {
-            assert_eq!(bytes(bad.as_bytes()), None, "{bad}");
+            assert_eq!(decode(bad.as_bytes()), None, "{bad}");
         }
     }
 }
