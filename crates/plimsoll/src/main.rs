@@ -20,7 +20,6 @@ mod listening;
 mod log_file;
 mod open_files;
 mod operator_log;
-mod person;
 mod readiness;
 mod records;
 mod reloading;

@@ -8,10 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use plimsoll_cli::WrongUsage;
 use plimsoll_engine::SystemFs;
 use plimsoll_proto::http::site::Site;
 
-use crate::cli::WrongUsage;
 use crate::config::{Config, SiteFlag};
 
 /// The prefix of the site that FTP guests see, which is also the common folder of classic.

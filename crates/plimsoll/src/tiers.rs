@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use plimsoll_auth::directory::{self, NotOpened, file_of};
 use plimsoll_auth::{Argon2Settings, Auth, Directory, Place, Secret};
+use plimsoll_cli::WrongUsage;
 use plimsoll_client::http::Url;
 use plimsoll_engine::{Kind, SystemFs, block_on};
 use plimsoll_io::Fs as _;
@@ -21,7 +22,6 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-use crate::cli::WrongUsage;
 use crate::config::{AuthAt, Config, Durability, Fixed, Relay, StoreAt};
 use crate::directory_name::directory_name;
 use crate::resolve::resolve;

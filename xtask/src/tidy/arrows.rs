@@ -13,7 +13,7 @@ pub(super) const RULE: &str = "arrows";
 const PREFIX: &str = "plimsoll-";
 
 /// Each crate, and the crates of the workspace that it may link.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("io", &[]),
     ("wire", &[]),
     ("engine", &["io"]),
@@ -25,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("proto", &["client", "operations", "auth", "store", "wire", "io"]),
     ("web", &["proto", "client", "operations", "auth", "store", "wire", "io"]),
     ("proxy", &["client", "auth", "store", "wire", "io"]),
+    ("cli", &["client", "wire", "io"]),
     ("lab", &["engine", "client", "auth", "store", "wire", "io"]),
 ];
 

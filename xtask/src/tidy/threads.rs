@@ -1,13 +1,14 @@
-//! Rule `threads`: only the engines, the binary and the lab start threads, not protocols.
+//! Rule `threads`: only the engines, the binary, the client commands and the lab start threads.
 //!
-//! It looks for `std::thread` in code outside tests. It does not check locks and atomics.
+//! Protocols start none. The rule looks for `std::thread` in code outside tests. It does not check locks and atomics.
 
 use super::paths;
 use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "threads";
 
-const PLACES: [&str; 6] = ["crates/engine", "crates/plimsoll", "crates/lab", "tests", "fuzz", "xtask"];
+const PLACES: [&str; 7] =
+    ["crates/cli", "crates/engine", "crates/plimsoll", "crates/lab", "tests", "fuzz", "xtask"];
 
 /// Finds a thread in the wrong crate.
 pub(super) fn check(source: &Source) -> Vec<Finding> {

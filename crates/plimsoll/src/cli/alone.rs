@@ -7,10 +7,10 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use plimsoll_auth::Secret;
+use plimsoll_cli::WrongUsage;
 use plimsoll_engine::Kind;
 
 use crate::assemble::Server;
-use crate::cli::WrongUsage;
 use crate::cli::check::{CheckFlags, Plan};
 use crate::config::{Config, Loaded, unknown_variables};
 use crate::exposure;

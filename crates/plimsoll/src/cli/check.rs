@@ -9,11 +9,11 @@ use anyhow::Context as _;
 use clap::Args;
 use clap::builder::Resettable;
 use plimsoll_auth::directory::without_password;
+use plimsoll_cli::output::print_json;
 use plimsoll_engine::Kind;
 
 use crate::config::{AuthAt, Config, StoreAt, unknown_variables};
 use crate::listening::{self, Addresses};
-use crate::person::shown::print_json;
 use crate::tiers::is_data_folder_held;
 
 /// The flags of a check.

@@ -5,10 +5,10 @@
 
 use clap::Args;
 use clap::builder::Resettable;
+use plimsoll_cli::output::{print, print_json_text};
 
 use crate::config::Configured;
 use crate::doctor::{self, Verdict};
-use crate::person::shown::{print, print_json_text};
 
 /// Check the set-up of this machine, and print remedies
 #[derive(Args)]

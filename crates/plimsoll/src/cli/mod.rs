@@ -12,7 +12,6 @@ mod doctor;
 mod greeting;
 mod load;
 mod man;
-mod person;
 mod serve;
 mod store;
 
@@ -21,7 +20,11 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::person::shown::{has_printed_json, print_json};
+use plimsoll_cli::output::{has_printed_json, print_json};
+use plimsoll_cli::{AlreadyReported, ClientCommand, Runtime, WrongUsage};
+use plimsoll_engine::{Kind, block_on};
+
+use crate::{open_files, resolve};
 
 /// A file server that knows its load line.
 #[derive(Parser)]
@@ -55,7 +58,7 @@ enum Order {
     Completions(completions::Completions),
     Man(man::Man),
     #[command(flatten)]
-    Person(person::Person),
+    Client(ClientCommand),
 }
 
 impl Plimsoll {
@@ -90,8 +93,17 @@ impl Plimsoll {
             Order::Load(load) => load.run(),
             Order::Completions(completions) => completions.run(),
             Order::Man(man) => man.run(),
-            Order::Person(person) => person.run(),
+            Order::Client(command) => command.run(runtime()),
         }
+    }
+}
+
+/// Returns what the client commands need of this program.
+fn runtime() -> Runtime {
+    Runtime {
+        block_on: |main| block_on(Kind::Epoll, main),
+        resolve: resolve::resolve,
+        raise_open_files: open_files::raise,
     }
 }
 
@@ -109,16 +121,6 @@ fn with_plain_usage(command: Command) -> Command {
         with_plain_usage(command.override_usage(usage.trim_start_matches("Usage: ").to_owned()))
     })
 }
-
-/// An error of arguments that are each valid, but not together.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct WrongUsage(pub(crate) String);
-
-/// An error that has been reported already, on standard error and, with `--json`, on standard output.
-#[derive(Debug, thiserror::Error)]
-#[error("reported above")]
-pub(crate) struct AlreadyReported;
 
 /// Returns the program's exit code after `error`.
 pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {

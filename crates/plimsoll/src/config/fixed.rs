@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args};
 use plimsoll_auth::directory::file_of;
+use plimsoll_cli::units::{DAY, Size, Time, size_within, time_within};
 use plimsoll_engine::{Kind, PerAddress, WhenFull};
 use plimsoll_io::Address;
 
 use super::ftp::ftp_address;
-use super::units::{DAY, Size, Time, size_within, time_within};
 use super::values::{AuthAt, Durability, LogFormat, Proxied, Relay, StoreAt, Threads, engine_name};
 use crate::log_file::Destination;
 

@@ -4,13 +4,13 @@
 //! unbounded.
 
 use clap::{ArgAction, Args};
+use plimsoll_cli::units::{DAY, Size, Time, YEAR, size_within, time_within};
 use plimsoll_io::Network;
 use plimsoll_proto::{classic, ftp, http};
 use plimsoll_wire::http::head::{FIELDS_MAX, HeadLimits};
 
 use super::ftp::FtpSettings;
 use super::sites::SiteFlag;
-use super::units::{DAY, Size, Time, YEAR, size_within, time_within};
 use super::values::{AtMost, LogLevel, SignUp};
 
 /// The shortest time that a limit may be set to.

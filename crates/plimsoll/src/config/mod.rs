@@ -13,15 +13,14 @@ mod live;
 mod load;
 mod nearest;
 mod sites;
-mod units;
 mod values;
 
 pub(crate) use environment::unknown_variables;
 pub(crate) use fixed::Fixed;
 pub(crate) use live::Live;
 pub(crate) use load::Loaded;
+pub(crate) use plimsoll_cli::units::{Size, Time};
 pub(crate) use sites::SiteFlag;
-pub(crate) use units::{Size, Time};
 pub(crate) use values::{
     AtMost, AuthAt, Durability, ENGINES, LogFormat, LogLevel, Proxied, Relay, SignUp, StoreAt, engine_name,
 };

@@ -7,10 +7,9 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser, ValueParserFactory};
+use plimsoll_cli::units::Size;
 use plimsoll_client::http::Url;
 use plimsoll_engine::Kind;
-
-use super::units::Size;
 
 /// The engines as `--engine` names them, in the order for shell completion.
 pub(crate) const ENGINES: [&str; 6] = ["auto", "epoll", "uring", "thread", "pool", "process"];

@@ -6,11 +6,11 @@
 use anyhow::anyhow;
 use clap::Args;
 use plimsoll_auth::{Error, Permissions, Quota, Secret};
+use plimsoll_cli::PasswordFrom;
 
 use super::at::{At, unanswered};
 use super::told::print_done;
 use crate::config::AtMost;
-use crate::person::password::PasswordFrom;
 
 /// Add an account
 #[derive(Args)]

@@ -5,6 +5,7 @@
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use plimsoll_cli::output::{print, print_json};
 use plimsoll_engine::SystemFs;
 use plimsoll_store::{Error, give_home};
 use serde_json::json;
@@ -13,7 +14,6 @@ use super::at::{At, refused};
 use super::away::home_of;
 use super::told::Told;
 use crate::config::StoreAt;
-use crate::person::shown::{print, print_json};
 use crate::tiers::take_data_folder;
 
 /// Give an account the home of its name, whichever account that home belonged to

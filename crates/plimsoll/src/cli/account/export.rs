@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use plimsoll_auth::Exported;
+use plimsoll_cli::output::{print, print_json};
 use serde_json::json;
 
 use super::at::{At, unanswered};
-use crate::person::shown::{print, print_json};
 
 /// Write all accounts, with the hashes of their passwords, as JSON lines
 #[derive(Args)]

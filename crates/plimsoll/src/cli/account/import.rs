@@ -11,10 +11,10 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use plimsoll_auth::names::account_name;
 use plimsoll_auth::{Account, Exported};
+use plimsoll_cli::output::{print, print_json};
 
 use super::at::{At, Opened, unanswered};
 use super::told::Told;
-use crate::person::shown::{print, print_json};
 
 /// Create accounts from lines that were exported
 #[derive(Args)]

@@ -4,10 +4,10 @@
 
 use clap::Args;
 use plimsoll_auth::Secret;
+use plimsoll_cli::PasswordFrom;
 
 use super::at::{At, refused};
 use super::told::print_done;
-use crate::person::password::PasswordFrom;
 
 /// Set the password of an account; all its sessions end
 #[derive(Args)]

@@ -5,10 +5,10 @@
 
 use clap::Args;
 use plimsoll_auth::Permissions;
+use plimsoll_cli::WrongUsage;
 
 use super::at::{At, refused};
 use super::told::{permissions, print_done};
-use crate::cli::WrongUsage;
 
 /// Set what an account may do
 #[derive(Args)]

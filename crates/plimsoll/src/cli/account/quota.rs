@@ -4,10 +4,10 @@
 //! given does not change.
 
 use clap::Args;
+use plimsoll_cli::WrongUsage;
 
 use super::at::{At, refused};
 use super::told::{bounds, print_done};
-use crate::cli::WrongUsage;
 use crate::config::AtMost;
 
 /// Set what an account may store

@@ -11,13 +11,13 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use plimsoll_auth::Account;
 use plimsoll_auth::limits::{LOOK_TIME, TRUST_TIME};
+use plimsoll_cli::WrongUsage;
+use plimsoll_cli::output::{print, print_json};
 use serde_json::json;
 
 use super::at::{At, Opened, refused};
 use super::away::{delete, put_away};
 use super::told::Told;
-use crate::cli::WrongUsage;
-use crate::person::shown::{print, print_json};
 
 /// Remove an account with its sessions and shares; its files are moved away, or deleted
 #[derive(Args)]

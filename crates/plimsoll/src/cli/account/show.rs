@@ -3,11 +3,11 @@
 //! It changes nothing. Invariant: the folder that it prints is always the account's own.
 
 use clap::Args;
+use plimsoll_cli::output::{columns, print, print_json, time};
 
 use super::at::{At, refused};
 use super::away::home_of;
 use super::told::{Told, bounds, created, log_in, permissions};
-use crate::person::shown::{columns, print, print_json, time};
 
 /// Show an account
 #[derive(Args)]

@@ -3,10 +3,9 @@
 //! It does not look them up. Invariant: printed permissions can be typed again.
 
 use plimsoll_auth::{Account, Permissions, Quota};
+use plimsoll_cli::output::{columns, files as files_of, print, print_json, size, time};
 use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use serde::Serialize;
-
-use crate::person::shown::{columns, files as files_of, print, print_json, size, time};
 
 /// An account in JSON output. Its number is internal and not included.
 #[derive(Serialize)]

@@ -6,11 +6,11 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use plimsoll_cli::WrongUsage;
 use plimsoll_lab::load::limits::{FILES_MAX, UPLOAD_BYTES_MAX, USERS_MAX};
 use plimsoll_lab::load::{Ask, Checked, Connections, End, Files, Login, Pace, Pick, Place, Scheme, Workload};
 
 use super::{Kept, Load, Method, Picked, Share};
-use crate::cli::WrongUsage;
 
 /// The most threads that make sense.
 const THREADS_MAX: usize = 1024;

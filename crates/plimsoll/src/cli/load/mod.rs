@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::builder::{ArgPredicate, Resettable};
 use clap::{Args, ValueEnum};
+use plimsoll_cli::PasswordFrom;
+use plimsoll_cli::output::{print, print_json};
 use plimsoll_engine::Kind;
 use plimsoll_io::Stop;
 use plimsoll_lab::load::{CSV_HEAD, Files, Mix, Outcome, Trial, run};
 
 use crate::config::{Size, Time, engine_name};
-use crate::person::password::PasswordFrom;
-use crate::person::shown::{print, print_json};
 
 /// Put load on a file server, and report what it carries
 #[derive(Args)]

@@ -1,0 +1,107 @@
+//! The client of a command: one keep-alive connection, with the session token in each request.
+//!
+//! It does not retry ([`super::patience`] does). Invariants: a refusal is a [`Failure`]. A password is sent
+//! only to the server that was named.
+
+use plimsoll_client::http::{Body, Client, Request, Response, Times, Url};
+use plimsoll_io::Io;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::{Failure, Refusal};
+use crate::limits::{ANSWER_TIME_MAX, JSON_BYTES_MAX};
+use crate::runtime::Runtime;
+use crate::session::Session;
+
+/// A server, with the session for its requests.
+pub(crate) struct Server {
+    pub(crate) io: Io,
+    pub(crate) runtime: Runtime,
+    pub(crate) url: Url,
+    client: Client,
+    session: Option<Session>,
+    /// Whether it has ever answered: if so, a failed connection is worth a retry.
+    pub(crate) has_answered: bool,
+}
+
+impl Server {
+    /// Creates a client of the server at `url`. Each request carries the session's token.
+    pub(crate) fn new(io: &Io, runtime: Runtime, url: Url, session: Option<Session>) -> Server {
+        let times = Times { first_byte: ANSWER_TIME_MAX, ..Times::default() };
+        let client = Client::new(io, url.clone()).with_resolve((runtime.resolve)(io)).with_times(times);
+        Server { io: io.clone(), runtime, url, client, session, has_answered: false }
+    }
+
+    /// Returns a client with the same server and session, on another connection.
+    pub(crate) fn another(&self) -> Server {
+        let mut other = Server::new(&self.io, self.runtime, self.url.clone(), self.session.clone());
+        other.has_answered = self.has_answered;
+        other
+    }
+
+    /// Identifies the server and account, as a key for stored state.
+    pub(crate) fn identity(&self) -> String {
+        let account = self.session.as_ref().map_or("", |session| session.account.as_str());
+        format!("{} {account}", self.url)
+    }
+
+    /// Returns the account of the session.
+    pub(crate) fn account(&self) -> Option<String> {
+        self.session.as_ref().map(|session| session.account.clone())
+    }
+
+    /// Sends a request and returns the response. Any status is a success.
+    pub(crate) async fn send<'a>(&'a mut self, mut request: Request<'_>) -> Result<Response<'a>, Failure> {
+        if let Some(session) = &self.session {
+            request = request.field("Authorization", format!("Bearer {}", session.token));
+        }
+        let response = self.client.send(request).await?;
+        self.has_answered = true;
+        Ok(response)
+    }
+
+    /// Sends a request and returns a successful response.
+    pub(crate) async fn ask<'a>(&'a mut self, request: Request<'_>) -> Result<Response<'a>, Failure> {
+        let account = self.account();
+        let response = self.send(request).await?;
+        if (200..300).contains(&response.status().code()) {
+            return Ok(response);
+        }
+        Err(Failure::Refused(Refusal::of(response, account.as_deref()).await))
+    }
+
+    /// Sends a request and drops the body of a successful response.
+    pub(crate) async fn tell(&mut self, request: Request<'_>) -> Result<(), Failure> {
+        let mut response = self.ask(request).await?;
+        // Read to its end, so that the connection can be reused.
+        response.bytes(JSON_BYTES_MAX).await?;
+        Ok(())
+    }
+
+    /// Requests JSON.
+    pub(crate) async fn get<T: DeserializeOwned>(&mut self, target: &str) -> Result<T, Failure> {
+        let request = Request::new("GET", target).field("Accept", "application/json");
+        Ok(self.ask(request).await?.json(JSON_BYTES_MAX).await?)
+    }
+
+    /// Sends JSON and receives JSON.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &mut self,
+        target: &str,
+        value: &impl Serialize,
+    ) -> Result<T, Failure> {
+        let request = json("POST", target, value)?;
+        Ok(self.ask(request).await?.json(JSON_BYTES_MAX).await?)
+    }
+}
+
+/// Returns a request whose body is JSON.
+pub(crate) fn json<'a>(
+    method: &'a str,
+    target: &'a str,
+    value: &impl Serialize,
+) -> Result<Request<'a>, Failure> {
+    let body =
+        serde_json::to_vec(value).map_err(|error| Failure::Here(format!("cannot be sent: {error}")))?;
+    Ok(Request::new(method, target).field("Content-Type", "application/json").body(Body::Bytes(body)))
+}

@@ -1,0 +1,121 @@
+//! `plimsoll mv`: moves or renames files and folders on the server.
+//!
+//! No contents are transferred to the client. Invariant: a file may be replaced, a folder never is.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use plimsoll_client::http::Request;
+
+use super::server_args::SessionArgs;
+use crate::WrongUsage;
+use crate::listing::{Kind, nothing};
+use crate::{Done, Each, Failure, Place, Runtime, Server};
+
+/// Move or rename files and folders on the server
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll mv draft.txt final.txt
+  plimsoll mv a.jpg b.jpg photos/
+  plimsoll mv photos old-photos
+
+The last PATH is the new name. If it is a folder or ends with a slash, it is the folder to move to.
+JSON: {\"done\":[{\"path\":\"draft.txt\",\"to\":\"final.txt\"}],
+       \"failed\":[{\"path\":\"a.jpg\",\"error\":\"...\"}]}")]
+pub struct Mv {
+    /// The sources, then the destination
+    #[arg(value_name = "PATH", required = true, num_args = 2..)]
+    paths: Vec<OsString>,
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Mv {
+    pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
+        let (from, to) = from_and_to(&self.paths)?;
+        let how = Renaming { method: "MOVE", folders: true, json: self.json };
+        self.session.run(runtime, async move |mut server| rename_all(&mut server, &how, &from, &to).await)
+    }
+}
+
+/// Splits the paths into the sources and the destination, which is the last.
+pub(super) fn from_and_to(paths: &[OsString]) -> Result<(Vec<Place>, Place), WrongUsage> {
+    let mut places: Vec<Place> = paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+    let to = places.pop().ok_or_else(|| WrongUsage("say what, and where to; see --help".to_owned()))?;
+    Ok((places, to))
+}
+
+/// The options of [`rename_all`].
+pub(super) struct Renaming {
+    /// MOVE or COPY.
+    pub(super) method: &'static str,
+    /// Whether folders are moved or copied too.
+    pub(super) folders: bool,
+    /// Whether the command prints JSON.
+    pub(super) json: bool,
+}
+
+/// Moves or copies each of `from` to, or into, `to`.
+pub(super) async fn rename_all(
+    server: &mut Server,
+    how: &Renaming,
+    from: &[Place],
+    to: &Place,
+) -> anyhow::Result<()> {
+    let is_folder = to.is_folder || is_folder(server, to).await?;
+    if from.len() > 1 && !is_folder {
+        return Err(
+            WrongUsage(format!("{to} is no folder to put several things into; end it with a slash")).into()
+        );
+    }
+    let mut each = Each::new(how.json);
+    for place in from {
+        let to = match place.name() {
+            Some(name) if is_folder => to.join(name),
+            _ => to.clone(),
+        };
+        let renamed = rename(server, how, place, &to).await;
+        if !each.note(Done { path: place.to_string(), to: Some(to.to_string()) }, renamed) {
+            break;
+        }
+    }
+    each.end()
+}
+
+async fn rename(server: &mut Server, how: &Renaming, from: &Place, to: &Place) -> Result<(), Failure> {
+    let about = server.look(from).await?.ok_or_else(|| nothing(from))?;
+    let target = match about.kind {
+        Kind::File => from.target(),
+        Kind::Folder if how.folders => from.folder_target(),
+        Kind::Folder => {
+            return Err(Failure::Here(
+                "It is a folder. Copy it with all that is in it: plimsoll cp -r".to_owned(),
+            ));
+        }
+    };
+    // A missing destination must not be replaced if it appears meanwhile: it might be a folder.
+    let overwrite = match server.look(to).await? {
+        Some(there) if there.kind == Kind::Folder => {
+            return Err(Failure::Here(format!(
+                "{to} is a folder that is there already. Choose another name."
+            )));
+        }
+        Some(_) if about.kind == Kind::Folder => {
+            return Err(Failure::Here(format!("{to} is a file that is there already. Choose another name.")));
+        }
+        Some(_) => "T",
+        None => "F",
+    };
+    let destination = server.url.path_of(&to.target());
+    let request =
+        Request::new(how.method, &target).field("Destination", destination).field("Overwrite", overwrite);
+    let moved = server.tell(request).await;
+    moved.map_err(|failure| failure.for_a_file_at(to))
+}
+
+async fn is_folder(server: &mut Server, place: &Place) -> Result<bool, Failure> {
+    Ok(server.look(place).await?.is_some_and(|about| about.kind == Kind::Folder))
+}

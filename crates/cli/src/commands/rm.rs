@@ -1,0 +1,73 @@
+//! `plimsoll rm`: deletes files, and folders with all their contents.
+//!
+//! It does not ask for confirmation. Invariant: without -r no folder is deleted, not even one that replaces
+//! a file meanwhile.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use plimsoll_client::http::Request;
+
+use super::server_args::SessionArgs;
+use crate::listing::{Kind, nothing};
+use crate::{Done, Each, Failure, Place, Runtime, Server};
+
+/// Delete files, and folders with -r
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll rm notes.txt photos/a.jpg
+  plimsoll rm -r photos
+  plimsoll rm bob:inbox/a.txt
+
+JSON: {\"done\":[{\"path\":\"notes.txt\"}],\"failed\":[{\"path\":\"photos\",\"error\":\"...\"}]}")]
+pub struct Rm {
+    /// The files and folders, OWNER:PATH for another account's
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<OsString>,
+    /// Delete folders too, with all their contents
+    #[arg(short)]
+    recursive: bool,
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Rm {
+    pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
+        let places: Vec<Place> =
+            self.paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+        let (recursive, json) = (self.recursive, self.json);
+        self.session.run(runtime, async move |mut server| {
+            let mut each = Each::new(json);
+            for place in places {
+                let removed = remove(&mut server, &place, recursive).await;
+                if !each.note(Done { path: place.to_string(), to: None }, removed) {
+                    break;
+                }
+            }
+            each.end()
+        })
+    }
+}
+
+async fn remove(server: &mut Server, place: &Place, recursive: bool) -> Result<(), Failure> {
+    let about = server.look(place).await?.ok_or_else(|| nothing(place))?;
+    if about.kind == Kind::Folder {
+        if !recursive {
+            return Err(Failure::Here(
+                "It is a folder. Delete it with all that is in it: plimsoll rm -r".to_owned(),
+            ));
+        }
+        return server.tell(Request::new("DELETE", &place.folder_target())).await;
+    }
+    let target = place.target();
+    let request = Request::new("DELETE", &target);
+    server
+        .tell(match about.etag {
+            Some(etag) => request.field("If-Match", etag),
+            None => request,
+        })
+        .await
+}

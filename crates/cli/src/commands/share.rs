@@ -1,0 +1,115 @@
+//! `plimsoll share`: lets another account read a path, or write to it.
+//!
+//! It notifies no account. Invariant: it prints the share only as the server returned it.
+
+use std::ffi::OsString;
+use std::time::SystemTime;
+
+use clap::Args;
+use plimsoll_wire::calendar::{format_rfc3339, since_1970};
+use serde_json::{Value, json};
+
+use super::server_args::SessionArgs;
+use super::shares::{Told, one};
+use crate::Place;
+use crate::Runtime;
+use crate::WrongUsage;
+use crate::output::{print, print_json, text, time};
+use crate::units::Time;
+
+/// Share a file or folder with another account
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll share report.pdf bob
+  plimsoll share inbox bob --write
+  plimsoll share photos bob --expires 7d
+
+bob then finds it with: plimsoll shared, and gets it with: plimsoll get alice:report.pdf
+JSON: {\"id\":\"...\",\"owner\":\"alice\",\"path\":\"/report.pdf\",\"with\":\"bob\",\"permission\":\"read\",
+       \"created\":\"...\",\"expires\":null,\"url\":\"/shared/alice/report.pdf\"}")]
+pub struct Share {
+    /// The path to share
+    #[arg(value_name = "PATH")]
+    path: OsString,
+    /// The account that it is shared with
+    #[arg(value_name = "NAME")]
+    with: String,
+    /// Allow the account to write, move and delete too
+    #[arg(long)]
+    write: bool,
+    /// End the share after so long (7d, 12h, 30m), or at a time (2030-12-31T23:59:59Z)
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<String>,
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Share {
+    pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
+        let place = Place::parse(&self.path)?;
+        if place.owner.is_some() {
+            return Err(WrongUsage("only what is in one's own home can be shared".to_owned()).into());
+        }
+        let expires = self.expires.as_deref().map(time_of).transpose()?;
+        let permission = if self.write { "write" } else { "read" };
+        // Encoded, because JSON cannot represent every name.
+        let href = place.target().split_off("/files".len());
+        let href = if href.is_empty() { "/".to_owned() } else { href };
+        let mut body = json!({"href": href, "with": self.with, "permission": permission});
+        if let Some(expires) = expires {
+            body["expires"] = expires.into();
+        }
+        let given: Value = self
+            .session
+            .run(runtime, async move |mut server| Ok(server.post("/api/shares", &body).await?))?;
+        if self.json { print_json(&given) } else { print(sentence(&one(given)?)) }
+    }
+}
+
+/// Formats the share, with the command that the grantee can type.
+fn sentence(share: &Told) -> String {
+    let may = if share.permission == "write" { "read and write" } else { "read" };
+    let until = share.expires.as_deref().map(|at| format!(" until {} UTC", time(at))).unwrap_or_default();
+    let (with, path) = (text(share.with.as_bytes()), text(share.path.as_bytes()));
+    let owner = text(share.owner.as_bytes());
+    format!("{with} may {may} {path}{until}: plimsoll get {owner}:{}\n", path.trim_start_matches('/'))
+}
+
+/// Returns a future time in the format of RFC 3339.
+fn time_of(typed: &str) -> Result<String, WrongUsage> {
+    if typed.contains('T') {
+        return Ok(typed.to_owned());
+    }
+    let Time(time) = typed.parse().map_err(|why| {
+        WrongUsage(format!("--expires {typed:?} is not a time: {why}; or write 2030-12-31T23:59:59Z"))
+    })?;
+    Ok(format_rfc3339(since_1970(SystemTime::now()).saturating_add(time)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shared_is_told_with_what_the_other_types() {
+        let told = |permission, expires| {
+            let share = json!({"id": "1", "owner": "alice", "path": "/a/b", "with": "bob", "url": "",
+                "permission": permission, "expires": expires});
+            sentence(&one(share).unwrap())
+        };
+        assert_eq!(told("read", None), "bob may read /a/b: plimsoll get alice:a/b\n");
+        let until = told("write", Some("2030-12-31T23:59:59Z"));
+        assert_eq!(until, "bob may read and write /a/b until 2030-12-31 23:59 UTC: plimsoll get alice:a/b\n");
+    }
+
+    #[test]
+    fn a_time_is_a_length_or_a_date() {
+        assert!(time_of("7d").unwrap().ends_with('Z'));
+        assert_eq!(time_of("2030-12-31T23:59:59Z").unwrap(), "2030-12-31T23:59:59Z");
+        assert!(time_of("soon").is_err());
+        assert!(time_of("7").unwrap_err().0.contains("7 has no unit; write 7s, 7m, 7h or 7d"));
+    }
+}

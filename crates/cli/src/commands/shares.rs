@@ -1,0 +1,105 @@
+//! `plimsoll shares`: lists the shares that the account gives.
+//!
+//! It changes nothing. Invariant: each printed share has the id that `unshare` needs.
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::server_args::SessionArgs;
+use crate::Runtime;
+use crate::Server;
+use crate::output::{columns, print, print_json, text, time};
+
+/// List what you share with others
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll shares
+  plimsoll shares --json
+
+JSON: {\"shares\":[{\"id\":\"...\",\"owner\":\"alice\",\"path\":\"/report.pdf\",\"with\":\"bob\",
+       \"permission\":\"read\",\"created\":\"...\",\"expires\":null,\"url\":\"/shared/alice/report.pdf\"}]}")]
+pub struct Shares {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A share, as the server sends it.
+#[derive(Deserialize)]
+pub(super) struct Told {
+    pub(super) id: String,
+    pub(super) owner: String,
+    pub(super) path: String,
+    pub(super) with: String,
+    pub(super) permission: String,
+    pub(super) expires: Option<String>,
+    pub(super) url: String,
+}
+
+/// All shares, as the server sends them.
+#[derive(Default, Serialize)]
+pub(super) struct All {
+    pub(super) shares: Vec<Value>,
+}
+
+/// A page of shares, and the id for requesting the next page.
+#[derive(Deserialize)]
+struct Page {
+    shares: Vec<Value>,
+    next: Option<String>,
+}
+
+impl Shares {
+    pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
+        let all = self.session.run(runtime, async |mut server| all(&mut server, "/api/shares").await)?;
+        if self.json { print_json(&all) } else { print_told(&all.told()?, "with") }
+    }
+}
+
+/// Requests all shares, page by page, and sorts them by owner, path and grantee.
+pub(super) async fn all(server: &mut Server, target: &str) -> anyhow::Result<All> {
+    let mut all = All::default();
+    let mut page: Page = server.get(target).await?;
+    loop {
+        all.shares.append(&mut page.shares);
+        let is_id = |next: &String| next.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let Some(next) = page.next.filter(is_id) else { break };
+        page = server.get(&format!("{target}?after={next}")).await?;
+    }
+    let text = |share: &Value, member: &str| share[member].as_str().unwrap_or_default().to_owned();
+    all.shares.sort_by_cached_key(|share| ["owner", "path", "with"].map(|member| text(share, member)));
+    Ok(all)
+}
+
+impl All {
+    /// Returns the shares in parsed form.
+    pub(super) fn told(&self) -> anyhow::Result<Vec<Told>> {
+        self.shares.iter().cloned().map(one).collect()
+    }
+}
+
+/// Parses a share.
+pub(super) fn one(value: Value) -> anyhow::Result<Told> {
+    Ok(serde_json::from_value(value)?)
+}
+
+/// Prints shares for people. `other` selects the account to print: `with` for the grantee, else the owner.
+pub(super) fn print_told(shares: &[Told], other: &str) -> anyhow::Result<()> {
+    let clean = |told: &str| text(told.as_bytes());
+    let row = |share: &Told| {
+        let (who, what) = match other {
+            "with" => (format!("with {}", clean(&share.with)), clean(&share.path)),
+            _ => (
+                format!("from {}", clean(&share.owner)),
+                clean(&format!("{}:{}", share.owner, share.path.trim_start_matches('/'))),
+            ),
+        };
+        let ends =
+            share.expires.as_deref().map_or_else(|| "no end".to_owned(), |at| format!("until {}", time(at)));
+        vec![clean(&share.id), clean(&share.permission), who, ends, what]
+    };
+    print(columns(&shares.iter().map(row).collect::<Vec<_>>(), &[]))
+}

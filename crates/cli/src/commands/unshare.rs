@@ -1,0 +1,105 @@
+//! `plimsoll unshare`: revokes shares.
+//!
+//! It deletes no file. Invariant: a path and a name always end every share of that path with that account.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use anyhow::bail;
+use clap::Args;
+use plimsoll_client::http::Request;
+use serde_json::json;
+
+use super::server_args::SessionArgs;
+use super::shares::{Told, all};
+use crate::WrongUsage;
+use crate::output::{print_json, text};
+use crate::{Place, Runtime, Server};
+
+/// Revoke a share; it ends at once
+#[derive(Args)]
+#[command(after_help = "Examples:
+  plimsoll unshare report.pdf bob
+  plimsoll unshare 5f3a...            the id that plimsoll shares shows
+
+JSON: {\"ended\":[\"5f3a...\"]}")]
+pub struct Unshare {
+    /// The shared path, or the id of the share
+    #[arg(value_name = "PATH|ID")]
+    what: OsString,
+    /// The account that it is shared with
+    #[arg(value_name = "NAME")]
+    with: Option<String>,
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Unshare {
+    pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
+        let ended = match self.with {
+            Some(with) => {
+                let place = Place::parse(&self.what)?;
+                self.session
+                    .run(runtime, async move |mut server| end_all(&mut server, &place, &with).await)?
+            }
+            None => {
+                let id = self
+                    .what
+                    .into_string()
+                    .ok()
+                    .filter(|id| id.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+                let id = id.ok_or_else(|| {
+                    WrongUsage("give PATH and NAME, or the id that plimsoll shares shows".to_owned())
+                })?;
+                self.session
+                    .run(runtime, async move |mut server| end(&mut server, &id).await.map(|()| vec![id]))?
+            }
+        };
+        if self.json { print_json(&json!({"ended": ended})) } else { Ok(()) }
+    }
+}
+
+/// Ends every share of a path with an account. Returns their ids.
+async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Result<Vec<String>> {
+    let shares = all(server, "/api/shares").await?.told()?;
+    let (meant, others): (Vec<Told>, Vec<Told>) =
+        shares.into_iter().filter(|share| share.with == with).partition(|share| is_at(share, place));
+    if meant.is_empty() {
+        bail!("{place} is not shared with {with}. See what is shared: plimsoll shares");
+    }
+    let mut ended = Vec::new();
+    for share in meant {
+        end(server, &share.id).await?;
+        ended.push(share.id);
+    }
+    for share in others.iter().filter(|share| is_above(share, place)) {
+        let (with, above) = (text(with.as_bytes()), text(share.path.as_bytes()));
+        // Standard error may be closed.
+        let _ = writeln!(std::io::stderr(), "{with} still reaches it by the share of {above}");
+    }
+    Ok(ended)
+}
+
+/// Returns whether a share is of a place. Compares URLs, which represent every name exactly.
+fn is_at(share: &Told, place: &Place) -> bool {
+    let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
+    let own = place.target().split_off("/files".len());
+    path.is_some_and(|(_, path)| path.trim_end_matches('/') == own.trim_start_matches('/'))
+}
+
+/// Returns whether a share is of a folder that contains a place.
+fn is_above(share: &Told, place: &Place) -> bool {
+    let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
+    let own = place.target().split_off("/files".len());
+    let own = own.trim_matches('/');
+    path.map(|(_, path)| path.trim_end_matches('/')).is_some_and(|folder| {
+        folder.is_empty() || own.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
+async fn end(server: &mut Server, id: &str) -> anyhow::Result<()> {
+    Ok(server.tell(Request::new("DELETE", &format!("/api/shares/{id}"))).await?)
+}

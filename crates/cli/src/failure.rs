@@ -1,0 +1,209 @@
+//! Errors of requests to the server, as a sentence with the next step.
+//!
+//! Errors of this machine are only carried, not explained. Invariants: text from a server cannot send
+//! control sequences to the terminal. HTTP terms in it are replaced by commands.
+
+use std::fmt;
+use std::time::Duration;
+
+use plimsoll_client::http::{Error, Response};
+use plimsoll_wire::http::status::Status;
+use serde::Deserialize;
+
+use crate::limits::REFUSAL_BYTES_MAX;
+use crate::output;
+use crate::remote_path::Place;
+
+/// The reason why a request failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// There is no response, or no complete one.
+    Away(Error),
+    /// The server refused the request.
+    Refused(Refusal),
+    /// The response does not follow the API.
+    Unexpected(String),
+    /// An error on this machine.
+    Here(String),
+}
+
+/// A response that refuses the request.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: Status,
+    detail: String,
+    pub(crate) retry_after: Option<Duration>,
+    /// The account of the request's session; `None` if the request had none.
+    account: Option<String>,
+}
+
+/// A problem detail of RFC 9457.
+#[derive(Deserialize)]
+struct Problem {
+    detail: String,
+}
+
+/// HTTP terms in the server's messages, and the commands that replace them.
+const IN_COMMANDS: [(&str, &str); 7] = [
+    ("MKCOL its path.", "plimsoll mkdir -p FOLDER"),
+    ("or MKCOL a folder", "or make a folder: plimsoll mkdir FOLDER"),
+    ("GET /uploads.", "plimsoll uploads"),
+    ("GET /uploads)", "plimsoll uploads)"),
+    ("GET /api/shares", "plimsoll shares"),
+    ("POST /api/accounts", "plimsoll signup NAME"),
+    ("POST /api/sessions", "plimsoll login NAME"),
+];
+
+impl Refusal {
+    /// Reads the refusal from a response.
+    pub(crate) async fn of(mut response: Response<'_>, account: Option<&str>) -> Refusal {
+        let status = response.status();
+        let seconds = response.field("Retry-After").and_then(|value| value.trim().parse().ok());
+        // A refusal remains one even if its text cannot be read.
+        let detail = match response.json::<Problem>(REFUSAL_BYTES_MAX).await {
+            Ok(problem) => in_commands(&output::text(problem.detail.as_bytes())),
+            Err(_) => sentence_for(status),
+        };
+        let retry_after = seconds.map(Duration::from_secs);
+        Refusal { status, detail, retry_after, account: account.map(str::to_owned) }
+    }
+}
+
+/// Returns the meaning of a status where the response has no text: a response to HEAD never has one.
+fn sentence_for(status: Status) -> String {
+    let sentence = match status {
+        Status::UNAUTHORIZED => "The server knows no such session. Log in: plimsoll login NAME",
+        Status::FORBIDDEN => {
+            "This account may not do that. Ask the owner for a share, or the operator for the permission."
+        }
+        Status::NOT_FOUND => "There is no such file or folder. See what is there: plimsoll ls",
+        Status::TOO_MANY_REQUESTS | Status::SERVICE_UNAVAILABLE => {
+            "The server is busy. Try again in a few seconds."
+        }
+        Status::INSUFFICIENT_STORAGE => {
+            "The server has no room left. Delete something, or ask the operator for a larger quota."
+        }
+        _ => return format!("The server refused it with {status}."),
+    };
+    sentence.to_owned()
+}
+
+fn in_commands(detail: &str) -> String {
+    let replaced = |text: String, (said, typed): &(&str, &str)| text.replace(said, typed);
+    IN_COMMANDS.iter().fold(detail.to_owned(), replaced)
+}
+
+impl Failure {
+    /// Returns the status, if the server answered.
+    pub(crate) fn status(&self) -> Option<Status> {
+        match self {
+            Failure::Refused(refusal) => Some(refusal.status),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the same request may succeed a little later.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Failure::Away(Error::Connect { .. } | Error::Broken { .. } | Error::Late(_)) => true,
+            Failure::Refused(refusal) => matches!(
+                refusal.status,
+                Status::REQUEST_TIMEOUT
+                    | Status::LOCKED
+                    | Status::TOO_MANY_REQUESTS
+                    | Status::BAD_GATEWAY
+                    | Status::SERVICE_UNAVAILABLE
+                    | Status::GATEWAY_TIMEOUT
+            ),
+            _ => false,
+        }
+    }
+
+    /// Returns whether all other requests will fail in the same way.
+    pub(crate) fn is_of_all(&self) -> bool {
+        matches!(self, Failure::Away(error) if !matches!(error, Error::Source(_)))
+            || self.status() == Some(Status::UNAUTHORIZED)
+    }
+
+    /// Names the folder to create in the message, for an upload to `place`.
+    pub(crate) fn for_a_file_at(mut self, place: &Place) -> Failure {
+        if let (Failure::Refused(refusal), Some(folder)) = (&mut self, place.parent()) {
+            let named = format!("mkdir -p {folder}");
+            refusal.detail = refusal.detail.replace("mkdir -p FOLDER", &named);
+        }
+        self
+    }
+
+    /// Returns an error of this machine: the failed action, and the operating system's error.
+    pub(crate) fn here(what: impl fmt::Display, error: &std::io::Error) -> Failure {
+        Failure::Here(format!("{what}: {error}"))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Away(error)
+    }
+}
+
+/// Errors of the state folder.
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Failure {
+        Failure::Here(format!("{error:#}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Away(Error::Connect { to, source }) => write!(
+                f,
+                "Nobody answers at {to}: {source}. Is the server running? Start one with: plimsoll serve, \
+                 or name another with --server URL."
+            ),
+            Failure::Away(error) => error.fmt(f),
+            Failure::Refused(refusal) => refusal.fmt(f),
+            Failure::Unexpected(what) => {
+                write!(f, "The answer is not what was expected: {what}. Is this a plimsoll server?")
+            }
+            Failure::Here(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.account {
+            Some(name) if self.status == Status::UNAUTHORIZED => {
+                write!(f, "The session has ended. Log in again: plimsoll login {name}")
+            }
+            _ => f.write_str(&self.detail),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_methods_is_said_of_commands() {
+        let said = in_commands("The folder is not there. Make the folder first: MKCOL its path.");
+        assert_eq!(said, "The folder is not there. Make the folder first: plimsoll mkdir -p FOLDER");
+        assert_eq!(in_commands("The name is taken."), "The name is taken.");
+    }
+
+    #[test]
+    fn a_session_that_has_ended_is_said_with_the_account_to_log_in_to() {
+        let refusal = |account: Option<&str>| Refusal {
+            status: Status::UNAUTHORIZED,
+            detail: "Wrong.".to_owned(),
+            retry_after: None,
+            account: account.map(str::to_owned),
+        };
+        assert!(refusal(Some("alice")).to_string().ends_with("plimsoll login alice"));
+        assert_eq!(refusal(None).to_string(), "Wrong.");
+    }
+}

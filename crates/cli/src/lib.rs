@@ -1,0 +1,39 @@
+//! The client commands: the account's log-in, its files on the server, and its shares.
+//!
+//! It does not know the server's crates, and no event loop: the binary passes one in ([`Runtime`]).
+//! Invariants: only changes that the server confirmed are reported as done. A password is never an argument,
+//! a token never printed.
+#![forbid(unsafe_code)]
+
+mod api_client;
+mod commands;
+mod download;
+mod errors;
+mod failure;
+mod limits;
+mod listing;
+mod local;
+pub mod output;
+mod parallel;
+mod password;
+mod progress;
+mod remote_path;
+mod results;
+mod retry;
+mod runtime;
+mod session;
+mod state;
+mod terminal;
+pub mod units;
+mod upload;
+
+use api_client::Server;
+pub use commands::ClientCommand;
+pub use errors::{AlreadyReported, WrongUsage};
+use failure::Failure;
+pub use password::PasswordFrom;
+use progress::Progress;
+use remote_path::Place;
+use results::{Done, Each, Tried};
+pub use runtime::Runtime;
+use session::{InUse, Session};

@@ -1,0 +1,215 @@
+//! Progress bars, one for the latest file and one for all, and the summary line.
+//!
+//! Nothing is drawn unless standard error is a terminal. Invariants: a line printed between bars stays
+//! intact. No bar remains on the terminal when the command ends, not even after Ctrl-C.
+
+use std::cell::{Cell, OnceCell};
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use signal_hook::consts::SIGINT;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+use crate::limits::BARS_AFTER_TIME;
+use crate::output;
+
+/// The progress of a command, and its bars.
+pub(crate) struct Progress {
+    is_shown: bool,
+    files: usize,
+    /// Bytes of all files together; `None` if unknown.
+    bytes: Option<u64>,
+    started: Instant,
+    /// Bytes transferred so far.
+    transferred: Cell<u64>,
+    /// The name and length of the latest file.
+    latest: Cell<(String, Option<u64>)>,
+    both: MultiProgress,
+    bars: OnceCell<Bars>,
+}
+
+struct Bars {
+    file: ProgressBar,
+    total: ProgressBar,
+}
+
+/// The progress of one file.
+pub(crate) struct FileProgress<'a> {
+    progress: &'a Progress,
+    at: Cell<u64>,
+}
+
+const FILE: &str =
+    "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  {wide_msg}";
+const TOTAL: &str =
+    "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  total{msg}";
+/// Without a length, no bar and no remaining time can be shown.
+const STREAM: &str = "{spinner} {bytes:>10}  {binary_bytes_per_sec:>12}  {wide_msg}";
+
+impl Progress {
+    /// Returns a progress that draws nothing.
+    pub(crate) fn none() -> Progress {
+        Progress::new(true, 0, None)
+    }
+
+    /// Creates the progress of so many files with so many bytes together; `is_quiet` draws nothing.
+    pub(crate) fn new(is_quiet: bool, files: usize, bytes: Option<u64>) -> Progress {
+        Progress {
+            is_shown: !is_quiet && std::io::IsTerminal::is_terminal(&std::io::stderr()),
+            files,
+            bytes,
+            started: Instant::now(),
+            transferred: Cell::new(0),
+            latest: Cell::default(),
+            both: MultiProgress::new(),
+            bars: OnceCell::new(),
+        }
+    }
+
+    /// On Ctrl-C, clears the bars, prints `line`, and ends the program as the signal does.
+    pub(crate) fn on_interrupt(&self, line: &'static str) -> anyhow::Result<()> {
+        let mut signals = Signals::new([SIGINT])?;
+        let both = self.both.clone();
+        std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
+            if signals.forever().next().is_some() {
+                // A terminal that is gone needs neither.
+                let _ = both.clear();
+                let _ = writeln!(std::io::stderr(), "\n{line}");
+                // Does not return: the signal ends the program.
+                let _ = emulate_default_handler(SIGINT);
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Starts a file; `bytes` is its length, if known.
+    pub(crate) fn begin(&self, name: &str, bytes: Option<u64>) -> FileProgress<'_> {
+        if let Some(bars) = self.bars.get() {
+            bars.file.reset();
+            bars.describe(name, bytes);
+        } else if self.is_shown {
+            self.latest.set((name.to_owned(), bytes));
+        }
+        FileProgress { progress: self, at: Cell::new(0) }
+    }
+
+    /// Returns the bars once the command has taken so long that they are worth drawing.
+    fn bars(&self) -> Option<&Bars> {
+        if !self.is_shown || (self.bars.get().is_none() && self.started.elapsed() < BARS_AFTER_TIME) {
+            return None;
+        }
+        Some(self.bars.get_or_init(|| {
+            let file = self.both.add(bar(FILE));
+            let total = if self.files > 1 { self.both.add(bar(TOTAL)) } else { ProgressBar::hidden() };
+            total.set_length(self.bytes.unwrap_or(0));
+            let bars = Bars { file, total };
+            let (name, bytes) = self.latest.take();
+            bars.describe(&name, bytes);
+            bars
+        }))
+    }
+
+    /// Prints a line on standard error.
+    pub(crate) fn say(&self, line: &str) {
+        // If standard error is closed, the line is dropped.
+        let say = || drop(writeln!(std::io::stderr(), "{line}"));
+        self.both.suspend(say);
+    }
+
+    /// Prints what was done, where bars would be drawn: the name of the file, or the number of several, with
+    /// their bytes and the time. `unchanged` files were skipped.
+    pub(crate) fn summarise(&self, names: &[String], bytes: u64, unchanged: usize) {
+        if !self.is_shown || (names.is_empty() && unchanged == 0) {
+            return;
+        }
+        self.clear();
+        let done = match names {
+            [name] => name.clone(),
+            names => output::files(names.len() as u64),
+        };
+        let skipped = if unchanged > 0 { format!("; {unchanged} unchanged") } else { String::new() };
+        self.say(&format!(
+            "{done}  {} in {}{skipped}",
+            output::size(bytes),
+            duration(self.started.elapsed())
+        ));
+    }
+
+    fn clear(&self) {
+        if let Some(bars) = self.bars.get() {
+            bars.file.finish_and_clear();
+            bars.total.finish_and_clear();
+            // A closed terminal needs no clearing.
+            let _ = self.both.clear();
+        }
+    }
+}
+
+impl Bars {
+    fn describe(&self, name: &str, bytes: Option<u64>) {
+        let template = if bytes.is_some() { FILE } else { STREAM };
+        self.file.set_style(style(template));
+        self.file.set_message(name.to_owned());
+        self.file.set_length(bytes.unwrap_or(0));
+    }
+}
+
+impl FileProgress<'_> {
+    /// Records that the file has been transferred as far as `bytes`.
+    pub(crate) fn at(&self, bytes: u64) {
+        let Progress { transferred, .. } = self.progress;
+        let all = (transferred.get() + bytes).saturating_sub(self.at.replace(bytes));
+        transferred.set(all);
+        if let Some(bars) = self.progress.bars() {
+            bars.file.set_position(bytes);
+            bars.total.set_position(all);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn bar(template: &str) -> ProgressBar {
+    ProgressBar::new(0).with_style(style(template))
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// Formats a duration in tenths of a second, or in minutes: `3.1 s`, `4 min 05 s`.
+fn duration(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{:.1} s", time.as_secs_f64()),
+        seconds => format!("{} min {:02} s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        assert_eq!(duration(Duration::from_millis(3140)), "3.1 s");
+        assert_eq!(duration(Duration::from_secs(245)), "4 min 05 s");
+    }
+
+    #[test]
+    fn the_total_counts_files_that_are_transferred_together() {
+        let progress = Progress::none();
+        let (one, other) = (progress.begin("one", Some(10)), progress.begin("other", None));
+        one.at(4);
+        other.at(5);
+        // A transfer that starts again.
+        one.at(0);
+        one.at(10);
+        assert_eq!(progress.transferred.get(), 15);
+    }
+}

@@ -1,0 +1,192 @@
+//! Paths on the server as they are typed: `PATH` in the own home, `OWNER:PATH` in another account's.
+//!
+//! It sends no request. Invariants: every possible file name can be typed. Each place has one canonical
+//! form. `..` is refused.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
+
+use plimsoll_wire::http::target::encode_path;
+
+use crate::WrongUsage;
+use crate::output;
+
+/// A path, and the home that it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The owner of the home, unless it is the own home.
+    pub(crate) owner: Option<String>,
+    /// The path without a slash at either end; empty for the home itself.
+    pub(crate) path: Vec<u8>,
+    /// Whether it was typed as a folder: with a slash at its end.
+    pub(crate) is_folder: bool,
+}
+
+impl Place {
+    /// Parses a typed path. A colon before the first slash ends the owner's name.
+    pub(crate) fn parse(typed: &OsStr) -> Result<Place, WrongUsage> {
+        let typed = typed.as_bytes();
+        let (owner, path) = split_owner(typed)?;
+        let mut names = Vec::new();
+        for name in path.split(|byte| *byte == b'/') {
+            match name {
+                b"" | b"." => {}
+                b".." => {
+                    return Err(WrongUsage(format!(
+                        "{:?} has \"..\" in it; write the path from the top of the home",
+                        output::text(typed)
+                    )));
+                }
+                name => names.push(name),
+            }
+        }
+        let is_folder = names.is_empty() || path.ends_with(b"/") || path.ends_with(b"/.");
+        Ok(Place { owner, path: names.join(&b'/'), is_folder })
+    }
+
+    /// Returns the top of the own home.
+    pub(crate) fn home() -> Place {
+        Place { owner: None, path: Vec::new(), is_folder: true }
+    }
+
+    pub(crate) fn is_home(&self) -> bool {
+        self.path.is_empty()
+    }
+
+    /// Returns the place of a name in this folder.
+    pub(crate) fn join(&self, name: &[u8]) -> Place {
+        let path = if self.path.is_empty() { name.to_vec() } else { [&self.path, name].join(&b'/') };
+        Place { owner: self.owner.clone(), path, is_folder: false }
+    }
+
+    /// Returns the last name; `None` for a home.
+    pub(crate) fn name(&self) -> Option<&[u8]> {
+        self.path.rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
+    }
+
+    /// Returns the parent folder; `None` for a home.
+    pub(crate) fn parent(&self) -> Option<Place> {
+        let name = self.name()?;
+        let end = (self.path.len() - name.len()).saturating_sub(1);
+        Some(Place { owner: self.owner.clone(), path: self.path[..end].to_vec(), is_folder: true })
+    }
+
+    /// Returns the path of the URL, encoded, without a slash at its end.
+    pub(crate) fn target(&self) -> String {
+        let mut target = match &self.owner {
+            None => b"/files".to_vec(),
+            Some(owner) => {
+                let mut target = b"/shared/".to_vec();
+                encode_path(owner.as_bytes(), &mut target);
+                target
+            }
+        };
+        if !self.path.is_empty() {
+            target.push(b'/');
+            encode_path(&self.path, &mut target);
+        }
+        String::from_utf8_lossy(&target).into_owned()
+    }
+
+    /// Like [`Place::target`], with a slash at its end.
+    pub(crate) fn folder_target(&self) -> String {
+        self.target() + "/"
+    }
+}
+
+/// Splits `OWNER:PATH`.
+fn split_owner(typed: &[u8]) -> Result<(Option<String>, &[u8]), WrongUsage> {
+    let end = typed.iter().position(|byte| matches!(byte, b':' | b'/'));
+    match end {
+        Some(end @ 1..) if typed[end] == b':' => {
+            let owner =
+                std::str::from_utf8(&typed[..end]).ok().filter(|owner| !owner.contains(['%', '?', '#']));
+            let bad = || WrongUsage(format!("{:?} names no account before its colon", output::text(typed)));
+            Ok((Some(owner.ok_or_else(bad)?.to_owned()), &typed[end + 1..]))
+        }
+        _ => Ok((None, typed)),
+    }
+}
+
+/// Formats the place as it is typed.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = output::text(&self.path);
+        match &self.owner {
+            Some(owner) => write!(f, "{}:{path}", output::text(owner.as_bytes())),
+            None if path.is_empty() || has_colon_first(&path) => write!(f, "/{path}"),
+            None => f.write_str(&path),
+        }
+    }
+}
+
+/// Returns whether a path would be parsed as `OWNER:PATH`.
+fn has_colon_first(path: &str) -> bool {
+    path.split('/').next().is_some_and(|name| name.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str) -> Place {
+        Place::parse(OsStr::new(text)).unwrap()
+    }
+
+    #[test]
+    fn the_same_place_has_one_form() {
+        for (typed, target, is_folder) in [
+            ("", "/files", true),
+            ("/", "/files", true),
+            (".", "/files", true),
+            ("a.txt", "/files/a.txt", false),
+            ("/a//./b/", "/files/a/b", true),
+            ("./a:b", "/files/a%3Ab", false),
+            ("a b%/\u{e9}", "/files/a%20b%25/%C3%A9", false),
+            ("bob:", "/shared/bob", true),
+            ("bob:/docs/x", "/shared/bob/docs/x", false),
+        ] {
+            assert_eq!(
+                (place(typed).target().as_str(), place(typed).is_folder),
+                (target, is_folder),
+                "{typed}"
+            );
+        }
+    }
+
+    #[test]
+    fn any_byte_but_slash_and_nul_can_be_in_a_name() {
+        let name = OsStr::from_bytes(b"caf\xe9 \n?#");
+        let target = Place::parse(name).unwrap().target();
+        assert_eq!(target, "/files/caf%E9%20%0A%3F%23");
+    }
+
+    #[test]
+    fn what_climbs_is_refused() {
+        for typed in ["..", "a/../b", "bob:..", "/.."] {
+            assert!(Place::parse(OsStr::new(typed)).is_err(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_typed_again() {
+        for typed in ["/", "a/b", "/a:b", "bob:", "bob:a:b/c"] {
+            let shown = place(typed).to_string();
+            assert_eq!(
+                Place { is_folder: false, ..place(&shown) },
+                Place { is_folder: false, ..place(typed) }
+            );
+        }
+    }
+
+    #[test]
+    fn a_place_knows_its_name_and_its_folder() {
+        let deep = place("a/b/c");
+        assert_eq!(deep.name(), Some(&b"c"[..]));
+        assert_eq!(deep.parent(), Some(place("a/b/")));
+        assert_eq!(place("a").parent(), Some(Place::home()));
+        assert_eq!((place("/").name(), place("/").parent()), (None, None));
+        assert_eq!(place("a").join(b"b"), place("a/b"));
+    }
+}

@@ -1,0 +1,46 @@
+//! What the commands need of the program: an event loop, a resolver, and the limit of open files.
+//!
+//! It is not the event loop, which only the binary names. Invariant: an error of the event loop is reported
+//! like any other.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::rc::Rc;
+
+use anyhow::Context as _;
+use plimsoll_client::http::{Resolve, Url};
+use plimsoll_io::{Io, LocalFuture};
+
+use crate::api_client::Server;
+use crate::session::Session;
+
+/// The functions that the binary passes to the commands.
+#[derive(Clone, Copy)]
+pub struct Runtime {
+    /// Runs a future to its end, on this thread.
+    pub block_on: fn(Box<dyn FnOnce(Io) -> LocalFuture>) -> io::Result<()>,
+    /// Returns a resolver of host names.
+    pub resolve: fn(&Io) -> Resolve,
+    /// Raises the limit of open files as far as the system permits. Returns the limit.
+    pub raise_open_files: fn() -> u64,
+}
+
+impl Runtime {
+    /// Runs `command` with the server at `url` and the session for its requests.
+    pub(crate) fn run<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
+        self,
+        url: Url,
+        session: Option<Session>,
+        command: impl FnOnce(Server) -> F + 'static,
+    ) -> anyhow::Result<T> {
+        let result = Rc::new(Cell::new(None));
+        let slot = Rc::clone(&result);
+        let main = move |io: Io| -> LocalFuture {
+            let future = command(Server::new(&io, self, url, session));
+            Box::pin(async move { slot.set(Some(future.await)) })
+        };
+        (self.block_on)(Box::new(main)).context("cannot run the command")?;
+        result.take().context("the command ended without a result")?
+    }
+}
