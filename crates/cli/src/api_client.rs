@@ -1,6 +1,6 @@
 //! The client of a command: one keep-alive connection, with the session token in each request.
 //!
-//! It does not retry ([`super::patience`] does). Invariants: a refusal is a [`Failure`]. A password is sent
+//! It does not retry ([`crate::retry`] does). Invariants: a refusal is a [`Failure`]. A password is sent
 //! only to the server that was named.
 
 use plimsoll_client::http::{Body, Client, Request, Response, Times, Url};
@@ -14,7 +14,7 @@ use crate::runtime::Runtime;
 use crate::session::Session;
 
 /// A server, with the session for its requests.
-pub(crate) struct Server {
+pub(crate) struct ApiClient {
     pub(crate) io: Io,
     pub(crate) runtime: Runtime,
     pub(crate) url: Url,
@@ -24,17 +24,17 @@ pub(crate) struct Server {
     pub(crate) has_answered: bool,
 }
 
-impl Server {
+impl ApiClient {
     /// Creates a client of the server at `url`. Each request carries the session's token.
-    pub(crate) fn new(io: &Io, runtime: Runtime, url: Url, session: Option<Session>) -> Server {
+    pub(crate) fn new(io: &Io, runtime: Runtime, url: Url, session: Option<Session>) -> ApiClient {
         let times = Times { first_byte: ANSWER_TIME_MAX, ..Times::default() };
         let client = Client::new(io, url.clone()).with_resolve((runtime.resolve)(io)).with_times(times);
-        Server { io: io.clone(), runtime, url, client, session, has_answered: false }
+        ApiClient { io: io.clone(), runtime, url, client, session, has_answered: false }
     }
 
     /// Returns a client with the same server and session, on another connection.
-    pub(crate) fn another(&self) -> Server {
-        let mut other = Server::new(&self.io, self.runtime, self.url.clone(), self.session.clone());
+    pub(crate) fn new_connection(&self) -> ApiClient {
+        let mut other = ApiClient::new(&self.io, self.runtime, self.url.clone(), self.session.clone());
         other.has_answered = self.has_answered;
         other
     }
@@ -61,7 +61,7 @@ impl Server {
     }
 
     /// Sends a request and returns a successful response.
-    pub(crate) async fn ask<'a>(&'a mut self, request: Request<'_>) -> Result<Response<'a>, Failure> {
+    pub(crate) async fn send_ok<'a>(&'a mut self, request: Request<'_>) -> Result<Response<'a>, Failure> {
         let account = self.account();
         let response = self.send(request).await?;
         if (200..300).contains(&response.status().code()) {
@@ -71,8 +71,8 @@ impl Server {
     }
 
     /// Sends a request and drops the body of a successful response.
-    pub(crate) async fn tell(&mut self, request: Request<'_>) -> Result<(), Failure> {
-        let mut response = self.ask(request).await?;
+    pub(crate) async fn send_and_discard(&mut self, request: Request<'_>) -> Result<(), Failure> {
+        let mut response = self.send_ok(request).await?;
         // Read to its end, so that the connection can be reused.
         response.bytes(JSON_BYTES_MAX).await?;
         Ok(())
@@ -81,7 +81,7 @@ impl Server {
     /// Requests JSON.
     pub(crate) async fn get<T: DeserializeOwned>(&mut self, target: &str) -> Result<T, Failure> {
         let request = Request::new("GET", target).field("Accept", "application/json");
-        Ok(self.ask(request).await?.json(JSON_BYTES_MAX).await?)
+        Ok(self.send_ok(request).await?.json(JSON_BYTES_MAX).await?)
     }
 
     /// Sends JSON and receives JSON.
@@ -91,7 +91,7 @@ impl Server {
         value: &impl Serialize,
     ) -> Result<T, Failure> {
         let request = json("POST", target, value)?;
-        Ok(self.ask(request).await?.json(JSON_BYTES_MAX).await?)
+        Ok(self.send_ok(request).await?.json(JSON_BYTES_MAX).await?)
     }
 }
 
@@ -102,6 +102,6 @@ pub(crate) fn json<'a>(
     value: &impl Serialize,
 ) -> Result<Request<'a>, Failure> {
     let body =
-        serde_json::to_vec(value).map_err(|error| Failure::Here(format!("cannot be sent: {error}")))?;
+        serde_json::to_vec(value).map_err(|error| Failure::Local(format!("cannot be sent: {error}")))?;
     Ok(Request::new(method, target).field("Content-Type", "application/json").body(Body::Bytes(body)))
 }

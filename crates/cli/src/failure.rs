@@ -12,19 +12,19 @@ use serde::Deserialize;
 
 use crate::limits::REFUSAL_BYTES_MAX;
 use crate::output;
-use crate::remote_path::Place;
+use crate::remote_path::RemotePath;
 
 /// The reason why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// There is no response, or no complete one.
-    Away(Error),
+    NoResponse(Error),
     /// The server refused the request.
     Refused(Refusal),
     /// The response does not follow the API.
     Unexpected(String),
     /// An error on this machine.
-    Here(String),
+    Local(String),
 }
 
 /// A response that refuses the request.
@@ -103,9 +103,9 @@ impl Failure {
     }
 
     /// Returns whether the same request may succeed a little later.
-    pub(crate) fn may_pass(&self) -> bool {
+    pub(crate) fn is_temporary(&self) -> bool {
         match self {
-            Failure::Away(Error::Connect { .. } | Error::Broken { .. } | Error::Late(_)) => true,
+            Failure::NoResponse(Error::Connect { .. } | Error::Broken { .. } | Error::Late(_)) => true,
             Failure::Refused(refusal) => matches!(
                 refusal.status,
                 Status::REQUEST_TIMEOUT
@@ -120,13 +120,13 @@ impl Failure {
     }
 
     /// Returns whether all other requests will fail in the same way.
-    pub(crate) fn is_of_all(&self) -> bool {
-        matches!(self, Failure::Away(error) if !matches!(error, Error::Source(_)))
+    pub(crate) fn affects_all_requests(&self) -> bool {
+        matches!(self, Failure::NoResponse(error) if !matches!(error, Error::Source(_)))
             || self.status() == Some(Status::UNAUTHORIZED)
     }
 
     /// Names the folder to create in the message, for an upload to `place`.
-    pub(crate) fn for_a_file_at(mut self, place: &Place) -> Failure {
+    pub(crate) fn for_a_file_at(mut self, place: &RemotePath) -> Failure {
         if let (Failure::Refused(refusal), Some(folder)) = (&mut self, place.parent()) {
             let named = format!("mkdir -p {folder}");
             refusal.detail = refusal.detail.replace("mkdir -p FOLDER", &named);
@@ -135,38 +135,38 @@ impl Failure {
     }
 
     /// Returns an error of this machine: the failed action, and the operating system's error.
-    pub(crate) fn here(what: impl fmt::Display, error: &std::io::Error) -> Failure {
-        Failure::Here(format!("{what}: {error}"))
+    pub(crate) fn local(action: impl fmt::Display, error: &std::io::Error) -> Failure {
+        Failure::Local(format!("{action}: {error}"))
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::Away(error)
+        Failure::NoResponse(error)
     }
 }
 
 /// Errors of the state folder.
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Failure {
-        Failure::Here(format!("{error:#}"))
+        Failure::Local(format!("{error:#}"))
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Away(Error::Connect { to, source }) => write!(
+            Failure::NoResponse(Error::Connect { to, source }) => write!(
                 f,
                 "Nobody answers at {to}: {source}. Is the server running? Start one with: plimsoll serve, \
                  or name another with --server URL."
             ),
-            Failure::Away(error) => error.fmt(f),
+            Failure::NoResponse(error) => error.fmt(f),
             Failure::Refused(refusal) => refusal.fmt(f),
             Failure::Unexpected(what) => {
                 write!(f, "The answer is not what was expected: {what}. Is this a plimsoll server?")
             }
-            Failure::Here(text) => f.write_str(text),
+            Failure::Local(text) => f.write_str(text),
         }
     }
 }

@@ -27,13 +27,13 @@ mod terminal;
 pub mod units;
 mod upload;
 
-use api_client::Server;
+use api_client::ApiClient;
 pub use commands::ClientCommand;
 pub use errors::{AlreadyReported, WrongUsage};
 use failure::Failure;
 pub use password::PasswordFrom;
 use progress::Progress;
-use remote_path::Place;
-use results::{Done, Each, Tried};
-pub use runtime::Runtime;
-use session::{InUse, Session};
+use remote_path::RemotePath;
+use results::{Done, Failures, PathResults};
+pub use runtime::{BlockOn, Runtime};
+use session::{AccountsInUse, Session};

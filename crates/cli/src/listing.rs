@@ -11,10 +11,10 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::decode_path;
 use serde::{Deserialize, Serialize};
 
-use crate::api_client::Server;
+use crate::api_client::ApiClient;
 use crate::failure::{Failure, Refusal};
 use crate::output;
-use crate::remote_path::Place;
+use crate::remote_path::RemotePath;
 
 /// A file or a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
 
 /// The status of a file or folder.
 #[derive(Clone, Debug)]
-pub(crate) struct About {
+pub(crate) struct RemoteStat {
     pub(crate) kind: Kind,
     /// Length in bytes; 0 for a folder.
     pub(crate) size: u64,
@@ -77,22 +77,22 @@ impl Entry {
     }
 }
 
-impl Server {
+impl ApiClient {
     /// Returns the status of the file or folder at a place; `None` if it is missing.
-    pub(crate) async fn look(&mut self, place: &Place) -> Result<Option<About>, Failure> {
+    pub(crate) async fn stat(&mut self, place: &RemotePath) -> Result<Option<RemoteStat>, Failure> {
         let target = place.target();
         let account = self.account();
         let response = self.send(Request::new("HEAD", &target)).await?;
         let status = response.status();
         match status {
-            Status::OK => Ok(Some(About {
+            Status::OK => Ok(Some(RemoteStat {
                 kind: Kind::File,
                 // A response to HEAD has the length of the body that GET would return.
                 size: response.field("Content-Length").and_then(|value| value.parse().ok()).unwrap_or(0),
                 etag: response.field("ETag").map(str::to_owned),
             })),
             Status::MOVED_PERMANENTLY | Status::PERMANENT_REDIRECT if leads_to_folder(&response) => {
-                Ok(Some(About { kind: Kind::Folder, size: 0, etag: None }))
+                Ok(Some(RemoteStat { kind: Kind::Folder, size: 0, etag: None }))
             }
             Status::NOT_FOUND => Ok(None),
             _ => Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
@@ -100,7 +100,7 @@ impl Server {
     }
 
     /// Returns the entries of a folder.
-    pub(crate) async fn list(&mut self, place: &Place) -> Result<Listing, Failure> {
+    pub(crate) async fn list(&mut self, place: &RemotePath) -> Result<Listing, Failure> {
         self.get(&place.folder_target()).await
     }
 }
@@ -111,8 +111,8 @@ fn leads_to_folder(response: &Response<'_>) -> bool {
 }
 
 /// Returns the error for a missing file or folder.
-pub(crate) fn nothing(place: &Place) -> Failure {
-    Failure::Here(match &place.owner {
+pub(crate) fn not_found(place: &RemotePath) -> Failure {
+    Failure::Local(match &place.owner {
         Some(owner) if place.is_home() => {
             format!(
                 "{} shares nothing with you. See who does: plimsoll shared",

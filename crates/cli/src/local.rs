@@ -12,48 +12,48 @@ use crate::limits::LEVELS_MAX;
 
 /// An entry that a walk finds; its path begins with the walked folder's.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum WalkEntry {
     /// A folder; it precedes its entries.
     Folder(PathBuf),
     /// A file with its metadata.
     File(PathBuf, Metadata),
     /// An entry that cannot be sent, and the reason.
-    Not(PathBuf, String),
+    Unsupported(PathBuf, String),
 }
 
 /// Returns all entries below a folder, in the order of names.
-pub(crate) fn walk(folder: &Path) -> Vec<Step> {
+pub(crate) fn walk(folder: &Path) -> Vec<WalkEntry> {
     let mut steps = Vec::new();
     walk_into(folder, 0, &mut steps);
     steps
 }
 
-fn walk_into(folder: &Path, level: usize, steps: &mut Vec<Step>) {
+fn walk_into(folder: &Path, level: usize, steps: &mut Vec<WalkEntry>) {
     if level >= LEVELS_MAX {
-        steps.push(Step::Not(folder.to_owned(), "the folder is too deep".to_owned()));
+        steps.push(WalkEntry::Unsupported(folder.to_owned(), "the folder is too deep".to_owned()));
         return;
     }
     match fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()) {
         Ok(paths) => walk_over(paths, level, steps),
-        Err(error) => steps.push(Step::Not(folder.to_owned(), error.to_string())),
+        Err(error) => steps.push(WalkEntry::Unsupported(folder.to_owned(), error.to_string())),
     }
 }
 
-fn walk_over(mut paths: Vec<PathBuf>, level: usize, steps: &mut Vec<Step>) {
+fn walk_over(mut paths: Vec<PathBuf>, level: usize, steps: &mut Vec<WalkEntry>) {
     paths.sort_unstable();
     for path in paths {
         let is_link = fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink());
         match fs::metadata(&path) {
-            Ok(about) if about.is_file() => steps.push(Step::File(path, about)),
+            Ok(about) if about.is_file() => steps.push(WalkEntry::File(path, about)),
             Ok(about) if about.is_dir() && is_link => {
-                steps.push(Step::Not(path, "a link to a folder is not followed".to_owned()));
+                steps.push(WalkEntry::Unsupported(path, "a link to a folder is not followed".to_owned()));
             }
             Ok(about) if about.is_dir() => {
-                steps.push(Step::Folder(path.clone()));
+                steps.push(WalkEntry::Folder(path.clone()));
                 walk_into(&path, level + 1, steps);
             }
-            Ok(_) => steps.push(Step::Not(path, "it is neither a file nor a folder".to_owned())),
-            Err(error) => steps.push(Step::Not(path, error.to_string())),
+            Ok(_) => steps.push(WalkEntry::Unsupported(path, "it is neither a file nor a folder".to_owned())),
+            Err(error) => steps.push(WalkEntry::Unsupported(path, error.to_string())),
         }
     }
 }
@@ -86,16 +86,16 @@ mod tests {
         symlink(at("a"), at("link")).unwrap();
         symlink(root.path(), at("loop")).unwrap();
         symlink("nowhere", at("broken")).unwrap();
-        let told: Vec<String> = walk(root.path()).iter().map(|step| tell(root.path(), step)).collect();
-        assert_eq!(told, ["a 2", "b/", "b/c 0", "b/deep/", "broken not", "link 2", "loop not"]);
+        let found: Vec<String> = walk(root.path()).iter().map(|step| describe(root.path(), step)).collect();
+        assert_eq!(found, ["a 2", "b/", "b/c 0", "b/deep/", "broken not", "link 2", "loop not"]);
     }
 
-    fn tell(root: &Path, step: &Step) -> String {
+    fn describe(root: &Path, step: &WalkEntry) -> String {
         let below = |path: &Path| path.strip_prefix(root).unwrap().display().to_string();
         match step {
-            Step::Folder(path) => format!("{}/", below(path)),
-            Step::File(path, about) => format!("{} {}", below(path), about.len()),
-            Step::Not(path, _) => format!("{} not", below(path)),
+            WalkEntry::Folder(path) => format!("{}/", below(path)),
+            WalkEntry::File(path, about) => format!("{} {}", below(path), about.len()),
+            WalkEntry::Unsupported(path, _) => format!("{} not", below(path)),
         }
     }
 

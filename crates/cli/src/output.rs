@@ -91,11 +91,11 @@ fn width(cell: &str) -> usize {
 pub fn print(bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(bytes.as_ref()).and_then(|()| stdout.flush());
-    Ok(printed.inspect_err(end_if_nobody_reads)?)
+    Ok(printed.inspect_err(exit_on_broken_pipe)?)
 }
 
 /// Ends the program by SIGPIPE if `error` says that standard output has no reader.
-pub(crate) fn end_if_nobody_reads(error: &io::Error) {
+pub(crate) fn exit_on_broken_pipe(error: &io::Error) {
     if error.kind() == io::ErrorKind::BrokenPipe {
         // If this returns after all, the caller reports the error.
         let _ = emulate_default_handler(SIGPIPE);

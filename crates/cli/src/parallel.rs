@@ -9,20 +9,20 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-use crate::api_client::Server;
+use crate::api_client::ApiClient;
 
 /// The queues of job numbers that are not started yet.
-pub(crate) struct Queues {
+pub(crate) struct TransferQueues {
     large: RefCell<VecDeque<usize>>,
     small: RefCell<VecDeque<usize>>,
 }
 
-impl Queues {
+impl TransferQueues {
     /// Puts each job into a queue; `sizes` are their bytes, and those above `small_bytes_max` are large.
-    pub(crate) fn new(sizes: impl Iterator<Item = (usize, u64)>, small_bytes_max: u64) -> Queues {
+    pub(crate) fn new(sizes: impl Iterator<Item = (usize, u64)>, small_bytes_max: u64) -> TransferQueues {
         let (large, small): (Vec<_>, Vec<_>) = sizes.partition(|(_, bytes)| *bytes > small_bytes_max);
         let numbers = |jobs: Vec<(usize, u64)>| RefCell::new(jobs.into_iter().map(|(job, _)| job).collect());
-        Queues { large: numbers(large), small: numbers(small) }
+        TransferQueues { large: numbers(large), small: numbers(small) }
     }
 
     fn next(&self, takes_large: bool) -> Option<usize> {
@@ -38,14 +38,14 @@ impl Queues {
 /// # Errors
 /// The first error of a transfer; jobs that have not begun are then skipped.
 pub(crate) async fn transfer_all(
-    server: &mut Server,
-    (queues, connections): (&Queues, usize),
-    transfer: &impl AsyncFn(&mut Server, usize) -> anyhow::Result<()>,
+    server: &mut ApiClient,
+    (queues, connections): (&TransferQueues, usize),
+    transfer: &impl AsyncFn(&mut ApiClient, usize) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let connections = connections.min(queues.small.borrow().len());
-    let mut servers: Vec<Server> = (1..connections).map(|_| server.another()).collect();
+    let mut servers: Vec<ApiClient> = (1..connections).map(|_| server.new_connection()).collect();
     let first_error = RefCell::new(None);
-    let work = async |server: &mut Server, takes_large: bool| {
+    let work = async |server: &mut ApiClient, takes_large: bool| {
         while first_error.borrow().is_none()
             && let Some(job) = queues.next(takes_large)
         {

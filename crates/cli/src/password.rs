@@ -99,7 +99,7 @@ fn typed(question: &str, flag: &str, variable: &str) -> anyhow::Result<String> {
         WrongUsage(format!("there is no terminal to ask for the password on; give {flag} or set {variable}"))
     };
     let terminal = terminal::open().ok_or_else(no_terminal)?;
-    let line = terminal::ask_unseen(&terminal, question).context("cannot read the password")?;
+    let line = terminal::read_hidden_line(&terminal, question).context("cannot read the password")?;
     String::from_utf8(line).ok().context("The password must be UTF-8.")
 }
 

@@ -112,7 +112,7 @@ impl Progress {
     }
 
     /// Prints a line on standard error.
-    pub(crate) fn say(&self, line: &str) {
+    pub(crate) fn print_line(&self, line: &str) {
         // If standard error is closed, the line is dropped.
         let say = || drop(writeln!(std::io::stderr(), "{line}"));
         self.both.suspend(say);
@@ -130,7 +130,7 @@ impl Progress {
             names => output::files(names.len() as u64),
         };
         let skipped = if unchanged > 0 { format!("; {unchanged} unchanged") } else { String::new() };
-        self.say(&format!(
+        self.print_line(&format!(
             "{done}  {} in {}{skipped}",
             output::size(bytes),
             duration(self.started.elapsed())

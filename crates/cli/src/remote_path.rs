@@ -14,7 +14,7 @@ use crate::output;
 
 /// A path, and the home that it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RemotePath {
     /// The owner of the home, unless it is the own home.
     pub(crate) owner: Option<String>,
     /// The path without a slash at either end; empty for the home itself.
@@ -23,9 +23,9 @@ pub(crate) struct Place {
     pub(crate) is_folder: bool,
 }
 
-impl Place {
+impl RemotePath {
     /// Parses a typed path. A colon before the first slash ends the owner's name.
-    pub(crate) fn parse(typed: &OsStr) -> Result<Place, WrongUsage> {
+    pub(crate) fn parse(typed: &OsStr) -> Result<RemotePath, WrongUsage> {
         let typed = typed.as_bytes();
         let (owner, path) = split_owner(typed)?;
         let mut names = Vec::new();
@@ -42,12 +42,12 @@ impl Place {
             }
         }
         let is_folder = names.is_empty() || path.ends_with(b"/") || path.ends_with(b"/.");
-        Ok(Place { owner, path: names.join(&b'/'), is_folder })
+        Ok(RemotePath { owner, path: names.join(&b'/'), is_folder })
     }
 
     /// Returns the top of the own home.
-    pub(crate) fn home() -> Place {
-        Place { owner: None, path: Vec::new(), is_folder: true }
+    pub(crate) fn home() -> RemotePath {
+        RemotePath { owner: None, path: Vec::new(), is_folder: true }
     }
 
     pub(crate) fn is_home(&self) -> bool {
@@ -55,9 +55,9 @@ impl Place {
     }
 
     /// Returns the place of a name in this folder.
-    pub(crate) fn join(&self, name: &[u8]) -> Place {
+    pub(crate) fn join(&self, name: &[u8]) -> RemotePath {
         let path = if self.path.is_empty() { name.to_vec() } else { [&self.path, name].join(&b'/') };
-        Place { owner: self.owner.clone(), path, is_folder: false }
+        RemotePath { owner: self.owner.clone(), path, is_folder: false }
     }
 
     /// Returns the last name; `None` for a home.
@@ -66,10 +66,10 @@ impl Place {
     }
 
     /// Returns the parent folder; `None` for a home.
-    pub(crate) fn parent(&self) -> Option<Place> {
+    pub(crate) fn parent(&self) -> Option<RemotePath> {
         let name = self.name()?;
         let end = (self.path.len() - name.len()).saturating_sub(1);
-        Some(Place { owner: self.owner.clone(), path: self.path[..end].to_vec(), is_folder: true })
+        Some(RemotePath { owner: self.owner.clone(), path: self.path[..end].to_vec(), is_folder: true })
     }
 
     /// Returns the path of the URL, encoded, without a slash at its end.
@@ -89,7 +89,7 @@ impl Place {
         String::from_utf8_lossy(&target).into_owned()
     }
 
-    /// Like [`Place::target`], with a slash at its end.
+    /// Like [`RemotePath::target`], with a slash at its end.
     pub(crate) fn folder_target(&self) -> String {
         self.target() + "/"
     }
@@ -110,19 +110,19 @@ fn split_owner(typed: &[u8]) -> Result<(Option<String>, &[u8]), WrongUsage> {
 }
 
 /// Formats the place as it is typed.
-impl fmt::Display for Place {
+impl fmt::Display for RemotePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = output::text(&self.path);
         match &self.owner {
             Some(owner) => write!(f, "{}:{path}", output::text(owner.as_bytes())),
-            None if path.is_empty() || has_colon_first(&path) => write!(f, "/{path}"),
+            None if path.is_empty() || begins_with_owner(&path) => write!(f, "/{path}"),
             None => f.write_str(&path),
         }
     }
 }
 
 /// Returns whether a path would be parsed as `OWNER:PATH`.
-fn has_colon_first(path: &str) -> bool {
+fn begins_with_owner(path: &str) -> bool {
     path.split('/').next().is_some_and(|name| name.contains(':'))
 }
 
@@ -130,8 +130,8 @@ fn has_colon_first(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
-        Place::parse(OsStr::new(text)).unwrap()
+    fn place(text: &str) -> RemotePath {
+        RemotePath::parse(OsStr::new(text)).unwrap()
     }
 
     #[test]
@@ -158,14 +158,14 @@ mod tests {
     #[test]
     fn any_byte_but_slash_and_nul_can_be_in_a_name() {
         let name = OsStr::from_bytes(b"caf\xe9 \n?#");
-        let target = Place::parse(name).unwrap().target();
+        let target = RemotePath::parse(name).unwrap().target();
         assert_eq!(target, "/files/caf%E9%20%0A%3F%23");
     }
 
     #[test]
     fn what_climbs_is_refused() {
         for typed in ["..", "a/../b", "bob:..", "/.."] {
-            assert!(Place::parse(OsStr::new(typed)).is_err(), "{typed}");
+            assert!(RemotePath::parse(OsStr::new(typed)).is_err(), "{typed}");
         }
     }
 
@@ -174,8 +174,8 @@ mod tests {
         for typed in ["/", "a/b", "/a:b", "bob:", "bob:a:b/c"] {
             let shown = place(typed).to_string();
             assert_eq!(
-                Place { is_folder: false, ..place(&shown) },
-                Place { is_folder: false, ..place(typed) }
+                RemotePath { is_folder: false, ..place(&shown) },
+                RemotePath { is_folder: false, ..place(typed) }
             );
         }
     }
@@ -185,7 +185,7 @@ mod tests {
         let deep = place("a/b/c");
         assert_eq!(deep.name(), Some(&b"c"[..]));
         assert_eq!(deep.parent(), Some(place("a/b/")));
-        assert_eq!(place("a").parent(), Some(Place::home()));
+        assert_eq!(place("a").parent(), Some(RemotePath::home()));
         assert_eq!((place("/").name(), place("/").parent()), (None, None));
         assert_eq!(place("a").join(b"b"), place("a/b"));
     }

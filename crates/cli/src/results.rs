@@ -12,12 +12,12 @@ use crate::progress::Progress;
 
 /// The failures so far.
 #[derive(Default)]
-pub(crate) struct Tried {
+pub(crate) struct Failures {
     /// Each failed item with its reason.
     pub(crate) failed: Vec<(String, String)>,
 }
 
-impl Tried {
+impl Failures {
     /// Records a failure; returns it if everything else would fail in the same way.
     pub(crate) fn failed(
         &mut self,
@@ -25,16 +25,16 @@ impl Tried {
         what: String,
         failure: Failure,
     ) -> anyhow::Result<()> {
-        if failure.is_of_all() {
+        if failure.affects_all_requests() {
             return Err(anyhow::Error::new(failure).context(what));
         }
-        self.note(progress, what, failure.to_string());
+        self.record(progress, what, failure.to_string());
         Ok(())
     }
 
     /// Reports and records why something was not done.
-    pub(crate) fn note(&mut self, progress: &Progress, what: String, why: String) {
-        progress.say(&format!("plimsoll: {what}: {why}"));
+    pub(crate) fn record(&mut self, progress: &Progress, what: String, why: String) {
+        progress.print_line(&format!("plimsoll: {what}: {why}"));
         self.failed.push((what, why));
     }
 
@@ -49,9 +49,9 @@ impl Tried {
 }
 
 /// The results of several paths that a command handles alike, for a JSON document.
-pub(crate) struct Each {
+pub(crate) struct PathResults {
     json: bool,
-    tried: Tried,
+    failures: Failures,
     done: Vec<Done>,
     fatal: Option<anyhow::Error>,
 }
@@ -79,29 +79,30 @@ struct Document {
     error: Option<String>,
 }
 
-impl Each {
+impl PathResults {
     /// Starts without results; `json` prints the document in the end.
-    pub(crate) fn new(json: bool) -> Each {
-        Each { json, tried: Tried::default(), done: Vec::new(), fatal: None }
+    pub(crate) fn new(json: bool) -> PathResults {
+        PathResults { json, failures: Failures::default(), done: Vec::new(), fatal: None }
     }
 
     /// Records the result of one path; returns whether to continue with the next.
-    pub(crate) fn note(&mut self, done: Done, result: Result<(), Failure>) -> bool {
+    pub(crate) fn record(&mut self, done: Done, result: Result<(), Failure>) -> bool {
         match result {
             Ok(()) => self.done.push(done),
-            Err(failure) => self.fatal = self.tried.failed(&Progress::none(), done.path, failure).err(),
+            Err(failure) => self.fatal = self.failures.failed(&Progress::none(), done.path, failure).err(),
         }
         self.fatal.is_none()
     }
 
     /// Prints the document if requested; returns an error if anything failed.
     pub(crate) fn end(self) -> anyhow::Result<()> {
-        let Each { json, tried, done, fatal } = self;
+        let PathResults { json, failures, done, fatal } = self;
         if json {
-            let failed = tried.failed.iter().cloned().map(|(path, error)| NotDone { path, error }).collect();
+            let failed =
+                failures.failed.iter().cloned().map(|(path, error)| NotDone { path, error }).collect();
             let error = fatal.as_ref().map(|error| format!("{error:#}"));
             print_json(&Document { done, failed, error })?;
         }
-        fatal.map_or_else(|| tried.end(), Err)
+        fatal.map_or_else(|| failures.end(), Err)
     }
 }

@@ -1,7 +1,6 @@
-//! What the commands need of the program: an event loop, a resolver, and the limit of open files.
+//! The functions that the binary passes to the commands: an event loop, a resolver, the limit of open files.
 //!
-//! It is not the event loop, which only the binary names. Invariant: an error of the event loop is reported
-//! like any other.
+//! It implements none of them. Invariant: an error of the event loop is reported like any other.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -12,17 +11,20 @@ use anyhow::Context as _;
 use plimsoll_client::http::{Resolve, Url};
 use plimsoll_io::{Io, LocalFuture};
 
-use crate::api_client::Server;
+use crate::api_client::ApiClient;
 use crate::session::Session;
+
+/// Runs the future that a function returns for an event loop, to its end, on this thread.
+pub type BlockOn = fn(Box<dyn FnOnce(Io) -> LocalFuture>) -> io::Result<()>;
 
 /// The functions that the binary passes to the commands.
 #[derive(Clone, Copy)]
 pub struct Runtime {
     /// Runs a future to its end, on this thread.
-    pub block_on: fn(Box<dyn FnOnce(Io) -> LocalFuture>) -> io::Result<()>,
+    pub block_on: BlockOn,
     /// Returns a resolver of host names.
     pub resolve: fn(&Io) -> Resolve,
-    /// Raises the limit of open files as far as the system permits. Returns the limit.
+    /// Raises the limit of open files to the hard limit. Returns the limit.
     pub raise_open_files: fn() -> u64,
 }
 
@@ -32,12 +34,12 @@ impl Runtime {
         self,
         url: Url,
         session: Option<Session>,
-        command: impl FnOnce(Server) -> F + 'static,
+        command: impl FnOnce(ApiClient) -> F + 'static,
     ) -> anyhow::Result<T> {
         let result = Rc::new(Cell::new(None));
         let slot = Rc::clone(&result);
         let main = move |io: Io| -> LocalFuture {
-            let future = command(Server::new(&io, self, url, session));
+            let future = command(ApiClient::new(&io, self, url, session));
             Box::pin(async move { slot.set(Some(future.await)) })
         };
         (self.block_on)(Box::new(main)).context("cannot run the command")?;

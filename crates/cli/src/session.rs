@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::state::{State, key};
+use crate::state::{StateFolder, key};
 
 /// The key of the one value that says which sessions are in use.
 const IN_USE: &str = "in-use";
@@ -30,7 +30,7 @@ pub(crate) struct Session {
 
 /// Which account a command uses when no `--account` is given: one for each server, or none after a log-out.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub(crate) struct InUse {
+pub(crate) struct AccountsInUse {
     /// The server of the last login. It outlives a log-out, so that the next login goes there too.
     pub(crate) server: Option<String>,
     /// The account in use at each server.
@@ -46,7 +46,7 @@ impl Session {
 
     /// Returns every stored session, the latest login last.
     pub(crate) fn all() -> anyhow::Result<Vec<Session>> {
-        let mut all = State::of("sessions")?.all::<Session>()?;
+        let mut all = StateFolder::of("sessions")?.all::<Session>()?;
         all.sort_by_key(|session| session.since);
         Ok(all)
     }
@@ -55,7 +55,7 @@ impl Session {
     /// returns the session with the server of the last login. If `account` has none there, returns its
     /// latest session.
     pub(crate) fn find(server: Option<&str>, account: Option<&str>) -> anyhow::Result<Option<Session>> {
-        let (mut all, in_use) = (Session::all()?, InUse::load()?);
+        let (mut all, in_use) = (Session::all()?, AccountsInUse::load()?);
         let default_server = server.or(in_use.server.as_deref());
         let account_in_use = default_server.and_then(|server| in_use.accounts.get(server));
         let Some(account) = account.or(account_in_use.map(String::as_str)) else { return Ok(None) };
@@ -71,8 +71,8 @@ impl Session {
 
     /// Stores the session in place of an earlier one of the same account, and puts it in use.
     pub(crate) fn save(&self) -> anyhow::Result<()> {
-        let mut in_use = InUse::load()?;
-        State::of("sessions")?.save(&self.key(), self)?;
+        let mut in_use = AccountsInUse::load()?;
+        StateFolder::of("sessions")?.save(&self.key(), self)?;
         in_use.server = Some(self.server.clone());
         in_use.accounts.insert(self.server.clone(), self.account.clone());
         in_use.save()
@@ -80,13 +80,13 @@ impl Session {
 
     /// Removes the session from this machine. If it was in use, no session with its server is in use after.
     pub(crate) fn forget(&self) -> anyhow::Result<()> {
-        let mut in_use = InUse::load()?;
+        let mut in_use = AccountsInUse::load()?;
         if in_use.accounts.get(&self.server) == Some(&self.account) {
             in_use.accounts.remove(&self.server);
         }
         // First, so that a crash between the two never leaves another account in use.
         in_use.save()?;
-        State::of("sessions")?.forget(&self.key())
+        StateFolder::of("sessions")?.forget(&self.key())
     }
 
     fn key(&self) -> String {
@@ -94,13 +94,13 @@ impl Session {
     }
 }
 
-impl InUse {
+impl AccountsInUse {
     /// Reads the stored choice. Where none is stored, the last login at each server is in use.
-    pub(crate) fn load() -> anyhow::Result<InUse> {
-        if let Some(stored) = State::of(IN_USE)?.load(IN_USE)? {
+    pub(crate) fn load() -> anyhow::Result<AccountsInUse> {
+        if let Some(stored) = StateFolder::of(IN_USE)?.load(IN_USE)? {
             return Ok(stored);
         }
-        let mut in_use = InUse::default();
+        let mut in_use = AccountsInUse::default();
         for session in Session::all()? {
             in_use.server = Some(session.server.clone());
             in_use.accounts.insert(session.server, session.account);
@@ -109,6 +109,6 @@ impl InUse {
     }
 
     fn save(&self) -> anyhow::Result<()> {
-        State::of(IN_USE)?.save(IN_USE, self)
+        StateFolder::of(IN_USE)?.save(IN_USE, self)
     }
 }

@@ -17,18 +17,18 @@ use sha2::{Digest as _, Sha256};
 use crate::limits::STATE_BYTES_MAX;
 
 /// The store of one kind of values: a subfolder of the state folder.
-pub(crate) struct State {
+pub(crate) struct StateFolder {
     folder: PathBuf,
 }
 
-impl State {
+impl StateFolder {
     /// Returns the store of a kind: below `$XDG_STATE_HOME/plimsoll`, else `~/.local/state/plimsoll`.
-    pub(crate) fn of(kind: &str) -> anyhow::Result<State> {
+    pub(crate) fn of(kind: &str) -> anyhow::Result<StateFolder> {
         let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
         let base =
             base.context("There is no place for what is to be remembered. Set HOME or XDG_STATE_HOME.")?;
-        Ok(State { folder: base.join("plimsoll").join(kind) })
+        Ok(StateFolder { folder: base.join("plimsoll").join(kind) })
     }
 
     /// Reads the value of `key`.
@@ -135,8 +135,8 @@ mod tests {
 
     use super::*;
 
-    fn state(folder: &tempfile::TempDir) -> State {
-        State { folder: folder.path().join("plimsoll/things") }
+    fn state(folder: &tempfile::TempDir) -> StateFolder {
+        StateFolder { folder: folder.path().join("plimsoll/things") }
     }
 
     #[test]

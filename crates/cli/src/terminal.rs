@@ -20,7 +20,7 @@ pub(crate) fn open() -> Option<File> {
 }
 
 /// Asks a question on the terminal, and reads a line without echo.
-pub(crate) fn ask_unseen(terminal: &File, question: &str) -> io::Result<Vec<u8>> {
+pub(crate) fn read_hidden_line(terminal: &File, question: &str) -> io::Result<Vec<u8>> {
     let mut out = terminal;
     let hidden = Hidden::begin(terminal.try_clone()?)?;
     out.write_all(question.as_bytes())?;

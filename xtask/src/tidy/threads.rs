@@ -1,6 +1,7 @@
 //! Rule `threads`: only the engines, the binary, the client commands and the lab start threads.
 //!
-//! Protocols start none. The rule looks for `std::thread` in code outside tests. It does not check locks and atomics.
+//! Protocols start none. The rule looks for `std::thread` in code outside tests. It does not check locks
+//! and atomics.
 
 use super::paths;
 use super::source::{Finding, Source};

@@ -21,12 +21,12 @@ use serde::Serialize;
 use super::put::{Failed, INTERRUPTED, TWICE};
 use super::server_args::SessionArgs;
 use crate::WrongUsage;
-use crate::download::{Got, Part, fetch_part, get_stream, place_all};
+use crate::download::{Part, Transferred, fetch_part, get_stream, place_all};
 use crate::limits::{NAMED_TOGETHER_MAX, RECEIVING_CONNECTIONS, WHOLE_BYTES_MAX};
-use crate::listing::{About, Kind, nothing};
+use crate::listing::{Kind, RemoteStat, not_found};
 use crate::output::{print_json, text};
-use crate::parallel::{Queues, transfer_all};
-use crate::{Failure, Place, Progress, Runtime, Server, Tried};
+use crate::parallel::{TransferQueues, transfer_all};
+use crate::{ApiClient, Failure, Failures, Progress, RemotePath, Runtime};
 
 /// Download files from the server, and folders with -r
 #[derive(Args)]
@@ -68,7 +68,7 @@ pub struct Get {
 
 /// A file to download, and its target path.
 struct Job {
-    from: Place,
+    from: RemotePath,
     bytes: u64,
     /// The time of modification in nanoseconds, if the server sends it.
     modified: Option<Duration>,
@@ -77,7 +77,7 @@ struct Job {
 
 #[derive(Default, Serialize)]
 struct Done {
-    files: Vec<Came>,
+    files: Vec<ReceivedFile>,
     /// The folders of the received files, to be synced.
     #[serde(skip)]
     folders: BTreeSet<PathBuf>,
@@ -88,7 +88,7 @@ struct Done {
 }
 
 #[derive(Serialize)]
-struct Came {
+struct ReceivedFile {
     path: String,
     file: String,
     bytes: u64,
@@ -105,41 +105,41 @@ impl Get {
         }
         let (recursive, quiet, json) = (self.recursive, self.quiet, self.json);
         self.session.run(runtime, async move |mut server| {
-            let mut tried = Tried::default();
+            let mut failures = Failures::default();
             let mut done = Done::default();
-            let jobs = plan(&mut server, &from, &to, recursive, &mut tried).await?;
-            let ended = receive(&mut server, &jobs, quiet, &mut tried, &mut done).await;
+            let jobs = plan(&mut server, &from, &to, recursive, &mut failures).await?;
+            let ended = receive(&mut server, &jobs, quiet, &mut failures, &mut done).await;
             if json {
-                let failed = tried.failed.iter().cloned();
+                let failed = failures.failed.iter().cloned();
                 done.failed.extend(failed.map(|(file, error)| Failed { file, error }));
                 done.error = ended.as_ref().err().map(|error| format!("{error:#}"));
                 print_json(&done)?;
             }
             ended?;
-            tried.end()
+            failures.end()
         })
     }
 
     /// Returns the files to download and their target. The last of several operands is the target, as for
     /// cp.
-    fn places_and_folder(&self) -> Result<(Vec<Place>, PathBuf), WrongUsage> {
+    fn places_and_folder(&self) -> Result<(Vec<RemotePath>, PathBuf), WrongUsage> {
         let (paths, to) = match (&self.to, self.paths.as_slice()) {
             (Some(to), paths) => (paths, to.clone()),
             (None, [paths @ .., last]) if !paths.is_empty() => (paths, PathBuf::from(last)),
             (None, paths) => (paths, PathBuf::from("./")),
         };
-        let places = paths.iter().map(|path| Place::parse(path)).collect::<Result<Vec<_>, _>>()?;
+        let places = paths.iter().map(|path| RemotePath::parse(path)).collect::<Result<Vec<_>, _>>()?;
         Ok((places, to))
     }
 }
 
 /// Returns all files to download. Creates the local folders.
 async fn plan(
-    server: &mut Server,
-    from: &[Place],
+    server: &mut ApiClient,
+    from: &[RemotePath],
     to: &Path,
     recursive: bool,
-    tried: &mut Tried,
+    failures: &mut Failures,
 ) -> anyhow::Result<Vec<Job>> {
     let is_stream = to.as_os_str() == "-";
     let into = !is_stream && (to.is_dir() || to.as_os_str().as_bytes().ends_with(b"/"));
@@ -160,30 +160,30 @@ async fn plan(
             Some(name) if into => to.join(OsStr::from_bytes(name)),
             _ => to.to_owned(),
         };
-        if let Err(failure) = plan_one(server, place, target, recursive, tried, &mut jobs).await {
-            tried.failed(&Progress::none(), place.to_string(), failure)?;
+        if let Err(failure) = plan_one(server, place, target, recursive, failures, &mut jobs).await {
+            failures.failed(&Progress::none(), place.to_string(), failure)?;
         }
     }
     Ok(jobs)
 }
 
 async fn plan_one(
-    server: &mut Server,
-    place: &Place,
+    server: &mut ApiClient,
+    place: &RemotePath,
     target: PathBuf,
     recursive: bool,
-    tried: &mut Tried,
+    failures: &mut Failures,
     jobs: &mut Vec<Job>,
 ) -> Result<(), Failure> {
-    let about = server.look(place).await?.ok_or_else(|| nothing(place))?;
+    let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
     match about {
-        About { kind: Kind::File, size, .. } => {
+        RemoteStat { kind: Kind::File, size, .. } => {
             jobs.push(Job { from: place.clone(), bytes: size, modified: None, to: target });
         }
-        _ if recursive => return plan_folder(server, place, target, tried, jobs).await,
+        _ if recursive => return plan_folder(server, place, target, failures, jobs).await,
         _ => {
             let why = "It is a folder. Bring it with all that is in it: plimsoll get -r";
-            return Err(Failure::Here(why.to_owned()));
+            return Err(Failure::Local(why.to_owned()));
         }
     }
     Ok(())
@@ -191,18 +191,18 @@ async fn plan_one(
 
 /// Plans a folder and its subfolders. A folder that fails is reported, and the others continue.
 async fn plan_folder(
-    server: &mut Server,
-    place: &Place,
+    server: &mut ApiClient,
+    place: &RemotePath,
     target: PathBuf,
-    tried: &mut Tried,
+    failures: &mut Failures,
     jobs: &mut Vec<Job>,
 ) -> Result<(), Failure> {
     let mut folders = vec![(place.clone(), target)];
     while let Some((place, target)) = folders.pop() {
         match plan_level(server, &place, &target, jobs).await {
             Ok(mut deeper) => folders.append(&mut deeper),
-            Err(failure) if failure.is_of_all() => return Err(failure),
-            Err(failure) => tried.note(&Progress::none(), place.to_string(), failure.to_string()),
+            Err(failure) if failure.affects_all_requests() => return Err(failure),
+            Err(failure) => failures.record(&Progress::none(), place.to_string(), failure.to_string()),
         }
     }
     Ok(())
@@ -210,13 +210,13 @@ async fn plan_folder(
 
 /// Plans the files of one folder and creates it locally. Returns its subfolders.
 async fn plan_level(
-    server: &mut Server,
-    place: &Place,
+    server: &mut ApiClient,
+    place: &RemotePath,
     target: &Path,
     jobs: &mut Vec<Job>,
-) -> Result<Vec<(Place, PathBuf)>, Failure> {
+) -> Result<Vec<(RemotePath, PathBuf)>, Failure> {
     let listing = server.list(place).await?;
-    fs::create_dir_all(target).map_err(|error| Failure::here("cannot make the folder here", &error))?;
+    fs::create_dir_all(target).map_err(|error| Failure::local("cannot make the folder here", &error))?;
     let mut folders = Vec::new();
     for entry in listing.entries {
         let name = entry.bytes()?;
@@ -234,21 +234,21 @@ async fn plan_level(
 }
 
 /// Received files that are not renamed yet, with their job numbers.
-type Fetched = Vec<(usize, Part, Got)>;
+type Fetched = Vec<(usize, Part, Transferred)>;
 
 /// The results of a command's connections so far.
 struct Received<'a> {
-    tried: &'a mut Tried,
-    done: Vec<(usize, Got)>,
+    failures: &'a mut Failures,
+    done: Vec<(usize, Transferred)>,
     /// Small files that are synced and renamed together.
     fetched: Fetched,
 }
 
 async fn receive(
-    server: &mut Server,
+    server: &mut ApiClient,
     jobs: &[Job],
     quiet: bool,
-    tried: &mut Tried,
+    failures: &mut Failures,
     done: &mut Done,
 ) -> anyhow::Result<()> {
     let is_stream = jobs.iter().any(|job| job.to.as_os_str() == "-");
@@ -260,18 +260,18 @@ async fn receive(
     let (mut pending, mut seen) = (Vec::new(), HashSet::new());
     for (number, job) in jobs.iter().enumerate() {
         if !is_stream && !seen.insert(&job.to) {
-            tried.note(&progress, job.from.to_string(), TWICE.to_owned());
+            failures.record(&progress, job.from.to_string(), TWICE.to_owned());
         } else {
             // Streams are received one after the other.
             pending.push((number, if is_stream { u64::MAX } else { job.bytes }));
         }
     }
-    let queues = Queues::new(pending.into_iter(), WHOLE_BYTES_MAX);
+    let queues = TransferQueues::new(pending.into_iter(), WHOLE_BYTES_MAX);
     // Each received file stays open until it is renamed.
     let limit = usize::try_from((server.runtime.raise_open_files)() / 2).unwrap_or(usize::MAX);
     let named_together = NAMED_TOGETHER_MAX.min(limit).max(1);
-    let received = RefCell::new(Received { tried, done: Vec::new(), fetched: Vec::new() });
-    let transfer = async |server: &mut Server, number: usize| {
+    let received = RefCell::new(Received { failures, done: Vec::new(), fetched: Vec::new() });
+    let transfer = async |server: &mut ApiClient, number: usize| {
         let Job { from, bytes, modified, to } = &jobs[number];
         let one = progress.begin(&from.to_string(), Some(*bytes));
         let fetched = match is_stream {
@@ -281,7 +281,7 @@ async fn receive(
                 fetched.map(|(got, part)| (got, Some(part)))
             }
         };
-        let fetched = received.borrow_mut().note((number, fetched), named_together, &progress, jobs)?;
+        let fetched = received.borrow_mut().record((number, fetched), named_together, &progress, jobs)?;
         name(server, &received, fetched, &progress, jobs).await
     };
     let ended = transfer_all(server, (&queues, RECEIVING_CONNECTIONS), &transfer).await;
@@ -297,7 +297,7 @@ async fn receive(
 
 /// Syncs and renames received files, on another thread.
 async fn name(
-    server: &Server,
+    server: &ApiClient,
     received: &RefCell<Received<'_>>,
     fetched: Fetched,
     progress: &Progress,
@@ -313,7 +313,7 @@ async fn name(
     for ((number, got), placed) in waiting.into_iter().zip(placed.map_err(io::Error::from)?) {
         match placed {
             Ok(()) => received.done.push((number, got)),
-            Err(failure) => received.tried.failed(progress, jobs[number].from.to_string(), failure)?,
+            Err(failure) => received.failures.failed(progress, jobs[number].from.to_string(), failure)?,
         }
     }
     Ok(())
@@ -321,9 +321,9 @@ async fn name(
 
 impl Received<'_> {
     /// Records the result of a job. Returns the files to rename now.
-    fn note(
+    fn record(
         &mut self,
-        (number, fetched): (usize, Result<(Got, Option<Part>), Failure>),
+        (number, fetched): (usize, Result<(Transferred, Option<Part>), Failure>),
         named_together: usize,
         progress: &Progress,
         jobs: &[Job],
@@ -336,7 +336,7 @@ impl Received<'_> {
                 }
             }
             Ok((got, None)) => self.done.push((number, got)),
-            Err(failure) => self.tried.failed(progress, jobs[number].from.to_string(), failure)?,
+            Err(failure) => self.failures.failed(progress, jobs[number].from.to_string(), failure)?,
         }
         Ok(Vec::new())
     }
@@ -344,11 +344,16 @@ impl Received<'_> {
     /// Reports the received files.
     fn end(mut self, jobs: &[Job], progress: &Progress, done: &mut Done) {
         self.done.sort_by_key(|(number, _)| *number);
-        for (number, Got { bytes, received }) in &self.done {
+        for (number, Transferred { bytes, received }) in &self.done {
             let Job { from, to, .. } = &jobs[*number];
             done.folders.extend(to.parent().map(Path::to_owned));
             let file = text(to.as_os_str().as_bytes());
-            done.files.push(Came { path: from.to_string(), file, bytes: *bytes, received: *received });
+            done.files.push(ReceivedFile {
+                path: from.to_string(),
+                file,
+                bytes: *bytes,
+                received: *received,
+            });
         }
         let names: Vec<String> = done.files.iter().map(|came| came.file.clone()).collect();
         progress.summarise(&names, done.files.iter().map(|came| came.bytes).sum(), 0);

@@ -31,7 +31,7 @@ impl Logout {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
         let session = self.session.session()?;
         self.session.run(runtime, async |mut server| {
-            match server.tell(Request::new("DELETE", "/api/sessions/current")).await {
+            match server.send_and_discard(Request::new("DELETE", "/api/sessions/current")).await {
                 // The session had ended already.
                 Err(failure) if failure.status() == Some(Status::UNAUTHORIZED) => Ok(()),
                 told => Ok(told?),

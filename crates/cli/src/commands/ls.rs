@@ -11,9 +11,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::server_args::SessionArgs;
-use crate::listing::{Entry, Kind, Listing, nothing};
+use crate::listing::{Entry, Kind, Listing, not_found};
 use crate::output::{self, columns, print, print_json};
-use crate::{Place, Runtime, Server};
+use crate::{ApiClient, RemotePath, Runtime};
 
 /// List a folder
 #[derive(Args)]
@@ -46,7 +46,7 @@ pub struct Ls {
 
 impl Ls {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let place = self.path.as_deref().map_or(Ok(Place::home()), Place::parse)?;
+        let place = self.path.as_deref().map_or(Ok(RemotePath::home()), RemotePath::parse)?;
         let listing = self.session.run(runtime, async move |mut server| {
             list(&mut server, &place).await.context(place.to_string())
         })?;
@@ -83,12 +83,12 @@ impl Ls {
 }
 
 /// Returns a folder's listing. A file's listing has one entry, as in the listing of its folder.
-async fn list(server: &mut Server, place: &Place) -> anyhow::Result<Listing> {
-    let about = server.look(place).await?.ok_or_else(|| nothing(place))?;
+async fn list(server: &mut ApiClient, place: &RemotePath) -> anyhow::Result<Listing> {
+    let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
     if about.kind == Kind::Folder {
         return Ok(server.list(place).await?);
     }
-    let (folder, name) = (place.parent().unwrap_or_else(Place::home), place.name().unwrap_or_default());
+    let (folder, name) = (place.parent().unwrap_or_else(RemotePath::home), place.name().unwrap_or_default());
     let mut listing = server.list(&folder).await?;
     listing.entries.retain(|entry| entry.bytes().is_ok_and(|bytes| bytes == name));
     if listing.entries.is_empty() {

@@ -10,7 +10,7 @@ use plimsoll_wire::http::status::Status;
 
 use super::server_args::SessionArgs;
 use crate::listing::Kind;
-use crate::{Done, Each, Failure, Place, Runtime, Server};
+use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
 
 /// Create folders
 #[derive(Args)]
@@ -35,17 +35,17 @@ pub struct Mkdir {
 
 impl Mkdir {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let places: Vec<Place> =
-            self.paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+        let places: Vec<RemotePath> =
+            self.paths.iter().map(|path| RemotePath::parse(path)).collect::<Result<_, _>>()?;
         let (parents, json) = (self.parents, self.json);
         self.session.run(runtime, async move |mut server| {
-            let mut each = Each::new(json);
+            let mut each = PathResults::new(json);
             for place in places {
                 let made = match parents {
                     true => make_all(&mut server, &place).await,
                     false => make(&mut server, &place).await,
                 };
-                if !each.note(Done { path: place.to_string(), to: None }, made) {
+                if !each.record(Done { path: place.to_string(), to: None }, made) {
                     break;
                 }
             }
@@ -54,12 +54,12 @@ impl Mkdir {
     }
 }
 
-async fn make(server: &mut Server, place: &Place) -> Result<(), Failure> {
-    server.tell(Request::new("MKCOL", &place.folder_target())).await
+async fn make(server: &mut ApiClient, place: &RemotePath) -> Result<(), Failure> {
+    server.send_and_discard(Request::new("MKCOL", &place.folder_target())).await
 }
 
 /// Creates a folder and its missing ancestors.
-pub(super) async fn make_all(server: &mut Server, place: &Place) -> Result<(), Failure> {
+pub(super) async fn make_all(server: &mut ApiClient, place: &RemotePath) -> Result<(), Failure> {
     let mut missing = Vec::new();
     let mut next = Some(place.clone()).filter(|place| !place.is_home());
     while let Some(place) = next {
@@ -84,10 +84,10 @@ pub(super) async fn make_all(server: &mut Server, place: &Place) -> Result<(), F
 }
 
 /// Creates a folder unless it exists. Returns whether it existed.
-pub(super) async fn make_one(server: &mut Server, place: &Place) -> Result<bool, Failure> {
+pub(super) async fn make_one(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
     match make(server, place).await {
         Err(failure) if failure.status() == Some(Status::METHOD_NOT_ALLOWED) || is_conflict(&failure) => {
-            let about = server.look(place).await?;
+            let about = server.stat(place).await?;
             if about.is_some_and(|about| about.kind == Kind::Folder) { Ok(true) } else { Err(failure) }
         }
         made => made.map(|()| false),

@@ -9,8 +9,8 @@ use plimsoll_client::http::Request;
 
 use super::server_args::SessionArgs;
 use crate::WrongUsage;
-use crate::listing::{Kind, nothing};
-use crate::{Done, Each, Failure, Place, Runtime, Server};
+use crate::listing::{Kind, not_found};
+use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
 
 /// Move or rename files and folders on the server
 #[derive(Args)]
@@ -42,8 +42,9 @@ impl Mv {
 }
 
 /// Splits the paths into the sources and the destination, which is the last.
-pub(super) fn from_and_to(paths: &[OsString]) -> Result<(Vec<Place>, Place), WrongUsage> {
-    let mut places: Vec<Place> = paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+pub(super) fn from_and_to(paths: &[OsString]) -> Result<(Vec<RemotePath>, RemotePath), WrongUsage> {
+    let mut places: Vec<RemotePath> =
+        paths.iter().map(|path| RemotePath::parse(path)).collect::<Result<_, _>>()?;
     let to = places.pop().ok_or_else(|| WrongUsage("say what, and where to; see --help".to_owned()))?;
     Ok((places, to))
 }
@@ -60,10 +61,10 @@ pub(super) struct Renaming {
 
 /// Moves or copies each of `from` to, or into, `to`.
 pub(super) async fn rename_all(
-    server: &mut Server,
+    server: &mut ApiClient,
     how: &Renaming,
-    from: &[Place],
-    to: &Place,
+    from: &[RemotePath],
+    to: &RemotePath,
 ) -> anyhow::Result<()> {
     let is_folder = to.is_folder || is_folder(server, to).await?;
     if from.len() > 1 && !is_folder {
@@ -71,40 +72,47 @@ pub(super) async fn rename_all(
             WrongUsage(format!("{to} is no folder to put several things into; end it with a slash")).into()
         );
     }
-    let mut each = Each::new(how.json);
+    let mut each = PathResults::new(how.json);
     for place in from {
         let to = match place.name() {
             Some(name) if is_folder => to.join(name),
             _ => to.clone(),
         };
         let renamed = rename(server, how, place, &to).await;
-        if !each.note(Done { path: place.to_string(), to: Some(to.to_string()) }, renamed) {
+        if !each.record(Done { path: place.to_string(), to: Some(to.to_string()) }, renamed) {
             break;
         }
     }
     each.end()
 }
 
-async fn rename(server: &mut Server, how: &Renaming, from: &Place, to: &Place) -> Result<(), Failure> {
-    let about = server.look(from).await?.ok_or_else(|| nothing(from))?;
+async fn rename(
+    server: &mut ApiClient,
+    how: &Renaming,
+    from: &RemotePath,
+    to: &RemotePath,
+) -> Result<(), Failure> {
+    let about = server.stat(from).await?.ok_or_else(|| not_found(from))?;
     let target = match about.kind {
         Kind::File => from.target(),
         Kind::Folder if how.folders => from.folder_target(),
         Kind::Folder => {
-            return Err(Failure::Here(
+            return Err(Failure::Local(
                 "It is a folder. Copy it with all that is in it: plimsoll cp -r".to_owned(),
             ));
         }
     };
     // A missing destination must not be replaced if it appears meanwhile: it might be a folder.
-    let overwrite = match server.look(to).await? {
+    let overwrite = match server.stat(to).await? {
         Some(there) if there.kind == Kind::Folder => {
-            return Err(Failure::Here(format!(
+            return Err(Failure::Local(format!(
                 "{to} is a folder that is there already. Choose another name."
             )));
         }
         Some(_) if about.kind == Kind::Folder => {
-            return Err(Failure::Here(format!("{to} is a file that is there already. Choose another name.")));
+            return Err(Failure::Local(format!(
+                "{to} is a file that is there already. Choose another name."
+            )));
         }
         Some(_) => "T",
         None => "F",
@@ -112,10 +120,10 @@ async fn rename(server: &mut Server, how: &Renaming, from: &Place, to: &Place) -
     let destination = server.url.path_of(&to.target());
     let request =
         Request::new(how.method, &target).field("Destination", destination).field("Overwrite", overwrite);
-    let moved = server.tell(request).await;
+    let moved = server.send_and_discard(request).await;
     moved.map_err(|failure| failure.for_a_file_at(to))
 }
 
-async fn is_folder(server: &mut Server, place: &Place) -> Result<bool, Failure> {
-    Ok(server.look(place).await?.is_some_and(|about| about.kind == Kind::Folder))
+async fn is_folder(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
+    Ok(server.stat(place).await?.is_some_and(|about| about.kind == Kind::Folder))
 }

@@ -41,7 +41,7 @@ impl Passwd {
         let new = choose_new(self.new_password_file.as_deref())?;
         self.session.run(runtime, async move |mut server| {
             let change = request("PUT", "/api/password", &json!({"old": old, "new": new}))?;
-            Ok(server.tell(change).await?)
+            Ok(server.send_and_discard(change).await?)
         })?;
         if self.json {
             return print_json(&json!({"account": account}));

@@ -21,11 +21,11 @@ use super::server_args::SessionArgs;
 use crate::WrongUsage;
 use crate::limits::{SENDING_CONNECTIONS, WHOLE_BYTES_MAX};
 use crate::listing::Kind;
-use crate::local::{Step, modified, name_of, walk};
+use crate::local::{WalkEntry, modified, name_of, walk};
 use crate::output::{print_json, text};
-use crate::parallel::{Queues, transfer_all};
+use crate::parallel::{TransferQueues, transfer_all};
 use crate::upload::{put_file, put_stream};
-use crate::{Failure, Place, Progress, Runtime, Server, Tried};
+use crate::{ApiClient, Failure, Failures, Progress, RemotePath, Runtime};
 
 /// Upload files to the server, and folders with -r
 #[derive(Args)]
@@ -68,9 +68,9 @@ pub struct Put {
 
 /// A folder to create, or a file or stream to upload.
 enum Job {
-    Folder(Place),
-    File { path: PathBuf, bytes: u64, modified: Option<Duration>, to: Place },
-    Stream(Place),
+    Folder(RemotePath),
+    File { path: PathBuf, bytes: u64, modified: Option<Duration>, to: RemotePath },
+    Stream(RemotePath),
 }
 
 /// The error of a file with the same target as an earlier one.
@@ -79,7 +79,7 @@ pub(super) const TWICE: &str = "It would replace one that was just put there. Gi
 /// The JSON output.
 #[derive(Default, Serialize)]
 struct Done {
-    files: Vec<Sent>,
+    files: Vec<SentFile>,
     /// The number of files that the server has unchanged already.
     #[serde(skip)]
     unchanged: usize,
@@ -90,7 +90,7 @@ struct Done {
 }
 
 #[derive(Serialize)]
-struct Sent {
+struct SentFile {
     file: String,
     path: String,
     bytes: u64,
@@ -112,33 +112,33 @@ impl Put {
         }
         let (recursive, quiet, json) = (self.recursive, self.quiet, self.json);
         self.session.run(runtime, async move |mut server| {
-            let (mut done, mut tried) = (Done::default(), Tried::default());
-            let jobs = plan(&mut server, &files, &to, recursive, &mut tried).await?;
-            let ended = send(&mut server, &jobs, (quiet, recursive), &mut tried, &mut done).await;
+            let (mut done, mut failures) = (Done::default(), Failures::default());
+            let jobs = plan(&mut server, &files, &to, recursive, &mut failures).await?;
+            let ended = send(&mut server, &jobs, (quiet, recursive), &mut failures, &mut done).await;
             if json {
-                let failed = tried.failed.iter().cloned();
+                let failed = failures.failed.iter().cloned();
                 done.failed.extend(failed.map(|(file, error)| Failed { file, error }));
                 done.error = ended.as_ref().err().map(|error| format!("{error:#}"));
                 print_json(&done)?;
             }
             ended?;
-            tried.end()
+            failures.end()
         })
     }
 
     /// Returns the files to upload and their target. The last of several operands is the target, as for cp.
-    fn files_and_place(&self) -> Result<(Vec<PathBuf>, Place), WrongUsage> {
+    fn files_and_place(&self) -> Result<(Vec<PathBuf>, RemotePath), WrongUsage> {
         let mut files: Vec<PathBuf> = self.files.iter().map(PathBuf::from).collect();
         let to = match (&self.to, self.files.as_slice()) {
-            (Some(to), _) => Place::parse(to)?,
+            (Some(to), _) => RemotePath::parse(to)?,
             (None, [first]) if first == "-" => {
                 return Err(WrongUsage("standard input needs a name: plimsoll put - PATH".to_owned()));
             }
             (None, [_, .., last]) => {
                 files.pop();
-                Place::parse(last)?
+                RemotePath::parse(last)?
             }
-            (None, _) => Place::home(),
+            (None, _) => RemotePath::home(),
         };
         Ok((files, to))
     }
@@ -146,11 +146,11 @@ impl Put {
 
 /// Returns all folders and files to upload, each folder before its contents.
 async fn plan(
-    server: &mut Server,
+    server: &mut ApiClient,
     files: &[PathBuf],
-    to: &Place,
+    to: &RemotePath,
     recursive: bool,
-    tried: &mut Tried,
+    failures: &mut Failures,
 ) -> anyhow::Result<Vec<Job>> {
     let is_one_folder = matches!(files, [file] if file.is_dir());
     let into = to.is_folder || (!is_one_folder && is_folder(server, to).await?);
@@ -172,19 +172,19 @@ async fn plan(
             None if into => {
                 return Err(WrongUsage(format!("{} has no name; say which: PATH", file.display())).into());
             }
-            _ => Place { is_folder: false, ..to.clone() },
+            _ => RemotePath { is_folder: false, ..to.clone() },
         };
-        plan_one(file, place, recursive, tried, &mut jobs);
+        plan_one(file, place, recursive, failures, &mut jobs);
     }
     Ok(jobs)
 }
 
-async fn is_folder(server: &mut Server, place: &Place) -> Result<bool, Failure> {
-    Ok(server.look(place).await?.is_some_and(|about| about.kind == Kind::Folder))
+async fn is_folder(server: &mut ApiClient, place: &RemotePath) -> Result<bool, Failure> {
+    Ok(server.stat(place).await?.is_some_and(|about| about.kind == Kind::Folder))
 }
 
-fn plan_one(file: &Path, place: Place, recursive: bool, tried: &mut Tried, jobs: &mut Vec<Job>) {
-    let mut fail = |path: &Path, why: String| tried.note(&Progress::none(), told(path), why);
+fn plan_one(file: &Path, place: RemotePath, recursive: bool, failures: &mut Failures, jobs: &mut Vec<Job>) {
+    let mut fail = |path: &Path, why: String| failures.record(&Progress::none(), printable(path), why);
     if file.as_os_str() == "-" {
         return jobs.push(Job::Stream(place));
     }
@@ -203,12 +203,12 @@ fn plan_one(file: &Path, place: Place, recursive: bool, tried: &mut Tried, jobs:
             };
             for step in walk(file) {
                 match step {
-                    Step::Folder(path) => jobs.push(Job::Folder(below(&path))),
-                    Step::File(path, about) => {
+                    WalkEntry::Folder(path) => jobs.push(Job::Folder(below(&path))),
+                    WalkEntry::File(path, about) => {
                         let to = below(&path);
                         jobs.push(Job::file(path, &about, to));
                     }
-                    Step::Not(path, why) => fail(&path, why),
+                    WalkEntry::Unsupported(path, why) => fail(&path, why),
                 }
             }
         }
@@ -224,7 +224,7 @@ fn plan_one(file: &Path, place: Place, recursive: bool, tried: &mut Tried, jobs:
 }
 
 impl Job {
-    fn file(path: PathBuf, about: &Metadata, to: Place) -> Job {
+    fn file(path: PathBuf, about: &Metadata, to: RemotePath) -> Job {
         Job::File { path, bytes: about.len(), modified: modified(about), to }
     }
 
@@ -239,10 +239,10 @@ pub(super) const INTERRUPTED: &str =
     "Interrupted. Type the same command again: it goes on where this one stopped.";
 
 async fn send(
-    server: &mut Server,
+    server: &mut ApiClient,
     jobs: &[Job],
     (quiet, recursive): (bool, bool),
-    tried: &mut Tried,
+    failures: &mut Failures,
     done: &mut Done,
 ) -> anyhow::Result<()> {
     let unknown = jobs.iter().any(|job| matches!(job, Job::Stream(_)));
@@ -251,15 +251,15 @@ async fn send(
     if !unknown {
         progress.on_interrupt(INTERRUPTED)?;
     }
-    let there = make_folders(server, jobs, recursive, &progress, tried).await?;
+    let there = make_folders(server, jobs, recursive, &progress, failures).await?;
     let (mut pending, mut seen) = (Vec::new(), HashSet::new());
     for (number, job) in jobs.iter().enumerate() {
         match job {
             Job::File { path, to, .. } if !seen.insert(to.target()) => {
-                tried.note(&progress, told(path), TWICE.to_owned());
+                failures.record(&progress, printable(path), TWICE.to_owned());
             }
             Job::File { path, bytes, modified, to } if there.has(to, *bytes, *modified) => {
-                let sent = Sent { file: told(path), path: to.to_string(), bytes: *bytes, sent: 0 };
+                let sent = SentFile { file: printable(path), path: to.to_string(), bytes: *bytes, sent: 0 };
                 done.unchanged += 1;
                 done.files.push(sent);
             }
@@ -268,14 +268,14 @@ async fn send(
             Job::Folder(_) => {}
         }
     }
-    let queues = Queues::new(pending.into_iter(), WHOLE_BYTES_MAX);
-    let results = RefCell::new((tried, Vec::new()));
-    let transfer = async |server: &mut Server, number: usize| {
+    let queues = TransferQueues::new(pending.into_iter(), WHOLE_BYTES_MAX);
+    let results = RefCell::new((failures, Vec::new()));
+    let transfer = async |server: &mut ApiClient, number: usize| {
         let (file, to, sent) = match &jobs[number] {
             Job::File { path, bytes, to, .. } => {
-                let progress = progress.begin(&told(path), Some(*bytes));
+                let progress = progress.begin(&printable(path), Some(*bytes));
                 let sent = put_file(server, path, to, &progress).await;
-                (told(path), to, sent.map(|sent| (*bytes, sent)))
+                (printable(path), to, sent.map(|sent| (*bytes, sent)))
             }
             Job::Stream(to) | Job::Folder(to) => {
                 let progress = progress.begin("-", None);
@@ -283,20 +283,20 @@ async fn send(
                 ("-".to_owned(), to, sent.map(|sent| (sent, sent)))
             }
         };
-        let (tried, sent_files) = &mut *results.borrow_mut();
+        let (failures, sent_files) = &mut *results.borrow_mut();
         match sent {
             Ok((bytes, sent)) => {
-                sent_files.push((number, Sent { file, path: to.to_string(), bytes, sent }));
+                sent_files.push((number, SentFile { file, path: to.to_string(), bytes, sent }));
                 Ok(())
             }
-            Err(failure) => tried.failed(&progress, file, failure.for_a_file_at(to)),
+            Err(failure) => failures.failed(&progress, file, failure.for_a_file_at(to)),
         }
     };
     let ended = transfer_all(server, (&queues, SENDING_CONNECTIONS), &transfer).await;
     let (_, mut sent) = results.into_inner();
     sent.sort_by_key(|(number, _)| *number);
     // A stream is shown by its name on the server.
-    let name = |sent: &Sent| if sent.file == "-" { sent.path.clone() } else { sent.file.clone() };
+    let name = |sent: &SentFile| if sent.file == "-" { sent.path.clone() } else { sent.file.clone() };
     let names: Vec<String> = sent.iter().map(|(_, sent)| name(sent)).collect();
     let bytes = sent.iter().map(|(_, sent)| sent.bytes).sum();
     if ended.is_ok() {
@@ -308,25 +308,25 @@ async fn send(
 
 /// Files that the server has, by their target: length and time of modification.
 #[derive(Default)]
-struct There(HashMap<String, (u64, Duration)>);
+struct RemoteFiles(HashMap<String, (u64, Duration)>);
 
-impl There {
+impl RemoteFiles {
     /// Returns whether a file with this length and time of modification, to the nanosecond, is on the
     /// server.
-    fn has(&self, to: &Place, bytes: u64, modified: Option<Duration>) -> bool {
+    fn has(&self, to: &RemotePath, bytes: u64, modified: Option<Duration>) -> bool {
         modified.is_some_and(|modified| self.0.get(&to.target()) == Some(&(bytes, modified)))
     }
 }
 
 /// Creates the missing folders, and lists the existing ones.
 async fn make_folders(
-    server: &mut Server,
+    server: &mut ApiClient,
     jobs: &[Job],
     recursive: bool,
     progress: &Progress,
-    tried: &mut Tried,
-) -> anyhow::Result<There> {
-    let mut there = There::default();
+    failures: &mut Failures,
+) -> anyhow::Result<RemoteFiles> {
+    let mut there = RemoteFiles::default();
     for job in jobs {
         let Job::Folder(place) = job else { continue };
         let looked = match make_one(server, place).await {
@@ -343,12 +343,12 @@ async fn make_folders(
                     }
                 }
             }
-            Err(failure) => tried.failed(progress, place.to_string(), failure)?,
+            Err(failure) => failures.failed(progress, place.to_string(), failure)?,
         }
     }
     Ok(there)
 }
 
-fn told(path: &Path) -> String {
+fn printable(path: &Path) -> String {
     text(path.as_os_str().as_bytes())
 }

@@ -9,8 +9,8 @@ use clap::Args;
 use plimsoll_client::http::Request;
 
 use super::server_args::SessionArgs;
-use crate::listing::{Kind, nothing};
-use crate::{Done, Each, Failure, Place, Runtime, Server};
+use crate::listing::{Kind, not_found};
+use crate::{ApiClient, Done, Failure, PathResults, RemotePath, Runtime};
 
 /// Delete files, and folders with -r
 #[derive(Args)]
@@ -36,14 +36,14 @@ pub struct Rm {
 
 impl Rm {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let places: Vec<Place> =
-            self.paths.iter().map(|path| Place::parse(path)).collect::<Result<_, _>>()?;
+        let places: Vec<RemotePath> =
+            self.paths.iter().map(|path| RemotePath::parse(path)).collect::<Result<_, _>>()?;
         let (recursive, json) = (self.recursive, self.json);
         self.session.run(runtime, async move |mut server| {
-            let mut each = Each::new(json);
+            let mut each = PathResults::new(json);
             for place in places {
                 let removed = remove(&mut server, &place, recursive).await;
-                if !each.note(Done { path: place.to_string(), to: None }, removed) {
+                if !each.record(Done { path: place.to_string(), to: None }, removed) {
                     break;
                 }
             }
@@ -52,20 +52,20 @@ impl Rm {
     }
 }
 
-async fn remove(server: &mut Server, place: &Place, recursive: bool) -> Result<(), Failure> {
-    let about = server.look(place).await?.ok_or_else(|| nothing(place))?;
+async fn remove(server: &mut ApiClient, place: &RemotePath, recursive: bool) -> Result<(), Failure> {
+    let about = server.stat(place).await?.ok_or_else(|| not_found(place))?;
     if about.kind == Kind::Folder {
         if !recursive {
-            return Err(Failure::Here(
+            return Err(Failure::Local(
                 "It is a folder. Delete it with all that is in it: plimsoll rm -r".to_owned(),
             ));
         }
-        return server.tell(Request::new("DELETE", &place.folder_target())).await;
+        return server.send_and_discard(Request::new("DELETE", &place.folder_target())).await;
     }
     let target = place.target();
     let request = Request::new("DELETE", &target);
     server
-        .tell(match about.etag {
+        .send_and_discard(match about.etag {
             Some(etag) => request.field("If-Match", etag),
             None => request,
         })

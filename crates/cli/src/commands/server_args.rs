@@ -10,7 +10,7 @@ use clap::Args;
 use plimsoll_client::http::{BadUrl, Url};
 
 use crate::output::text;
-use crate::{InUse, Runtime, Server, Session};
+use crate::{AccountsInUse, ApiClient, Runtime, Session};
 
 /// The default server.
 const SERVER: &str = "http://127.0.0.1:8080";
@@ -39,11 +39,11 @@ impl ServerArgs {
     pub(super) fn run<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         &self,
         runtime: Runtime,
-        command: impl FnOnce(Server) -> F + 'static,
+        command: impl FnOnce(ApiClient) -> F + 'static,
     ) -> anyhow::Result<T> {
         let url = match &self.server {
             Some(url) => url.clone(),
-            None => InUse::load()?.server.as_deref().unwrap_or(SERVER).parse()?,
+            None => AccountsInUse::load()?.server.as_deref().unwrap_or(SERVER).parse()?,
         };
         runtime.run(url, None, command)
     }
@@ -61,7 +61,7 @@ impl SessionArgs {
 
     /// Returns the error that no session is in use, with the next step.
     fn no_session(&self, server: Option<String>) -> anyhow::Result<String> {
-        let server = server.or(InUse::load()?.server);
+        let server = server.or(AccountsInUse::load()?.server);
         let at = server.as_deref().map(|server| format!(" at {server}")).unwrap_or_default();
         if let Some(name) = self.account.as_deref().map(|name| text(name.as_bytes())) {
             return Ok(format!("Not logged in{at} as {name}. Log in first: plimsoll login {name}"));
@@ -81,7 +81,7 @@ impl SessionArgs {
     pub(super) fn run<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
         &self,
         runtime: Runtime,
-        command: impl FnOnce(Server) -> F + 'static,
+        command: impl FnOnce(ApiClient) -> F + 'static,
     ) -> anyhow::Result<T> {
         let session = self.session()?;
         let url = session.server.parse().context("the session that is remembered names no server")?;

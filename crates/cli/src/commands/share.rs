@@ -10,8 +10,8 @@ use plimsoll_wire::calendar::{format_rfc3339, since_1970};
 use serde_json::{Value, json};
 
 use super::server_args::SessionArgs;
-use super::shares::{Told, one};
-use crate::Place;
+use super::shares::ShareRecord;
+use crate::RemotePath;
 use crate::Runtime;
 use crate::WrongUsage;
 use crate::output::{print, print_json, text, time};
@@ -49,7 +49,7 @@ pub struct Share {
 
 impl Share {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let place = Place::parse(&self.path)?;
+        let place = RemotePath::parse(&self.path)?;
         if place.owner.is_some() {
             return Err(WrongUsage("only what is in one's own home can be shared".to_owned()).into());
         }
@@ -65,12 +65,12 @@ impl Share {
         let given: Value = self
             .session
             .run(runtime, async move |mut server| Ok(server.post("/api/shares", &body).await?))?;
-        if self.json { print_json(&given) } else { print(sentence(&one(given)?)) }
+        if self.json { print_json(&given) } else { print(sentence(&ShareRecord::from_json(given)?)) }
     }
 }
 
 /// Formats the share, with the command that the grantee can type.
-fn sentence(share: &Told) -> String {
+fn sentence(share: &ShareRecord) -> String {
     let may = if share.permission == "write" { "read and write" } else { "read" };
     let until = share.expires.as_deref().map(|at| format!(" until {} UTC", time(at))).unwrap_or_default();
     let (with, path) = (text(share.with.as_bytes()), text(share.path.as_bytes()));
@@ -98,7 +98,7 @@ mod tests {
         let told = |permission, expires| {
             let share = json!({"id": "1", "owner": "alice", "path": "/a/b", "with": "bob", "url": "",
                 "permission": permission, "expires": expires});
-            sentence(&one(share).unwrap())
+            sentence(&ShareRecord::from_json(share).unwrap())
         };
         assert_eq!(told("read", None), "bob may read /a/b: plimsoll get alice:a/b\n");
         let until = told("write", Some("2030-12-31T23:59:59Z"));

@@ -5,7 +5,7 @@
 use clap::Args;
 
 use super::server_args::SessionArgs;
-use super::shares::{all, print_told};
+use super::shares::{fetch_shares, print_shares};
 use crate::Runtime;
 use crate::output::print_json;
 
@@ -27,7 +27,8 @@ pub struct Shared {
 
 impl Shared {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let all = self.session.run(runtime, async |mut server| all(&mut server, "/api/shared").await)?;
-        if self.json { print_json(&all) } else { print_told(&all.told()?, "owner") }
+        let shares =
+            self.session.run(runtime, async |mut server| fetch_shares(&mut server, "/api/shared").await)?;
+        if self.json { print_json(&shares) } else { print_shares(&shares.parsed()?, "owner") }
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::server_args::SessionArgs;
+use crate::ApiClient;
 use crate::Runtime;
-use crate::Server;
 use crate::output::{columns, print, print_json, text, time};
 
 /// List what you share with others
@@ -29,7 +29,7 @@ pub struct Shares {
 
 /// A share, as the server sends it.
 #[derive(Deserialize)]
-pub(super) struct Told {
+pub(super) struct ShareRecord {
     pub(super) id: String,
     pub(super) owner: String,
     pub(super) path: String,
@@ -41,7 +41,7 @@ pub(super) struct Told {
 
 /// All shares, as the server sends them.
 #[derive(Default, Serialize)]
-pub(super) struct All {
+pub(super) struct ShareList {
     pub(super) shares: Vec<Value>,
 }
 
@@ -54,14 +54,15 @@ struct Page {
 
 impl Shares {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
-        let all = self.session.run(runtime, async |mut server| all(&mut server, "/api/shares").await)?;
-        if self.json { print_json(&all) } else { print_told(&all.told()?, "with") }
+        let shares =
+            self.session.run(runtime, async |mut server| fetch_shares(&mut server, "/api/shares").await)?;
+        if self.json { print_json(&shares) } else { print_shares(&shares.parsed()?, "with") }
     }
 }
 
 /// Requests all shares, page by page, and sorts them by owner, path and grantee.
-pub(super) async fn all(server: &mut Server, target: &str) -> anyhow::Result<All> {
-    let mut all = All::default();
+pub(super) async fn fetch_shares(server: &mut ApiClient, target: &str) -> anyhow::Result<ShareList> {
+    let mut all = ShareList::default();
     let mut page: Page = server.get(target).await?;
     loop {
         all.shares.append(&mut page.shares);
@@ -74,22 +75,24 @@ pub(super) async fn all(server: &mut Server, target: &str) -> anyhow::Result<All
     Ok(all)
 }
 
-impl All {
+impl ShareList {
     /// Returns the shares in parsed form.
-    pub(super) fn told(&self) -> anyhow::Result<Vec<Told>> {
-        self.shares.iter().cloned().map(one).collect()
+    pub(super) fn parsed(&self) -> anyhow::Result<Vec<ShareRecord>> {
+        self.shares.iter().cloned().map(ShareRecord::from_json).collect()
     }
 }
 
-/// Parses a share.
-pub(super) fn one(value: Value) -> anyhow::Result<Told> {
-    Ok(serde_json::from_value(value)?)
+impl ShareRecord {
+    /// Parses a share.
+    pub(super) fn from_json(value: Value) -> anyhow::Result<ShareRecord> {
+        Ok(serde_json::from_value(value)?)
+    }
 }
 
 /// Prints shares for people. `other` selects the account to print: `with` for the grantee, else the owner.
-pub(super) fn print_told(shares: &[Told], other: &str) -> anyhow::Result<()> {
-    let clean = |told: &str| text(told.as_bytes());
-    let row = |share: &Told| {
+pub(super) fn print_shares(shares: &[ShareRecord], other: &str) -> anyhow::Result<()> {
+    let clean = |untrusted: &str| text(untrusted.as_bytes());
+    let row = |share: &ShareRecord| {
         let (who, what) = match other {
             "with" => (format!("with {}", clean(&share.with)), clean(&share.path)),
             _ => (

@@ -11,10 +11,10 @@ use plimsoll_client::http::Request;
 use serde_json::json;
 
 use super::server_args::SessionArgs;
-use super::shares::{Told, all};
+use super::shares::{ShareRecord, fetch_shares};
 use crate::WrongUsage;
 use crate::output::{print_json, text};
-use crate::{Place, Runtime, Server};
+use crate::{ApiClient, RemotePath, Runtime};
 
 /// Revoke a share; it ends at once
 #[derive(Args)]
@@ -41,7 +41,7 @@ impl Unshare {
     pub(super) fn run(self, runtime: Runtime) -> anyhow::Result<()> {
         let ended = match self.with {
             Some(with) => {
-                let place = Place::parse(&self.what)?;
+                let place = RemotePath::parse(&self.what)?;
                 self.session
                     .run(runtime, async move |mut server| end_all(&mut server, &place, &with).await)?
             }
@@ -63,9 +63,9 @@ impl Unshare {
 }
 
 /// Ends every share of a path with an account. Returns their ids.
-async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Result<Vec<String>> {
-    let shares = all(server, "/api/shares").await?.told()?;
-    let (meant, others): (Vec<Told>, Vec<Told>) =
+async fn end_all(server: &mut ApiClient, place: &RemotePath, with: &str) -> anyhow::Result<Vec<String>> {
+    let shares = fetch_shares(server, "/api/shares").await?.parsed()?;
+    let (meant, others): (Vec<ShareRecord>, Vec<ShareRecord>) =
         shares.into_iter().filter(|share| share.with == with).partition(|share| is_at(share, place));
     if meant.is_empty() {
         bail!("{place} is not shared with {with}. See what is shared: plimsoll shares");
@@ -84,14 +84,14 @@ async fn end_all(server: &mut Server, place: &Place, with: &str) -> anyhow::Resu
 }
 
 /// Returns whether a share is of a place. Compares URLs, which represent every name exactly.
-fn is_at(share: &Told, place: &Place) -> bool {
+fn is_at(share: &ShareRecord, place: &RemotePath) -> bool {
     let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
     let own = place.target().split_off("/files".len());
     path.is_some_and(|(_, path)| path.trim_end_matches('/') == own.trim_start_matches('/'))
 }
 
 /// Returns whether a share is of a folder that contains a place.
-fn is_above(share: &Told, place: &Place) -> bool {
+fn is_above(share: &ShareRecord, place: &RemotePath) -> bool {
     let path = share.url.strip_prefix("/shared/").and_then(|rest| rest.split_once('/'));
     let own = place.target().split_off("/files".len());
     let own = own.trim_matches('/');
@@ -100,6 +100,6 @@ fn is_above(share: &Told, place: &Place) -> bool {
     })
 }
 
-async fn end(server: &mut Server, id: &str) -> anyhow::Result<()> {
-    Ok(server.tell(Request::new("DELETE", &format!("/api/shares/{id}"))).await?)
+async fn end(server: &mut ApiClient, id: &str) -> anyhow::Result<()> {
+    Ok(server.send_and_discard(Request::new("DELETE", &format!("/api/shares/{id}"))).await?)
 }

@@ -35,15 +35,15 @@ pub struct Uploads {
     json: bool,
 }
 
-/// All uploads, as the server sends them.
+/// UploadList uploads, as the server sends them.
 #[derive(Serialize, Deserialize)]
-struct All {
+struct UploadList {
     uploads: Vec<Value>,
 }
 
 /// An upload, as the server sends it.
 #[derive(Deserialize)]
-struct Told {
+struct PendingUpload {
     id: String,
     path: String,
     length: Option<u64>,
@@ -56,7 +56,8 @@ impl Uploads {
         if let Some(id) = self.rm {
             return discard(&self.session, runtime, &id, self.json);
         }
-        let all: All = self.session.run(runtime, async |mut server| Ok(server.get("/uploads").await?))?;
+        let all: UploadList =
+            self.session.run(runtime, async |mut server| Ok(server.get("/uploads").await?))?;
         if self.json {
             return print_json(&all);
         }
@@ -65,7 +66,7 @@ impl Uploads {
     }
 }
 
-fn row(upload: &Told) -> Vec<String> {
+fn row(upload: &PendingUpload) -> Vec<String> {
     let whole = upload.length.map_or_else(|| "?".to_owned(), size);
     vec![
         text(upload.id.as_bytes()),
@@ -81,7 +82,8 @@ fn discard(session: &SessionArgs, runtime: Runtime, id: &str, json: bool) -> any
     }
     let target = format!("/uploads/{id}");
     session.run(runtime, async move |mut server| {
-        let discarded = server.tell(Request::new("DELETE", &target).field("Tus-Resumable", VERSION)).await;
+        let discarded =
+            server.send_and_discard(Request::new("DELETE", &target).field("Tus-Resumable", VERSION)).await;
         discarded.map_err(|failure| match failure.status() {
             Some(Status::NOT_FOUND) => {
                 anyhow!("There is no such upload. See those there are: plimsoll uploads")

@@ -12,16 +12,16 @@ use plimsoll_client::http::Request;
 use plimsoll_wire::http::digest::parse_digests;
 use plimsoll_wire::http::status::Status;
 
-use super::api_client::Server;
+use super::api_client::ApiClient;
 use super::failure::{Failure, Refusal};
-use super::remote_path::Place;
+use super::remote_path::RemotePath;
 pub(crate) use part::{Part, place_all};
-pub(crate) use receive::{Got, fetch_part, get_stream};
+pub(crate) use receive::{Transferred, fetch_part, get_stream};
 
 /// Returns the SHA-256 of the file at a place. `None` if it is missing or no longer has the tag `etag`.
 pub(super) async fn digest_of(
-    server: &mut Server,
-    place: &Place,
+    server: &mut ApiClient,
+    place: &RemotePath,
     etag: Option<&str>,
 ) -> Result<Option<[u8; 32]>, Failure> {
     let target = place.target();

@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::failure::Failure;
 use crate::limits::{READ_BYTES, SYNCED_EARLY_BYTES};
-use crate::state::{State, key};
+use crate::state::{StateFolder, key};
 
 /// The stored state of a part file: the entity tag of the file that it is a part of.
 #[derive(Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub(crate) struct Part {
     pub(super) modified: Option<SystemTime>,
     path: PathBuf,
     target: PathBuf,
-    state: State,
+    state: StateFolder,
     key: String,
 }
 
@@ -82,23 +82,26 @@ impl EarlySync {
 impl Part {
     /// Opens the part file for `target`. `from` identifies the source by server, account and path.
     pub(super) fn open(from: &[&[u8]], target: &Path) -> Result<Part, Failure> {
-        let failed = |error| Failure::here(format!("cannot write {}", target.display()), &error);
+        let failed = |error| Failure::local(format!("cannot write {}", target.display()), &error);
         let folder = target.parent().unwrap_or(Path::new(""));
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let folder = folder.canonicalize().map_err(failed)?;
         let name = target.file_name().unwrap_or_default();
         let target = folder.join(name);
         if target.is_dir() {
-            return Err(Failure::Here(format!("{} is a folder here. Move it away first.", target.display())));
+            return Err(Failure::Local(format!(
+                "{} is a folder here. Move it away first.",
+                target.display()
+            )));
         }
         let key = key(&[from, &[target.as_os_str().as_bytes()]].concat());
         let path = folder.join(part_name(name.as_bytes(), &key));
         let file = lock(&path)
-            .map_err(|error| Failure::here(format!("cannot write {}", path.display()), &error))?
+            .map_err(|error| Failure::local(format!("cannot write {}", path.display()), &error))?
             .ok_or_else(|| {
-                Failure::Here("Another plimsoll gets this file right now. Wait for it.".to_owned())
+                Failure::Local("Another plimsoll gets this file right now. Wait for it.".to_owned())
             })?;
-        let state = State::of("downloads")?;
+        let state = StateFolder::of("downloads")?;
         let (file, early) = (Arc::new(file), EarlySync::default());
         Ok(Part { file, early, modified: None, path, target, state, key })
     }
@@ -165,7 +168,7 @@ impl Part {
     }
 
     fn failed(&self, error: &io::Error) -> Failure {
-        Failure::here(format!("cannot write {}", self.target.display()), error)
+        Failure::local(format!("cannot write {}", self.target.display()), error)
     }
 }
 

@@ -15,29 +15,29 @@ use sha2::{Digest as _, Sha256};
 
 use super::part::Part;
 use super::sink::Sink;
-use super::writer::Landing;
+use super::writer::DownloadWriter;
 use super::{digest_of, sha256_in};
-use crate::api_client::Server;
+use crate::api_client::ApiClient;
 use crate::failure::{Failure, Refusal};
 use crate::limits::{RESTARTS_MAX, WHOLE_BYTES_MAX};
 use crate::progress::FileProgress;
-use crate::remote_path::Place;
-use crate::retry::Patience;
+use crate::remote_path::RemotePath;
+use crate::retry::RetryPolicy;
 
 /// The result of a download.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Got {
+pub(crate) struct Transferred {
     /// The length of the file.
     pub(crate) bytes: u64,
     /// The bytes received by this command, without those of an earlier one.
     pub(crate) received: u64,
 }
 
-struct Arriving<'a> {
-    server: &'a mut Server,
-    from: &'a Place,
+struct Download<'a> {
+    server: &'a mut ApiClient,
+    from: &'a RemotePath,
     progress: &'a FileProgress<'a>,
-    landing: Landing,
+    landing: DownloadWriter,
     /// The entity tag of the received bytes, if the server sent one.
     etag: Option<String>,
     /// The time of modification, if the server sent one.
@@ -53,18 +53,18 @@ enum Next {
     /// The body is complete; check its digest.
     Check,
     /// The bytes received so far are useless; start over.
-    Anew,
+    Restart,
 }
 
 /// Downloads a file into a part file, which will replace the file at `target`. Its time of modification is
 /// `modified`, else the one of the response.
 pub(crate) async fn fetch_part(
-    server: &mut Server,
-    from: &Place,
+    server: &mut ApiClient,
+    from: &RemotePath,
     target: &Path,
     modified: Option<Duration>,
     progress: &FileProgress<'_>,
-) -> Result<(Got, Part), Failure> {
+) -> Result<(Transferred, Part), Failure> {
     // Offloaded, because opening may wait for the disk: other connections receive small files meanwhile.
     let (identity, path, target) = (server.identity(), from.target(), target.to_owned());
     let opening = server.io.offload(Work::Files, move |_| {
@@ -72,17 +72,17 @@ pub(crate) async fn fetch_part(
         Ok((part.take_up()?, part))
     });
     let opened: Result<_, Failure> =
-        opening.await.map_err(|error| Failure::here("cannot be written", &error.into()))?;
+        opening.await.map_err(|error| Failure::local("cannot be written", &error.into()))?;
     let (earlier, part) = opened?;
     let (before, etag) = match earlier {
         Some((hash, bytes, etag)) => ((hash, bytes), Some(etag)),
         None => ((Sha256::new(), 0), None),
     };
-    let landing = Landing::new(&server.io, Sink::Part(Box::new(part)), before);
-    let mut arriving = Arriving::new(server, from, progress, landing);
+    let landing = DownloadWriter::new(&server.io, Sink::Part(Box::new(part)), before);
+    let mut arriving = Download::new(server, from, progress, landing);
     arriving.etag = etag;
     let ended = arriving.get().await;
-    let got = Got { bytes: arriving.landing.bytes(), received: arriving.received };
+    let got = Transferred { bytes: arriving.landing.bytes(), received: arriving.received };
     let modified = modified.map(|modified| UNIX_EPOCH + modified).or(arriving.modified);
     let part = arriving.landing.into_part(modified);
     match (ended, part) {
@@ -99,46 +99,46 @@ pub(crate) async fn fetch_part(
 
 /// Downloads a file to standard output.
 pub(crate) async fn get_stream(
-    server: &mut Server,
-    from: &Place,
+    server: &mut ApiClient,
+    from: &RemotePath,
     progress: &FileProgress<'_>,
-) -> Result<Got, Failure> {
-    let landing = Landing::new(&server.io, Sink::StandardOutput, (Sha256::new(), 0));
-    let mut arriving = Arriving::new(server, from, progress, landing);
+) -> Result<Transferred, Failure> {
+    let landing = DownloadWriter::new(&server.io, Sink::StandardOutput, (Sha256::new(), 0));
+    let mut arriving = Download::new(server, from, progress, landing);
     arriving.get().await?;
-    Ok(Got { bytes: arriving.landing.bytes(), received: arriving.received })
+    Ok(Transferred { bytes: arriving.landing.bytes(), received: arriving.received })
 }
 
-impl<'a> Arriving<'a> {
+impl<'a> Download<'a> {
     fn new(
-        server: &'a mut Server,
-        from: &'a Place,
+        server: &'a mut ApiClient,
+        from: &'a RemotePath,
         progress: &'a FileProgress<'a>,
-        landing: Landing,
-    ) -> Arriving<'a> {
+        landing: DownloadWriter,
+    ) -> Download<'a> {
         let (etag, modified, digest) = (None, None, None);
-        Arriving { server, from, progress, landing, etag, modified, digest, received: 0, restarts: 0 }
+        Download { server, from, progress, landing, etag, modified, digest, received: 0, restarts: 0 }
     }
 
     async fn get(&mut self) -> Result<(), Failure> {
-        let mut patience = Patience::default();
+        let mut retries = RetryPolicy::default();
         loop {
             let before = self.landing.bytes();
             let received = self.receive().await;
             // Also after a failure, so that received bytes need not be downloaded again.
-            let settled = self.landing.settle().await;
+            let settled = self.landing.flush().await;
             let step = match settled.and(received) {
                 Ok(Next::Check) => self.check().await,
-                Ok(Next::Anew) => self.begin_anew().map(|()| false),
+                Ok(Next::Restart) => self.restart().map(|()| false),
                 Err(failure) => Err(failure),
             };
             if self.landing.bytes() > before {
-                patience.renew();
+                retries.reset();
             }
             match step {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
-                Err(failure) => patience.bear(self.server, failure).await?,
+                Err(failure) => retries.wait_before_retry(self.server, failure).await?,
             }
         }
     }
@@ -155,8 +155,8 @@ impl<'a> Arriving<'a> {
             _ => self.begin()?,
         }
         let account = self.server.account();
-        let mut second = self.server.another();
-        let Arriving { server, landing, received, progress, .. } = self;
+        let mut second = self.server.new_connection();
+        let Download { server, landing, received, progress, .. } = self;
         let mut response = server.send(request).await?;
         let mut at = at;
         match response.status() {
@@ -168,7 +168,7 @@ impl<'a> Arriving<'a> {
                 at = 0;
             }
             Status::PARTIAL_CONTENT if follows(response.field("Content-Range"), at) => {}
-            Status::PARTIAL_CONTENT => return Ok(Next::Anew),
+            Status::PARTIAL_CONTENT => return Ok(Next::Restart),
             // The file may be complete already; the check finds out.
             Status::RANGE_NOT_SATISFIABLE if at > 0 => return Ok(Next::Check),
             _ => return Err(Failure::Refused(Refusal::of(response, account.as_deref()).await)),
@@ -194,11 +194,11 @@ impl<'a> Arriving<'a> {
         };
         match (theirs, self.landing.sha256()) {
             (Some(theirs), Some(ours)) if theirs == ours => Ok(true),
-            _ => self.begin_anew().map(|()| false),
+            _ => self.restart().map(|()| false),
         }
     }
 
-    fn begin_anew(&mut self) -> Result<(), Failure> {
+    fn restart(&mut self) -> Result<(), Failure> {
         self.restarts += 1;
         if self.restarts > RESTARTS_MAX || self.landing.is_stream() {
             return Err(changed());
@@ -215,7 +215,7 @@ impl<'a> Arriving<'a> {
 /// Receives the body of a response. Its first byte has the offset `at` in the file.
 async fn take_all(
     response: &mut Response<'_>,
-    landing: &mut Landing,
+    landing: &mut DownloadWriter,
     mut at: u64,
     received: &mut u64,
     progress: &FileProgress<'_>,
@@ -249,12 +249,12 @@ async fn receive_while_asking(
             asked
         }
     };
-    // [`Arriving::check`] repeats a failed request, with backoff.
+    // [`Download::check`] repeats a failed request, with backoff.
     Ok(asked.ok().flatten())
 }
 
 fn changed() -> Failure {
-    Failure::Here("The file was changed on the server while it came. Get it again.".to_owned())
+    Failure::Local("The file was changed on the server while it came. Get it again.".to_owned())
 }
 
 /// Returns whether a Content-Range field, such as `bytes 5-9/10`, begins at `at`.

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use super::part::Part;
 use crate::failure::Failure;
-use crate::output::end_if_nobody_reads;
+use crate::output::exit_on_broken_pipe;
 
 /// The destination of a download's bytes.
 pub(super) enum Sink {
@@ -27,8 +27,8 @@ impl Sink {
         match self {
             Sink::Part(part) => part.write(bytes),
             Sink::StandardOutput => io::stdout().lock().write_all(bytes).map_err(|error| {
-                end_if_nobody_reads(&error);
-                Failure::here("cannot write to standard output", &error)
+                exit_on_broken_pipe(&error);
+                Failure::local("cannot write to standard output", &error)
             }),
         }
     }

@@ -22,7 +22,7 @@ struct Written {
 }
 
 /// Writes and hashes the bytes of a download.
-pub(super) struct Landing {
+pub(super) struct DownloadWriter {
     io: Io,
     /// `None` while another thread owns it.
     written: Option<Written>,
@@ -37,11 +37,11 @@ pub(super) struct Landing {
     has_failed: bool,
 }
 
-impl Landing {
+impl DownloadWriter {
     /// Continues after `bytes` that `sink` has already, with their digest.
-    pub(super) fn new(io: &Io, sink: Sink, (hash, bytes): (Sha256, u64)) -> Landing {
+    pub(super) fn new(io: &Io, sink: Sink, (hash, bytes): (Sha256, u64)) -> DownloadWriter {
         let is_stream = matches!(sink, Sink::StandardOutput);
-        Landing {
+        DownloadWriter {
             io: io.clone(),
             written: Some(Written { sink, bytes }),
             hash: Some(hash),
@@ -78,7 +78,7 @@ impl Landing {
 
     /// Waits until everything is written. After a failed write, the rest is dropped. The failure was
     /// already returned when it happened.
-    pub(super) async fn settle(&mut self) -> Result<(), Failure> {
+    pub(super) async fn flush(&mut self) -> Result<(), Failure> {
         self.wait().await?;
         if self.has_failed {
             self.batch.clear();
@@ -190,5 +190,5 @@ impl Written {
 }
 
 fn lost() -> Failure {
-    Failure::Here("The thread that writes the file has ended. Get it again.".to_owned())
+    Failure::Local("The thread that writes the file has ended. Get it again.".to_owned())
 }

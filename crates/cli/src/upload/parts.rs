@@ -11,17 +11,17 @@ use plimsoll_wire::http::tus::write_metadata;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::Opened;
+use super::LocalFile;
 use super::reading::{Version, repr_digest};
 use super::source::FileSource;
-use crate::api_client::Server;
+use crate::api_client::ApiClient;
 use crate::download::digest_of;
 use crate::failure::{Failure, Refusal};
 use crate::limits::{FIRST_PART_BYTES, JSON_BYTES_MAX, LAST_PART_BYTES};
 use crate::progress::FileProgress;
-use crate::remote_path::Place;
-use crate::retry::Patience;
-use crate::state::{State, key};
+use crate::remote_path::RemotePath;
+use crate::retry::RetryPolicy;
+use crate::state::{StateFolder, key};
 
 const TUS: (&str, &str) = ("Tus-Resumable", "1.0.0");
 
@@ -34,11 +34,11 @@ struct Begun {
 
 /// An upload in progress.
 struct Parts<'a, 'o> {
-    server: &'a mut Server,
-    opened: &'a Opened<'o>,
-    to: &'a Place,
+    server: &'a mut ApiClient,
+    opened: &'a LocalFile<'o>,
+    to: &'a RemotePath,
     progress: &'a FileProgress<'a>,
-    state: State,
+    state: StateFolder,
     key: String,
     /// The upload's path on the server; `None` if it is not created yet.
     target: Option<String>,
@@ -53,27 +53,27 @@ struct Parts<'a, 'o> {
 
 /// Uploads a file; returns how many bytes this command sent.
 pub(super) async fn put(
-    server: &mut Server,
-    opened: &Opened<'_>,
-    to: &Place,
+    server: &mut ApiClient,
+    opened: &LocalFile<'_>,
+    to: &RemotePath,
     progress: &FileProgress<'_>,
 ) -> Result<u64, Failure> {
-    let from = opened.path.canonicalize().map_err(|error| Failure::here("cannot be read", &error))?;
+    let from = opened.path.canonicalize().map_err(|error| Failure::local("cannot be read", &error))?;
     let key = key(&[server.identity().as_bytes(), to.target().as_bytes(), from.as_os_str().as_bytes()]);
-    let state = State::of("uploads")?;
+    let state = StateFolder::of("uploads")?;
     let begun = state.load::<Begun>(&key)?;
     let hash = (Sha256::new(), 0);
     let mut parts =
         Parts { server, opened, to, progress, state, key, target: None, at: 0, done: false, hash, sent: 0 };
     parts.take_up(begun).await?;
-    let mut patience = Patience::default();
+    let mut retries = RetryPolicy::default();
     while !parts.done {
         let before = parts.at;
-        if let Err(failure) = parts.go_on().await {
-            parts.after(failure, &mut patience).await?;
+        if let Err(failure) = parts.resume().await {
+            parts.after(failure, &mut retries).await?;
         }
         if parts.at > before {
-            patience.renew();
+            retries.reset();
         }
     }
     parts.state.forget(&parts.key)?;
@@ -90,7 +90,10 @@ impl Parts<'_, '_> {
             }
             Some(begun) => {
                 // Fails if the upload has ended already, which is as good.
-                let _ = self.server.tell(Request::new("DELETE", &begun.target).field(TUS.0, TUS.1)).await;
+                let _ = self
+                    .server
+                    .send_and_discard(Request::new("DELETE", &begun.target).field(TUS.0, TUS.1))
+                    .await;
                 Ok(())
             }
             None => Ok(()),
@@ -118,7 +121,7 @@ impl Parts<'_, '_> {
     }
 
     /// Takes the next step: creates the upload, or sends a part.
-    async fn go_on(&mut self) -> Result<(), Failure> {
+    async fn resume(&mut self) -> Result<(), Failure> {
         match self.target.clone() {
             None => self.begin().await,
             Some(target) => self.send_part(&target).await,
@@ -132,7 +135,7 @@ impl Parts<'_, '_> {
             .field(TUS.0, TUS.1)
             .field("Upload-Length", self.opened.version.bytes.to_string())
             .field("Upload-Metadata", String::from_utf8_lossy(&metadata));
-        let mut response = self.server.ask(request).await?;
+        let mut response = self.server.send_ok(request).await?;
         let id = response.field("Location").and_then(|at| at.rsplit('/').next()).map(str::to_owned);
         response.bytes(JSON_BYTES_MAX).await?;
         let no_location = || Failure::Unexpected("an upload was begun, and not told where".to_owned());
@@ -170,8 +173,10 @@ impl Parts<'_, '_> {
         }
         let io = self.server.io.clone();
         let mut source = FileSource::new(&io, &self.opened.file, (at, to), before, self.progress);
-        let told =
-            self.server.tell(request.body(Body::Stream { length: Some(to - at), source: &mut source })).await;
+        let told = self
+            .server
+            .send_and_discard(request.body(Body::Stream { length: Some(to - at), source: &mut source }))
+            .await;
         self.sent += source.at - at;
         told?;
         if let Some(hash) = source.into_hash() {
@@ -190,30 +195,30 @@ impl Parts<'_, '_> {
     }
 
     /// Handles a failure: gives up, or waits and asks the server for its offset.
-    async fn after(&mut self, failure: Failure, patience: &mut Patience) -> Result<(), Failure> {
+    async fn after(&mut self, failure: Failure, retries: &mut RetryPolicy) -> Result<(), Failure> {
         match failure.status() {
             // It has expired, or was deleted.
             Some(Status::NOT_FOUND | Status::GONE) if self.target.is_some() => {
-                let renewed = Failure::Here("The server lost the upload. Put the file again.".to_owned());
+                let renewed = Failure::Local("The server lost the upload. Put the file again.".to_owned());
                 (self.target, self.at) = (None, 0);
-                return patience.count(renewed);
+                return retries.count_attempt(renewed);
             }
             // The server's offset is not ours.
             Some(Status::CONFLICT) if self.target.is_some() => {
                 self.look_up().await?;
-                return patience.count(failure);
+                return retries.count_attempt(failure);
             }
             Some(Status::UNPROCESSABLE_CONTENT) => {
                 // The server discarded the upload, because its digest was wrong.
                 let _ = self.state.forget(&self.key);
                 return Err(failure);
             }
-            _ => patience.bear(self.server, failure).await?,
+            _ => retries.wait_before_retry(self.server, failure).await?,
         }
         loop {
             match self.look_up_all().await {
                 Ok(()) => return Ok(()),
-                Err(failure) => patience.bear(self.server, failure).await?,
+                Err(failure) => retries.wait_before_retry(self.server, failure).await?,
             }
         }
     }

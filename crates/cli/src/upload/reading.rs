@@ -14,7 +14,7 @@ use plimsoll_wire::http::mtime::{parse_mtime, write_mtime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::Opened;
+use super::LocalFile;
 use crate::failure::Failure;
 use crate::limits::READ_BYTES;
 
@@ -46,13 +46,13 @@ impl Version {
     }
 }
 
-impl Opened<'_> {
+impl LocalFile<'_> {
     /// Checks that the file is unchanged since it was opened.
     pub(super) fn check_unchanged(&self) -> Result<(), Failure> {
         if Version::of(&self.file).is_ok_and(|now| now == self.version) {
             return Ok(());
         }
-        Err(Failure::Here("The file was changed while it was sent. Put it again.".to_owned()))
+        Err(Failure::Local("The file was changed while it was sent. Put it again.".to_owned()))
     }
 
     /// Adds the bytes from `from` to `to` to a digest.
@@ -60,7 +60,7 @@ impl Opened<'_> {
         let file = Arc::clone(&self.file);
         let hashed = io.offload(Work::Listings, move |_| hash_range(&file, hash, from, to)).await;
         let hashed = hashed.map_err(io::Error::from).and_then(|hashed| hashed);
-        hashed.map_err(|error| Failure::here("cannot be read", &error))
+        hashed.map_err(|error| Failure::local("cannot be read", &error))
     }
 }
 

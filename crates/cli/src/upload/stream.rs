@@ -11,17 +11,17 @@ use plimsoll_client::http::{Body, Piece, Request, Source};
 use plimsoll_io::{Io, Segment, Work};
 use sha2::{Digest as _, Sha256};
 
-use crate::api_client::Server;
+use crate::api_client::ApiClient;
 use crate::download::digest_of;
 use crate::failure::Failure;
 use crate::limits::{JSON_BYTES_MAX, READ_BYTES};
 use crate::progress::FileProgress;
-use crate::remote_path::Place;
+use crate::remote_path::RemotePath;
 
 /// Uploads standard input; returns the number of bytes.
 pub(crate) async fn put_stream(
-    server: &mut Server,
-    to: &Place,
+    server: &mut ApiClient,
+    to: &RemotePath,
     progress: &FileProgress<'_>,
 ) -> Result<u64, Failure> {
     let read = Rc::new(RefCell::new((Sha256::new(), 0)));
@@ -30,7 +30,7 @@ pub(crate) async fn put_stream(
     let body = Body::Stream { length: None, source: &mut source };
     // The server hashes while it receives, so that it need not read the file again for the digest.
     let request = Request::new("PUT", &target).field("Want-Repr-Digest", "sha-256=1");
-    let mut response = server.ask(request.body(body)).await?;
+    let mut response = server.send_ok(request.body(body)).await?;
     let etag = response.field("ETag").map(str::to_owned);
     response.bytes(JSON_BYTES_MAX).await?;
     drop(response);
@@ -39,9 +39,9 @@ pub(crate) async fn put_stream(
     match digest_of(server, to, etag.as_deref()).await? {
         Some(theirs) if theirs == ours => Ok(bytes),
         Some(_) => {
-            Err(Failure::Here("The bytes did not arrive as they were sent. Send them again.".to_owned()))
+            Err(Failure::Local("The bytes did not arrive as they were sent. Send them again.".to_owned()))
         }
-        None => Err(Failure::Here(
+        None => Err(Failure::Local(
             "Somebody replaced the file before it could be checked. Look at it.".to_owned(),
         )),
     }

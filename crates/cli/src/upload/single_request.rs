@@ -6,20 +6,20 @@
 use plimsoll_client::http::{Body, Request};
 use sha2::{Digest as _, Sha256};
 
-use super::Opened;
+use super::LocalFile;
 use super::reading::{read_piece, repr_digest};
 use super::source::FileSource;
-use crate::api_client::Server;
+use crate::api_client::ApiClient;
 use crate::failure::Failure;
 use crate::progress::FileProgress;
-use crate::remote_path::Place;
-use crate::retry::Patience;
+use crate::remote_path::RemotePath;
+use crate::retry::RetryPolicy;
 
 /// Uploads a small file from memory.
-pub(super) async fn put_at_once(
-    server: &mut Server,
-    opened: &Opened<'_>,
-    to: &Place,
+pub(super) async fn put_from_memory(
+    server: &mut ApiClient,
+    opened: &LocalFile<'_>,
+    to: &RemotePath,
     progress: &FileProgress<'_>,
 ) -> Result<u64, Failure> {
     let bytes = opened.version.bytes;
@@ -27,17 +27,17 @@ pub(super) async fn put_at_once(
     while (contents.len() as u64) < bytes {
         let at = contents.len() as u64;
         let piece = read_piece(&opened.file, at, bytes - at);
-        contents.append(&mut piece.map_err(|error| Failure::here("cannot be read", &error))?);
+        contents.append(&mut piece.map_err(|error| Failure::local("cannot be read", &error))?);
     }
     opened.check_unchanged()?;
     let digest = repr_digest(Sha256::new_with_prefix(&contents));
-    let (target, mut patience, mut sent) = (to.target(), Patience::default(), 0);
+    let (target, mut retries, mut sent) = (to.target(), RetryPolicy::default(), 0);
     loop {
         let request = put(opened, &target, &digest);
         sent += bytes;
-        match server.tell(request.body(Body::Bytes(contents.clone()))).await {
+        match server.send_and_discard(request.body(Body::Bytes(contents.clone()))).await {
             Ok(()) => break,
-            Err(failure) => patience.bear(server, failure).await?,
+            Err(failure) => retries.wait_before_retry(server, failure).await?,
         }
     }
     progress.at(bytes);
@@ -45,7 +45,7 @@ pub(super) async fn put_at_once(
 }
 
 /// Returns the request without its body.
-fn put<'a>(opened: &Opened<'_>, target: &'a str, digest: &str) -> Request<'a> {
+fn put<'a>(opened: &LocalFile<'_>, target: &'a str, digest: &str) -> Request<'a> {
     let request = Request::new("PUT", target).field("Repr-Digest", digest);
     match opened.version.mtime() {
         Some(mtime) => request.field("X-OC-Mtime", mtime),
@@ -55,23 +55,23 @@ fn put<'a>(opened: &Opened<'_>, target: &'a str, digest: &str) -> Request<'a> {
 
 /// Uploads a large file as a stream.
 pub(super) async fn put_streamed(
-    server: &mut Server,
-    opened: &Opened<'_>,
-    to: &Place,
+    server: &mut ApiClient,
+    opened: &LocalFile<'_>,
+    to: &RemotePath,
     progress: &FileProgress<'_>,
 ) -> Result<u64, Failure> {
     let bytes = opened.version.bytes;
     let digest = repr_digest(opened.digest(&server.io, Sha256::new(), 0, bytes).await?);
     opened.check_unchanged()?;
-    let (target, mut patience, mut sent) = (to.target(), Patience::default(), 0);
+    let (target, mut retries, mut sent) = (to.target(), RetryPolicy::default(), 0);
     loop {
         let mut source = FileSource::new(&server.io, &opened.file, (0, bytes), Sha256::new(), progress);
         let body = Body::Stream { length: Some(bytes), source: &mut source };
-        let told = server.tell(put(opened, &target, &digest).body(body)).await;
+        let told = server.send_and_discard(put(opened, &target, &digest).body(body)).await;
         sent += source.at;
         match told {
             Ok(()) => return Ok(sent),
-            Err(failure) => patience.bear(server, failure).await?,
+            Err(failure) => retries.wait_before_retry(server, failure).await?,
         }
     }
 }
