@@ -14,6 +14,7 @@ mod clock;
 mod connections;
 mod driver;
 mod files;
+mod flush_queue;
 mod heap;
 pub mod limits;
 mod notifier;
@@ -25,6 +26,7 @@ mod scheduling;
 mod sendfile;
 pub mod serve;
 mod sockets;
+mod stream_state;
 
 pub use block_on::{block_on, run_all};
 pub use clock::since_start;

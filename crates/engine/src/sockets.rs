@@ -42,8 +42,8 @@ impl Sockets {
 
     pub(crate) fn new_turn(&self) {
         match self {
-            Sockets::Ready(reactor) => reactor.new_turn(),
-            Sockets::Ring(ring) => ring.new_turn(),
+            Sockets::Ready(reactor) => reactor.to_flush.new_turn(),
+            Sockets::Ring(ring) => ring.to_flush.new_turn(),
         }
     }
 
@@ -58,8 +58,8 @@ impl Sockets {
     /// Whether a socket has more to send than its share of this turn.
     pub(crate) fn has_more(&self) -> bool {
         match self {
-            Sockets::Ready(reactor) => reactor.has_more(),
-            Sockets::Ring(ring) => ring.has_more(),
+            Sockets::Ready(reactor) => !reactor.to_flush.is_empty(),
+            Sockets::Ring(ring) => !ring.to_flush.is_empty(),
         }
     }
 

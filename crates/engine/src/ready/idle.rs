@@ -3,17 +3,17 @@
 //! It reads no data. Invariants: each arming reports once, even if the data arrived before. A socket that is
 //! closed leaves the set.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use rustix::event::{Timespec, epoll};
 
-use super::park::Interest;
-use super::reactor::Reactor;
+use super::park::{Hint, Interest};
+use super::reactor::{Reactor, Registration, Source};
 
 /// The epoll set.
 pub(crate) struct IdlePoller(OwnedFd);
@@ -54,25 +54,16 @@ impl IdlePoller {
 
 /// An event loop's wait for reports of such a set.
 pub(crate) struct Reports {
+    registration: Registration,
     poller: Arc<IdlePoller>,
-    token: usize,
-    reactor: Rc<Reactor>,
     are_there: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
-    is_watched: Cell<bool>,
 }
 
 impl Reports {
     pub(crate) fn new(reactor: &Rc<Reactor>, poller: &Arc<IdlePoller>) -> Rc<Reports> {
-        reactor.add_reports(|token| {
-            Rc::new(Reports {
-                poller: Arc::clone(poller),
-                token,
-                reactor: Rc::clone(reactor),
-                are_there: Cell::new(false),
-                waker: RefCell::default(),
-                is_watched: Cell::new(false),
-            })
+        reactor.add(|token| {
+            let registration = Registration::new(reactor, token);
+            Rc::new(Reports { registration, poller: Arc::clone(poller), are_there: Cell::new(false) })
         })
     }
 
@@ -84,34 +75,24 @@ impl Reports {
         if self.are_there.take() {
             return Poll::Ready(Ok(()));
         }
-        *self.waker.borrow_mut() = Some(cx.waker().clone());
-        if !self.is_watched.get() {
-            self.reactor.watch_stream(self.token, self.as_fd())?;
-            self.is_watched.set(true);
-        }
+        self.registration.wait(cx, self.as_fd(), Reactor::watch_stream)?;
         Poll::Pending
     }
+}
 
-    pub(super) fn on_ready(&self) {
+impl Source for Reports {
+    fn on_ready(&self, _: Hint) {
         self.are_there.set(true);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
+        self.registration.wake();
     }
 
-    pub(super) fn interest(&self) -> Interest {
-        Interest { read: self.waker.borrow().is_some(), write: false }
+    fn interest(&self) -> Interest {
+        self.registration.interest()
     }
 }
 
 impl AsFd for Reports {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.poller.0.as_fd()
-    }
-}
-
-impl Drop for Reports {
-    fn drop(&mut self) {
-        self.reactor.remove(self.token);
     }
 }

@@ -3,19 +3,19 @@
 //! It is not the dispatcher. Invariants: a queued connection that was reset is no error of the listener.
 //! Errors of the kernel (no descriptor left) are returned and do not end it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use plimsoll_io::{Accept, Address, Peer, Stream};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 
 use super::address::{Bound, peer_of};
-use super::park::Interest;
-use super::reactor::Reactor;
+use super::park::{Hint, Interest};
+use super::reactor::{Reactor, Registration, Source};
 use super::socket::Socket;
 use crate::limits::ACCEPTS_PER_TURN_MAX;
 
@@ -25,29 +25,19 @@ pub(crate) struct ReadyListener {
 }
 
 /// The listener's state, which the reactor refers to.
-pub(super) struct Accepting {
+struct Accepting {
+    registration: Registration,
     bound: Bound,
-    token: usize,
-    reactor: Rc<Reactor>,
     readable: Cell<bool>,
+    /// The last turn in which connections were accepted, and how many.
     accepted: Cell<(u64, u32)>,
-    waker: RefCell<Option<Waker>>,
-    /// Whether the reactor reports its readiness.
-    is_watched: Cell<bool>,
 }
 
 impl ReadyListener {
     pub(crate) fn new(reactor: &Rc<Reactor>, bound: Bound) -> ReadyListener {
-        let accepting = reactor.add_listener(|token| {
-            Rc::new(Accepting {
-                bound,
-                token,
-                reactor: Rc::clone(reactor),
-                readable: Cell::new(true),
-                accepted: Cell::default(),
-                waker: RefCell::default(),
-                is_watched: Cell::new(false),
-            })
+        let accepting = reactor.add(|token| {
+            let registration = Registration::new(reactor, token);
+            Rc::new(Accepting { registration, bound, readable: Cell::new(true), accepted: Cell::default() })
         });
         ReadyListener { accepting }
     }
@@ -67,11 +57,7 @@ impl ReadyListener {
                 Err(_) => {}
             }
         }
-        *accepting.waker.borrow_mut() = Some(cx.waker().clone());
-        if !accepting.is_watched.get() {
-            accepting.reactor.watch_listener(accepting.token, accepting.as_fd())?;
-            accepting.is_watched.set(true);
-        }
+        accepting.registration.wait(cx, accepting.as_fd(), Reactor::watch_listener)?;
         Poll::Pending
     }
 
@@ -99,20 +85,21 @@ pub(crate) fn is_that_connections(error: Errno) -> bool {
 impl Accepting {
     fn may_accept(&self) -> bool {
         let (turn, count) = self.accepted.get();
-        let count = if turn == self.reactor.turn() { count } else { 0 };
-        self.accepted.set((self.reactor.turn(), count + 1));
+        let now = self.registration.reactor.to_flush.turn();
+        let count = if turn == now { count } else { 0 };
+        self.accepted.set((now, count + 1));
         count < ACCEPTS_PER_TURN_MAX
     }
+}
 
-    pub(super) fn on_ready(&self) {
+impl Source for Accepting {
+    fn on_ready(&self, _: Hint) {
         self.readable.set(true);
-        if let Some(waker) = self.waker.borrow_mut().take() {
-            waker.wake();
-        }
+        self.registration.wake();
     }
 
-    pub(super) fn interest(&self) -> Interest {
-        Interest { read: self.waker.borrow().is_some() && !self.readable.get(), write: false }
+    fn interest(&self) -> Interest {
+        Interest { read: self.registration.interest().read && !self.readable.get(), write: false }
     }
 }
 
@@ -120,7 +107,7 @@ impl Accept for ReadyListener {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Stream>> {
         self.poll_accept_fd(cx).map(|accepted| {
             let (fd, peer) = accepted?;
-            Ok(Stream::new(Socket::accepted(&self.accepting.reactor, fd, peer)))
+            Ok(Stream::new(Socket::accepted(&self.accepting.registration.reactor, fd, peer)))
         })
     }
 
@@ -137,6 +124,8 @@ impl AsFd for Accepting {
 
 impl Drop for Accepting {
     fn drop(&mut self) {
-        self.reactor.remove_listener(self.token, self.bound.fd.as_fd(), self.is_watched.get());
+        if self.registration.is_watched.get() {
+            self.registration.reactor.unwatch_listener(self.as_fd());
+        }
     }
 }

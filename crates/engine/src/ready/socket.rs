@@ -8,27 +8,22 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
-use plimsoll_io::limits::{
-    GATHER_SEGMENTS_MAX, PIPE_BYTES, TURN_RECEIVE_BYTES_MAX, TURN_RECEIVES_MAX, TURN_SEND_BYTES_MAX,
-};
+use plimsoll_io::limits::{GATHER_SEGMENTS_MAX, PIPE_BYTES};
 use plimsoll_io::outbox::{Front, Outbox};
 use plimsoll_io::{Address, Discarded, Filled, Lease, Peer, Pipe, Segment, Transport, Want};
 use rustix::fs::CWD;
 use rustix::io::{Errno, ioctl_fionread};
-use rustix::net::{
-    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt,
-};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 use rustix::process::{Resource, getrlimit};
 
 use super::address::{connected, local_address};
 use super::park::{Hint, Interest};
-use super::reactor::Reactor;
+use super::reactor::{Reactor, Source};
 use crate::limits::pipes_of;
-use crate::sendfile::FileSender;
+use crate::stream_state::StreamState;
 
 /// A stream socket of one thread.
 pub(crate) struct Socket {
@@ -52,44 +47,12 @@ impl AsFd for Descriptor {
 
 #[derive(Default)]
 struct State {
-    outbox: Outbox,
-    files: FileSender,
+    stream: StreamState,
     /// Whether the reactor reports its readiness. False until the first wait.
     is_watched: bool,
     readable: bool,
     writable: bool,
     has_more: bool,
-    connecting: bool,
-    finishing: bool,
-    shut: bool,
-    queued: bool,
-    error: Option<Errno>,
-    truncated: bool,
-    receiver: Option<Waker>,
-    drainer: Option<(u64, Waker)>,
-    share: Share,
-}
-
-/// Receives and sends of a connection in the present turn.
-#[derive(Default)]
-struct Share {
-    turn: u64,
-    receives: u32,
-    bytes: usize,
-    sent: u64,
-}
-
-impl Share {
-    fn renew(&mut self, turn: u64) {
-        if self.turn != turn {
-            *self = Share { turn, ..Share::default() };
-        }
-    }
-
-    fn may_receive(&mut self, turn: u64) -> bool {
-        self.renew(turn);
-        self.receives < TURN_RECEIVES_MAX && self.bytes < TURN_RECEIVE_BYTES_MAX
-    }
 }
 
 impl Socket {
@@ -101,14 +64,15 @@ impl Socket {
 
     /// Creates a socket that is connecting.
     pub(super) fn connecting(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer) -> io::Result<Rc<Socket>> {
-        let socket = Socket::new(reactor, fd, peer, State { connecting: true, ..State::default() });
+        let socket =
+            Socket::new(reactor, fd, peer, State { stream: StreamState::connecting(), ..State::default() });
         reactor.watch_stream(socket.token, socket.as_fd())?;
         socket.state.borrow_mut().is_watched = true;
         Ok(socket)
     }
 
     fn new(reactor: &Rc<Reactor>, fd: OwnedFd, peer: Peer, state: State) -> Rc<Socket> {
-        reactor.add_socket(|token| {
+        reactor.add(|token| {
             Rc::new_cyclic(|this| Socket {
                 fd: Descriptor(Some(fd)),
                 peer,
@@ -126,48 +90,9 @@ impl Socket {
         Rc::into_inner(self)?.fd.0.take()
     }
 
-    /// Returns the events that this socket waits for.
-    pub(super) fn interest(&self) -> Interest {
-        let state = self.state.borrow();
-        let unsent = state.outbox.unsent() > 0 && !state.writable;
-        Interest { read: state.receiver.is_some() && !state.readable, write: state.connecting || unsent }
-    }
-
-    /// Handles a hint: tries to send, and wakes the tasks that can continue.
-    pub(super) fn on_ready(&self, hint: Hint) {
-        let mut state = self.state.borrow_mut();
-        state.has_more |= hint.has_more;
-        if hint.writable {
-            state.writable = true;
-            if state.connecting {
-                state.connecting = false;
-                state.error = connected(&self.fd).err();
-            }
-            self.send_share(&mut state, self.reactor.turn());
-            self.queue_if_more(&mut state);
-        }
-        if hint.readable || state.error.is_some() {
-            state.readable = true;
-            let receiver = state.receiver.take();
-            drop(state);
-            if let Some(waker) = receiver {
-                waker.wake();
-            }
-        }
-    }
-
-    /// Sends this turn's share; returns whether there is more that could be sent at once.
-    pub(super) fn flush(&self, turn: u64) -> bool {
-        let mut state = self.state.borrow_mut();
-        state.queued = false;
-        self.send_share(&mut state, turn);
-        state.queued = state.can_send();
-        state.queued
-    }
-
     /// Registers with the reactor, to learn when the socket is readable or writable.
     fn watch(&self, state: &mut State) {
-        if state.is_watched || state.error.is_some() {
+        if state.is_watched || state.stream.has_failed() {
             return;
         }
         match self.reactor.watch_stream(self.token, self.as_fd()) {
@@ -178,58 +103,60 @@ impl Socket {
     }
 
     fn queue_if_more(&self, state: &mut State) {
-        if !state.queued && (state.can_send() || (state.finishing && !state.shut)) {
-            state.queued = true;
-            self.reactor.flush_later(Weak::clone(&self.this));
+        if state.stream.start_queueing(state.can_send()) {
+            self.reactor.to_flush.push(Weak::clone(&self.this));
         }
     }
 
-    fn send_share(&self, state: &mut State, turn: u64) {
-        state.share.renew(turn);
-        while state.can_send() && state.share.sent < TURN_SEND_BYTES_MAX {
+    /// Sends this turn's share; returns whether there is more that could be sent at once.
+    pub(super) fn flush(&self) -> bool {
+        let mut state = self.state.borrow_mut();
+        state.stream.set_queued(false);
+        self.send(&mut state);
+        let has_more = state.can_send();
+        state.stream.set_queued(has_more);
+        has_more
+    }
+
+    /// Sends this turn's share, then the end if it is due, and wakes the tasks that wait for that.
+    fn send(&self, state: &mut State) {
+        self.send_share(state);
+        if !state.writable && state.stream.unsent() > 0 {
+            self.watch(state);
+        }
+        if state.stream.take_end() {
+            // The connection may be reset by now; the next receive reports that.
+            let _ = shutdown(&self.fd, Shutdown::Write);
+        }
+        state.stream.wake_after_sending();
+    }
+
+    fn send_share(&self, state: &mut State) {
+        let turn = self.reactor.to_flush.turn();
+        while state.can_send() && state.stream.share.may_send(turn) {
             match self.send_once(state) {
-                Ok(sent) => {
-                    state.share.sent += sent;
-                    state.outbox.advance(sent);
-                }
+                Ok(sent) => state.stream.count_sent(sent),
                 Err(Errno::AGAIN) => state.writable = false,
                 Err(Errno::INTR) => {}
                 Err(error) => state.fail(error),
             }
         }
-        if !state.writable && state.outbox.unsent() > 0 {
-            self.watch(state);
-        }
-        if state.finishing && !state.shut && state.error.is_none() && state.outbox.unsent() == 0 {
-            state.shut = true;
-            // The connection may be reset by now; the next receive reports that.
-            let _ = shutdown(&self.fd, Shutdown::Write);
-        }
-        state.wake_drainer();
     }
 
     /// Sends the outbox's front by one system call.
     fn send_once(&self, state: &mut State) -> Result<u64, Errno> {
-        match state.outbox.front() {
-            Some(Front::File(file, range)) => {
-                let Some(source) = file.descriptor() else { return Err(Errno::BADF) };
-                // The full bound, even if other bytes were sent before in this turn. A part of a file then
-                // goes in one call, without a second one for as many bytes as the head had.
-                let count = TURN_SEND_BYTES_MAX.min(range.end - range.start);
-                let sent = state.files.send(self.fd.as_fd(), source, range.start, count)?;
-                // The file is shorter than when its length was determined.
-                state.truncated = sent == 0;
-                if sent == 0 { Err(Errno::IO) } else { Ok(sent) }
-            }
+        let outbox = state.stream.outbox();
+        match outbox.front() {
+            Some(Front::File(..)) => state.stream.send_file(self.fd.as_fd()),
             Some(Front::Piped(pipe)) => {
                 let mut flags = SpliceFlags::NONBLOCK;
-                flags.set(SpliceFlags::MORE, state.outbox.more_after(1));
+                flags.set(SpliceFlags::MORE, outbox.more_after(1));
                 let count = usize::try_from(pipe.bytes()).unwrap_or(usize::MAX);
                 // A short splice does not mean that the buffer is full: a signal may have interrupted it.
                 Ok(splice(pipe.source(), None, &self.fd, None, count, flags)? as u64)
             }
             Some(Front::Bytes) => {
-                let (sent, whole) = self.send_bytes(&state.outbox)?;
+                let (sent, whole) = self.send_bytes(outbox)?;
                 // The kernel took a part: the buffer is full, and an event will follow when there is room.
                 state.writable = whole;
                 Ok(sent)
@@ -270,7 +197,7 @@ impl Socket {
         let received = recv(&self.fd, room, RecvFlags::empty()).map(|(bytes, _)| bytes);
         Ok(state.received(received, pool.block_bytes())?.map(|received| match received {
             Received::Bytes(bytes) => {
-                state.share.bytes += bytes;
+                state.stream.share.received_bytes += bytes;
                 Received::Bytes(lease)
             }
             Received::End => Received::End,
@@ -356,11 +283,11 @@ impl Socket {
         read: impl Fn(&mut State) -> io::Result<Option<Received<T>>>,
     ) -> Poll<io::Result<Option<T>>> {
         let mut state = self.state.borrow_mut();
-        while state.readable && !state.connecting {
-            if let Some(error) = state.told_error().filter(|_| state.truncated) {
+        while state.readable && !state.stream.connecting {
+            if let Some(error) = state.stream.truncation() {
                 return Poll::Ready(Err(error));
             }
-            if !state.share.may_receive(self.reactor.turn()) {
+            if !state.stream.share.may_receive(self.reactor.to_flush.turn()) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -372,10 +299,10 @@ impl Socket {
         }
         self.watch(&mut state);
         // Checked only now: the bytes that the peer sent before it aborted can still be read.
-        if let Some(error) = state.told_error() {
+        if let Some(error) = state.stream.error() {
             return Poll::Ready(Err(error));
         }
-        remember(&mut state.receiver, cx.waker());
+        state.stream.wait_to_receive(cx);
         Poll::Pending
     }
 }
@@ -397,12 +324,12 @@ impl State {
         match received {
             // The kernel reports an error once, and then an end. The stored error is reported until the
             // caller drops the socket.
-            Ok(0) => self.told_error().map_or(Ok(Some(Received::End)), Err),
+            Ok(0) => self.stream.error().map_or(Ok(Some(Received::End)), Err),
             Ok(bytes) => {
                 // A short receive has emptied the socket, unless the peer's end or an urgent byte was
                 // reported, too.
                 self.readable = bytes == room || self.has_more;
-                self.share.receives += 1;
+                self.stream.share.receives += 1;
                 Ok(Some(Received::Bytes(bytes)))
             }
             Err(Errno::AGAIN) => {
@@ -412,43 +339,19 @@ impl State {
             Err(Errno::INTR) => Ok(None),
             Err(error) => {
                 self.fail(error);
-                Err(self.told_error().unwrap_or_else(|| error.into()))
+                Err(self.stream.error().unwrap_or_else(|| error.into()))
             }
         }
     }
 
     fn can_send(&self) -> bool {
-        self.writable && !self.connecting && self.error.is_none() && self.outbox.unsent() > 0
+        self.writable && self.stream.has_unsent()
     }
 
     fn fail(&mut self, error: Errno) {
-        self.error.get_or_insert(error);
-        self.outbox.clear();
+        self.stream.fail(error);
+        self.stream.drop_unsendable();
         self.readable = true;
-    }
-
-    fn told_error(&self) -> Option<io::Error> {
-        let error = self.error?;
-        let truncated = "the file became shorter while it was sent";
-        Some(if self.truncated {
-            io::Error::new(io::ErrorKind::UnexpectedEof, truncated)
-        } else {
-            error.into()
-        })
-    }
-
-    fn wake_drainer(&mut self) {
-        let ready = |below: u64| self.error.is_some() || (!self.connecting && self.outbox.unsent() <= below);
-        if self.drainer.as_ref().is_some_and(|(below, _)| ready(*below))
-            && let Some((_, waker)) = self.drainer.take()
-        {
-            waker.wake();
-        }
-        if self.error.is_some()
-            && let Some(waker) = self.receiver.take()
-        {
-            waker.wake();
-        }
     }
 }
 
@@ -464,13 +367,6 @@ fn new_pipe() -> Option<(OwnedFd, OwnedFd)> {
     let (source, sink) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
     fcntl_setpipe_size(&sink, PIPE_BYTES).ok()?;
     Some((source, sink))
-}
-
-fn remember(slot: &mut Option<Waker>, waker: &Waker) {
-    match slot {
-        Some(kept) => kept.clone_from(waker),
-        None => *slot = Some(waker.clone()),
-    }
 }
 
 impl Transport for Socket {
@@ -498,39 +394,27 @@ impl Transport for Socket {
 
     fn push(&self, segment: Segment) {
         let mut state = self.state.borrow_mut();
-        debug_assert!(!state.finishing, "pushed after finish");
-        if state.error.is_none() {
-            state.outbox.push(segment);
-            self.queue_if_more(&mut state);
-        } else {
-            state.outbox.lose(&segment);
-        }
+        state.stream.push(segment);
+        self.queue_if_more(&mut state);
     }
 
     fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
         let mut state = self.state.borrow_mut();
-        if state.outbox.unsent() > below {
+        if state.stream.unsent() > below {
             // A task that waits for draining pushes nothing more, so there is no gain in waiting for the
             // turn's end.
-            self.send_share(&mut state, self.reactor.turn());
+            self.send(&mut state);
             self.queue_if_more(&mut state);
         }
-        if let Some(error) = state.told_error() {
-            return Poll::Ready(Err(error));
-        }
-        if !state.connecting && state.outbox.unsent() <= below {
-            return Poll::Ready(Ok(()));
-        }
-        state.drainer = Some((below, cx.waker().clone()));
-        Poll::Pending
+        state.stream.poll_drain(cx, below)
     }
 
     fn unsent(&self) -> u64 {
-        self.state.borrow().outbox.unsent()
+        self.state.borrow().stream.unsent()
     }
 
     fn lost(&self) -> u64 {
-        self.state.borrow().outbox.lost()
+        self.state.borrow().stream.lost()
     }
 
     fn takes_files(&self) -> bool {
@@ -539,7 +423,7 @@ impl Transport for Socket {
 
     fn finish(&self) {
         let mut state = self.state.borrow_mut();
-        state.finishing = true;
+        state.stream.finish();
         self.queue_if_more(&mut state);
     }
 
@@ -558,19 +442,50 @@ impl AsFd for Socket {
     }
 }
 
+impl Source for Socket {
+    fn interest(&self) -> Interest {
+        let state = self.state.borrow();
+        let is_blocked = state.stream.unsent() > 0 && !state.writable;
+        Interest {
+            read: state.stream.receiver.is_some() && !state.readable,
+            write: state.stream.connecting || is_blocked,
+        }
+    }
+
+    /// Tries to send, and wakes the tasks that can continue.
+    fn on_ready(&self, hint: Hint) {
+        let mut state = self.state.borrow_mut();
+        state.has_more |= hint.has_more;
+        if hint.writable {
+            state.writable = true;
+            if std::mem::take(&mut state.stream.connecting)
+                && let Err(error) = connected(&self.fd)
+            {
+                state.fail(error);
+            }
+            self.send(&mut state);
+            self.queue_if_more(&mut state);
+        }
+        if hint.readable || state.stream.has_failed() {
+            state.readable = true;
+            let receiver = state.stream.receiver.take();
+            drop(state);
+            if let Some(waker) = receiver {
+                waker.wake();
+            }
+        }
+    }
+}
+
 impl Drop for Socket {
     fn drop(&mut self) {
         let mut state = std::mem::take(self.state.get_mut());
-        if state.finishing {
+        if state.stream.is_finishing() {
             // The close that follows sends the end: no call for it.
-            state.shut = true;
-            self.send_share(&mut state, self.reactor.turn());
+            self.send_share(&mut state);
         }
-        let delivered = state.finishing && state.outbox.unsent() == 0 && state.error.is_none();
-        if !delivered && self.fd.0.is_some() {
-            // A close would send a clean end, which claims that all was sent. A linger of zero sends a
-            // reset.
-            let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));
+        if self.fd.0.is_some() {
+            state.stream.prepare_close(&self.fd);
         }
         self.reactor.remove(self.token);
     }

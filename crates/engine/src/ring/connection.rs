@@ -8,22 +8,19 @@ use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 use io_uring::types::Fd;
-use plimsoll_io::outbox::Outbox;
-use plimsoll_io::{Lease, Peer, Segment, Want};
+use plimsoll_io::{Lease, Peer, Want};
 use rustix::io::Errno;
-use rustix::net::sockopt;
 
 use super::operations::Key;
 use super::ring::{How, Received, Ring};
 use crate::ready::connected;
-use crate::sendfile::FileSender;
+use crate::stream_state::StreamState;
 
 /// One stream of the ring.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     /// Set until it is handed over to be closed.
     fd: RefCell<Option<OwnedFd>>,
     pub(super) peer: Peer,
@@ -33,8 +30,7 @@ pub(super) struct Connection {
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) outbox: Outbox,
-    pub(super) files: FileSender,
+    pub(super) stream: StreamState,
     /// The receive in progress.
     receiving: Option<Key>,
     /// The send, or the wait for writability, in progress.
@@ -47,21 +43,11 @@ pub(super) struct State {
     has_ended: bool,
     /// Whether the connection broke and all bytes before that have been received.
     is_exhausted: bool,
-    pub(super) connecting: bool,
-    pub(super) finishing: bool,
-    pub(super) shut: bool,
-    pub(super) queued: bool,
     /// Whether the stream was dropped.
     pub(super) is_dropped: bool,
     /// Whether nothing more is sent: the stream was dropped unfinished, or while its socket's buffer was
     /// full.
     pub(super) is_stuck: bool,
-    pub(super) error: Option<Errno>,
-    pub(super) truncated: bool,
-    receiver: Option<Waker>,
-    pub(super) drainer: Option<(u64, Waker)>,
-    /// The turn in which bytes of a file were sent last, and how many in it.
-    pub(super) share: (u64, u64),
 }
 
 impl Connection {
@@ -70,7 +56,8 @@ impl Connection {
     }
 
     pub(super) fn connecting(ring: &Rc<Ring>, fd: OwnedFd, peer: Peer) -> Rc<Connection> {
-        let connection = Connection::new(ring, fd, peer, State { connecting: true, ..State::default() });
+        let state = State { stream: StreamState::connecting(), ..State::default() };
+        let connection = Connection::new(ring, fd, peer, state);
         connection.state.borrow_mut().sending = Some(ring.wait_for_room(&connection));
         connection
     }
@@ -99,7 +86,8 @@ impl Connection {
         want: Want,
     ) -> Poll<io::Result<Option<Lease>>> {
         let mut state = self.state.borrow_mut();
-        if let Some(error) = state.told_error().filter(|_| state.truncated || state.is_exhausted) {
+        let exhaustion = if state.is_exhausted { state.stream.error() } else { None };
+        if let Some(error) = state.stream.truncation().or(exhaustion) {
             return Poll::Ready(Err(error));
         }
         if let Some(lease) = state.received.take() {
@@ -108,24 +96,21 @@ impl Connection {
         if state.has_ended {
             // The kernel reports an error once, and then an end. The stored error is reported until the
             // stream is dropped.
-            return Poll::Ready(state.told_error().map_or(Ok(None), Err));
+            return Poll::Ready(state.stream.error().map_or(Ok(None), Err));
         }
-        if state.receiving.is_none() && !state.connecting {
+        if state.receiving.is_none() && !state.stream.connecting {
             self.receive(&mut state, want);
         }
-        match &mut state.receiver {
-            Some(kept) => kept.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        state.stream.wait_to_receive(cx);
         Poll::Pending
     }
 
     fn receive(self: &Rc<Self>, state: &mut State, want: Want) {
-        let how = match (state.error, state.is_empty) {
+        let how = match (state.stream.has_failed(), state.is_empty) {
             // The bytes that the peer sent before it aborted can still be read.
-            (Some(_), _) => How::AtOnce,
-            (None, true) => How::AfterAWait,
-            (None, false) => How::AtFirst,
+            (true, _) => How::AtOnce,
+            (false, true) => How::AfterAWait,
+            (false, false) => How::AtFirst,
         };
         state.receiving = Some(self.ring.receive(self, want, how));
         state.wanted = Some(want);
@@ -147,7 +132,7 @@ impl Connection {
                 self.receive(&mut state, want);
                 return;
             }
-            Received::Failed(Errno::AGAIN) => state.is_exhausted = state.error.is_some(),
+            Received::Failed(Errno::AGAIN) => state.is_exhausted = state.stream.has_failed(),
             // A task that still waits tries again.
             Received::Failed(Errno::CANCELED | Errno::INTR | Errno::NOBUFS) => {}
             Received::Failed(error) => {
@@ -155,8 +140,8 @@ impl Connection {
                 state.fail(error);
             }
         }
-        let receiver = state.receiver.take();
-        state.wake_drainer();
+        let receiver = state.stream.receiver.take();
+        state.stream.wake_after_sending();
         self.settle(&mut state);
         drop(state);
         if let Some(waker) = receiver {
@@ -168,10 +153,11 @@ impl Connection {
     pub(super) fn on_room(self: &Rc<Self>, result: Result<u32, Errno>) {
         let mut state = self.state.borrow_mut();
         state.sending = None;
-        if std::mem::take(&mut state.connecting) {
-            let connected = result.and_then(|_| self.with_fd(|fd| connected(fd)));
-            state.error = connected.err();
-            state.wake_receiver();
+        if std::mem::take(&mut state.stream.connecting) {
+            if let Err(error) = result.and_then(|_| self.with_fd(|fd| connected(fd))) {
+                state.fail(error);
+            }
+            state.stream.wake_receiver();
         }
         if result.is_err() {
             state.is_stuck = state.is_dropped;
@@ -184,11 +170,11 @@ impl Connection {
         let mut state = self.state.borrow_mut();
         state.is_dropped = true;
         state.received = None;
-        (state.receiver, state.drainer) = (None, None);
+        (state.stream.receiver, state.stream.drainer) = (None, None);
         for key in state.receiving.into_iter().chain(state.sending) {
             self.ring.cancel(key);
         }
-        state.is_stuck = !state.finishing;
+        state.is_stuck = !state.stream.is_finishing();
         self.send_on(&mut state);
     }
 
@@ -207,60 +193,25 @@ impl Connection {
         }
         let Some(fd) = self.fd.take() else { return };
         state.is_stuck = true;
-        let delivered = state.finishing && state.outbox.unsent() == 0 && state.error.is_none();
-        if !delivered {
-            // A close would send a clean end, which claims that all was sent. A linger of zero sends a
-            // reset.
-            let _ = sockopt::set_socket_linger(&fd, Some(Duration::ZERO));
-        }
+        state.stream.prepare_close(&fd);
         self.ring.close(fd);
     }
 }
 
 impl State {
-    pub(super) fn push(&mut self, segment: Segment) {
-        if self.error.is_none() {
-            self.outbox.push(segment);
-        } else {
-            self.outbox.lose(&segment);
-        }
+    pub(super) fn can_send(&self) -> bool {
+        self.sending.is_none() && !self.is_stuck && self.stream.has_unsent()
     }
 
     fn fail(&mut self, error: Errno) {
-        self.error.get_or_insert(error);
-        self.forget_unsent();
-        self.wake_receiver();
+        self.stream.fail(error);
+        self.drop_unsendable();
     }
 
     /// Drops segments that will not be sent, unless one is lent to an operation.
-    pub(super) fn forget_unsent(&mut self) {
-        if self.error.is_some() && self.sending.is_none() {
-            self.outbox.clear();
-        }
-    }
-
-    pub(super) fn told_error(&self) -> Option<io::Error> {
-        let error = self.error?;
-        let truncated = "the file became shorter while it was sent";
-        Some(if self.truncated {
-            io::Error::new(io::ErrorKind::UnexpectedEof, truncated)
-        } else {
-            error.into()
-        })
-    }
-
-    fn wake_receiver(&mut self) {
-        if let Some(waker) = self.receiver.take() {
-            waker.wake();
-        }
-    }
-
-    pub(super) fn wake_drainer(&mut self) {
-        let ready = |below: u64| self.error.is_some() || (!self.connecting && self.outbox.unsent() <= below);
-        if self.drainer.as_ref().is_some_and(|(below, _)| ready(*below))
-            && let Some((_, waker)) = self.drainer.take()
-        {
-            waker.wake();
+    pub(super) fn drop_unsendable(&mut self) {
+        if self.sending.is_none() {
+            self.stream.drop_unsendable();
         }
     }
 }

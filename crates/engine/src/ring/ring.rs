@@ -24,6 +24,7 @@ use super::connection::Connection;
 use super::listener::{Accepting, Name};
 use super::operations::{Key, Operation, Operations};
 use super::probe;
+use crate::flush_queue::FlushQueue;
 use crate::limits::{
     GATHERED_BYTES_MAX, RING_BODY_BLOCKS, RING_END_TIME, RING_FAILED_PAUSE, RING_HEAD_BLOCKS,
 };
@@ -51,11 +52,7 @@ pub(crate) struct Ring {
     bodies: Provided,
     gathers: RefCell<Vec<Vec<u8>>>,
     bell: Arc<Notifier>,
-    /// Connections with segments pushed since the last flush.
-    unflushed: RefCell<Vec<Rc<Connection>>>,
-    /// Connections that used up their share of this turn and have more to send.
-    unfinished: RefCell<Vec<Rc<Connection>>>,
-    turn: Cell<u64>,
+    pub(crate) to_flush: FlushQueue<Rc<Connection>>,
     flags: EnterFlags,
     has_ended: Cell<bool>,
 }
@@ -76,9 +73,7 @@ impl Ring {
             bodies,
             gathers: RefCell::default(),
             bell: Arc::clone(bell),
-            unflushed: RefCell::default(),
-            unfinished: RefCell::default(),
-            turn: Cell::new(0),
+            to_flush: FlushQueue::default(),
             flags,
             has_ended: Cell::new(false),
         });
@@ -86,44 +81,9 @@ impl Ring {
         Ok(ring)
     }
 
-    pub(crate) fn new_turn(&self) {
-        self.turn.set(self.turn.get() + 1);
-        self.unflushed.borrow_mut().append(&mut self.unfinished.borrow_mut());
-    }
-
-    pub(super) fn turn(&self) -> u64 {
-        self.turn.get()
-    }
-
     /// Starts to send the segments pushed since the last flush, as far as each connection's share allows.
     pub(crate) fn flush(&self) {
-        if self.unflushed.borrow().is_empty() {
-            return;
-        }
-        let mut connections = self.unflushed.take();
-        for connection in connections.drain(..) {
-            if connection.flush() {
-                self.unfinished.borrow_mut().push(connection);
-            }
-        }
-        // The allocation is kept for the next turn.
-        let meanwhile = self.unflushed.replace(connections);
-        self.unflushed.borrow_mut().extend(meanwhile);
-    }
-
-    /// Records that `connection` has something to send when the task's turn ends.
-    pub(super) fn flush_later(&self, connection: Rc<Connection>) {
-        self.unflushed.borrow_mut().push(connection);
-    }
-
-    /// Records that `connection` has more to send than its share of this turn.
-    pub(super) fn flush_next_turn(&self, connection: Rc<Connection>) {
-        self.unfinished.borrow_mut().push(connection);
-    }
-
-    /// Returns whether a connection has more to send than its share of this turn.
-    pub(crate) fn has_more(&self) -> bool {
-        !self.unfinished.borrow().is_empty() || !self.unflushed.borrow().is_empty()
+        self.to_flush.flush(Connection::flush);
     }
 
     /// Submits the turn's operations, waits until one completes, the bell is notified or `timeout` elapses,
@@ -351,7 +311,7 @@ impl Ring {
     pub(crate) fn end(&self) {
         self.flush();
         // They keep this ring alive.
-        drop(self.unfinished.take());
+        self.to_flush.clear_unfinished();
         self.has_ended.set(true);
         let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
         self.submit(&for_nobody(all));

@@ -18,17 +18,17 @@ impl Connection {
     /// Starts to send pushed segments; returns whether there is more of a file than this turn's share.
     pub(super) fn flush(self: &Rc<Self>) -> bool {
         let mut state = self.state.borrow_mut();
-        state.queued = false;
+        state.stream.set_queued(false);
         self.send(&mut state);
-        state.queued = state.can_send() && !state.is_dropped;
-        state.queued
+        let has_more = state.can_send() && !state.is_dropped;
+        state.stream.set_queued(has_more);
+        has_more
     }
 
     /// Queues the connection, to be flushed when the task's turn ends.
     pub(super) fn queue(self: &Rc<Self>, state: &mut State) {
-        if !state.queued && (state.can_send() || (state.finishing && !state.shut)) {
-            state.queued = true;
-            self.ring.flush_later(Rc::clone(self));
+        if state.stream.start_queueing(state.can_send()) {
+            self.ring.to_flush.push(Rc::clone(self));
         }
     }
 
@@ -37,69 +37,47 @@ impl Connection {
         let mut state = self.state.borrow_mut();
         state.sending = None;
         match result {
-            Ok(bytes) => state.outbox.advance(u64::from(bytes)),
+            Ok(bytes) => state.stream.advance(u64::from(bytes)),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if !state.is_dropped => state.sending = Some(self.ring.wait_for_room(self)),
             Err(Errno::AGAIN | Errno::CANCELED) => state.is_stuck = true,
             Err(error) => self.fail(&mut state, error),
         }
-        state.forget_unsent();
+        state.drop_unsendable();
         self.send_on(&mut state);
     }
 
     /// Continues to send after an operation has completed.
     pub(super) fn send_on(self: &Rc<Self>, state: &mut State) {
         self.send(state);
-        if state.can_send() && !state.queued && !state.is_dropped {
-            state.queued = true;
-            self.ring.flush_next_turn(Rc::clone(self));
+        if !state.is_dropped && state.can_send() && state.stream.start_queueing(true) {
+            self.ring.to_flush.push_for_next_turn(Rc::clone(self));
         }
         self.settle(state);
     }
 
     fn send(self: &Rc<Self>, state: &mut State) {
-        let turn = self.ring.turn();
-        if state.share.0 != turn {
-            state.share = (turn, 0);
-        }
-        while state.can_send() && state.share.1 < TURN_SEND_BYTES_MAX {
-            match state.outbox.front() {
+        let turn = self.ring.to_flush.turn();
+        while state.can_send() && state.stream.share.may_send(turn) {
+            match state.stream.outbox().front() {
                 Some(Front::File(..)) => self.send_file(state),
                 // This transport does not declare that it takes pipes.
                 Some(Front::Piped(_)) => self.fail(state, Errno::OPNOTSUPP),
                 _ => self.send_bytes(state),
             }
         }
-        if state.finishing && !state.shut && state.error.is_none() && state.outbox.unsent() == 0 {
-            state.shut = true;
-            // After a drop, the close that follows sends the end: no call for it. Otherwise the connection
-            // may be reset by now; the next receive reports that.
-            if !state.is_dropped {
-                let _ = self.with_fd(|fd| shutdown(fd, Shutdown::Write));
-            }
+        // After a drop, the close that follows sends the end: no call for it. Otherwise the connection may
+        // be reset by now; the next receive reports that.
+        if state.stream.take_end() && !state.is_dropped {
+            let _ = self.with_fd(|fd| shutdown(fd, Shutdown::Write));
         }
-        state.wake_drainer();
+        state.stream.wake_after_sending();
     }
 
     /// Sends a part of the file at the front, or waits for writability.
     fn send_file(self: &Rc<Self>, state: &mut State) {
-        let Some(Front::File(file, range)) = state.outbox.front() else { return };
-        // The full bound, even if other bytes were sent before in this turn: a part of a file goes in one
-        // call.
-        let (offset, count) = (range.start, TURN_SEND_BYTES_MAX.min(range.end - range.start));
-        let source = file.descriptor().ok_or(Errno::BADF);
-        let files = &mut state.files;
-        let sent = source.and_then(|source| self.with_fd(|fd| files.send(fd, source, offset, count)));
-        match sent {
-            Ok(0) => {
-                // The file is shorter than when its length was determined.
-                state.truncated = true;
-                self.fail(state, Errno::IO);
-            }
-            Ok(sent) => {
-                state.share.1 += sent;
-                state.outbox.advance(sent);
-            }
+        match self.with_fd(|fd| state.stream.send_file(fd)) {
+            Ok(sent) => state.stream.count_sent(sent),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if state.is_dropped => state.is_stuck = true,
             Err(Errno::AGAIN) => state.sending = Some(self.ring.wait_for_room(self)),
@@ -110,12 +88,13 @@ impl Connection {
     /// Submits a send of bytes from memory.
     fn send_bytes(self: &Rc<Self>, state: &mut State) {
         let mut slices = [&[][..]; GATHER_SEGMENTS_MAX];
-        let count = state.outbox.gather(&mut slices);
+        let outbox = state.stream.outbox();
+        let count = outbox.gather(&mut slices);
         let (together, bytes) = short_ones(&slices[..count]);
         let sent_together = together.max(1);
         let mut flags = SendFlags::NOSIGNAL;
         // The head and the file's first bytes share a packet.
-        flags.set(SendFlags::MORE, state.outbox.more_after(sent_together));
+        flags.set(SendFlags::MORE, outbox.more_after(sent_together));
         flags.set(SendFlags::DONTWAIT, state.is_dropped);
         let key = if together > 0 {
             let mut gathered = self.ring.gather();
@@ -142,11 +121,4 @@ fn short_ones(slices: &[&[u8]]) -> (usize, usize) {
         count += 1;
     }
     (count, bytes)
-}
-
-impl State {
-    fn can_send(&self) -> bool {
-        let is_free = self.sending.is_none() && !self.connecting && !self.is_stuck;
-        is_free && self.error.is_none() && self.outbox.unsent() > 0
-    }
 }

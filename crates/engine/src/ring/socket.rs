@@ -39,34 +39,25 @@ impl Transport for Socket {
 
     fn push(&self, segment: Segment) {
         let mut state = self.connection.state.borrow_mut();
-        debug_assert!(!state.finishing, "pushed after finish");
-        state.push(segment);
+        state.stream.push(segment);
         self.connection.queue(&mut state);
     }
 
     fn poll_drain(&self, cx: &mut Context<'_>, below: u64) -> Poll<io::Result<()>> {
         let mut state = self.connection.state.borrow_mut();
-        if let Some(error) = state.told_error() {
-            return Poll::Ready(Err(error));
+        let drained = state.stream.poll_drain(cx, below);
+        if drained.is_pending() {
+            self.connection.queue(&mut state);
         }
-        if !state.connecting && state.outbox.unsent() <= below {
-            return Poll::Ready(Ok(()));
-        }
-        self.connection.queue(&mut state);
-        state.drainer = Some((below, cx.waker().clone()));
-        Poll::Pending
+        drained
     }
 
     fn unsent(&self) -> u64 {
-        let state = self.connection.state.borrow();
-        if state.error.is_none() { state.outbox.unsent() } else { 0 }
+        self.connection.state.borrow().stream.unsent()
     }
 
     fn lost(&self) -> u64 {
-        let state = self.connection.state.borrow();
-        // On a broken connection the rest is lost, including segments lent to a send in progress.
-        let rest = if state.error.is_none() { 0 } else { state.outbox.unsent() };
-        state.outbox.lost() + rest
+        self.connection.state.borrow().stream.lost()
     }
 
     fn takes_files(&self) -> bool {
@@ -75,7 +66,7 @@ impl Transport for Socket {
 
     fn finish(&self) {
         let mut state = self.connection.state.borrow_mut();
-        state.finishing = true;
+        state.stream.finish();
         self.connection.queue(&mut state);
     }
 

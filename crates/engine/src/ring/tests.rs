@@ -45,7 +45,7 @@ async fn pairs(io: &Io, count: u16) -> Vec<(Stream, Stream)> {
 /// Runs turns of the ring until `reached`; panics if that takes too long.
 fn until(ring: &Ring, reached: impl Fn() -> bool) {
     for _ in 0..1_000 {
-        ring.new_turn();
+        ring.to_flush.new_turn();
         ring.flush();
         if reached() {
             return;
