@@ -5,7 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_wire::classic::{Answer, LINE_BYTES_MAX, Line, Request, TooLong};
+use plimsoll_wire::classic::{Answer, LineBuffer, Request, TooLong};
+use plimsoll_wire::limits::CLASSIC_LINE_BYTES_MAX;
 
 fuzz_target!(|bytes: &[u8]| {
     let whole = feed(bytes, [bytes.len()]);
@@ -13,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     let middle = usize::from(bytes.first().copied().unwrap_or_default()) % (bytes.len() + 1);
     assert_eq!(whole, feed(bytes, [middle, bytes.len()]), "in two pieces");
     for line in whole.0 {
-        assert!(line.len() <= LINE_BYTES_MAX && !line.contains(&b'\n'));
+        assert!(line.len() <= CLASSIC_LINE_BYTES_MAX && !line.contains(&b'\n'));
         let as_a_line = [&line[..], b"\n"].concat();
         if let Ok(request) = Request::parse(&line) {
             let mut written = Vec::new();
@@ -29,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Vec<u8>>, Result<(), TooLong>) {
-    let (mut line, mut found, mut at) = (Line::default(), Vec::new(), 0);
+    let (mut line, mut found, mut at) = (LineBuffer::default(), Vec::new(), 0);
     for cut in cuts {
         while at < cut {
             match line.take(&bytes[at..cut]) {

@@ -1,40 +1,40 @@
-//! FTP answers: parsing for a client, and writing for a server.
+//! FTP replies: parsing for a client, and writing for a server.
 //!
-//! Not here: which answer a command gets. Invariants: the answers do not depend on how the bytes are split;
-//! an answer with any texts parses as exactly that answer.
+//! Not here: which reply a command gets. Invariants: the replies do not depend on how the bytes are split;
+//! a reply with any texts parses as exactly that reply.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_wire::ftp::address::{epsv_text, parse_epsv_text, parse_pasv_text, pasv_text};
-use plimsoll_wire::ftp::answer::{push_line, push_lines, quoted};
-use plimsoll_wire::ftp::answers::{Answer, Answers, BadAnswer};
+use plimsoll_wire::ftp::reply::{push_line, push_lines, quoted};
+use plimsoll_wire::ftp::reply_parser::{BadReply, Reply, ReplyParser};
 
 fuzz_target!(|bytes: &[u8]| {
     let whole = feed(bytes, [bytes.len()]);
     assert_eq!(whole, feed(bytes, 1..=bytes.len()), "byte by byte");
     let middle = usize::from(bytes.first().copied().unwrap_or_default()) % (bytes.len() + 1);
     assert_eq!(whole, feed(bytes, [middle, bytes.len()]), "in two pieces");
-    for answer in whole.into_iter().flatten() {
-        assert!((100..=999).contains(&answer.code) && !answer.lines.is_empty());
-        assert!(answer.lines.iter().all(|line| !line.contains(&b'\n')));
-        addresses(answer.text());
+    for reply in whole.into_iter().flatten() {
+        assert!((100..=999).contains(&reply.code) && !reply.lines.is_empty());
+        assert!(reply.lines.iter().all(|line| !line.contains(&b'\n')));
+        addresses(reply.text());
     }
     one_line(bytes);
     several_lines(bytes);
 });
 
-fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Vec<Result<Answer, BadAnswer>> {
-    let mut answers = Answers::default();
+fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Vec<Result<Reply, BadReply>> {
+    let mut replies = ReplyParser::default();
     let (mut found, mut at) = (Vec::new(), 0);
     for cut in cuts {
         while at < cut {
-            let (consumed, answer) = answers.take(&bytes[at..cut]);
+            let (consumed, reply) = replies.take(&bytes[at..cut]);
             at += consumed;
-            assert!(answer.is_some() || at == cut);
-            let is_bad = matches!(answer, Some(Err(_)));
-            found.extend(answer);
+            assert!(reply.is_some() || at == cut);
+            let is_bad = matches!(reply, Some(Err(_)));
+            found.extend(reply);
             if is_bad {
-                assert_eq!(answers.take(b"200 Ok\r\n"), (0, found.last().cloned()), "stays so");
+                assert_eq!(replies.take(b"200 Ok\r\n"), (0, found.last().cloned()), "stays so");
                 return found;
             }
         }
@@ -55,18 +55,18 @@ fn shown(text: &[u8]) -> Vec<u8> {
     text.iter().map(|byte| if b"\r\n\0".contains(byte) { b'?' } else { *byte }).collect()
 }
 
-fn read(written: &[u8]) -> Answer {
-    let (consumed, answer) = Answers::default().take(written);
+fn read(written: &[u8]) -> Reply {
+    let (consumed, reply) = ReplyParser::default().take(written);
     assert_eq!(consumed, written.len());
-    answer.unwrap().unwrap()
+    reply.unwrap().unwrap()
 }
 
 fn one_line(path: &[u8]) {
     let mut out = Vec::new();
     push_line(&mut out, 257, &quoted(path));
-    let answer = read(&out);
-    assert_eq!((answer.code, answer.lines.len()), (257, 1));
-    let inside = answer.text().strip_prefix(b"\"").unwrap().strip_suffix(b"\"").unwrap();
+    let reply = read(&out);
+    assert_eq!((reply.code, reply.lines.len()), (257, 1));
+    let inside = reply.text().strip_prefix(b"\"").unwrap().strip_suffix(b"\"").unwrap();
     let halves: Vec<_> = inside.split(|&byte| byte == b'"').collect();
     // Each doubled quote leaves an empty part.
     assert!(halves.iter().skip(1).step_by(2).all(|between| between.is_empty()));
@@ -78,9 +78,9 @@ fn several_lines(bytes: &[u8]) {
     let lines: Vec<_> = bytes.chunks(9).collect();
     let mut out = Vec::new();
     push_lines(&mut out, 211, bytes, &lines, bytes);
-    let answer = read(&out);
-    assert_eq!(answer.lines.len(), lines.len() + 2);
-    for (read, written) in answer.lines[1..].iter().zip(lines) {
+    let reply = read(&out);
+    assert_eq!(reply.lines.len(), lines.len() + 2);
+    for (read, written) in reply.lines[1..].iter().zip(lines) {
         assert_eq!(read[1..], shown(written));
     }
 }

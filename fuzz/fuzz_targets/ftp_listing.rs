@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::facts::{Facts, mlst_line, push_mlsd};
 use plimsoll_wire::ftp::glob::matches;
-use plimsoll_wire::ftp::listing::{Entry, Kind, Rights, push_list, push_name};
+use plimsoll_wire::ftp::listing::{Entry, EntryKind, Rights, push_list, push_name};
 
 // The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
@@ -28,7 +28,7 @@ fn listing(bytes: &[u8]) {
     let has = |bit: u8| numbers[16] & 1 << bit != 0;
     let entry = Entry {
         name,
-        kind: if has(0) { Kind::File } else { Kind::Folder },
+        kind: if has(0) { EntryKind::File } else { EntryKind::Folder },
         size: number(0),
         modified: Duration::from_secs(number(8)),
         unique: (number(0), number(8)),

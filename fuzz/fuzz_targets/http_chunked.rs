@@ -6,10 +6,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_wire::http::chunked::{
-    CHUNK_END, CHUNK_EXT_TOTAL_BYTES_MAX, ChunkedDecoder, LAST_CHUNK, Step, TRAILER_BYTES_MAX,
-    TRAILER_FIELDS_MAX, write_chunk_header,
+    CHUNK_END, ChunkedDecoder, LAST_CHUNK, Step, write_chunk_header,
 };
 use plimsoll_wire::http::refusal::Refusal;
+use plimsoll_wire::limits::{CHUNK_EXT_TOTAL_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_FIELDS_MAX};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Body {

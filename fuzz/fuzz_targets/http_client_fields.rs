@@ -5,14 +5,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_wire::http::credentials::{AUTHORIZATION_BYTES_MAX, Credentials, cookie, parse_authorization};
+use plimsoll_wire::http::credentials::{Credentials, cookie, parse_authorization};
 use plimsoll_wire::http::dav::{Depth, parse_destination, parse_overwrite};
 use plimsoll_wire::http::digest::{
     content_md5, parse_content_md5, parse_digests, sha256_digest, wants_sha256,
 };
 use plimsoll_wire::http::tus::{
-    METADATA_KEYS_MAX, parse_checksum, parse_length, parse_metadata, write_metadata,
+    parse_checksum, parse_length, parse_metadata, write_metadata,
 };
+use plimsoll_wire::limits::AUTHORIZATION_BYTES_MAX;
+use plimsoll_wire::limits::{UPLOAD_METADATA_KEYS_MAX};
 
 /// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
@@ -78,7 +80,7 @@ fn uploads(bytes: &[u8]) {
         assert!(std::str::from_utf8(bytes).unwrap().parse() == Ok(length));
     }
     if let Ok(metadata) = parse_metadata(bytes) {
-        assert!(bytes.iter().filter(|&&byte| byte == b',').count() < METADATA_KEYS_MAX);
+        assert!(bytes.iter().filter(|&&byte| byte == b',').count() < UPLOAD_METADATA_KEYS_MAX);
         assert_eq!(metadata.as_sent(), bytes);
         let mut more = bytes.to_vec();
         write_metadata("fuzzed", b"value", &mut more);

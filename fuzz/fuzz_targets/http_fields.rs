@@ -16,9 +16,10 @@ use plimsoll_wire::http::date::{DATE_BYTES, parse_date, to_whole_seconds, write_
 use plimsoll_wire::http::head::{Field, HeadLimits, parse_head};
 use plimsoll_wire::http::multipart::{body_len, close, part_head};
 use plimsoll_wire::http::negotiate::{Quality, accepts_encoding, choose};
-use plimsoll_wire::http::range::{ContentRange, RANGES_MAX, Resolved, parse_content_range, parse_range};
+use plimsoll_wire::http::range::{ContentRange, Resolved, parse_content_range, parse_range};
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::{decode_path, encode_path, parse_target};
+use plimsoll_wire::limits::RANGES_MAX;
 
 /// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {

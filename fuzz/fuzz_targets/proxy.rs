@@ -5,8 +5,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plimsoll_wire::http::forwarded::{HOPS_MAX, Node, last_to_first, parse_forwarded, parse_node};
-use plimsoll_wire::proxy::{HEADER_BYTES_MAX, parse};
+use plimsoll_wire::http::forwarded::{Node, last_to_first, parse_forwarded, parse_node};
+use plimsoll_wire::limits::{FORWARDED_HOPS_MAX, PROXY_HEADER_BYTES_MAX};
+use plimsoll_wire::proxy::parse;
 
 /// The first byte selects the target, so that each keeps its own corpus; the rest is the input.
 fuzz_target!(|bytes: &[u8]| {
@@ -27,8 +28,8 @@ fn header(bytes: &[u8]) {
             decided = Some(now);
         }
         match now {
-            Ok(Some(header)) => assert!(header.len <= end && header.len <= HEADER_BYTES_MAX),
-            Ok(None) => assert!(end < HEADER_BYTES_MAX),
+            Ok(Some(header)) => assert!(header.len <= end && header.len <= PROXY_HEADER_BYTES_MAX),
+            Ok(None) => assert!(end < PROXY_HEADER_BYTES_MAX),
             Err(_) => {}
         }
     }
@@ -41,8 +42,8 @@ fn fields(bytes: &[u8]) {
     assert_eq!(last, Some(Ok(Node::Ip(address))));
     let own = &b"for=192.0.2.1"[..];
     if let Ok(hops) = parse_forwarded([bytes].into_iter()) {
-        assert!(hops.len() <= HOPS_MAX);
-        if hops.len() < HOPS_MAX {
+        assert!(hops.len() <= FORWARDED_HOPS_MAX);
+        if hops.len() < FORWARDED_HOPS_MAX {
             // A proxy's element, on a line of its own or appended to the client's, is a hop of its own.
             let joined = [bytes, b",", own].concat();
             for lines in [&[bytes, own][..], &[&joined[..]]] {

@@ -15,7 +15,7 @@ use plimsoll_engine::{
 };
 use plimsoll_io::{Address, Cells, Setup, Stop};
 use plimsoll_operations::Meter;
-use plimsoll_proto::ftp::Hold;
+use plimsoll_proto::ftp::StartBarrier;
 use plimsoll_proto::http::Counters;
 use plimsoll_proto::http::site::HotSet;
 
@@ -66,10 +66,10 @@ struct Common {
 
 impl Common {
     fn of(scenario: &Scenario) -> Common {
-        let counts = [1, Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, Hold::CELLS];
+        let counts = [1, Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, StartBarrier::CELLS];
         let [begun, counters, connections, meter, line] = shared_cells(counts).expect("a page");
         let log = || Arc::new(LogLines::shared());
-        let counters = Arc::new(Counters::counted_in(counters));
+        let counters = Arc::new(Counters::in_cells(counters));
         let seen =
             ServerState { log: log(), begun: Arc::new(begun), hot: HotSet::new(scenario.hot), counters };
         let meter = Arc::new(Meter::counted_in(meter));

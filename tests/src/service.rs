@@ -15,7 +15,7 @@ use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::http::site::{HotSet, HotSettings, Site};
 use plimsoll_proto::http::{
     AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
-    Service, Snapshot, StatusPage, Tiers, Whereabouts, problem,
+    Service, Snapshot, StatusPage, TierLocation, Tiers, problem,
 };
 use plimsoll_proto::{Current, Proxied};
 use plimsoll_wire::http::head::Method;
@@ -165,7 +165,7 @@ pub(crate) fn status_page() -> StatusPage {
         version: "0",
         engine: "test".to_owned(),
         threads: 1,
-        tiers: Tiers { front: Some(Whereabouts::Here), ..Tiers::default() },
+        tiers: Tiers { front: Some(TierLocation::Local), ..Tiers::default() },
         load: Box::new(load),
         counters: Arc::default(),
         hot: HotSet::off(),
@@ -202,7 +202,7 @@ pub(crate) fn http(
         Some(accounts) => Routes::with_api(sites, status(), accounts.api()),
         None => Routes::new(sites, status()),
     };
-    let of_operators = Routes::of_operators(status());
+    let of_operators = Routes::for_operators(status());
     let service = ForTests { routes, of_operators, begun: Arc::clone(&seen.begun) };
     let current = Current::new(Snapshot { limits, proxies, service });
     let seen = seen.clone();

@@ -10,4 +10,4 @@ pub mod ftp;
 pub mod http;
 mod source;
 
-pub use source::{Piece, Source, Whole};
+pub use source::{NextSegment, SingleSegment, Source};

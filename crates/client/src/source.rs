@@ -8,7 +8,7 @@ use std::pin::Pin;
 use plimsoll_io::Segment;
 
 /// A future of the next piece of a body or a file; `None` at its end.
-pub type Piece<'a> = Pin<Box<dyn Future<Output = io::Result<Option<Segment>>> + 'a>>;
+pub type NextSegment<'a> = Pin<Box<dyn Future<Output = io::Result<Option<Segment>>> + 'a>>;
 
 /// The source of a streamed body, or of a file to be uploaded.
 ///
@@ -16,23 +16,23 @@ pub type Piece<'a> = Pin<Box<dyn Future<Output = io::Result<Option<Segment>>> + 
 /// connection takes files. A pending piece is dropped when the server answers early.
 pub trait Source {
     /// Returns the next piece: any number of bytes, possibly none. Not called again after the end.
-    fn next(&mut self) -> Piece<'_>;
+    fn next(&mut self) -> NextSegment<'_>;
 }
 
 /// A source of one piece that is in memory.
 #[derive(Debug)]
-pub struct Whole(Option<Segment>);
+pub struct SingleSegment(Option<Segment>);
 
-impl Whole {
+impl SingleSegment {
     /// Creates a source of `segment` alone.
     #[must_use]
-    pub fn new(segment: Segment) -> Whole {
-        Whole(Some(segment))
+    pub fn new(segment: Segment) -> SingleSegment {
+        SingleSegment(Some(segment))
     }
 }
 
-impl Source for Whole {
-    fn next(&mut self) -> Piece<'_> {
+impl Source for SingleSegment {
+    fn next(&mut self) -> NextSegment<'_> {
         Box::pin(std::future::ready(Ok(self.0.take())))
     }
 }

@@ -16,11 +16,11 @@ use plimsoll_engine::{
 use plimsoll_io::{Cells, Handler, Networks, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::classic::{self, Classic};
-use plimsoll_proto::ftp::{self, Ftp, Hold};
+use plimsoll_proto::ftp::{self, Ftp, StartBarrier};
 use plimsoll_proto::http::site::{HotSet, Site};
 use plimsoll_proto::http::{
-    AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage, Tiers,
-    Whereabouts,
+    AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage,
+    TierLocation, Tiers,
 };
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
 use plimsoll_store::Store;
@@ -79,7 +79,7 @@ struct Shared {
     /// Accounts and their files; `None` if the server serves sites only.
     accounts: Option<Accounts>,
     readiness: Arc<Readiness>,
-    ftp: Arc<ftp::Served>,
+    ftp: Arc<ftp::Services>,
 }
 
 /// The auth tier of this server, and the HTTP API.
@@ -106,7 +106,7 @@ impl CommonCells {
         let own = Cells::own;
         CommonCells {
             connections: own(Connections::CELLS),
-            hold: own(Hold::CELLS),
+            hold: own(StartBarrier::CELLS),
             ready: own(Readiness::CELLS),
         }
     }
@@ -254,7 +254,10 @@ impl Server {
                 Kind::Pool | Kind::Epoll | Kind::Uring => fixed.threads.number(fixed.engine),
             },
             tiers: tiers_of(fixed, accounts.as_ref(), operations.is_some()),
-            readiness: Arc::new(Readiness::noted_in(ready, checks(data.as_deref(), accounts.as_ref()))),
+            readiness: Arc::new(Readiness::with_shared_result(
+                ready,
+                checks(data.as_deref(), accounts.as_ref()),
+            )),
             when_full: fixed.queue,
             hot: hot::hot_set(config, &sites, limit).context("cannot start a thread")?,
             connections: Connections::counted_in(connections, slots),
@@ -414,7 +417,7 @@ impl Shared {
 
     /// Returns the settings and routes of connections to the addresses of `--metrics`.
     fn snapshot_of_operators(self: &Arc<Self>, config: &Config) -> Snapshot<Arc<Routes>> {
-        let service = Routes::of_operators(self.status_page(config));
+        let service = Routes::for_operators(self.status_page(config));
         Snapshot { limits: config.live.limits(), proxies: config.proxies(), service }
     }
 
@@ -477,10 +480,10 @@ fn over_ftp(
     recorder: Recorder,
     counters: &Arc<Counters>,
     hold: Cells,
-) -> ftp::Served {
+) -> ftp::Services {
     let count = fixed.lab_hold_transfers;
-    let hold = (count > 0).then(|| Hold::counted_in(hold, count));
-    ftp::Served { operations, recorder, generated: Arc::clone(counters.generated()), hold }
+    let hold = (count > 0).then(|| StartBarrier::in_cells(hold, count));
+    ftp::Services { operations, recorder, generated: Arc::clone(counters.generated()), start_barrier: hold }
 }
 
 /// Returns the replaceable settings of FTP control connections.
@@ -501,8 +504,8 @@ fn classic_settings(config: &Config, sites: &[Site]) -> classic::Settings {
 
 /// Returns the tiers that a server takes part in, each local or remote.
 fn tiers_of(fixed: &Fixed, accounts: Option<&Accounts>, is_front: bool) -> Tiers {
-    let (here, nowhere) = (Some(Whereabouts::Here), Tiers::default());
-    let at = |is_here| Some(if is_here { Whereabouts::Here } else { Whereabouts::Elsewhere });
+    let (here, nowhere) = (Some(TierLocation::Local), Tiers::default());
+    let at = |is_here| Some(if is_here { TierLocation::Local } else { TierLocation::Remote });
     match accounts {
         Some(_) if is_front => {
             let (auth, store) = (fixed.auth == AuthAt::Embedded, fixed.store == StoreAt::Local);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_auth::Auth;
 use plimsoll_io::{Fs, Io, Work};
-use plimsoll_proto::http::{Asked, Check};
+use plimsoll_proto::http::{Check, CheckRun};
 use plimsoll_store::Store;
 
 /// The file that a check creates and removes.
@@ -39,7 +39,7 @@ pub(crate) fn store(store: Store) -> Check {
     })
 }
 
-fn ask(io: &Io, folder: PathBuf) -> Asked {
+fn ask(io: &Io, folder: PathBuf) -> CheckRun {
     let io = io.clone();
     Box::pin(async move {
         let told = folder.display().to_string();

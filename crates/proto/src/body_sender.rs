@@ -17,7 +17,7 @@ use plimsoll_store::apart::Contents;
 
 use crate::file_parts::Parts;
 use crate::limits::{FILE_AHEAD_BYTES, FILE_CHUNK_BYTES, RECEIVED_BYTES_PER_SECOND_MIN, UNSENT_BYTES_MAX};
-use crate::opening::not_read;
+use crate::opening::open_error;
 
 /// The reason why a body was not sent to its end.
 #[derive(Debug)]
@@ -250,7 +250,7 @@ fn sent(tx: &Tx, pushed: u64) -> u64 {
 }
 
 fn unreadable(error: io::Error) -> SendError {
-    SendError::Source(not_read(error))
+    SendError::Source(open_error(error))
 }
 
 fn unreachable(_: io::Error) -> SendError {

@@ -12,70 +12,70 @@ use plimsoll_store::{Error as StoreError, Files, Path};
 
 /// The location of a readable file.
 #[derive(Clone)]
-pub(crate) enum At {
+pub(crate) enum FileLocation {
     /// Beneath a folder that is open in this process.
-    Folder(File, Vec<u8>),
+    Local(File, Vec<u8>),
     /// At a remote store.
-    Elsewhere(Elsewhere, Path),
+    Remote(Elsewhere, Path),
 }
 
 /// An open file and its status.
 pub(crate) enum Opened {
     /// A local file.
-    Here(File, Stat),
+    Local(File, Stat),
     /// A file at a remote store, received while it is read.
-    Elsewhere(Box<Contents>),
+    Remote(Box<Contents>),
 }
 
 impl Opened {
     pub(crate) fn stat(&self) -> Stat {
         match self {
-            Opened::Here(_, stat) => *stat,
-            Opened::Elsewhere(contents) => contents.stat(),
+            Opened::Local(_, stat) => *stat,
+            Opened::Remote(contents) => contents.stat(),
         }
     }
 }
 
-impl At {
-    pub(crate) fn new(files: Files, path: Path) -> At {
+impl FileLocation {
+    pub(crate) fn new(files: Files, path: Path) -> FileLocation {
         match files {
-            Files::Here { folder, .. } => At::Folder(folder, path.to_open()),
-            Files::Apart(home) => At::Elsewhere(home, path),
+            Files::Here { folder, .. } => FileLocation::Local(folder, path.to_open()),
+            Files::Apart(home) => FileLocation::Remote(home, path),
         }
     }
 
     /// Whether this is the root of a home, or the shared file or folder itself.
-    pub(crate) fn is_top(&self) -> bool {
+    pub(crate) fn is_root_itself(&self) -> bool {
         match self {
-            At::Folder(_, name) => name.is_empty() || name.ends_with(BOUNDARY),
-            At::Elsewhere(_, path) => path.is_root() || path.to_open().ends_with(BOUNDARY),
+            FileLocation::Local(_, name) => name.is_empty() || name.ends_with(BOUNDARY),
+            FileLocation::Remote(_, path) => path.is_root() || path.to_open().ends_with(BOUNDARY),
         }
     }
 
     /// Opens the file, to be read from `offset` on.
     pub(crate) async fn open(self, io: &Io, shown: &Shown, offset: u64) -> Result<Opened, Error> {
         match self {
-            At::Folder(root, name) => open_here(io, root, name, shown).await,
-            At::Elsewhere(home, path) => open_elsewhere(io, &home, &path, shown, offset).await,
+            FileLocation::Local(root, name) => open_local(io, root, name, shown).await,
+            FileLocation::Remote(home, path) => open_remote(io, &home, &path, shown, offset).await,
         }
     }
 }
 
-async fn open_here(io: &Io, root: File, name: Vec<u8>, shown: &Shown) -> Result<Opened, Error> {
+async fn open_local(io: &Io, root: File, name: Vec<u8>, shown: &Shown) -> Result<Opened, Error> {
     let opened = io.files(move |fs| {
         let file = fs.open_beneath(&root, &name)?;
         let stat = fs.stat(&file)?;
         Ok((file, stat))
     });
-    let (file, stat) = opened.await.map_err(not_read)?;
+    let (file, stat) = opened.await.map_err(open_error)?;
     match (stat.kind, shown) {
-        (FileKind::File, Shown::All) => Ok(Opened::Here(file, stat)),
+        (FileKind::File, Shown::All) => Ok(Opened::Local(file, stat)),
         (FileKind::Folder, _) => Err(StoreError::IsFolder.into()),
         _ => Err(Error::NOT_FOUND),
     }
 }
 
-async fn open_elsewhere(
+async fn open_remote(
     io: &Io,
     home: &Elsewhere,
     path: &Path,
@@ -84,7 +84,7 @@ async fn open_elsewhere(
 ) -> Result<Opened, Error> {
     if *shown != Shown::All {
         // Files above shares cannot be read; that a folder exists may be reported.
-        let stat = home.stat(io, path).await.map_err(not_read_elsewhere)?;
+        let stat = home.stat(io, path).await.map_err(remote_open_error)?;
         let is_folder = stat.kind == FileKind::Folder;
         return Err(if is_folder { StoreError::IsFolder.into() } else { Error::NOT_FOUND });
     }
@@ -92,12 +92,12 @@ async fn open_elsewhere(
     if offset > 0 {
         wanted.fields.push(("Range", format!("bytes={offset}-")));
     }
-    let contents = home.get(io, path, wanted).await.map_err(not_read_elsewhere)?;
-    Ok(Opened::Elsewhere(Box::new(contents)))
+    let contents = home.get(io, path, wanted).await.map_err(remote_open_error)?;
+    Ok(Opened::Remote(Box::new(contents)))
 }
 
 /// Converts the error of an open. A name that no file can have is "not found".
-pub(crate) fn not_read(error: io::Error) -> Error {
+pub(crate) fn open_error(error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     match error.kind() {
         Kind::NotFound | Kind::NotADirectory | Kind::InvalidInput | Kind::InvalidFilename => Error::NOT_FOUND,
@@ -105,8 +105,8 @@ pub(crate) fn not_read(error: io::Error) -> Error {
     }
 }
 
-/// As [`not_read`], for a remote store.
-pub(crate) fn not_read_elsewhere(error: StoreError) -> Error {
+/// As [`open_error`], for a remote store.
+pub(crate) fn remote_open_error(error: StoreError) -> Error {
     match error {
         StoreError::NotFolder | StoreError::Path(_) => Error::NOT_FOUND,
         other => other.into(),

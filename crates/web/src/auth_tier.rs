@@ -10,7 +10,7 @@ use plimsoll_auth::ask::{Answer as Answered, Question, Told};
 use plimsoll_auth::desk::{Desk, News, Watch};
 use plimsoll_auth::{Auth, CHANGES, Error, Place, QUESTIONS, Secret, TierSecret, hand_on};
 use plimsoll_io::Io;
-use plimsoll_proto::http::{Answer, Answering, Api, Called, Request};
+use plimsoll_proto::http::{Answer, Api, DecodedTarget, PendingAnswer, Request};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 
@@ -96,7 +96,7 @@ fn desk_of<'a>(io: &Io, auth: &Auth, desk: &'a OnceLock<Arc<Desk>>) -> &'a Desk 
 }
 
 impl Api for AuthTier {
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a> {
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
         Box::pin(async move {
             let answered = self.serve(request, &called.path).await;
             answered.unwrap_or_else(|refusal| refusal.answer(request))

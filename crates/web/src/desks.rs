@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use plimsoll_auth::{Auth, Secret};
-use plimsoll_proto::http::{Answering, Api, Called, Request};
+use plimsoll_proto::http::{Api, DecodedTarget, PendingAnswer, Request};
 use plimsoll_store::Store;
 
 use crate::auth_tier::AuthTier;
@@ -28,7 +28,7 @@ impl Desks {
 }
 
 impl Api for Desks {
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a> {
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
         match &self.store {
             Some(store) if called.path.starts_with(b"/api/store/") => store.answer(request, called),
             _ => self.auth.answer(request, called),

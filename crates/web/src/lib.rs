@@ -28,7 +28,9 @@ mod uploads;
 use std::sync::Arc;
 
 use plimsoll_operations::Operations;
-use plimsoll_proto::http::{Answer, Answering, Api, Authorising, Called, Request, operators_only};
+use plimsoll_proto::http::{
+    Answer, Api, DecodedTarget, PendingAnswer, PendingAuthorisation, Request, operators_only,
+};
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 
@@ -47,7 +49,7 @@ pub struct Web {
 pub(crate) struct Ask<'a, 'r> {
     pub(crate) web: &'a Web,
     pub(crate) request: &'a mut Request<'r>,
-    pub(crate) called: Called<'a>,
+    pub(crate) called: DecodedTarget<'a>,
 }
 
 impl Web {
@@ -91,7 +93,7 @@ fn allow(methods: &[Method]) -> String {
 }
 
 impl Api for Web {
-    fn authorise_operator<'a>(&'a self, request: &'a mut Request<'_>) -> Authorising<'a> {
+    fn authorise_operator<'a>(&'a self, request: &'a mut Request<'_>) -> PendingAuthorisation<'a> {
         Box::pin(async move {
             if request.field(Field::Authorization).is_none() {
                 return Err(operators_only());
@@ -104,11 +106,11 @@ impl Api for Web {
         })
     }
 
-    fn at_hand(&self, request: &mut Request<'_>, called: &Called<'_>) -> Option<Answer> {
+    fn try_answer(&self, request: &mut Request<'_>, called: &DecodedTarget<'_>) -> Option<Answer> {
         files::at_hand(self, request, called)
     }
 
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a> {
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
         Box::pin(async move {
             let is_tus = uploads::is_below(&called.path);
             let answered = self.serve(Ask { web: self, request: &mut *request, called }).await;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use plimsoll_auth::{Secret, TierSecret};
 use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
-use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request};
+use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request};
 use plimsoll_store::apart::{
     Asked, CALL, Desk, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, QUESTIONS, Question, READY,
     STAT, Seen, TROUBLE, Trouble, from_ascii, to_ascii, told,
@@ -52,10 +52,10 @@ impl StoreTier {
                 // Boxed, so that the future of a file transfer does not contain it.
                 let answer = Box::pin(self.desk.answer(request.io, asked));
                 if !is_aborted_with_front {
-                    return Ok(in_json(request.body.telling(STORE_TELLS_EVERY, answer).await));
+                    return Ok(in_json(request.body.with_interims(STORE_TELLS_EVERY, answer).await));
                 }
                 // Long work for a front that has disconnected is aborted: it would only delay others.
-                let answer = request.body.unless_gone(Some(STORE_TELLS_EVERY), answer).await;
+                let answer = request.body.while_connected(Some(STORE_TELLS_EVERY), answer).await;
                 Ok(in_json(answer.unwrap_or_else(|| told::<()>(Err(Error::Away)))))
             }
             (Method::Get, path) if path == READY.as_bytes() => Ok(in_json(told(Ok(())))),
@@ -122,7 +122,7 @@ impl StoreTier {
     async fn receive(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let arrival: NewArrival = call(request)?;
         let beginning = self.desk.begin(request.io, arrival);
-        let upload = match request.body.telling(STORE_TELLS_EVERY, beginning).await {
+        let upload = match request.body.with_interims(STORE_TELLS_EVERY, beginning).await {
             Ok(upload) => upload,
             Err(error) => return Ok(in_json(told::<Ended>(Err(error)))),
         };
@@ -131,7 +131,7 @@ impl StoreTier {
             Err(error) => return Ok(in_json(told::<Ended>(Err(error)))),
         };
         let ending = self.desk.end_upload(upload, ending);
-        Ok(in_json(told(request.body.telling(STORE_TELLS_EVERY, ending).await)))
+        Ok(in_json(told(request.body.with_interims(STORE_TELLS_EVERY, ending).await)))
     }
 }
 
@@ -147,7 +147,7 @@ async fn receive_all(
             Some(Ok(Some(lease))) => lease,
             Some(Ok(None)) => break,
             Some(Err(broken)) => return Err(broken.into()),
-            None => match request.body.telling(STORE_TELLS_EVERY, upload.write_held()).await {
+            None => match request.body.with_interims(STORE_TELLS_EVERY, upload.write_held()).await {
                 Ok(()) => continue,
                 Err(error) => return Ok(Err(error)),
             },
@@ -156,9 +156,9 @@ async fn receive_all(
         for frame in come {
             let done = match frame {
                 Frame::Bytes(bytes) => {
-                    request.body.telling(STORE_TELLS_EVERY, upload.write(bytes.detach())).await
+                    request.body.with_interims(STORE_TELLS_EVERY, upload.write(bytes.detach())).await
                 }
-                Frame::Prepare => request.body.telling(STORE_TELLS_EVERY, upload.prepare()).await,
+                Frame::Prepare => request.body.with_interims(STORE_TELLS_EVERY, upload.prepare()).await,
                 Frame::End(end) => {
                     ending = Some(end);
                     Ok(())
@@ -195,7 +195,7 @@ fn trouble(error: Error) -> Answer {
 }
 
 impl Api for StoreTier {
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a> {
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: DecodedTarget<'a>) -> PendingAnswer<'a> {
         Box::pin(async move {
             let answered = self.serve(request, &called.path).await;
             answered.unwrap_or_else(|refusal| refusal.answer(request))

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decimals_are_digits_only_and_bounded() {
+    fn decimals_accept_only_digits_within_the_range() {
         for (text, number) in [("0", Some(0)), ("007", Some(7)), ("18446744073709551615", Some(u64::MAX))] {
             assert_eq!(decimal(text.as_bytes()), number, "{text}");
         }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_are_written_as_they_are_read() {
+    fn a_written_decimal_parses_to_the_same() {
         for number in [0, 1, 9, 10, 99, 100, 12345, u64::MAX] {
             let mut out = Vec::new();
             write_decimal(number, &mut out);

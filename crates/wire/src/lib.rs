@@ -11,5 +11,6 @@ mod decimal;
 pub mod ftp;
 pub mod hex;
 pub mod http;
+pub mod limits;
 pub mod proxy;
 pub mod text;

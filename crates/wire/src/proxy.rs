@@ -7,13 +7,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::decimal::decimal;
-
-/// Maximum length of a version 1 line in bytes, CRLF included (section 2.1).
-pub const LINE_BYTES_MAX: usize = 107;
-
-/// Maximum length of an accepted version 2 header in bytes. The format allows 65,551. The addresses take at
-/// most 232 of these, and the extensions that proxies send (TLS, cloud load balancers) a few hundred.
-pub const HEADER_BYTES_MAX: usize = 2048;
+use crate::limits::{PROXY_HEADER_BYTES_MAX, PROXY_LINE_BYTES_MAX};
 
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 const LINE_START: &[u8; 6] = b"PROXY ";
@@ -51,9 +45,9 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
 }
 
 fn parse_line(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
-    let within = bytes.get(..LINE_BYTES_MAX).unwrap_or(bytes);
+    let within = bytes.get(..PROXY_LINE_BYTES_MAX).unwrap_or(bytes);
     let Some(end) = within.iter().position(|&byte| byte == b'\n') else {
-        return if within.len() == LINE_BYTES_MAX { Err(BadHeader) } else { Ok(None) };
+        return if within.len() == PROXY_LINE_BYTES_MAX { Err(BadHeader) } else { Ok(None) };
     };
     let line =
         within.get(LINE_START.len()..end).and_then(|line| line.strip_suffix(b"\r")).ok_or(BadHeader)?;
@@ -106,7 +100,7 @@ fn parse_binary(bytes: &[u8]) -> Result<Option<Header>, BadHeader> {
     let Some(length) = rest.get(2..4).and_then(|length| length.try_into().ok()) else { return Ok(None) };
     let length = usize::from(u16::from_be_bytes(length));
     let len = FIXED_BYTES + length;
-    if len > HEADER_BYTES_MAX || (is_proxied && length < address_bytes) {
+    if len > PROXY_HEADER_BYTES_MAX || (is_proxied && length < address_bytes) {
         return Err(BadHeader);
     }
     let Some(addresses) = bytes.get(FIXED_BYTES..len) else { return Ok(None) };

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_and_marks_of_direction_are_unsafe_and_letters_are_not() {
+    fn controls_and_direction_marks_are_unsafe_to_display() {
         for character in ['\n', '\u{1b}', '\u{7f}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}']
         {
             assert!(is_unsafe_to_show(character), "{character:?}");

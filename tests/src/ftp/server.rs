@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_io::{Cells, Fs, Setup};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::Current;
-use plimsoll_proto::ftp::{Hold, Limits, Ports, Served, Settings};
+use plimsoll_proto::ftp::{Limits, Ports, Services, Settings, StartBarrier};
 use plimsoll_proto::http::site::Site;
 
 use crate::accounts::Accounts;
@@ -39,11 +39,13 @@ pub(crate) fn ftp(
     let guests = guests.then(|| Site::open(fs, "/", root).expect("the folder is there"));
     let current = Current::new(Settings { limits, ports, announced, guests });
     let nowhere = || Recorder::new(Arc::<Meter>::default(), None, None);
-    let served = Arc::new(Served {
+    let served = Arc::new(Services {
         operations: accounts.map(|accounts| accounts.operations.clone()),
         recorder: accounts.map_or_else(nowhere, |accounts| accounts.operations.recorder().clone()),
         generated: Arc::default(),
-        hold: hold.map(|count| Hold::counted_in(line.unwrap_or_else(|| Cells::own(Hold::CELLS)), count)),
+        start_barrier: hold.map(|count| {
+            StartBarrier::in_cells(line.unwrap_or_else(|| Cells::own(StartBarrier::CELLS)), count)
+        }),
     });
     Arc::new(move |io| {
         let (current, served) = (Arc::clone(&current), Arc::clone(&served));

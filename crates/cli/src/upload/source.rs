@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_client::http::{Piece, Source};
+use plimsoll_client::http::{NextSegment, Source};
 use plimsoll_io::oneshot::{Receiver, oneshot};
 use plimsoll_io::{Io, Segment, Work};
 use sha2::{Digest as _, Sha256};
@@ -87,7 +87,7 @@ impl<'a> FileSource<'a> {
 }
 
 impl Source for FileSource<'_> {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         Box::pin(self.piece())
     }
 }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::io::{self, Read as _};
 use std::rc::Rc;
 
-use plimsoll_client::http::{Body, Piece, Request, Source};
+use plimsoll_client::http::{Body, NextSegment, Request, Source};
 use plimsoll_io::{Io, Segment, Work};
 use sha2::{Digest as _, Sha256};
 
@@ -55,7 +55,7 @@ struct StandardInput<'a> {
 }
 
 impl Source for StandardInput<'_> {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         Box::pin(async move {
             // Offloaded and without a deadline, because the read may wait for a person's input.
             let piece = self.io.offload(Work::Files, |_| read_some()).await.map_err(io::Error::from)??;

@@ -5,7 +5,7 @@
 use std::io;
 
 use plimsoll_io::{Address, Deadline, Elapsed, Io, Lease, Segment, Stream, Want};
-use plimsoll_wire::classic::{Answer, Credentials, Line, Request, Unwritable};
+use plimsoll_wire::classic::{Answer, Credentials, LineBuffer, Request, Unwritable};
 
 use super::error::{Error, When};
 use super::limits::Times;
@@ -16,9 +16,9 @@ use super::limits::Times;
 /// [`Error::Refused`] if the name is taken or not allowed, or if sign-up is disabled; the error that broke
 /// the connection.
 pub async fn sign_up(io: &Io, to: &Address, who: Credentials, times: Times) -> Result<(), Error> {
-    let mut asking = Asking::begin(io, to, &Request::New(who), times).await?;
-    asking.done().await?;
-    asking.stream.tx.finish();
+    let mut exchange = Exchange::begin(io, to, &Request::New(who), times).await?;
+    exchange.done().await?;
+    exchange.stream.tx.finish();
     Ok(())
 }
 
@@ -37,18 +37,18 @@ pub async fn get(
     if file.contains(&b'\n') {
         return Err(Unwritable.into());
     }
-    let mut asking = Asking::begin(io, to, &Request::Get(who), times).await?;
-    asking.done().await?;
-    asking.stream.tx.push(Segment::Owned([file, b"\n"].concat()));
-    match asking.answer().await? {
-        Answer::File(bytes) => Ok(Download { left: bytes, bytes, asking }),
+    let mut exchange = Exchange::begin(io, to, &Request::Get(who), times).await?;
+    exchange.done().await?;
+    exchange.stream.tx.push(Segment::Owned([file, b"\n"].concat()));
+    match exchange.answer().await? {
+        Answer::File(bytes) => Ok(Download { left: bytes, bytes, exchange }),
         _ => Err(Error::Malformed),
     }
 }
 
 /// A file that is being downloaded, as far as it has not been received.
 pub struct Download {
-    asking: Asking,
+    exchange: Exchange,
     left: u64,
     bytes: u64,
 }
@@ -65,12 +65,12 @@ impl Download {
     /// # Errors
     /// It did not come to its end, or more bytes arrived than announced.
     pub async fn recv(&mut self) -> Result<Option<Lease>, Error> {
-        let lease = match self.asking.held.take().filter(|held| !held.is_empty()) {
-            Some(held) => Some(held),
-            None => self.asking.receive(Want::Body, When::Receiving).await?,
+        let lease = match self.exchange.buffered.take().filter(|buffered| !buffered.is_empty()) {
+            Some(buffered) => Some(buffered),
+            None => self.exchange.receive(Want::Body, When::Receiving).await?,
         };
-        let come = lease.as_ref().map_or(0, |lease| lease.len() as u64);
-        self.count(come)?;
+        let received = lease.as_ref().map_or(0, |lease| lease.len() as u64);
+        self.count(received)?;
         Ok(lease)
     }
 
@@ -79,46 +79,46 @@ impl Download {
     /// # Errors
     /// As [`Download::recv`].
     pub async fn discard(&mut self) -> Result<u64, Error> {
-        let held = self.asking.held.take().map_or(0, |held| held.len() as u64);
-        self.count_some(held)?;
+        let buffered = self.exchange.buffered.take().map_or(0, |buffered| buffered.len() as u64);
+        self.count_some(buffered)?;
         loop {
-            let Asking { stream, deadline, times, .. } = &mut self.asking;
+            let Exchange { stream, deadline, times, .. } = &mut self.exchange;
             deadline.after(times.between_bytes);
             let discarded = deadline.within(stream.rx.discard(u64::MAX)).await;
-            let come = discarded.unwrap_or_else(late).map_err(|error| broken(When::Receiving, error))?;
-            self.count(come)?;
-            if come == 0 {
+            let received = discarded.unwrap_or_else(late).map_err(|error| broken(When::Receiving, error))?;
+            self.count(received)?;
+            if received == 0 {
                 return Ok(self.bytes);
             }
         }
     }
 
     /// Counts received bytes; zero is the end of the connection.
-    fn count(&mut self, come: u64) -> Result<(), Error> {
-        if come == 0 {
-            self.asking.stream.tx.finish();
+    fn count(&mut self, received: u64) -> Result<(), Error> {
+        if received == 0 {
+            self.exchange.stream.tx.finish();
             return if self.left == 0 { Ok(()) } else { Err(ended(When::Receiving)) };
         }
-        self.count_some(come)
+        self.count_some(received)
     }
 
-    fn count_some(&mut self, come: u64) -> Result<(), Error> {
-        self.left = self.left.checked_sub(come).ok_or(Error::Malformed)?;
+    fn count_some(&mut self, received: u64) -> Result<(), Error> {
+        self.left = self.left.checked_sub(received).ok_or(Error::Malformed)?;
         Ok(())
     }
 }
 
 /// A connection with a request in progress.
-struct Asking {
+struct Exchange {
     stream: Stream,
     deadline: Deadline,
     times: Times,
     /// Received bytes that have not been parsed.
-    held: Option<Lease>,
+    buffered: Option<Lease>,
 }
 
-impl Asking {
-    async fn begin(io: &Io, to: &Address, request: &Request, times: Times) -> Result<Asking, Error> {
+impl Exchange {
+    async fn begin(io: &Io, to: &Address, request: &Request, times: Times) -> Result<Exchange, Error> {
         let mut line = Vec::new();
         request.write(&mut line)?;
         let deadline = io.deadline();
@@ -126,7 +126,7 @@ impl Asking {
         let connected = deadline.within(io.connect(to)).await.unwrap_or_else(late);
         let mut stream = connected.map_err(|source| Error::Connect { to: to.to_string(), source })?;
         stream.tx.push(Segment::Owned(line));
-        Ok(Asking { stream, deadline, times, held: None })
+        Ok(Exchange { stream, deadline, times, buffered: None })
     }
 
     /// Waits for the confirmation.
@@ -139,11 +139,11 @@ impl Asking {
 
     /// Returns the next answer; a refusal is an error.
     async fn answer(&mut self) -> Result<Answer, Error> {
-        let mut line = Line::default();
+        let mut line = LineBuffer::default();
         loop {
-            if let Some(held) = &mut self.held {
-                let (taken, whole) = line.take(held).map_err(|_| Error::Malformed)?;
-                held.consume(taken);
+            if let Some(buffered) = &mut self.buffered {
+                let (taken, whole) = line.take(buffered).map_err(|_| Error::Malformed)?;
+                buffered.consume(taken);
                 if let Some(whole) = whole {
                     return match Answer::parse(&whole) {
                         Ok(Answer::Refused(reason)) => Err(Error::Refused(reason)),
@@ -153,7 +153,7 @@ impl Asking {
                 }
             }
             let received = self.receive(Want::Head, When::Waiting).await?;
-            self.held = Some(received.ok_or_else(|| ended(When::Waiting))?);
+            self.buffered = Some(received.ok_or_else(|| ended(When::Waiting))?);
         }
     }
 

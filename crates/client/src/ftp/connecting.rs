@@ -37,10 +37,10 @@ impl Session {
         };
         let to = Address::Ip(SocketAddr::new(ip, port));
         self.deadline.after(self.times.connect);
-        let connecting = select(connect(&self.io, &to), self.control.objection(None));
+        let connecting = select(connect(&self.io, &to), self.control.transfer_refusal(None));
         match self.deadline.within(connecting).await {
             Ok(Either::Left(connected)) => connected,
-            Ok(Either::Right(objection)) => Err(objection),
+            Ok(Either::Right(refusal)) => Err(refusal),
             Err(Elapsed) => Err(failed(&to, io::ErrorKind::TimedOut.into())),
         }
     }
@@ -49,13 +49,13 @@ impl Session {
     async fn passive_port(&mut self) -> Result<u16, Error> {
         if self.is_extended {
             match self.ask(Verb::Epsv, b"").await {
-                Ok(answer) => return parse_epsv_text(answer.text()).ok_or_else(|| self.control.unasked()),
+                Ok(reply) => return parse_epsv_text(reply.text()).ok_or_else(|| self.control.unexpected()),
                 Err(Error::Refused { code, .. }) if NOT_EXTENDED.contains(&code) => self.is_extended = false,
                 Err(error) => return Err(error),
             }
         }
-        let answer = self.ask(Verb::Pasv, b"").await?;
-        let port = parse_pasv_text(answer.text()).map(|at| at.port()).filter(|port| *port != 0);
-        port.ok_or_else(|| self.control.unasked())
+        let reply = self.ask(Verb::Pasv, b"").await?;
+        let port = parse_pasv_text(reply.text()).map(|at| at.port()).filter(|port| *port != 0);
+        port.ok_or_else(|| self.control.unexpected())
     }
 }

@@ -9,11 +9,11 @@ use std::io;
 use std::time::Duration;
 
 use plimsoll_io::{Deadline, Lease, Peer, Segment, Stream, Want};
-use plimsoll_wire::ftp::answers::{Answer, Answers};
 use plimsoll_wire::ftp::command::Verb;
+use plimsoll_wire::ftp::reply_parser::{Reply, ReplyParser};
 
-use super::error::{Asked, Error, When};
-use super::limits::LAST_WORDS_TIME_MAX;
+use super::error::{Command, Error, When};
+use super::limits::LATE_REFUSAL_TIME_MAX;
 
 /// Telnet's escape byte (IAC), which is doubled to be a byte of a name (RFC 854).
 const IAC: u8 = 255;
@@ -21,31 +21,31 @@ const IAC: u8 = 255;
 /// The control connection.
 pub(super) struct Control {
     stream: Stream,
-    answers: Answers,
+    parser: ReplyParser,
     /// Received bytes that have not been parsed.
-    held: Lease,
+    unparsed: Lease,
     /// The latest command.
-    asked: Asked,
+    command: Command,
     /// Whether its final answer is still due.
     is_due: bool,
 }
 
 /// The meaning of an answer's first digit (RFC 959, section 4.2.1); refusals are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum ReplyClass {
     /// 1yz: the command has started, and another answer will follow.
-    Begun,
+    Preliminary,
     /// 2yz: the command is complete.
-    Done,
+    Completion,
     /// 3yz: a further command is needed.
-    More,
+    Intermediate,
 }
 
 impl Control {
     /// Creates the connection of a new session, whose greeting is due.
     pub(super) fn new(stream: Stream) -> Control {
-        let held = Lease::owned(Vec::new());
-        Control { stream, answers: Answers::default(), held, asked: Asked::Greeting, is_due: true }
+        let unparsed = Lease::owned(Vec::new());
+        Control { stream, parser: ReplyParser::default(), unparsed, command: Command::Greeting, is_due: true }
     }
 
     /// Returns the server's address.
@@ -54,79 +54,83 @@ impl Control {
     }
 
     /// Sends a command.
-    pub(super) fn say(&mut self, verb: Verb, argument: &[u8]) -> Result<(), Error> {
+    pub(super) fn send(&mut self, verb: Verb, argument: &[u8]) -> Result<(), Error> {
         let line = line(verb, argument)?;
         if self.is_due {
             return Err(Error::OutOfStep);
         }
-        (self.asked, self.is_due) = (Asked::Verb(verb), true);
+        (self.command, self.is_due) = (Command::Verb(verb), true);
         // Bytes that arrived before the command answer nothing, but may announce that the server ends (421).
-        if !self.held.is_empty() {
-            let came = self.take().map(|answer| answer.and_then(|answer| self.judge(answer)));
-            return Err(came.and_then(Result::err).unwrap_or_else(|| self.unasked()));
+        if !self.unparsed.is_empty() {
+            let received = self.take().map(|reply| reply.and_then(|reply| self.classify(reply)));
+            return Err(received.and_then(Result::err).unwrap_or_else(|| self.unexpected()));
         }
         self.stream.tx.push(Segment::Owned(line));
         Ok(())
     }
 
     /// Returns the next answer to the latest command. Dropping the future loses nothing.
-    pub(super) async fn answer(&mut self) -> Result<(Says, Answer), Error> {
+    pub(super) async fn reply(&mut self) -> Result<(ReplyClass, Reply), Error> {
         loop {
-            if let Some(answer) = self.take() {
-                return answer.and_then(|answer| self.judge(answer));
+            if let Some(reply) = self.take() {
+                return reply.and_then(|reply| self.classify(reply));
             }
             let broken = match self.stream.rx.recv(Want::Head).await {
                 Ok(Some(lease)) => {
-                    self.held = lease;
+                    self.unparsed = lease;
                     continue;
                 }
                 Ok(None) => io::ErrorKind::UnexpectedEof.into(),
                 Err(error) => error,
             };
-            return Err(Error::Broken { when: When::Waiting(self.asked), source: broken });
+            return Err(Error::Broken { when: When::Waiting(self.command), source: broken });
         }
     }
 
-    /// As [`Control::answer`], within `time`.
-    pub(super) async fn hear(
+    /// As [`Control::reply`], within `time`.
+    pub(super) async fn receive_reply(
         &mut self,
         deadline: &Deadline,
         time: Duration,
-    ) -> Result<(Says, Answer), Error> {
-        let late = Error::Late(When::Waiting(self.asked));
+    ) -> Result<(ReplyClass, Reply), Error> {
+        let late = Error::Late(When::Waiting(self.command));
         deadline.after(time);
-        deadline.within(self.answer()).await.unwrap_or(Err(late))
+        deadline.within(self.reply()).await.unwrap_or(Err(late))
     }
 
     /// As [`Control::hear`], for an answer that must confirm completion.
-    pub(super) async fn hear_done(&mut self, deadline: &Deadline, time: Duration) -> Result<Answer, Error> {
-        match self.hear(deadline, time).await? {
-            (Says::Done, answer) => Ok(answer),
-            _ => Err(self.unasked()),
+    pub(super) async fn receive_completion(
+        &mut self,
+        deadline: &Deadline,
+        time: Duration,
+    ) -> Result<Reply, Error> {
+        match self.receive_reply(deadline, time).await? {
+            (ReplyClass::Completion, reply) => Ok(reply),
+            _ => Err(self.unexpected()),
         }
     }
 
     /// Listens during a transfer. Ready only if the transfer cannot continue: on a refusal, or an answer
     /// that does not fit yet. A premature confirmation is such an answer, unless `done` is given to record
     /// it.
-    pub(super) async fn objection(&mut self, mut done: Option<&mut bool>) -> Error {
+    pub(super) async fn transfer_refusal(&mut self, mut done: Option<&mut bool>) -> Error {
         if done.as_deref() == Some(&true) {
             return pending().await;
         }
-        match (self.answer().await, &mut done) {
-            (Ok((Says::Done, _)), Some(done)) => {
+        match (self.reply().await, &mut done) {
+            (Ok((ReplyClass::Completion, _)), Some(done)) => {
                 **done = true;
                 pending().await
             }
-            (Ok(_), _) => self.unasked(),
+            (Ok(_), _) => self.unexpected(),
             (Err(error), _) => error,
         }
     }
 
     /// Waits for a late refusal that explains the failure `error`; returns it, or else `error`.
-    pub(super) async fn last_words(&mut self, deadline: &Deadline, error: Error) -> Error {
+    pub(super) async fn late_refusal(&mut self, deadline: &Deadline, error: Error) -> Error {
         match self.is_due {
-            true => match self.hear(deadline, LAST_WORDS_TIME_MAX).await {
+            true => match self.receive_reply(deadline, LATE_REFUSAL_TIME_MAX).await {
                 Err(refused @ Error::Refused { .. }) => refused,
                 _ => error,
             },
@@ -135,33 +139,33 @@ impl Control {
     }
 
     /// Returns the error of an answer that does not fit the command.
-    pub(super) fn unasked(&self) -> Error {
-        Error::Unasked(self.asked)
+    pub(super) fn unexpected(&self) -> Error {
+        Error::Unexpected(self.command)
     }
 
     /// Parses the next answer out of the received bytes.
-    fn take(&mut self) -> Option<Result<Answer, Error>> {
-        let (consumed, answer) = self.answers.take(&self.held);
-        self.held.consume(consumed);
-        if self.held.is_empty() {
+    fn take(&mut self) -> Option<Result<Reply, Error>> {
+        let (consumed, reply) = self.parser.take(&self.unparsed);
+        self.unparsed.consume(consumed);
+        if self.unparsed.is_empty() {
             // Returns the lease's memory to the engine.
-            self.held = Lease::owned(Vec::new());
+            self.unparsed = Lease::owned(Vec::new());
         }
-        answer.map(|answer| answer.map_err(|source| Error::Malformed { asked: self.asked, source }))
+        reply.map(|reply| reply.map_err(|source| Error::Malformed { command: self.command, source }))
     }
 
     /// Classifies an answer. After 1yz another is due: "The user-process sending another command before the
     /// completion reply would be in violation of protocol" (RFC 959, section 4.2.1).
-    fn judge(&mut self, answer: Answer) -> Result<(Says, Answer), Error> {
-        self.is_due = answer.code < 200;
-        match answer.code / 100 {
-            1 => Ok((Says::Begun, answer)),
-            2 => Ok((Says::Done, answer)),
-            3 => Ok((Says::More, answer)),
+    fn classify(&mut self, reply: Reply) -> Result<(ReplyClass, Reply), Error> {
+        self.is_due = reply.code < 200;
+        match reply.code / 100 {
+            1 => Ok((ReplyClass::Preliminary, reply)),
+            2 => Ok((ReplyClass::Completion, reply)),
+            3 => Ok((ReplyClass::Intermediate, reply)),
             4 | 5 => {
-                Err(Error::Refused { asked: self.asked, code: answer.code, text: answer.text().to_vec() })
+                Err(Error::Refused { command: self.command, code: reply.code, text: reply.text().to_vec() })
             }
-            _ => Err(self.unasked()),
+            _ => Err(self.unexpected()),
         }
     }
 }

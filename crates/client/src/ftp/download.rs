@@ -78,21 +78,21 @@ impl<'a> Download<'a> {
         let Session { control, deadline, times, .. } = &mut *self.session;
         if let Some(data) = &mut self.data {
             deadline.after(times.between_bytes);
-            let receiving = select(receive(&mut data.rx), control.objection(Some(&mut self.is_done)));
+            let receiving = select(receive(&mut data.rx), control.transfer_refusal(Some(&mut self.is_done)));
             match deadline.within(receiving).await {
                 Ok(Either::Left(Ok(Some(taken)))) => return Ok(Some(taken)),
                 // Servers wait for the client's end before they confirm.
                 Ok(Either::Left(Ok(None))) => data.tx.finish(),
                 Ok(Either::Left(Err(error))) => {
-                    return Err(control.last_words(deadline, broken(error)).await);
+                    return Err(control.late_refusal(deadline, broken(error)).await);
                 }
-                Ok(Either::Right(objection)) => return Err(objection),
+                Ok(Either::Right(refusal)) => return Err(refusal),
                 Err(Elapsed) => return Err(Error::Late(When::Receiving)),
             }
         }
         self.data = None;
         if !self.is_done {
-            control.hear_done(deadline, times.answer).await?;
+            control.receive_completion(deadline, times.answer).await?;
             self.is_done = true;
         }
         Ok(None)

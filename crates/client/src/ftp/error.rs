@@ -6,8 +6,8 @@
 use std::fmt;
 use std::io;
 
-use plimsoll_wire::ftp::answers::BadAnswer;
 use plimsoll_wire::ftp::command::Verb;
+use plimsoll_wire::ftp::reply_parser::BadReply;
 
 /// The reason why an operation failed, or why its result is unknown.
 #[derive(Debug, thiserror::Error)]
@@ -37,26 +37,26 @@ pub enum Error {
     #[error("The server took too long {0}. Try again later, or look at its load.")]
     Late(When),
     /// The server refused.
-    #[error("The server refused {asked} ({code}). Check names and rights; 4xx may pass, 5xx stays.")]
+    #[error("The server refused {command} ({code}). Check names and rights; 4xx may pass, 5xx stays.")]
     Refused {
         /// The command.
-        asked: Asked,
+        command: Command,
         /// The code of its answer.
         code: u16,
         /// The last line of its answer, as received.
         text: Vec<u8>,
     },
     /// The received bytes are no FTP answer.
-    #[error("The answer to {asked} cannot be understood: {source}. Check that it is an FTP server.")]
+    #[error("The answer to {command} cannot be understood: {source}. Check that it is an FTP server.")]
     Malformed {
         /// The command.
-        asked: Asked,
+        command: Command,
         /// The syntax error.
-        source: BadAnswer,
+        source: BadReply,
     },
     /// The answer neither confirms nor refuses the command.
     #[error("The answer to {0} does not fit it. Check that the address is that of an FTP server.")]
-    Unasked(Asked),
+    Unexpected(Command),
     /// An earlier command was abandoned, and its answer may still come.
     #[error("The session was left in the middle of something. Connect again.")]
     OutOfStep,
@@ -67,18 +67,18 @@ pub enum Error {
 
 /// The subject of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Command {
     /// The connection itself.
     Greeting,
     /// A command.
     Verb(Verb),
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Asked::Greeting => "the connection",
-            Asked::Verb(verb) => verb.name(),
+            Command::Greeting => "the connection",
+            Command::Verb(verb) => verb.name(),
         })
     }
 }
@@ -87,7 +87,7 @@ impl fmt::Display for Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// The answer had not been received in full.
-    Waiting(Asked),
+    Waiting(Command),
     /// A file had not been sent in full.
     Sending,
     /// A file or a listing had not been received in full.
@@ -97,7 +97,7 @@ pub enum When {
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            When::Waiting(asked) => write!(f, "before the answer to {asked} came"),
+            When::Waiting(command) => write!(f, "before the answer to {command} came"),
             When::Sending => f.write_str("while the file was sent"),
             When::Receiving => f.write_str("in the middle of what it sent"),
         }

@@ -13,7 +13,7 @@ pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 /// How long no byte may arrive, or be taken, in the middle of a file.
 pub const BETWEEN_BYTES_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long to wait for an answer that explains why a data connection broke.
-pub const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
+pub const LATE_REFUSAL_TIME_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a file that may wait to be sent before more are requested from its source.
 pub const SEND_AHEAD_BYTES_MAX: u64 = 256 * 1024;
 

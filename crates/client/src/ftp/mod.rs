@@ -13,6 +13,6 @@ mod session;
 mod upload;
 
 pub use download::Download;
-pub use error::{Asked, Error, When};
+pub use error::{Command, Error, When};
 pub use limits::Times;
 pub use session::Session;

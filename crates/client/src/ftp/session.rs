@@ -6,13 +6,13 @@
 use std::io;
 
 use plimsoll_io::{Address, Deadline, Elapsed, Io, Stream};
-use plimsoll_wire::ftp::answers::Answer;
 use plimsoll_wire::ftp::command::Verb;
+use plimsoll_wire::ftp::reply_parser::Reply;
 
 use super::connecting::{connect, failed};
-use super::control::{Control, Says};
+use super::control::{Control, ReplyClass};
 use super::download::Download;
-use super::error::{Asked, Error};
+use super::error::{Command, Error};
 use super::limits::Times;
 
 /// The answer to USER that requests a password.
@@ -45,10 +45,10 @@ impl Session {
         let stream = deadline.within(connect(io, to)).await.unwrap_or_else(timed_out)?;
         let mut control = Control::new(stream);
         // "120 Service ready in nnn minutes", and 220 when it is (RFC 959, section 5.4).
-        match control.hear(&deadline, times.answer).await? {
-            (Says::Done, _) => {}
-            (Says::Begun, _) => drop(control.hear_done(&deadline, times.answer).await?),
-            (Says::More, _) => return Err(control.unasked()),
+        match control.receive_reply(&deadline, times.answer).await? {
+            (ReplyClass::Completion, _) => {}
+            (ReplyClass::Preliminary, _) => drop(control.receive_completion(&deadline, times.answer).await?),
+            (ReplyClass::Intermediate, _) => return Err(control.unexpected()),
         }
         Ok(Session { io: io.clone(), times, control, deadline, is_extended: true })
     }
@@ -59,11 +59,11 @@ impl Session {
     /// [`Error::Refused`], also if the server wants more than a name and a password; the error that broke
     /// the session.
     pub async fn log_in(&mut self, name: &str, password: &str) -> Result<(), Error> {
-        if let Some(wanted) = self.ask_more(Verb::User, name.as_bytes()).await? {
+        if let Some(wanted) = self.ask_intermediate(Verb::User, name.as_bytes()).await? {
             if wanted.code != PASSWORD_WANTED {
                 return Err(refused(Verb::User, &wanted));
             }
-            if let Some(wanted) = self.ask_more(Verb::Pass, password.as_bytes()).await? {
+            if let Some(wanted) = self.ask_intermediate(Verb::Pass, password.as_bytes()).await? {
                 return Err(refused(Verb::Pass, &wanted));
             }
         }
@@ -94,9 +94,9 @@ impl Session {
     /// # Errors
     /// As [`Session::retrieve`].
     pub async fn size(&mut self, path: &[u8]) -> Result<u64, Error> {
-        let answer = self.ask(Verb::Size, path).await?;
-        let text = std::str::from_utf8(answer.text()).ok();
-        text.and_then(|text| text.trim().parse().ok()).ok_or_else(|| self.control.unasked())
+        let reply = self.ask(Verb::Size, path).await?;
+        let text = std::str::from_utf8(reply.text()).ok();
+        text.and_then(|text| text.trim().parse().ok()).ok_or_else(|| self.control.unexpected())
     }
 
     /// Deletes a file.
@@ -116,18 +116,18 @@ impl Session {
     }
 
     /// Sends a command that one answer completes, and returns that answer.
-    pub(super) async fn ask(&mut self, verb: Verb, argument: &[u8]) -> Result<Answer, Error> {
-        self.control.say(verb, argument)?;
-        self.control.hear_done(&self.deadline, self.times.answer).await
+    pub(super) async fn ask(&mut self, verb: Verb, argument: &[u8]) -> Result<Reply, Error> {
+        self.control.send(verb, argument)?;
+        self.control.receive_completion(&self.deadline, self.times.answer).await
     }
 
     /// Sends a command that may need another after it; returns the answer if it requests one.
-    async fn ask_more(&mut self, verb: Verb, argument: &[u8]) -> Result<Option<Answer>, Error> {
-        self.control.say(verb, argument)?;
-        match self.control.hear(&self.deadline, self.times.answer).await? {
-            (Says::Done, _) => Ok(None),
-            (Says::More, answer) => Ok(Some(answer)),
-            (Says::Begun, _) => Err(self.control.unasked()),
+    async fn ask_intermediate(&mut self, verb: Verb, argument: &[u8]) -> Result<Option<Reply>, Error> {
+        self.control.send(verb, argument)?;
+        match self.control.receive_reply(&self.deadline, self.times.answer).await? {
+            (ReplyClass::Completion, _) => Ok(None),
+            (ReplyClass::Intermediate, reply) => Ok(Some(reply)),
+            (ReplyClass::Preliminary, _) => Err(self.control.unexpected()),
         }
     }
 
@@ -142,20 +142,20 @@ impl Session {
         let data = self.data().await?;
         // "The REST command must be the last command issued before the data transfer command" (RFC 3659,
         // section 5.3).
-        if offset > 0 && self.ask_more(Verb::Rest, offset.to_string().as_bytes()).await?.is_none() {
-            return Err(self.control.unasked());
+        if offset > 0 && self.ask_intermediate(Verb::Rest, offset.to_string().as_bytes()).await?.is_none() {
+            return Err(self.control.unexpected());
         }
-        self.control.say(verb, path)?;
-        match self.control.hear(&self.deadline, self.times.answer).await? {
-            (Says::Begun, _) => Ok((data, false)),
-            (Says::Done, _) => Ok((data, true)),
-            (Says::More, _) => Err(self.control.unasked()),
+        self.control.send(verb, path)?;
+        match self.control.receive_reply(&self.deadline, self.times.answer).await? {
+            (ReplyClass::Preliminary, _) => Ok((data, false)),
+            (ReplyClass::Completion, _) => Ok((data, true)),
+            (ReplyClass::Intermediate, _) => Err(self.control.unexpected()),
         }
     }
 }
 
 /// Returns the error for a server that wants more credentials than a name and a password, such as an account
 /// (332).
-fn refused(verb: Verb, answer: &Answer) -> Error {
-    Error::Refused { asked: Asked::Verb(verb), code: answer.code, text: answer.text().to_vec() }
+fn refused(verb: Verb, reply: &Reply) -> Error {
+    Error::Refused { command: Command::Verb(verb), code: reply.code, text: reply.text().to_vec() }
 }

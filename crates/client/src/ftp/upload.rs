@@ -24,21 +24,24 @@ impl Session {
         let (mut data, is_done) = self.begin(Verb::Stor, path, 0).await?;
         let Session { control, deadline, times, .. } = self;
         if is_done {
-            return Err(control.unasked());
+            return Err(control.unexpected());
         }
         // A server that refuses midway may go on reading for long: its refusal ends the sending.
-        let error = match select(send(&mut data.tx, source, deadline, times), control.objection(None)).await {
-            Either::Left(Ok(bytes)) => return control.hear_done(deadline, times.answer).await.map(|_| bytes),
-            Either::Left(Err(error)) => error,
-            Either::Right(objection) => return Err(objection),
-        };
+        let error =
+            match select(send(&mut data.tx, source, deadline, times), control.transfer_refusal(None)).await {
+                Either::Left(Ok(bytes)) => {
+                    return control.receive_completion(deadline, times.answer).await.map(|_| bytes);
+                }
+                Either::Left(Err(error)) => error,
+                Either::Right(refusal) => return Err(refusal),
+            };
         // Dropping resets the connection: a clean end would claim that the file is complete.
         drop(data);
         match error {
-            Error::Broken { .. } => Err(control.last_words(deadline, error).await),
+            Error::Broken { .. } => Err(control.late_refusal(deadline, error).await),
             // Receives the server's answer to the abort, so that the session stays usable.
             error => {
-                let _ = control.last_words(deadline, Error::OutOfStep).await;
+                let _ = control.late_refusal(deadline, Error::OutOfStep).await;
                 Err(error)
             }
         }
@@ -53,12 +56,12 @@ async fn send(
     times: &Times,
 ) -> Result<u64, Error> {
     let mut sent = 0;
-    while let Some(piece) = source.next().await.map_err(Error::Source)? {
-        if matches!(piece, Segment::File(_)) && !tx.takes_files() {
+    while let Some(segment) = source.next().await.map_err(Error::Source)? {
+        if matches!(segment, Segment::File(_)) && !tx.takes_files() {
             return Err(Error::Source(io::ErrorKind::Unsupported.into()));
         }
-        sent += piece.len();
-        tx.push(piece);
+        sent += segment.len();
+        tx.push(segment);
         drain(tx, SEND_AHEAD_BYTES_MAX, deadline, times).await?;
     }
     tx.finish();

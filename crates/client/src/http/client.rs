@@ -13,13 +13,13 @@ use std::time::Duration;
 use plimsoll_io::{Address, Deadline, Either, Elapsed, Io, select};
 use plimsoll_wire::http::response::ResponseHead;
 
-use super::connection::{Await, Connection, Said};
+use super::connection::{Connection, HeadWait, InterimState};
 use super::error::{Error, When};
-use super::limits::{INTERIM_ANSWERS_MAX, LAST_WORDS_TIME_MAX, Times};
-use super::outgoing::{Leave, Outgoing};
+use super::limits::{INTERIM_ANSWERS_MAX, LATE_ANSWER_TIME_MAX, Times};
+use super::outgoing::{Outgoing, SendContext};
 use super::request::Request;
 use super::response::{Owner, Response};
-use super::url::{Place, Url};
+use super::url::{ServerAddress, Url};
 
 /// A pending lookup of a name's addresses.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>>>>;
@@ -38,19 +38,19 @@ pub struct Client {
     pub(super) deadline: Deadline,
     /// For waits of the sending side, which runs at the same time.
     sending: Deadline,
-    pub(super) kept: Option<Connection>,
+    pub(super) keep_alive: Option<Connection>,
     /// Whether a request may be repeated on a new connection.
     repeats: bool,
     /// How long to wait for a 100 (Continue) that is required before a streamed body; `None` if it is not
     /// required.
-    leave_time: Option<Duration>,
+    continue_time: Option<Duration>,
     interims_max: u32,
 }
 
 /// A keep-alive connection, to be passed to another client of the same server.
-pub struct Kept(Option<Connection>);
+pub struct KeepAlive(Option<Connection>);
 
-impl Drop for Kept {
+impl Drop for KeepAlive {
     fn drop(&mut self) {
         self.0.take().into_iter().for_each(Connection::close);
     }
@@ -68,9 +68,9 @@ impl Client {
             resolve: None,
             deadline,
             sending,
-            kept: None,
+            keep_alive: None,
             repeats: true,
-            leave_time: None,
+            continue_time: None,
             interims_max: INTERIM_ANSWERS_MAX,
         }
     }
@@ -93,35 +93,35 @@ impl Client {
     /// interim answer. The first piece is requested from the source when the server has agreed to take the
     /// body.
     #[must_use]
-    pub fn with_leave(mut self, time: Duration) -> Client {
-        self.leave_time = Some(time);
+    pub fn with_required_continue(mut self, time: Duration) -> Client {
+        self.continue_time = Some(time);
         self
     }
 
     /// Accepts up to `most` interim answers to one request, counted anew after each piece of a streamed
     /// body. A server may report for long that it is processing (102).
     #[must_use]
-    pub fn with_interims(mut self, most: u32) -> Client {
+    pub fn with_interims_max(mut self, most: u32) -> Client {
         self.interims_max = most;
         self
     }
 
     /// Starts with the keep-alive connection of another client of the same server.
     #[must_use]
-    pub fn with_kept(mut self, mut kept: Kept) -> Client {
-        self.kept = kept.0.take();
+    pub fn with_connection(mut self, mut keep_alive: KeepAlive) -> Client {
+        self.keep_alive = keep_alive.0.take();
         self
     }
 
     /// Returns its keep-alive connection, for another client.
     #[must_use]
-    pub fn into_kept(mut self) -> Option<Kept> {
-        self.kept.take().map(|kept| Kept(Some(kept)))
+    pub fn into_connection(mut self) -> Option<KeepAlive> {
+        self.keep_alive.take().map(|keep_alive| KeepAlive(Some(keep_alive)))
     }
 
     /// Ends its keep-alive connection; the next request opens another.
     pub fn close(&mut self) {
-        drop(Kept(self.kept.take()));
+        drop(KeepAlive(self.keep_alive.take()));
     }
 
     /// Resolves names by `resolve`. Without it, a server's URL must have an IP address or `localhost`.
@@ -147,36 +147,36 @@ impl Client {
         Ok(Response::new(Owner::Lent(self), connection, head, keeps))
     }
 
-    /// As [`Client::send`], but moves the client into the answer: [`Response::into_kept`] returns its
+    /// As [`Client::send`], but moves the client into the answer: [`Response::into_connection`] returns its
     /// keep-alive connection.
     ///
     /// # Errors
     /// As [`Client::send`].
-    pub async fn send_along(mut self, request: Request<'_>) -> Result<Response<'static>, Error> {
+    pub async fn send_owned(mut self, request: Request<'_>) -> Result<Response<'static>, Error> {
         let (connection, head, keeps) = self.ask(request).await?;
         Ok(Response::new(Owner::Taken(Box::new(self)), connection, head, keeps))
     }
 
     /// Performs one request. Returns the head of its answer, and whether the connection can be kept alive.
     async fn ask(&mut self, request: Request<'_>) -> Result<(Connection, ResponseHead, bool), Error> {
-        let mut outgoing = Outgoing::new(&self.base, request, self.leave_time)?;
+        let mut outgoing = Outgoing::new(&self.base, request, self.continue_time)?;
         let (connection, head) = self.exchange(&mut outgoing).await?;
-        let keeps = head.keeps_alive() && outgoing.is_gone(&connection.tx);
+        let keeps = head.keeps_alive() && outgoing.is_sent(&connection.tx);
         Ok((connection, head, keeps))
     }
 
     /// Performs one request, on the keep-alive connection if there is one, and returns the head of its
     /// answer.
     async fn exchange(&mut self, outgoing: &mut Outgoing<'_>) -> Result<(Connection, ResponseHead), Error> {
-        if let Some(mut kept) = self.kept.take()
-            && kept.is_quiet()
+        if let Some(mut keep_alive) = self.keep_alive.take()
+            && keep_alive.is_quiet()
         {
-            match self.attempt(&mut kept, outgoing).await {
-                Ok(head) => return Ok((kept, head)),
+            match self.attempt(&mut keep_alive, outgoing).await {
+                Ok(head) => return Ok((keep_alive, head)),
                 // Most likely the server closed it at the same moment. If not, repeating has the same effect
                 // as once.
                 Err(Error::Broken { .. })
-                    if self.repeats && kept.inbox.is_untouched() && outgoing.may_be_repeated() => {}
+                    if self.repeats && keep_alive.inbox.is_untouched() && outgoing.may_be_repeated() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -193,25 +193,29 @@ impl Client {
         connection: &mut Connection,
         outgoing: &mut Outgoing<'_>,
     ) -> Result<ResponseHead, Error> {
-        let said = Said::default();
-        let leave = Leave { deadline: &self.sending, between_bytes: self.times.between_bytes, said: &said };
+        let interim_state = InterimState::default();
+        let context = SendContext {
+            deadline: &self.sending,
+            between_bytes: self.times.between_bytes,
+            interim_state: &interim_state,
+        };
         let Connection { inbox, tx } = connection;
-        let wait = Await {
+        let wait = HeadWait {
             method: outgoing.method,
             deadline: &self.deadline,
             first_byte: self.times.first_byte,
             interims_max: self.interims_max,
-            said: &said,
+            interim_state: &interim_state,
         };
         inbox.begin();
-        let sent = match select(inbox.final_head(&wait), outgoing.send(tx, &leave)).await {
+        let sent = match select(inbox.final_head(&wait), outgoing.send(tx, &context)).await {
             Either::Left(answered) => return answered,
             Either::Right(sent) => sent,
         };
         // A server that refuses may close before all is sent: its answer is more useful than the send error.
         let patience = match sent {
             Ok(()) => self.times.first_byte,
-            Err(Error::Broken { .. }) => LAST_WORDS_TIME_MAX,
+            Err(Error::Broken { .. }) => LATE_ANSWER_TIME_MAX,
             Err(error) => return Err(error),
         };
         self.deadline.after(patience);
@@ -242,9 +246,9 @@ impl Client {
     }
 
     async fn addresses(&self) -> Result<Vec<Address>, Error> {
-        let (host, port) = match &self.base.place {
-            Place::At(addresses) => return Ok(addresses.clone()),
-            Place::Named { host, port } => (host, *port),
+        let (host, port) = match &self.base.address {
+            ServerAddress::Known(addresses) => return Ok(addresses.clone()),
+            ServerAddress::Named { host, port } => (host, *port),
         };
         let resolved = match &self.resolve {
             Some(resolve) => {
@@ -262,8 +266,8 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if let Some(kept) = self.kept.take() {
-            kept.close();
+        if let Some(keep_alive) = self.keep_alive.take() {
+            keep_alive.close();
         }
     }
 }

@@ -29,30 +29,30 @@ pub(super) struct Connection {
 pub(super) struct Inbox {
     pub(super) rx: Rx,
     /// Received bytes that have not been consumed.
-    pub(super) held: Lease,
+    pub(super) buffered: Lease,
     /// How many of them were searched for the end of a head, without result.
     searched: usize,
     /// The length from which parsing is tried even without the end of a head.
-    worth: usize,
+    parse_from: usize,
     /// Interim answers to the present request.
     interim: u32,
 }
 
 /// The parameters of the wait for an answer.
-pub(super) struct Await<'a> {
+pub(super) struct HeadWait<'a> {
     pub(super) method: Method,
     pub(super) deadline: &'a Deadline,
     pub(super) first_byte: Duration,
     /// Bound on interim answers, for each piece of a body.
     pub(super) interims_max: u32,
-    pub(super) said: &'a Said,
+    pub(super) interim_state: &'a InterimState,
 }
 
 /// The server's signals before its final answer, for the sending side.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct InterimState {
     /// Whether a 100 (Continue) came.
-    pub(super) leave: Cell<bool>,
+    pub(super) may_send: Cell<bool>,
     /// How many interim answers came since the latest piece of a body was sent.
     pub(super) interims: Cell<u32>,
 }
@@ -60,8 +60,8 @@ pub(super) struct Said {
 impl Connection {
     pub(super) fn new(stream: Stream) -> Connection {
         let (rx, tx) = stream.split();
-        let held = Lease::owned(Vec::new());
-        Connection { inbox: Inbox { rx, held, searched: 0, worth: 0, interim: 0 }, tx }
+        let buffered = Lease::owned(Vec::new());
+        Connection { inbox: Inbox { rx, buffered, searched: 0, parse_from: 0, interim: 0 }, tx }
     }
 
     /// Returns whether a keep-alive connection is still open, as far as this end knows, and no bytes arrived
@@ -80,35 +80,37 @@ impl Connection {
 impl Inbox {
     /// Resets the state for the answer to another request.
     pub(super) fn begin(&mut self) {
-        (self.searched, self.worth, self.interim) = (0, 0, 0);
+        (self.searched, self.parse_from, self.interim) = (0, 0, 0);
     }
 
     /// Returns whether no byte of an answer to the present request has arrived.
     pub(super) fn is_untouched(&self) -> bool {
-        self.held.is_empty() && self.interim == 0
+        self.buffered.is_empty() && self.interim == 0
     }
 
     /// Waits for the head of the final answer, and skips interim ones. Dropping the future loses nothing.
-    pub(super) async fn final_head(&mut self, wait: &Await<'_>) -> Result<ResponseHead, Error> {
+    pub(super) async fn final_head(&mut self, wait: &HeadWait<'_>) -> Result<ResponseHead, Error> {
         loop {
             let head = self.head(wait.method).await?;
             if head.status() == Status::SWITCHING_PROTOCOLS {
-                return Err(Error::Unasked);
+                return Err(Error::Unexpected);
             }
             if !head.is_interim() {
                 return Ok(head);
             }
-            self.held.consume(head.len());
-            (self.searched, self.worth) = (0, 0);
+            self.buffered.consume(head.len());
+            (self.searched, self.parse_from) = (0, 0);
             self.interim += 1;
-            wait.said.interims.set(wait.said.interims.get() + 1);
-            if wait.said.interims.get() > wait.interims_max {
-                let is_at_it = head.status() == Status::PROCESSING;
-                return Err(if is_at_it { Error::Late(When::Waiting) } else { Error::Unasked });
+            wait.interim_state.interims.set(wait.interim_state.interims.get() + 1);
+            if wait.interim_state.interims.get() > wait.interims_max {
+                let is_processing = head.status() == Status::PROCESSING;
+                return Err(if is_processing { Error::Late(When::Waiting) } else { Error::Unexpected });
             }
             // "A client MUST be able to parse one or more 1xx responses received prior to a final response,
             // even if the client does not expect one" (RFC 9110, section 15.2).
-            wait.said.leave.set(wait.said.leave.get() || head.status() == Status::CONTINUE);
+            wait.interim_state
+                .may_send
+                .set(wait.interim_state.may_send.get() || head.status() == Status::CONTINUE);
             wait.deadline.after(wait.first_byte);
         }
     }
@@ -119,8 +121,8 @@ impl Inbox {
                 return Ok(head);
             }
             match self.rx.recv(Want::Head).await {
-                Ok(Some(lease)) if self.held.is_empty() => self.held = lease,
-                Ok(Some(lease)) => self.held.append(&lease),
+                Ok(Some(lease)) if self.buffered.is_empty() => self.buffered = lease,
+                Ok(Some(lease)) => self.buffered.append(&lease),
                 Ok(None) => return Err(broken(io::ErrorKind::UnexpectedEof.into())),
                 Err(error) => return Err(broken(error)),
             }
@@ -131,14 +133,14 @@ impl Inbox {
     /// So bytes that are no answer are found out soon, and parsing a head that arrives byte by byte takes
     /// linear time.
     fn parse(&mut self, method: Method) -> Result<Option<ResponseHead>, Error> {
-        let ended = find_head_end(&self.held, self.searched).is_some();
-        let come = self.held.len();
+        let ended = find_head_end(&self.buffered, self.searched).is_some();
+        let come = self.buffered.len();
         self.searched = come;
-        if come == 0 || (!ended && come < self.worth) {
+        if come == 0 || (!ended && come < self.parse_from) {
             return Ok(None);
         }
-        self.worth = come.saturating_mul(2).min(HEAD.bytes_max);
-        Ok(parse_response(&self.held, method, &HEAD)?)
+        self.parse_from = come.saturating_mul(2).min(HEAD.bytes_max);
+        Ok(parse_response(&self.buffered, method, &HEAD)?)
     }
 }
 

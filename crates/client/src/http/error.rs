@@ -48,7 +48,7 @@ pub enum Error {
     Malformed(#[from] BadResponse),
     /// Too many interim answers came, or a switch to a protocol that was not requested.
     #[error("The server did not answer what was asked. Check that the address is that of an HTTP server.")]
-    Unasked,
+    Unexpected,
     /// The answer's body is not of the expected form.
     #[error("The answer is not {0}. Check that the address is that of a plimsoll server.")]
     Unreadable(&'static str),

@@ -17,7 +17,7 @@ pub const BETWEEN_BYTES_TIME_MAX: Duration = Duration::from_secs(60);
 /// the content" (RFC 9110, section 10.1.1).
 pub const CONTINUE_TIME_MAX: Duration = Duration::from_secs(1);
 /// How long to wait for an answer that may have been sent before the server aborted the connection.
-pub const LAST_WORDS_TIME_MAX: Duration = Duration::from_secs(2);
+pub const LATE_ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
 /// The length in bytes from which a streamed body waits for a 100 (Continue).
 pub const EXPECT_BYTES_MIN: u64 = 1024 * 1024;
 /// Bytes of a streamed body that may wait to be sent before more are requested from its source.

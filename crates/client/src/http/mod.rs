@@ -13,11 +13,11 @@ mod request;
 mod response;
 mod url;
 
-pub use client::{Client, Kept, Resolve, Resolving};
+pub use client::{Client, KeepAlive, Resolve, Resolving};
 pub use error::{Error, When};
 pub use limits::Times;
 pub use request::{Body, Request};
 pub use response::Response;
 pub use url::{BadUrl, Url};
 
-pub use crate::source::{Piece, Source};
+pub use crate::source::{NextSegment, Source};

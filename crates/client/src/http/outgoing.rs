@@ -15,7 +15,7 @@ use plimsoll_wire::http::chunked::{CHUNK_END, LAST_CHUNK, write_chunk_header};
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::target::parse_target;
 
-use super::connection::Said;
+use super::connection::InterimState;
 use super::error::{Error, When};
 use super::limits::{CONTINUE_TIME_MAX, EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
 use super::request::{Body, Request};
@@ -35,7 +35,7 @@ pub(super) struct Outgoing<'a> {
     /// Whether the caller declared the request idempotent.
     is_idempotent: bool,
     /// Whether a piece was requested from the source, which cannot provide it again.
-    begun: bool,
+    is_started: bool,
     /// Whether everything was handed over to be sent.
     pushed: bool,
 }
@@ -47,24 +47,24 @@ enum Payload<'a> {
         length: Option<u64>,
         source: &'a mut dyn Source,
         expects_continue: bool,
-        leave_time: Option<Duration>,
+        continue_time: Option<Duration>,
     },
 }
 
 /// The server's signals for the sending side, and its timeouts.
-pub(super) struct Leave<'a> {
+pub(super) struct SendContext<'a> {
     pub(super) deadline: &'a Deadline,
     pub(super) between_bytes: Duration,
-    pub(super) said: &'a Said,
+    pub(super) interim_state: &'a InterimState,
 }
 
 impl<'a> Outgoing<'a> {
-    /// Encodes the head of a request to the server at `base`. With a `leave_time`, a streamed body waits
+    /// Encodes the head of a request to the server at `base`. With a `continue_time`, a streamed body waits
     /// that long for a required 100 (Continue).
     pub(super) fn new(
         base: &Url,
         request: Request<'a>,
-        leave_time: Option<Duration>,
+        continue_time: Option<Duration>,
     ) -> Result<Outgoing<'a>, Error> {
         check(&request)?;
         let method = Method::from_token(request.method.as_bytes());
@@ -73,8 +73,8 @@ impl<'a> Outgoing<'a> {
             Body::Bytes(bytes) => Payload::Bytes(bytes.into()),
             Body::Stream { length, source } => {
                 let is_long = length.is_none_or(|bytes| bytes >= EXPECT_BYTES_MIN);
-                let expects_continue = is_long || leave_time.is_some();
-                Payload::Stream { length, source, expects_continue, leave_time }
+                let expects_continue = is_long || continue_time.is_some();
+                Payload::Stream { length, source, expects_continue, continue_time }
             }
         };
         // The request line is followed by the same kind of lines as an answer has.
@@ -89,7 +89,7 @@ impl<'a> Outgoing<'a> {
         }
         framed(writer, method, &payload).finish();
         let is_idempotent = request.is_idempotent;
-        Ok(Outgoing { method, head, payload, is_idempotent, begun: false, pushed: false })
+        Ok(Outgoing { method, head, payload, is_idempotent, is_started: false, pushed: false })
     }
 
     /// Returns whether the request may be repeated when its result is unknown.
@@ -102,33 +102,33 @@ impl<'a> Outgoing<'a> {
         let idempotent = self.is_idempotent
             || !matches!(self.method, Method::Post | Method::Patch | Method::Connect | Method::Other);
         match self.payload {
-            Payload::Stream { .. } => !self.begun,
+            Payload::Stream { .. } => !self.is_started,
             Payload::None | Payload::Bytes(_) => idempotent,
         }
     }
 
     /// Returns whether all of it has been sent, so that the connection can carry another request.
-    pub(super) fn is_gone(&self, tx: &Tx) -> bool {
+    pub(super) fn is_sent(&self, tx: &Tx) -> bool {
         self.pushed && tx.unsent() == 0
     }
 
     /// Sends it. Dropping the future leaves an incomplete request: the connection cannot be reused.
-    pub(super) async fn send(&mut self, tx: &mut Tx, leave: &Leave<'_>) -> Result<(), Error> {
+    pub(super) async fn send(&mut self, tx: &mut Tx, context: &SendContext<'_>) -> Result<(), Error> {
         self.pushed = false;
         tx.push(Segment::Owned(self.head.clone()));
         match &mut self.payload {
             Payload::None => {}
             Payload::Bytes(bytes) => tx.push(Segment::Shared(Arc::clone(bytes))),
-            Payload::Stream { length, source, expects_continue, leave_time } => {
+            Payload::Stream { length, source, expects_continue, continue_time } => {
                 if *expects_continue {
-                    leave.wait(*leave_time).await?;
+                    context.wait(*continue_time).await?;
                 }
-                self.begun = true;
-                stream(*length, &mut **source, tx, leave).await?;
+                self.is_started = true;
+                stream(*length, &mut **source, tx, context).await?;
             }
         }
         self.pushed = true;
-        drain(tx, 0, leave).await
+        drain(tx, 0, context).await
     }
 }
 
@@ -169,17 +169,19 @@ fn framed<'b>(head: AnswerHead<'b>, method: Method, payload: &Payload<'_>) -> An
     }
 }
 
-impl Leave<'_> {
+impl SendContext<'_> {
     /// Waits for a 100 (Continue). Where it is not required, the wait ends after a while without error: a
     /// server may not support expectations.
     async fn wait(&self, needed_within: Option<Duration>) -> Result<(), Error> {
         loop {
-            let heard = self.said.interims.get();
+            let interims_before = self.interim_state.interims.get();
             self.deadline.after(needed_within.unwrap_or(CONTINUE_TIME_MAX));
             // The receiving side is polled in the same turn, before this one: no waker is needed.
-            let given = poll_fn(|_| if self.said.leave.get() { Poll::Ready(()) } else { Poll::Pending });
+            let given =
+                poll_fn(|_| if self.interim_state.may_send.get() { Poll::Ready(()) } else { Poll::Pending });
             match self.deadline.within(given).await {
-                Err(Elapsed) if needed_within.is_some() && self.said.interims.get() > heard => {}
+                Err(Elapsed)
+                    if needed_within.is_some() && self.interim_state.interims.get() > interims_before => {}
                 Err(Elapsed) if needed_within.is_some() => return Err(Error::Late(When::Waiting)),
                 Ok(()) | Err(Elapsed) => return Ok(()),
             }
@@ -192,21 +194,21 @@ async fn stream(
     length: Option<u64>,
     source: &mut dyn Source,
     tx: &mut Tx,
-    leave: &Leave<'_>,
+    context: &SendContext<'_>,
 ) -> Result<(), Error> {
     let mut sent = 0u64;
-    while let Some(piece) = source.next().await.map_err(Error::Source)? {
-        if matches!(piece, Segment::File(_)) && !tx.takes_files() {
+    while let Some(segment) = source.next().await.map_err(Error::Source)? {
+        if matches!(segment, Segment::File(_)) && !tx.takes_files() {
             return Err(Error::Source(io::ErrorKind::Unsupported.into()));
         }
-        sent = sent.saturating_add(piece.len());
+        sent = sent.saturating_add(segment.len());
         match length {
             Some(length) if sent > length => return Err(changed("there is more of it than there was")),
-            Some(_) => tx.push(piece),
-            None => push_chunk(piece, tx),
+            Some(_) => tx.push(segment),
+            None => push_chunk(segment, tx),
         }
-        drain(tx, SEND_AHEAD_BYTES_MAX, leave).await?;
-        leave.said.interims.set(0);
+        drain(tx, SEND_AHEAD_BYTES_MAX, context).await?;
+        context.interim_state.interims.set(0);
     }
     match length {
         Some(length) if sent < length => Err(changed("there is less of it than there was")),
@@ -223,25 +225,25 @@ fn changed(how: &'static str) -> Error {
 }
 
 /// Pushes a piece as a chunk. An empty one is skipped: it would be the last chunk.
-fn push_chunk(piece: Segment, tx: &mut Tx) {
-    if piece.is_empty() {
+fn push_chunk(segment: Segment, tx: &mut Tx) {
+    if segment.is_empty() {
         return;
     }
     let mut header = Vec::new();
-    write_chunk_header(piece.len(), &mut header);
+    write_chunk_header(segment.len(), &mut header);
     tx.push(Segment::Owned(header));
-    tx.push(piece);
+    tx.push(segment);
     tx.push(Segment::Static(CHUNK_END));
 }
 
 /// Waits until at most `below` bytes are unsent, for as long as the server takes some, or sends interim
 /// answers.
-async fn drain(tx: &mut Tx, below: u64, leave: &Leave<'_>) -> Result<(), Error> {
+async fn drain(tx: &mut Tx, below: u64, context: &SendContext<'_>) -> Result<(), Error> {
     loop {
-        let heard = leave.said.interims.get();
-        match pacing::drain(tx, below, leave.deadline, leave.between_bytes, |_, _| {}).await {
+        let interims_before = context.interim_state.interims.get();
+        match pacing::drain(tx, below, context.deadline, context.between_bytes, |_, _| {}).await {
             Ok(drained) => return drained.map_err(|source| Error::Broken { when: When::Sending, source }),
-            Err(Elapsed) if leave.said.interims.get() > heard => {}
+            Err(Elapsed) if context.interim_state.interims.get() > interims_before => {}
             Err(Elapsed) => return Err(Error::Late(When::Sending)),
         }
     }

@@ -11,7 +11,7 @@ use plimsoll_wire::http::response::{BadResponse, Framing, ResponseHead};
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
 
-use super::client::{Client, Kept};
+use super::client::{Client, KeepAlive};
 use super::connection::Connection;
 use super::error::{Error, When};
 
@@ -60,9 +60,9 @@ impl<'a> Response<'a> {
         head: ResponseHead,
         keeps: bool,
     ) -> Response<'a> {
-        let held = &mut connection.inbox.held;
-        let block = held.get(..head.len()).unwrap_or_default().to_vec();
-        held.consume(head.len());
+        let buffered = &mut connection.inbox.buffered;
+        let block = buffered.get(..head.len()).unwrap_or_default().to_vec();
+        buffered.consume(head.len());
         let progress = match head.framing() {
             Framing::None | Framing::Length(0) => Progress::Ended,
             Framing::Length(bytes) => Progress::Length(bytes),
@@ -105,9 +105,9 @@ impl<'a> Response<'a> {
     /// Returns the keep-alive connection, for another client, if the whole answer was received and permits
     /// that.
     #[must_use]
-    pub fn into_kept(self) -> Option<Kept> {
+    pub fn into_connection(self) -> Option<KeepAlive> {
         match self.client {
-            Owner::Taken(client) => client.into_kept(),
+            Owner::Taken(client) => client.into_connection(),
             Owner::Lent(_) => None,
         }
     }
@@ -117,7 +117,7 @@ impl<'a> Response<'a> {
     /// # Errors
     /// The body cannot be read to its end, and never will be.
     pub async fn recv(&mut self) -> Result<Option<Lease>, Error> {
-        self.next().await.map_err(|error| self.break_off(error))
+        self.next().await.map_err(|error| self.fail(error))
     }
 
     /// Returns the rest of the body, of at most `bytes_max`.
@@ -158,7 +158,7 @@ impl<'a> Response<'a> {
     /// As [`Response::recv`].
     pub async fn recv_for(&mut self, to: &Tx) -> Result<Option<Segment>, Error> {
         let received = match (&self.progress, &mut self.connection) {
-            (Progress::Length(left), Some(connection)) if connection.inbox.held.is_empty() => {
+            (Progress::Length(left), Some(connection)) if connection.inbox.buffered.is_empty() => {
                 let client = self.client.client();
                 client.deadline.after(client.times.between_bytes);
                 let received = connection.inbox.rx.recv_for(to, *left);
@@ -171,7 +171,7 @@ impl<'a> Response<'a> {
                 self.took(segment.len());
                 Ok(Some(segment))
             }
-            Err(error) => Err(self.break_off(error)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
@@ -186,7 +186,7 @@ impl<'a> Response<'a> {
         self.end_if_ended();
     }
 
-    fn break_off(&mut self, error: Error) -> Error {
+    fn fail(&mut self, error: Error) -> Error {
         self.progress = Progress::Broken;
         self.connection = None;
         error
@@ -201,17 +201,17 @@ impl<'a> Response<'a> {
                     _ => Err(broken(io::ErrorKind::InvalidData.into())),
                 };
             };
-            if connection.inbox.held.is_empty() {
+            if connection.inbox.buffered.is_empty() {
                 let client = self.client.client();
                 client.deadline.after(client.times.between_bytes);
                 match client.deadline.within(connection.inbox.rx.recv(Want::Body)).await {
                     Ok(Ok(None)) if matches!(self.progress, Progress::UntilClose) => {
                         self.progress = Progress::Ended;
                     }
-                    received => connection.inbox.held = came(received)?,
+                    received => connection.inbox.buffered = came(received)?,
                 }
             }
-            let taken = take_some(&mut self.progress, &mut connection.inbox.held)?;
+            let taken = take_some(&mut self.progress, &mut connection.inbox.buffered)?;
             self.end_if_ended();
             if let Some(lease) = taken {
                 return Ok(Some(lease));
@@ -226,8 +226,8 @@ impl<'a> Response<'a> {
             return;
         }
         match self.connection.take() {
-            Some(connection) if self.keeps && connection.inbox.held.is_empty() => {
-                self.client.client().kept = Some(connection);
+            Some(connection) if self.keeps && connection.inbox.buffered.is_empty() => {
+                self.client.client().keep_alive = Some(connection);
             }
             Some(connection) => connection.close(),
             None => {}
@@ -236,8 +236,8 @@ impl<'a> Response<'a> {
 }
 
 /// Takes body bytes out of the received ones; `None` if there are none.
-fn take_some(progress: &mut Progress, held: &mut Lease) -> Result<Option<Lease>, Error> {
-    let mut lease = std::mem::replace(held, Lease::owned(Vec::new()));
+fn take_some(progress: &mut Progress, buffered: &mut Lease) -> Result<Option<Lease>, Error> {
+    let mut lease = std::mem::replace(buffered, Lease::owned(Vec::new()));
     match progress {
         Progress::Length(left) => {
             let bytes = usize::try_from(*left).unwrap_or(usize::MAX).min(lease.len());
@@ -245,18 +245,18 @@ fn take_some(progress: &mut Progress, held: &mut Lease) -> Result<Option<Lease>,
             if *left == 0 {
                 *progress = Progress::Ended;
             }
-            *held = split_off(&mut lease, bytes);
+            *buffered = split_off(&mut lease, bytes);
         }
         Progress::Chunked(decoder) => {
             let unchunked = unchunk(decoder, &mut lease).map_err(BadResponse::Chunk)?;
             if decoder.is_ended() {
                 *progress = Progress::Ended;
             }
-            *held = split_off(&mut lease, unchunked.consumed);
+            *buffered = split_off(&mut lease, unchunked.consumed);
             lease.truncate(unchunked.len);
         }
         Progress::UntilClose => {}
-        Progress::Ended | Progress::Broken => std::mem::swap(held, &mut lease),
+        Progress::Ended | Progress::Broken => std::mem::swap(buffered, &mut lease),
     }
     Ok(Some(lease).filter(|lease| !lease.is_empty()))
 }

@@ -17,7 +17,7 @@ const HTTP_PORT: u16 = 80;
 /// A server's address, and the path below which its resources are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    pub(super) place: Place,
+    pub(super) address: ServerAddress,
     /// The value of the Host field.
     pub(super) authority: String,
     /// The prefix of every target; empty, or begins with a slash and does not end in one.
@@ -26,8 +26,8 @@ pub struct Url {
 
 /// The address to connect to: known, or to be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    At(Vec<Address>),
+pub(super) enum ServerAddress {
+    Known(Vec<Address>),
     Named { host: String, port: u16 },
 }
 
@@ -71,8 +71,8 @@ impl FromStr for Url {
 }
 
 fn unix(path: &str) -> Option<Url> {
-    let place = Place::At(vec![Address::Unix(PathBuf::from(path))]);
-    (!path.is_empty()).then(|| Url { place, authority: "localhost".to_owned(), base: String::new() })
+    let address = ServerAddress::Known(vec![Address::Unix(PathBuf::from(path))]);
+    (!path.is_empty()).then(|| Url { address, authority: "localhost".to_owned(), base: String::new() })
 }
 
 fn http(text: &str) -> Result<Url, BadUrl> {
@@ -85,22 +85,23 @@ fn http(text: &str) -> Result<Url, BadUrl> {
     let utf8 = |bytes| std::str::from_utf8(bytes).map_err(|_| BadUrl::Form);
     let (authority, base) = (utf8(authority)?, utf8(target.path)?.trim_end_matches('/'));
     Ok(Url {
-        place: place(authority).ok_or(BadUrl::Form)?,
+        address: address(authority).ok_or(BadUrl::Form)?,
         authority: authority.to_owned(),
         base: base.to_owned(),
     })
 }
 
 /// Splits a host and its port: `[::1]:8080`, `127.0.0.1`, `files.example:80`.
-fn place(authority: &str) -> Option<Place> {
+fn address(authority: &str) -> Option<ServerAddress> {
     let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     let (host, port) = match authority.get(end..)?.rfind(':') {
         Some(colon) => (authority.get(..end + colon)?, authority.get(end + colon + 1..)?),
         None => (authority, ""),
     };
     let port = if port.is_empty() { HTTP_PORT } else { port.parse().ok()? };
-    let at =
-        |ips: &[IpAddr]| Place::At(ips.iter().map(|ip| Address::Ip(SocketAddr::new(*ip, port))).collect());
+    let at = |ips: &[IpAddr]| {
+        ServerAddress::Known(ips.iter().map(|ip| Address::Ip(SocketAddr::new(*ip, port))).collect())
+    };
     if let Some(literal) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         return Some(at(&[literal.parse::<Ipv6Addr>().ok()?.into()]));
     }
@@ -109,14 +110,16 @@ fn place(authority: &str) -> Option<Place> {
     }
     Some(
         host.parse::<Ipv4Addr>()
-            .map_or_else(|_| Place::Named { host: host.to_owned(), port }, |ip| at(&[ip.into()])),
+            .map_or_else(|_| ServerAddress::Named { host: host.to_owned(), port }, |ip| at(&[ip.into()])),
     )
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::At(addresses) if let [unix @ Address::Unix(_)] = addresses.as_slice() => unix.fmt(f),
+        match &self.address {
+            ServerAddress::Known(addresses) if let [unix @ Address::Unix(_)] = addresses.as_slice() => {
+                unix.fmt(f)
+            }
             _ => write!(f, "http://{}{}", self.authority, self.base),
         }
     }
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_names_a_place_and_a_base() {
+    fn a_url_has_an_address_and_a_base_path() {
         for (text, addresses, base) in [
             ("http://127.0.0.1:8080", &["127.0.0.1:8080"][..], ""),
             ("http://127.0.0.1", &["127.0.0.1:80"], ""),
@@ -142,23 +145,23 @@ mod tests {
             ("unix:/run/plimsoll.sock", &["unix:/run/plimsoll.sock"], ""),
         ] {
             let url = parse(text).unwrap();
-            let Place::At(at) = &url.place else { panic!("{text}") };
+            let ServerAddress::Known(at) = &url.address else { panic!("{text}") };
             assert_eq!(at.iter().map(Address::to_string).collect::<Vec<_>>(), addresses, "{text}");
             assert_eq!(url.path_of("/x"), format!("{base}/x"), "{text}");
         }
-        let named = Place::Named { host: "files.example".to_owned(), port: 8080 };
-        assert_eq!(parse("http://files.example:8080").unwrap().place, named);
+        let named = ServerAddress::Named { host: "files.example".to_owned(), port: 8080 };
+        assert_eq!(parse("http://files.example:8080").unwrap().address, named);
     }
 
     #[test]
-    fn a_url_is_shown_as_it_was_written() {
+    fn a_url_displays_as_it_was_written() {
         for text in ["http://127.0.0.1:8080", "http://[::1]:80/a", "http://files.example", "unix:/a b"] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_with_what_to_write() {
+    fn an_unusable_url_is_refused_with_advice() {
         for (text, bad) in [
             ("https://files.example", BadUrl::Https),
             ("http://me@files.example", BadUrl::Login),

@@ -43,7 +43,7 @@ fn alice() -> Credentials {
 }
 
 /// Expects a line, with no bytes after it.
-async fn hear(stream: &mut Stream, line: &[u8]) {
+async fn expect_line(stream: &mut Stream, line: &[u8]) {
     let mut heard = Vec::new();
     while heard.len() < line.len() {
         heard.extend_from_slice(&stream.rx.recv(Want::Head).await.unwrap().expect("more from the client"));
@@ -51,18 +51,18 @@ async fn hear(stream: &mut Stream, line: &[u8]) {
     assert_eq!(heard, line);
 }
 
-fn say(stream: &mut Stream, bytes: &[u8]) {
+fn send_bytes(stream: &mut Stream, bytes: &[u8]) {
     stream.tx.push(Segment::Owned(bytes.to_vec()));
 }
 
 /// Serves a file to a client, and ends after so many bytes of the answers.
 async fn send_file(mut stream: Stream, bytes: usize) {
     let (first, rest) = (&b"ok\n"[..], [b"ok 28\n", FILE].concat());
-    hear(&mut stream, b"get:al\\:ice:horse\n").await;
-    say(&mut stream, &first[..bytes.min(first.len())]);
+    expect_line(&mut stream, b"get:al\\:ice:horse\n").await;
+    send_bytes(&mut stream, &first[..bytes.min(first.len())]);
     if bytes >= first.len() {
-        hear(&mut stream, b"a\n").await;
-        say(&mut stream, &rest[..rest.len().min(bytes - first.len())]);
+        expect_line(&mut stream, b"a\n").await;
+        send_bytes(&mut stream, &rest[..rest.len().min(bytes - first.len())]);
     }
     // After a truncated answer, the client has disconnected.
     let _ = stream.finish().await;
@@ -83,7 +83,7 @@ async fn discarded(io: Io, at: Address) -> Result<u64, Error> {
 }
 
 #[test]
-fn a_file_comes_whole_wherever_it_is_cut_into_pieces() {
+fn a_file_arrives_complete_wherever_its_bytes_are_split() {
     let whole = async |_: Io, stream: Stream| send_file(stream, usize::MAX).await;
     let all =
         (0..60).map(|at| (0, Faults::split_at(at))).chain(seeds(200).map(|seed| (seed, Faults::splits())));
@@ -94,7 +94,7 @@ fn a_file_comes_whole_wherever_it_is_cut_into_pieces() {
 }
 
 #[test]
-fn a_file_that_ends_early_is_an_error_wherever_that_is() {
+fn a_file_that_ends_early_at_any_byte_is_an_error() {
     let length = b"ok\nok 28\n".len() + FILE.len();
     for bytes in 0..length {
         let cut = async move |_: Io, stream: Stream| send_file(stream, bytes).await;
@@ -108,10 +108,10 @@ fn a_file_that_ends_early_is_an_error_wherever_that_is() {
 }
 
 #[test]
-fn what_fits_no_question_is_no_answer() {
+fn a_response_that_does_not_fit_the_request_is_an_error() {
     for said in ["hello\n", "ok 5\n", "ok\nok\n", "ok\nok 3\nhello", "ok\nok many\n", "ok\nhello\n"] {
         let server = async move |_: Io, mut stream: Stream| {
-            say(&mut stream, said.as_bytes());
+            send_bytes(&mut stream, said.as_bytes());
             let _ = stream.finish().await;
         };
         let error = run((0, Faults::none()), server, fetched).unwrap_err();
@@ -120,10 +120,10 @@ fn what_fits_no_question_is_no_answer() {
 }
 
 #[test]
-fn a_refusal_has_its_reason() {
+fn a_refusal_carries_the_servers_reason() {
     let refuse = |before: &'static [u8]| {
         async move |_: Io, mut stream: Stream| {
-            say(&mut stream, &[before, b"error: not found\n"].concat());
+            send_bytes(&mut stream, &[before, b"error: not found\n"].concat());
             let _ = stream.finish().await;
         }
     };
@@ -139,10 +139,10 @@ fn a_refusal_has_its_reason() {
 }
 
 #[test]
-fn an_account_is_made_when_the_server_says_so() {
+fn sign_up_succeeds_when_the_server_confirms() {
     let server = async |_: Io, mut stream: Stream| {
-        hear(&mut stream, b"new:al\\:ice:horse\n").await;
-        say(&mut stream, b"ok\n");
+        expect_line(&mut stream, b"new:al\\:ice:horse\n").await;
+        send_bytes(&mut stream, b"ok\n");
         let _ = stream.finish().await;
     };
     let client = async |io: Io, at: Address| sign_up(&io, &at, alice(), TIMES).await;
@@ -150,10 +150,10 @@ fn an_account_is_made_when_the_server_says_so() {
 }
 
 #[test]
-fn each_wait_ends() {
+fn every_wait_of_the_classic_client_times_out() {
     for (said, when) in [("", When::Waiting), ("ok\n", When::Waiting), ("ok\nok 5\nhel", When::Receiving)] {
         let server = async move |io: Io, mut stream: Stream| {
-            say(&mut stream, said.as_bytes());
+            send_bytes(&mut stream, said.as_bytes());
             io.sleep(SECOND * 60).await;
         };
         let error = run((0, Faults::none()), server, fetched).unwrap_err();
@@ -162,7 +162,7 @@ fn each_wait_ends() {
 }
 
 #[test]
-fn a_name_that_cannot_be_said_is_not() {
+fn a_name_that_the_protocol_cannot_express_is_not_sent() {
     let sim = Sim::new(0, Faults::none());
     let near = sim.host("client");
     let (io, at) = (near.io(), Address::Ip((near.ip(), 9000).into()));

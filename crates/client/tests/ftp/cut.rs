@@ -12,24 +12,24 @@ use crate::{Client, Control, Pieces, Server, fetch, run};
 const FILE: &[u8] = b"what is in the file";
 
 /// A server whose control connection ends after so many bytes of answers.
-struct Said {
+struct TruncatedServer {
     control: Control,
     left: usize,
 }
 
-impl Said {
+impl TruncatedServer {
     /// Sends as much of `answer` as the bound permits; returns whether that is all of it.
-    fn say(&mut self, answer: &str) -> bool {
+    fn send_line(&mut self, answer: &str) -> bool {
         let line = format!("{answer}\r\n");
-        let may = line.len().min(self.left);
-        self.left -= may;
-        self.control.stream.tx.push(Segment::Owned(line.as_bytes()[..may].to_vec()));
-        may == line.len()
+        let permitted = line.len().min(self.left);
+        self.left -= permitted;
+        self.control.stream.tx.push(Segment::Owned(line.as_bytes()[..permitted].to_vec()));
+        permitted == line.len()
     }
 
     async fn answer(&mut self, line: &str, answer: &str) -> bool {
         assert_eq!(self.control.line().await, line);
-        self.say(answer)
+        self.send_line(answer)
     }
 
     async fn passive(&mut self) -> Option<Listener> {
@@ -41,18 +41,18 @@ impl Said {
     /// Serves a whole session, unless it is cut.
     async fn serve(&mut self) -> Option<()> {
         let going = |is_going: bool| is_going.then_some(());
-        going(self.say("220-we\r\n 220 are\r\n220 ready"))?;
+        going(self.send_line("220-we\r\n 220 are\r\n220 ready"))?;
         going(self.answer("USER alice", "331 go on").await)?;
         going(self.answer("PASS secret", "230 welcome").await)?;
         going(self.answer("TYPE I", "200 as they are").await)?;
         let mut listener = self.passive().await?;
         going(self.answer("RETR a", "150 it comes").await)?;
         crate::give(&mut listener, FILE).await;
-        going(self.say("226 all of it"))?;
+        going(self.send_line("226 all of it"))?;
         let mut listener = self.passive().await?;
         going(self.answer("STOR b", "150 send it").await)?;
         assert_eq!(crate::take(&mut listener).await.unwrap(), FILE);
-        going(self.say("226 I have it"))?;
+        going(self.send_line("226 I have it"))?;
         going(self.answer("SIZE b", "213 19").await)?;
         going(self.answer("QUIT", "221 goodbye").await)
     }
@@ -60,7 +60,7 @@ impl Said {
 
 /// Serves a session until it is cut after `bytes`.
 async fn serve(mut server: Server, bytes: usize) {
-    let mut said = Said { control: server.accept().await, left: bytes };
+    let mut said = TruncatedServer { control: server.accept().await, left: bytes };
     said.serve().await;
     let _ = said.control.stream.finish().await;
 }
@@ -74,7 +74,7 @@ async fn session(client: &Client) -> Result<(), Error> {
 }
 
 #[test]
-fn a_session_goes_well_wherever_its_connections_are_cut_into_pieces() {
+fn a_session_succeeds_wherever_its_bytes_are_split() {
     for bytes in 0..400 {
         run(
             (0, Faults::split_at(bytes)),
@@ -92,7 +92,7 @@ fn a_session_goes_well_wherever_its_connections_are_cut_into_pieces() {
 }
 
 #[test]
-fn a_session_that_ends_early_is_an_error_wherever_that_is() {
+fn a_session_that_ends_early_at_any_byte_is_an_error() {
     let mut bytes = 0;
     loop {
         let went_well = Rc::new(Cell::new(false));

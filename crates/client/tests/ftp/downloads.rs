@@ -1,13 +1,13 @@
 //! Downloads of files and listings.
 
-use plimsoll_client::ftp::{Asked, Error, When};
+use plimsoll_client::ftp::{Command, Error, When};
 use plimsoll_io::{Segment, Want};
 use plimsoll_wire::ftp::command::Verb;
 
 use crate::{SECOND, calm, fetch, give, is_refused, run};
 
 #[test]
-fn a_file_arrives_and_the_next_one_after_it() {
+fn two_files_arrive_one_after_the_other_on_one_session() {
     run(
         calm(),
         async |mut server| {
@@ -16,7 +16,7 @@ fn a_file_arrives_and_the_next_one_after_it() {
                 let mut listener = control.passive().await;
                 control.answer("RETR a b", "150 here it comes").await;
                 give(&mut listener, &[b'x'; 100_000]).await;
-                control.say("226 all of it");
+                control.send_line("226 all of it");
             }
             control.quit().await;
         },
@@ -34,21 +34,21 @@ fn a_file_arrives_and_the_next_one_after_it() {
 }
 
 #[test]
-fn the_two_connections_may_be_heard_in_any_order() {
+fn a_download_completes_whichever_connection_ends_first() {
     run(
         calm(),
         async |mut server| {
             let mut control = server.logged_in().await;
             // The whole file before the preliminary answer.
             let mut listener = control.passive().await;
-            control.hear("RETR a").await;
+            control.expect_line("RETR a").await;
             let mut data = listener.accept().await.unwrap();
             data.tx.push(Segment::Static(b"early"));
             data.tx.finish();
             control.io.sleep(SECOND).await;
-            control.say("150 it has come");
+            control.send_line("150 it has come");
             control.io.sleep(SECOND).await;
-            control.say("226 all of it");
+            control.send_line("226 all of it");
             // All answers before the file.
             let mut listener = control.passive().await;
             control.answer("RETR a", "150 it comes\r\n226 all of it").await;
@@ -73,7 +73,7 @@ fn the_two_connections_may_be_heard_in_any_order() {
 }
 
 #[test]
-fn an_offset_is_said_right_before_the_file_is_asked_for() {
+fn rest_is_sent_immediately_before_retr() {
     run(
         calm(),
         async |mut server| {
@@ -82,7 +82,7 @@ fn an_offset_is_said_right_before_the_file_is_asked_for() {
             control.answer("REST 7", "350 go on").await;
             control.answer("RETR a", "150 it comes").await;
             give(&mut listener, b"the rest").await;
-            control.say("226 all of it");
+            control.send_line("226 all of it");
             let _listener = control.passive().await;
             control.answer("REST 9", "502 never heard of it").await;
             control.quit().await;
@@ -98,7 +98,7 @@ fn an_offset_is_said_right_before_the_file_is_asked_for() {
 }
 
 #[test]
-fn a_server_that_does_not_know_epsv_is_asked_by_pasv_and_never_by_epsv_again() {
+fn a_client_falls_back_to_pasv_and_does_not_try_epsv_again() {
     for code in [500, 501, 502, 504, 522] {
         run(
             calm(),
@@ -112,7 +112,7 @@ fn a_server_that_does_not_know_epsv_is_asked_by_pasv_and_never_by_epsv_again() {
                     control.answer("PASV", &text).await;
                     control.answer("RETR a", "150 it comes").await;
                     give(&mut listener, b"file").await;
-                    control.say("250 all of it");
+                    control.send_line("250 all of it");
                 }
                 control.quit().await;
             },
@@ -128,7 +128,7 @@ fn a_server_that_does_not_know_epsv_is_asked_by_pasv_and_never_by_epsv_again() {
 }
 
 #[test]
-fn a_server_that_says_no_place_to_connect_to_is_an_error() {
+fn a_passive_reply_without_an_address_is_an_error() {
     for (epsv, expected) in [
         ("229 no place", None),
         ("229 (|||0|)", None),
@@ -150,7 +150,10 @@ fn a_server_that_says_no_place_to_connect_to_is_an_error() {
             async |client| {
                 let mut session = client.log_in().await.unwrap();
                 let error = fetch(&mut session, "a", 0).await.unwrap_err();
-                assert!(matches!(error, Error::Unasked(Asked::Verb(Verb::Epsv | Verb::Pasv))), "{error}");
+                assert!(
+                    matches!(error, Error::Unexpected(Command::Verb(Verb::Epsv | Verb::Pasv))),
+                    "{error}"
+                );
                 session.quit().await.unwrap();
             },
         );
@@ -158,7 +161,7 @@ fn a_server_that_says_no_place_to_connect_to_is_an_error() {
 }
 
 #[test]
-fn what_is_refused_at_any_step_is_an_error_and_the_session_goes_on() {
+fn a_refusal_at_any_step_is_an_error_and_the_session_stays_usable() {
     run(
         calm(),
         async |mut server| {
@@ -187,7 +190,7 @@ fn what_is_refused_at_any_step_is_an_error_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_file_that_ends_without_a_word_or_with_another_is_not_whole() {
+fn a_download_without_a_confirmation_is_an_error() {
     for code in [426, 451] {
         run(
             calm(),
@@ -196,7 +199,7 @@ fn a_file_that_ends_without_a_word_or_with_another_is_not_whole() {
                 let mut listener = control.passive().await;
                 control.answer("RETR a", "150 it comes").await;
                 give(&mut listener, b"half of").await;
-                control.say(&format!("{code} no more"));
+                control.send_line(&format!("{code} no more"));
                 control.quit().await;
             },
             async move |client| {
@@ -223,14 +226,14 @@ fn a_file_that_ends_without_a_word_or_with_another_is_not_whole() {
         },
         async |client| {
             let error = fetch(&mut client.log_in().await.unwrap(), "a", 0).await.unwrap_err();
-            let waiting = When::Waiting(Asked::Verb(Verb::Retr));
+            let waiting = When::Waiting(Command::Verb(Verb::Retr));
             assert!(matches!(error, Error::Broken { when, .. } if when == waiting), "{error}");
         },
     );
 }
 
 #[test]
-fn a_data_connection_that_breaks_is_told_by_what_the_server_says_of_it() {
+fn a_broken_data_connection_is_explained_by_the_servers_reply() {
     for said in [Some("426 my disk"), Some("226 all of it"), None] {
         run(
             calm(),
@@ -242,7 +245,7 @@ fn a_data_connection_that_breaks_is_told_by_what_the_server_says_of_it() {
                 data.tx.push(Segment::Static(b"half"));
                 data.tx.drain(0).await.unwrap();
                 drop(data);
-                said.into_iter().for_each(|said| control.say(said));
+                said.into_iter().for_each(|said| control.send_line(said));
                 while let Ok(Some(_)) = control.stream.rx.recv(Want::Head).await {}
             },
             async move |client| {
@@ -260,7 +263,7 @@ fn a_data_connection_that_breaks_is_told_by_what_the_server_says_of_it() {
 }
 
 #[test]
-fn a_refusal_in_the_middle_ends_a_transfer_that_stands_still() {
+fn a_refusal_during_a_stalled_download_ends_it() {
     run(
         calm(),
         async |mut server| {
@@ -270,7 +273,7 @@ fn a_refusal_in_the_middle_ends_a_transfer_that_stands_still() {
             let mut data = listener.accept().await.unwrap();
             data.tx.push(Segment::Static(b"half"));
             control.io.sleep(SECOND).await;
-            control.say("451 my disk");
+            control.send_line("451 my disk");
             control.quit().await;
             assert!(data.rx.recv(Want::Body).await.is_err(), "the client broke it off");
         },
@@ -285,7 +288,7 @@ fn a_refusal_in_the_middle_ends_a_transfer_that_stands_still() {
 }
 
 #[test]
-fn a_wait_that_is_dropped_loses_nothing() {
+fn a_dropped_wait_loses_no_bytes() {
     run(
         calm(),
         async |mut server| {
@@ -299,7 +302,7 @@ fn a_wait_that_is_dropped_loses_nothing() {
             }
             data.tx.finish();
             control.io.sleep(SECOND * 4).await;
-            control.say("226 all of it");
+            control.send_line("226 all of it");
             control.quit().await;
         },
         async |client| {
@@ -324,7 +327,7 @@ fn a_wait_that_is_dropped_loses_nothing() {
 }
 
 #[test]
-fn a_download_that_is_dropped_ends_the_session() {
+fn a_dropped_download_makes_the_session_unusable() {
     run(
         calm(),
         async |mut server| {
@@ -347,7 +350,7 @@ fn a_download_that_is_dropped_ends_the_session() {
 }
 
 #[test]
-fn a_listing_comes_as_a_file_does() {
+fn a_listing_is_received_like_a_file() {
     run(
         calm(),
         async |mut server| {
@@ -356,7 +359,7 @@ fn a_listing_comes_as_a_file_does() {
                 let mut listener = control.passive().await;
                 control.answer(line, "150 it comes").await;
                 give(&mut listener, b"one\r\ntwo\r\n").await;
-                control.say("226 all of it");
+                control.send_line("226 all of it");
             }
             control.quit().await;
         },

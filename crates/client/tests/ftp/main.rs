@@ -13,8 +13,8 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use plimsoll_client::ftp::{Asked, Error, Session, Times};
-use plimsoll_client::{Piece, Source};
+use plimsoll_client::ftp::{Command, Error, Session, Times};
+use plimsoll_client::{NextSegment, Source};
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Address, Io, Listener, Segment, Stream, Want, join};
 use plimsoll_wire::ftp::command::Verb;
@@ -83,7 +83,7 @@ impl Server {
     /// Accepts a control connection and a log-in.
     async fn logged_in(&mut self) -> Control {
         let mut control = self.accept().await;
-        control.say("220 ready");
+        control.send_line("220 ready");
         control.answer("USER alice", "331 go on").await;
         control.answer("PASS secret", "230 welcome").await;
         control.answer("TYPE I", "200 as they are").await;
@@ -117,19 +117,19 @@ impl Control {
 
     /// Expects the command `line`.
     #[track_caller]
-    fn hear(&mut self, line: &'static str) -> impl Future<Output = ()> {
+    fn expect_line(&mut self, line: &'static str) -> impl Future<Output = ()> {
         let at = std::panic::Location::caller();
         async move { assert_eq!(self.line().await, line, "{at}") }
     }
 
-    fn say(&mut self, answer: &str) {
+    fn send_line(&mut self, answer: &str) {
         self.stream.tx.push(Segment::Owned(format!("{answer}\r\n").into_bytes()));
     }
 
     /// Expects a command and answers it with a line.
     async fn answer(&mut self, line: &'static str, answer: &str) {
-        self.hear(line).await;
-        self.say(answer);
+        self.expect_line(line).await;
+        self.send_line(answer);
     }
 
     /// Answers EPSV, and listens on the port of that answer.
@@ -198,7 +198,7 @@ impl Pieces {
 }
 
 impl Source for Pieces {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         let piece = match (self.0.pop(), self.1) {
             (Some(piece), _) => Ok(Some(Segment::Owned(piece))),
             (None, None) => Ok(None),
@@ -210,6 +210,6 @@ impl Source for Pieces {
 
 /// Returns whether `error` is the refusal `code` of `verb`.
 fn is_refused(error: &Error, verb: Verb, refusal: u16) -> bool {
-    matches!(error, Error::Refused { asked: Asked::Verb(asked), code, .. }
+    matches!(error, Error::Refused { command: Command::Verb(asked), code, .. }
         if (*asked, *code) == (verb, refusal))
 }

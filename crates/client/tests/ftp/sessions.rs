@@ -1,12 +1,12 @@
 //! From the greeting to the goodbye.
 
-use plimsoll_client::ftp::{Asked, Error, When};
+use plimsoll_client::ftp::{Command, Error, When};
 use plimsoll_wire::ftp::command::Verb;
 
 use crate::{calm, is_refused, run};
 
 #[test]
-fn a_session_logs_in_asks_for_files_as_they_are_and_says_goodbye() {
+fn a_session_logs_in_selects_binary_transfers_and_quits() {
     run(
         calm(),
         async |mut server| server.logged_in().await.quit().await,
@@ -15,7 +15,7 @@ fn a_session_logs_in_asks_for_files_as_they_are_and_says_goodbye() {
 }
 
 #[test]
-fn a_session_that_is_dropped_between_commands_ends_cleanly() {
+fn a_session_dropped_between_commands_ends_cleanly() {
     run(
         calm(),
         async |mut server| server.logged_in().await.ended().await,
@@ -24,14 +24,14 @@ fn a_session_that_is_dropped_between_commands_ends_cleanly() {
 }
 
 #[test]
-fn a_server_that_is_not_ready_yet_is_waited_for() {
+fn a_greeting_of_120_is_followed_by_a_wait_for_220() {
     run(
         calm(),
         async |mut server| {
             let mut control = server.accept().await;
-            control.say("120-soon\r\n 220 is not said yet\r\n120 very soon");
+            control.send_line("120-soon\r\n 220 is not said yet\r\n120 very soon");
             control.io.sleep(crate::SECOND).await;
-            control.say("220-now\r\n220-we\r\nare\r\n220 ready");
+            control.send_line("220-now\r\n220-we\r\nare\r\n220 ready");
             control.quit().await;
         },
         async |client| client.connect().await.unwrap().quit().await.unwrap(),
@@ -39,29 +39,31 @@ fn a_server_that_is_not_ready_yet_is_waited_for() {
 }
 
 #[test]
-fn a_server_that_is_full_says_so_in_place_of_a_greeting() {
+fn a_421_instead_of_a_greeting_is_a_refusal() {
     run(
         calm(),
         async |mut server| {
             let mut control = server.accept().await;
-            control.say("421 too many");
+            control.send_line("421 too many");
             control.ended().await;
         },
         async |client| {
             let error = client.connect().await.err().unwrap();
-            let Error::Refused { asked: Asked::Greeting, code: 421, text } = error else { panic!("{error}") };
+            let Error::Refused { command: Command::Greeting, code: 421, text } = error else {
+                panic!("{error}")
+            };
             assert_eq!(text, b"too many");
         },
     );
 }
 
 #[test]
-fn a_password_is_sent_only_to_who_asks_for_it() {
+fn a_password_is_sent_only_if_the_server_requests_it() {
     run(
         calm(),
         async |mut server| {
             let mut control = server.accept().await;
-            control.say("220 ready");
+            control.send_line("220 ready");
             control.answer("USER alice", "230 come in").await;
             control.answer("TYPE I", "200 well").await;
             control.ended().await;
@@ -76,10 +78,10 @@ fn log_in(answers: &'static [&'static str], expected: fn(&Error) -> bool) {
         calm(),
         async move |mut server| {
             let mut control = server.accept().await;
-            control.say("220 ready");
+            control.send_line("220 ready");
             for answer in answers {
                 control.line().await;
-                control.say(answer);
+                control.send_line(answer);
             }
             let _ = control.stream.finish().await;
         },
@@ -91,29 +93,29 @@ fn log_in(answers: &'static [&'static str], expected: fn(&Error) -> bool) {
 }
 
 #[test]
-fn a_log_in_that_is_refused_is_an_error_wherever_that_is() {
+fn a_login_refused_at_any_step_is_an_error() {
     log_in(&["530 no"], |error| is_refused(error, Verb::User, 530));
     log_in(&["332 which account?"], |error| is_refused(error, Verb::User, 332));
     log_in(&["331 go on", "530 no"], |error| is_refused(error, Verb::Pass, 530));
     log_in(&["331 go on", "332 which account?"], |error| is_refused(error, Verb::Pass, 332));
     log_in(&["331 go on", "230 well", "504 no"], |error| is_refused(error, Verb::Type, 504));
-    log_in(&["150 what?"], |error| matches!(error, Error::Unasked(Asked::Verb(Verb::User))));
-    log_in(&["631 encoded"], |error| matches!(error, Error::Unasked(Asked::Verb(Verb::User))));
+    log_in(&["150 what?"], |error| matches!(error, Error::Unexpected(Command::Verb(Verb::User))));
+    log_in(&["631 encoded"], |error| matches!(error, Error::Unexpected(Command::Verb(Verb::User))));
     log_in(&["331 go on", "230 well", "331 and?"], |error| {
-        matches!(error, Error::Unasked(Asked::Verb(Verb::Type)))
+        matches!(error, Error::Unexpected(Command::Verb(Verb::Type)))
     });
     log_in(&["HTTP/1.1 400 Bad Request"], |error| {
-        matches!(error, Error::Malformed { asked: Asked::Verb(Verb::User), .. })
+        matches!(error, Error::Malformed { command: Command::Verb(Verb::User), .. })
     });
 }
 
 #[test]
-fn an_answer_without_end_is_an_error_and_takes_no_memory_without_end() {
+fn an_endless_reply_is_an_error_and_its_memory_is_bounded() {
     run(
         calm(),
         async |mut server| {
             let mut control = server.accept().await;
-            control.say("220 ready");
+            control.send_line("220 ready");
             control.line().await;
             let lines = format!("200-{}\r\n", "x".repeat(1_000)).repeat(100);
             while control.stream.tx.drain(0).await.is_ok() {
@@ -122,13 +124,13 @@ fn an_answer_without_end_is_an_error_and_takes_no_memory_without_end() {
         },
         async |client| {
             let error = client.log_in().await.err().unwrap();
-            assert!(matches!(error, Error::Malformed { asked: Asked::Verb(Verb::User), .. }), "{error}");
+            assert!(matches!(error, Error::Malformed { command: Command::Verb(Verb::User), .. }), "{error}");
         },
     );
 }
 
 #[test]
-fn a_name_is_one_argument_whatever_bytes_it_has() {
+fn a_name_of_any_bytes_is_sent_as_one_argument() {
     run(
         calm(),
         async |mut server| {
@@ -140,7 +142,7 @@ fn a_name_is_one_argument_whatever_bytes_it_has() {
             }
             assert_eq!(control.received, b"DELE \xff\xff\r\n", "a byte that is Telnet's is doubled");
             control.received.clear();
-            control.say("250 gone");
+            control.send_line("250 gone");
             control.quit().await;
         },
         async |client| {
@@ -157,7 +159,7 @@ fn a_name_is_one_argument_whatever_bytes_it_has() {
 }
 
 #[test]
-fn what_a_server_says_unasked_is_not_taken_for_an_answer() {
+fn an_unsolicited_reply_is_not_taken_for_that_of_the_next_command() {
     for (said, expected) in [("226 what?", None), ("421 I must go", Some(421)), ("22", None)] {
         run(
             calm(),
@@ -172,7 +174,9 @@ fn what_a_server_says_unasked_is_not_taken_for_an_answer() {
                 let error = session.delete(b"b").await.unwrap_err();
                 match expected {
                     Some(code) => assert!(is_refused(&error, Verb::Dele, code), "{error}"),
-                    None => assert!(matches!(error, Error::Unasked(_) | Error::Malformed { .. }), "{error}"),
+                    None => {
+                        assert!(matches!(error, Error::Unexpected(_) | Error::Malformed { .. }), "{error}")
+                    }
                 }
             },
         );
@@ -180,12 +184,12 @@ fn what_a_server_says_unasked_is_not_taken_for_an_answer() {
 }
 
 #[test]
-fn a_server_that_ends_while_nothing_is_asked_has_refused_what_comes_next() {
+fn a_421_between_commands_refuses_the_next_command() {
     run(
         calm(),
         async |mut server| {
             let mut control = server.logged_in().await;
-            control.say("421 you were idle");
+            control.send_line("421 you were idle");
             let _ = control.stream.finish().await;
         },
         async |client| {
@@ -200,12 +204,12 @@ fn a_server_that_ends_while_nothing_is_asked_has_refused_what_comes_next() {
 }
 
 #[test]
-fn a_command_that_was_given_up_leaves_a_session_that_goes_no_further() {
+fn an_abandoned_command_makes_the_session_unusable() {
     run(
         calm(),
         async |mut server| {
             let mut control = server.logged_in().await;
-            control.hear("SIZE a").await;
+            control.expect_line("SIZE a").await;
             assert!(control.stream.rx.recv(plimsoll_io::Want::Head).await.is_err(), "it breaks");
         },
         async |client| {
@@ -220,7 +224,7 @@ fn a_command_that_was_given_up_leaves_a_session_that_goes_no_further() {
 }
 
 #[test]
-fn the_length_of_a_file_is_a_number_or_an_error() {
+fn a_size_reply_is_a_number_or_an_error() {
     run(
         calm(),
         async |mut server| {
@@ -236,7 +240,7 @@ fn the_length_of_a_file_is_a_number_or_an_error() {
             assert_eq!(session.size(b"a").await.unwrap(), 0);
             assert_eq!(session.size(b"a").await.unwrap(), u64::MAX);
             for _ in 0..2 {
-                assert!(matches!(session.size(b"a").await.unwrap_err(), Error::Unasked(_)));
+                assert!(matches!(session.size(b"a").await.unwrap_err(), Error::Unexpected(_)));
             }
             assert!(is_refused(&session.size(b"a").await.unwrap_err(), Verb::Size, 550));
             session.quit().await.unwrap();

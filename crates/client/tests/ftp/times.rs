@@ -1,6 +1,6 @@
 //! Servers that take too long: each wait ends.
 
-use plimsoll_client::ftp::{Asked, Error, Session, Times, When};
+use plimsoll_client::ftp::{Command, Error, Session, Times, When};
 use plimsoll_io::sim::BACKLOG_MAX;
 use plimsoll_io::{Address, Io, Segment, Stream, Want};
 use plimsoll_wire::ftp::command::Verb;
@@ -38,7 +38,7 @@ fn stuck<T: 'static>(
 }
 
 fn waiting(verb: Verb) -> When {
-    When::Waiting(Asked::Verb(verb))
+    When::Waiting(Command::Verb(verb))
 }
 
 async fn download(client: &Client) -> Error {
@@ -46,13 +46,13 @@ async fn download(client: &Client) -> Error {
 }
 
 async fn upload(client: &Client) -> Error {
-    let mut source = plimsoll_client::Whole::new(Segment::Owned(vec![b'x'; 1 << 20]));
+    let mut source = plimsoll_client::SingleSegment::new(Segment::Owned(vec![b'x'; 1 << 20]));
     log_in(client).await.unwrap().store(b"a", &mut source).await.unwrap_err()
 }
 
 #[test]
-fn an_answer_that_does_not_come_is_not_waited_for_for_ever() {
-    let greeting = When::Waiting(Asked::Greeting);
+fn the_wait_for_a_reply_times_out() {
+    let greeting = When::Waiting(Command::Greeting);
     stuck(
         async |server| server.accept().await,
         async |client| log_in(client).await.err().unwrap(),
@@ -78,13 +78,13 @@ async fn begun(server: &mut Server) -> (Control, Stream) {
     let mut control = server.logged_in().await;
     let mut listener = control.passive().await;
     control.line().await;
-    control.say("150 go");
+    control.send_line("150 go");
     let data = listener.accept().await.unwrap();
     (control, data)
 }
 
 #[test]
-fn bytes_that_do_not_come_are_not_waited_for_for_ever() {
+fn the_wait_for_the_next_bytes_times_out() {
     let half = async |server: &mut Server| {
         let (control, mut data) = begun(server).await;
         control.io.sleep(SECOND * 2).await;
@@ -95,7 +95,7 @@ fn bytes_that_do_not_come_are_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_confirmation_that_does_not_come_is_not_waited_for_for_ever() {
+fn the_wait_for_a_confirmation_times_out() {
     let no_end = async |server: &mut Server| {
         let (control, mut data) = begun(server).await;
         data.tx.finish();
@@ -111,7 +111,7 @@ fn a_confirmation_that_does_not_come_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_server_that_takes_nothing_of_an_upload_is_not_waited_for_for_ever() {
+fn an_upload_to_a_stalled_server_times_out() {
     // Bytes were taken in the first of two periods; after them, the client waits for the server's
     // explanation.
     stuck(begun, upload, When::Sending, 8);
@@ -127,7 +127,7 @@ async fn crowd(io: &Io, at: &Address) -> Vec<Stream> {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_is_not_waited_for_for_ever() {
+fn connecting_to_an_unreachable_server_times_out() {
     run(
         calm(),
         async |server| server.io.sleep(SECOND * 60).await,
@@ -142,7 +142,7 @@ fn a_server_that_cannot_be_reached_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_data_port_that_cannot_be_reached_is_not_waited_for_for_ever() {
+fn connecting_to_an_unreachable_data_port_times_out() {
     run(
         calm(),
         async |mut server| {
@@ -164,7 +164,7 @@ fn a_data_port_that_cannot_be_reached_is_not_waited_for_for_ever() {
 }
 
 #[test]
-fn a_slow_server_is_waited_for() {
+fn a_slow_but_steady_server_does_not_time_out() {
     run(
         calm(),
         async |mut server| {
@@ -175,7 +175,7 @@ fn a_slow_server_is_waited_for() {
             }
             data.finish().await.unwrap();
             control.io.sleep(SECOND).await;
-            control.say("226 all of it");
+            control.send_line("226 all of it");
             control.quit().await;
         },
         async |client| {

@@ -1,7 +1,7 @@
 //! Uploads of files.
 
-use plimsoll_client::ftp::{Asked, Error, When};
-use plimsoll_client::{Piece, Source, Whole};
+use plimsoll_client::ftp::{Command, Error, When};
+use plimsoll_client::{NextSegment, SingleSegment, Source};
 use plimsoll_io::{Segment, Want};
 use plimsoll_wire::ftp::command::Verb;
 
@@ -11,13 +11,13 @@ use crate::{Pieces, SECOND, calm, is_refused, run, take};
 struct Endless;
 
 impl Source for Endless {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         Box::pin(async { Ok(Some(Segment::Owned(vec![b'x'; 10_000]))) })
     }
 }
 
 #[test]
-fn a_file_is_sent_whole_and_then_confirmed() {
+fn an_upload_sends_the_whole_file_before_the_confirmation() {
     run(
         calm(),
         async |mut server| {
@@ -27,7 +27,7 @@ fn a_file_is_sent_whole_and_then_confirmed() {
                 control.answer("STOR a b", "150 send it").await;
                 assert!(take(&mut listener).await.unwrap() == expected);
                 control.io.sleep(SECOND).await;
-                control.say("226 I have it");
+                control.send_line("226 I have it");
             }
             control.quit().await;
         },
@@ -35,7 +35,7 @@ fn a_file_is_sent_whole_and_then_confirmed() {
             let mut session = client.log_in().await.unwrap();
             assert_eq!(session.store(b"a b", &mut Pieces::of(&[b"hel", b"", b"lo"])).await.unwrap(), 5);
             assert_eq!(session.store(b"a b", &mut Pieces::of(&[])).await.unwrap(), 0);
-            let mut whole = Whole::new(Segment::Owned(vec![b'x'; 1_000_000]));
+            let mut whole = SingleSegment::new(Segment::Owned(vec![b'x'; 1_000_000]));
             assert_eq!(session.store(b"a b", &mut whole).await.unwrap(), 1_000_000);
             session.quit().await.unwrap();
         },
@@ -43,7 +43,7 @@ fn a_file_is_sent_whole_and_then_confirmed() {
 }
 
 #[test]
-fn a_file_that_is_refused_is_not_sent() {
+fn a_refused_upload_sends_nothing() {
     run(
         calm(),
         async |mut server| {
@@ -62,7 +62,7 @@ fn a_file_that_is_refused_is_not_sent() {
 }
 
 #[test]
-fn a_refusal_in_the_middle_ends_the_sending() {
+fn a_refusal_during_an_upload_ends_the_sending() {
     for reads_on in [false, true] {
         run(
             calm(),
@@ -72,7 +72,7 @@ fn a_refusal_in_the_middle_ends_the_sending() {
                 control.answer("STOR a", "150 send it").await;
                 let mut data = listener.accept().await.unwrap();
                 data.rx.recv(Want::Body).await.unwrap();
-                control.say("452 it is full");
+                control.send_line("452 it is full");
                 if reads_on {
                     while let Ok(Some(_)) = data.rx.recv(Want::Body).await {}
                 } else {
@@ -91,7 +91,7 @@ fn a_refusal_in_the_middle_ends_the_sending() {
 }
 
 #[test]
-fn a_file_that_was_sent_and_then_refused_is_an_error() {
+fn an_upload_refused_after_its_last_byte_is_an_error() {
     run(
         calm(),
         async |mut server| {
@@ -99,7 +99,7 @@ fn a_file_that_was_sent_and_then_refused_is_an_error() {
             let mut listener = control.passive().await;
             control.answer("STOR a", "150 send it").await;
             assert_eq!(take(&mut listener).await.unwrap(), b"hello");
-            control.say("452 it is full");
+            control.send_line("452 it is full");
             control.quit().await;
         },
         async |client| {
@@ -112,7 +112,7 @@ fn a_file_that_was_sent_and_then_refused_is_an_error() {
 }
 
 #[test]
-fn a_server_that_confirms_what_it_cannot_have_is_not_believed() {
+fn a_confirmation_before_the_last_byte_of_an_upload_is_an_error() {
     run(
         calm(),
         async |mut server| {
@@ -120,7 +120,7 @@ fn a_server_that_confirms_what_it_cannot_have_is_not_believed() {
             let mut listener = control.passive().await;
             control.answer("STOR a", "150 send it").await;
             let data = listener.accept().await.unwrap();
-            control.say("226 I have it");
+            control.send_line("226 I have it");
             control.io.sleep(SECOND).await;
             let _listener = control.passive().await;
             control.answer("STOR a", "226 I have it").await;
@@ -131,7 +131,7 @@ fn a_server_that_confirms_what_it_cannot_have_is_not_believed() {
             let mut session = client.log_in().await.unwrap();
             for _ in 0..2 {
                 let error = session.store(b"a", &mut Endless).await.unwrap_err();
-                assert!(matches!(error, Error::Unasked(Asked::Verb(Verb::Stor))), "{error}");
+                assert!(matches!(error, Error::Unexpected(Command::Verb(Verb::Stor))), "{error}");
             }
             session.quit().await.unwrap();
         },
@@ -139,7 +139,7 @@ fn a_server_that_confirms_what_it_cannot_have_is_not_believed() {
 }
 
 #[test]
-fn what_a_source_cannot_give_never_looks_whole_and_the_session_goes_on() {
+fn a_failing_source_resets_the_upload_and_keeps_the_session_usable() {
     run(
         calm(),
         async |mut server| {
@@ -147,7 +147,7 @@ fn what_a_source_cannot_give_never_looks_whole_and_the_session_goes_on() {
             let mut listener = control.passive().await;
             control.answer("STOR a", "150 send it").await;
             assert!(take(&mut listener).await.is_err(), "it breaks off");
-            control.say("426 where is the rest?");
+            control.send_line("426 where is the rest?");
             control.quit().await;
         },
         async |client| {
@@ -162,7 +162,7 @@ fn what_a_source_cannot_give_never_looks_whole_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_data_connection_that_breaks_is_an_error_even_if_nothing_is_said_of_it() {
+fn a_broken_data_connection_is_an_error_without_a_refusal() {
     run(
         calm(),
         async |mut server| {

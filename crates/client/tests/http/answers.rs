@@ -5,7 +5,7 @@ use plimsoll_client::http::{Error, Request};
 use plimsoll_io::sim::{Faults, seeds};
 use plimsoll_wire::http::response::BadResponse;
 
-use crate::{MAX, answer_once, calm, get, run, told};
+use crate::{MAX, answer_once, calm, get, run, status_and_body};
 
 /// An answer, whether it leaves the connection open, its status and its text.
 const ANSWERS: &[(&str, bool, u16, &str)] = &[
@@ -43,20 +43,28 @@ fn twice(world: (u64, Faults), (answer, stays, status, text): (&'static str, boo
                 peer.end(answer).await;
                 peer = server.accept().await;
             } else {
-                peer.say(answer);
+                peer.send_bytes(answer);
             }
             peer.head().await;
             peer.end(answer).await;
         },
         async move |mut client, _| {
-            assert_eq!(told(client.send(get("/one")).await).await.unwrap(), expected, "{answer:?}");
-            assert_eq!(told(client.send(get("/two")).await).await.unwrap(), expected, "{answer:?} again");
+            assert_eq!(
+                status_and_body(client.send(get("/one")).await).await.unwrap(),
+                expected,
+                "{answer:?}"
+            );
+            assert_eq!(
+                status_and_body(client.send(get("/two")).await).await.unwrap(),
+                expected,
+                "{answer:?} again"
+            );
         },
     );
 }
 
 #[test]
-fn an_answer_is_the_same_wherever_it_is_cut() {
+fn a_response_parses_alike_wherever_its_bytes_are_split() {
     for shape in ANSWERS {
         for bytes in 0..=shape.0.len() {
             twice((0, Faults::split_at(bytes)), *shape);
@@ -65,7 +73,7 @@ fn an_answer_is_the_same_wherever_it_is_cut() {
 }
 
 #[test]
-fn an_answer_is_the_same_however_it_arrives() {
+fn a_response_parses_alike_in_any_number_of_receives() {
     for seed in seeds(200) {
         for shape in ANSWERS {
             twice((seed, Faults::splits()), *shape);
@@ -74,7 +82,7 @@ fn an_answer_is_the_same_however_it_arrives() {
 }
 
 #[test]
-fn what_a_request_says_is_what_was_asked() {
+fn a_request_has_the_callers_method_target_and_fields() {
     run(
         calm(),
         async |mut server| {
@@ -97,20 +105,20 @@ fn what_a_request_says_is_what_was_asked() {
 }
 
 #[test]
-fn an_answer_to_head_has_no_body() {
+fn a_response_to_head_has_no_body() {
     run(
         calm(),
         async |mut server| {
             let mut peer = server.accept().await;
             for _ in 0..2 {
                 assert!(peer.head().await.starts_with("HEAD "));
-                peer.say("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+                peer.send_bytes("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
             }
             peer.ended().await;
         },
         async |mut client, _| {
             for _ in 0..2 {
-                let answer = told(client.send(Request::new("HEAD", "/")).await).await.unwrap();
+                let answer = status_and_body(client.send(Request::new("HEAD", "/")).await).await.unwrap();
                 assert_eq!(answer, (200, String::new()));
             }
         },
@@ -123,39 +131,48 @@ fn outcome(answer: impl Into<Vec<u8>>, check: impl Fn(Result<(u16, String), Erro
     run(
         calm(),
         async move |server| answer_once(server, answer).await,
-        async move |mut client, _| check(told(client.send(get("/")).await).await),
+        async move |mut client, _| check(status_and_body(client.send(get("/")).await).await),
     );
 }
 
 #[test]
-fn what_is_no_answer_is_an_error() {
+fn a_malformed_response_is_an_error() {
     for (answer, bad) in [
         ("SSH-2.0-OpenSSH_9.6\r\n", BadResponse::StatusLine),
         ("HTTP/1.1 200 OK\nContent-Length: 0\n\n", BadResponse::LineEnd),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\nx", BadResponse::Length),
     ] {
-        outcome(answer, move |told| {
-            assert!(matches!(told, Err(Error::Malformed(found)) if found == bad), "{told:?}");
+        outcome(answer, move |status_and_body| {
+            assert!(
+                matches!(status_and_body, Err(Error::Malformed(found)) if found == bad),
+                "{status_and_body:?}"
+            );
         });
     }
     let broken = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx";
-    outcome(broken, |told| {
-        assert!(matches!(told, Err(Error::Malformed(BadResponse::Chunk(_)))), "{told:?}");
+    outcome(broken, |status_and_body| {
+        assert!(
+            matches!(status_and_body, Err(Error::Malformed(BadResponse::Chunk(_)))),
+            "{status_and_body:?}"
+        );
     });
-    outcome("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", |told| {
-        assert!(matches!(told, Err(Error::Unasked)), "{told:?}");
+    outcome("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", |status_and_body| {
+        assert!(matches!(status_and_body, Err(Error::Unexpected)), "{status_and_body:?}");
     });
-    outcome("HTTP/1.1 100 Continue\r\n\r\n".repeat(100), |told| {
-        assert!(matches!(told, Err(Error::Unasked)), "{told:?}");
+    outcome("HTTP/1.1 100 Continue\r\n\r\n".repeat(100), |status_and_body| {
+        assert!(matches!(status_and_body, Err(Error::Unexpected)), "{status_and_body:?}");
     });
     let endless = format!("HTTP/1.1 200 OK\r\nA: {}", "a".repeat(100_000));
-    outcome(endless, |told| {
-        assert!(matches!(told, Err(Error::Malformed(BadResponse::HeadTooLong))), "{told:?}");
+    outcome(endless, |status_and_body| {
+        assert!(
+            matches!(status_and_body, Err(Error::Malformed(BadResponse::HeadTooLong))),
+            "{status_and_body:?}"
+        );
     });
 }
 
 #[test]
-fn a_head_grows_to_its_limit_and_no_further() {
+fn a_response_head_above_the_limit_is_an_error() {
     let endless = format!("HTTP/1.1 200 OK\r\nA: {}", "a".repeat(HEAD.bytes_max));
     for split in 0..100 {
         let answer = endless.as_bytes()[..HEAD.bytes_max].to_vec();
@@ -163,7 +180,7 @@ fn a_head_grows_to_its_limit_and_no_further() {
             (0, Faults::split_at(split)),
             async move |server| answer_once(server, answer).await,
             async |mut client, _| {
-                let error = told(client.send(get("/")).await).await.unwrap_err();
+                let error = status_and_body(client.send(get("/")).await).await.unwrap_err();
                 assert!(matches!(error, Error::Malformed(BadResponse::HeadTooLong)), "{error}");
             },
         );
@@ -171,20 +188,20 @@ fn a_head_grows_to_its_limit_and_no_further() {
 }
 
 #[test]
-fn what_is_no_http_is_told_before_its_end() {
+fn bytes_that_are_not_http_are_rejected_before_their_end() {
     run(
         calm(),
         async |mut server| {
             let mut peer = server.accept().await;
             peer.head().await;
             for byte in b"220 ready\r\n" {
-                peer.say([*byte]);
+                peer.send_bytes([*byte]);
                 let _ = peer.stream.tx.drain(0).await;
                 server.io.sleep(crate::SECOND).await;
             }
         },
         async |mut client, io| {
-            let error = told(client.send(get("/")).await).await.unwrap_err();
+            let error = status_and_body(client.send(get("/")).await).await.unwrap_err();
             assert!(matches!(error, Error::Malformed(BadResponse::StatusLine)), "{error}");
             assert!(io.now().since_start() < crate::SECOND * 20);
         },
@@ -192,7 +209,7 @@ fn what_is_no_http_is_told_before_its_end() {
 }
 
 #[test]
-fn a_body_is_no_longer_than_the_caller_takes() {
+fn a_body_above_the_callers_limit_is_an_error() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{\"a\": 10}";
     run(
         calm(),
@@ -215,7 +232,7 @@ fn a_body_is_no_longer_than_the_caller_takes() {
             assert_eq!(response.bytes(MAX).await.unwrap(), b"", "it has ended");
         },
     );
-    outcome(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\xff".to_vec(), |told| {
-        assert!(matches!(told, Err(Error::Unreadable(_))), "{told:?}");
+    outcome(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\xff".to_vec(), |status_and_body| {
+        assert!(matches!(status_and_body, Err(Error::Unreadable(_))), "{status_and_body:?}");
     });
 }

@@ -5,30 +5,30 @@ use std::io;
 use plimsoll_client::http::{Body, Error, Request};
 use plimsoll_io::sim::{Faults, seeds};
 
-use crate::{Pieces, calm, run, told};
+use crate::{Pieces, calm, run, status_and_body};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
-fn a_body_is_framed_by_what_is_known_of_it() {
+fn a_body_is_framed_by_its_length_or_chunked() {
     for seed in seeds(50) {
         run(
             (seed, Faults::splits()),
             async |mut server| {
                 let mut peer = server.accept().await;
                 assert!(peer.head().await.ends_with("\r\nContent-Length: 0\r\n\r\n"), "none");
-                peer.say(OK);
+                peer.send_bytes(OK);
                 assert!(peer.head().await.ends_with("\r\nContent-Length: 5\r\n\r\n"), "bytes");
                 assert_eq!(peer.read_to("hello").await, "hello");
-                peer.say(OK);
+                peer.send_bytes(OK);
                 assert!(peer.head().await.ends_with("\r\nContent-Length: 7\r\n\r\n"), "of known length");
                 assert_eq!(peer.read_to(", ").await, "hello, ");
-                peer.say(OK);
+                peer.send_bytes(OK);
                 assert!(
                     peer.head().await.contains("\r\nTransfer-Encoding: chunked\r\n"),
                     "of unknown length"
                 );
-                peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+                peer.send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
                 let body = peer.read_to("\r\n0\r\n\r\n").await;
                 assert_eq!(body, "5\r\nhello\r\n2\r\n, \r\n0\r\n\r\n");
                 peer.end(OK).await;
@@ -43,7 +43,7 @@ fn a_body_is_framed_by_what_is_known_of_it() {
                     Body::Stream { length: None, source: &mut two },
                 ] {
                     let request = Request::new("POST", "/").body(body);
-                    assert_eq!(told(client.send(request).await).await.unwrap().0, 200);
+                    assert_eq!(status_and_body(client.send(request).await).await.unwrap().0, 200);
                 }
             },
         );
@@ -60,7 +60,7 @@ fn broken_source(length: Option<u64>, last: Option<io::ErrorKind>, kind: io::Err
             while let Ok(Some(lease)) = peer.stream.rx.recv(plimsoll_io::Want::Body).await {
                 all.push_str(&String::from_utf8_lossy(&lease));
                 if all.ends_with("Expect: 100-continue\r\n\r\n") {
-                    peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+                    peer.send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
                 }
             }
             assert!(!all.ends_with("\r\n0\r\n\r\n") && !all.ends_with("hello!"), "it looks whole: {all}");
@@ -68,7 +68,7 @@ fn broken_source(length: Option<u64>, last: Option<io::ErrorKind>, kind: io::Err
         async move |mut client, _| {
             let mut source = Pieces { last, ..Pieces::of(&[b"hello"]) };
             let request = Request::new("PUT", "/").body(Body::Stream { length, source: &mut source });
-            match told(client.send(request).await).await {
+            match status_and_body(client.send(request).await).await {
                 Err(Error::Source(error)) => assert_eq!(error.kind(), kind),
                 other => panic!("{other:?}"),
             }
@@ -77,7 +77,7 @@ fn broken_source(length: Option<u64>, last: Option<io::ErrorKind>, kind: io::Err
 }
 
 #[test]
-fn a_source_that_fails_ends_the_request() {
+fn a_failing_source_ends_the_request() {
     let denied = io::ErrorKind::PermissionDenied;
     broken_source(None, Some(denied), denied);
     broken_source(Some(10), Some(denied), denied);
@@ -86,7 +86,7 @@ fn a_source_that_fails_ends_the_request() {
 }
 
 #[test]
-fn what_is_not_one_request_is_not_sent() {
+fn input_that_would_not_be_one_request_is_rejected() {
     run(
         calm(),
         async |_| {},

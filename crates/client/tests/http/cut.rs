@@ -3,13 +3,13 @@
 use plimsoll_client::http::{Error, When};
 use plimsoll_io::sim::{Faults, seeds};
 
-use crate::{SECOND, answer_once, calm, get, run, told};
+use crate::{SECOND, answer_once, calm, get, run, status_and_body};
 
 const LENGTH: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
 
 #[test]
-fn an_answer_that_ends_early_is_an_error_wherever_that_is() {
+fn a_response_that_ends_early_at_any_byte_is_an_error() {
     for answer in [LENGTH, CHUNKED] {
         let head = answer.find("\r\n\r\n").unwrap() + 4;
         for cut in 0..answer.len() {
@@ -17,7 +17,7 @@ fn an_answer_that_ends_early_is_an_error_wherever_that_is() {
                 calm(),
                 async move |server| answer_once(server, answer.as_bytes()[..cut].to_vec()).await,
                 async move |mut client, _| {
-                    let error = told(client.send(get("/")).await).await.unwrap_err();
+                    let error = status_and_body(client.send(get("/")).await).await.unwrap_err();
                     let when = if cut < head { When::Waiting } else { When::Receiving };
                     assert!(
                         matches!(error, Error::Broken { when: found, .. } if found == when),
@@ -30,7 +30,7 @@ fn an_answer_that_ends_early_is_an_error_wherever_that_is() {
 }
 
 #[test]
-fn a_body_that_broke_off_never_looks_ended() {
+fn a_truncated_body_stays_an_error() {
     run(
         calm(),
         async |server| answer_once(server, LENGTH.as_bytes()[..LENGTH.len() - 1].to_vec()).await,
@@ -45,25 +45,25 @@ fn a_body_that_broke_off_never_looks_ended() {
 }
 
 #[test]
-fn a_body_until_the_close_does_not_end_by_a_reset() {
+fn a_reset_is_not_the_end_of_a_close_delimited_body() {
     run(
         calm(),
         async |mut server| {
             let mut peer = server.accept().await;
             peer.head().await;
-            peer.say("HTTP/1.1 200 OK\r\n\r\nhello");
+            peer.send_bytes("HTTP/1.1 200 OK\r\n\r\nhello");
             peer.stream.tx.drain(0).await.unwrap();
             server.io.sleep(SECOND).await;
         },
         async |mut client, _| {
-            let error = told(client.send(get("/")).await).await.unwrap_err();
+            let error = status_and_body(client.send(get("/")).await).await.unwrap_err();
             assert!(matches!(error, Error::Broken { when: When::Receiving, .. }), "{error}");
         },
     );
 }
 
 #[test]
-fn resets_at_any_time_give_an_error_or_a_whole_answer() {
+fn a_reset_at_any_time_yields_an_error_or_a_complete_response() {
     for seed in seeds(300) {
         run(
             (seed, Faults::resets(100)),
@@ -80,7 +80,7 @@ fn resets_at_any_time_give_an_error_or_a_whole_answer() {
             },
             async |mut client, _| {
                 for _ in 0..3 {
-                    if let Ok(answer) = told(client.send(get("/")).await).await {
+                    if let Ok(answer) = status_and_body(client.send(get("/")).await).await {
                         assert_eq!(answer, (200, "hello".to_owned()));
                     }
                 }

@@ -6,7 +6,7 @@ use plimsoll_client::http::limits::{EXPECT_BYTES_MIN, SEND_AHEAD_BYTES_MAX};
 use plimsoll_client::http::{Body, Request};
 use plimsoll_io::sim::{Faults, seeds};
 
-use crate::{Endless, Pieces, SECOND, calm, get, run, told};
+use crate::{Endless, Pieces, SECOND, calm, get, run, status_and_body};
 
 const REFUSED: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -20,14 +20,14 @@ fn put(body: Body<'_>) -> Request<'_> {
 }
 
 #[test]
-fn a_refusal_before_the_body_keeps_the_source_untouched() {
+fn a_refusal_before_the_body_leaves_the_source_unread() {
     run(
         calm(),
         async |mut server| {
             let mut peer = server.accept().await;
             let head = peer.head().await;
             assert!(head.contains("\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n"), "{head}");
-            peer.say(REFUSED);
+            peer.send_bytes(REFUSED);
             // The announced body will not come: the next request needs a new connection.
             peer.ended().await;
             let mut peer = server.accept().await;
@@ -38,16 +38,16 @@ fn a_refusal_before_the_body_keeps_the_source_untouched() {
             let mut source = Pieces::of(&[b"hello"]);
             let taken = Rc::clone(&source.taken);
             let body = Body::Stream { length: None, source: &mut source };
-            assert_eq!(told(client.send(put(body)).await).await.unwrap(), refused());
+            assert_eq!(status_and_body(client.send(put(body)).await).await.unwrap(), refused());
             assert_eq!(taken.get(), 0);
             assert!(io.now().since_start() < SECOND, "nothing was waited for");
-            assert_eq!(told(client.send(get("/")).await).await.unwrap().0, 200);
+            assert_eq!(status_and_body(client.send(get("/")).await).await.unwrap().0, 200);
         },
     );
 }
 
 #[test]
-fn leave_to_send_is_waited_for() {
+fn a_long_body_waits_for_100_continue() {
     run(
         calm(),
         async |mut server| {
@@ -55,7 +55,7 @@ fn leave_to_send_is_waited_for() {
             peer.head().await;
             server.io.sleep(SECOND / 2).await;
             assert!(peer.received.is_empty());
-            peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+            peer.send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
             assert_eq!(peer.read_to("0\r\n\r\n").await, "5\r\nhello\r\n0\r\n\r\n");
             peer.end(OK).await;
         },
@@ -63,7 +63,7 @@ fn leave_to_send_is_waited_for() {
             let mut source = Pieces::of(&[b"hello"]);
             let taken = Rc::clone(&source.taken);
             let body = Body::Stream { length: None, source: &mut source };
-            assert_eq!(told(client.send(put(body)).await).await.unwrap().0, 200);
+            assert_eq!(status_and_body(client.send(put(body)).await).await.unwrap().0, 200);
             assert_eq!(taken.get(), 1);
             assert!(io.now().since_start() < SECOND, "leave was given before the time was over");
         },
@@ -71,7 +71,7 @@ fn leave_to_send_is_waited_for() {
 }
 
 #[test]
-fn where_leave_is_needed_nothing_is_sent_without_and_it_is_waited_for_as_long_as_was_said() {
+fn a_required_100_continue_is_awaited_for_the_given_time_and_no_body_is_sent_without_it() {
     run(
         calm(),
         async |mut server| {
@@ -80,7 +80,7 @@ fn where_leave_is_needed_nothing_is_sent_without_and_it_is_waited_for_as_long_as
             assert!(head.contains("\r\nExpect: 100-continue\r\n"), "however short the body is: {head}");
             server.io.sleep(2 * SECOND).await;
             assert!(peer.received.is_empty());
-            peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+            peer.send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
             assert_eq!(peer.read_to("hello").await, "hello");
             peer.end(OK).await;
             let mut peer = server.accept().await;
@@ -88,12 +88,12 @@ fn where_leave_is_needed_nothing_is_sent_without_and_it_is_waited_for_as_long_as
             peer.ended().await;
         },
         async |client, _| {
-            let mut client = client.with_leave(5 * SECOND);
+            let mut client = client.with_required_continue(5 * SECOND);
             for expected in [1, 0] {
                 let mut source = Pieces::of(&[b"hello"]);
                 let taken = Rc::clone(&source.taken);
                 let body = Body::Stream { length: Some(5), source: &mut source };
-                let answered = told(client.send(put(body)).await).await;
+                let answered = status_and_body(client.send(put(body)).await).await;
                 assert_eq!((answered.is_ok(), taken.get()), (expected == 1, expected));
             }
         },
@@ -101,7 +101,7 @@ fn where_leave_is_needed_nothing_is_sent_without_and_it_is_waited_for_as_long_as
 }
 
 #[test]
-fn leave_that_never_comes_is_waited_for_a_second() {
+fn a_missing_100_continue_delays_the_body_by_one_second() {
     run(
         calm(),
         async |mut server| {
@@ -116,13 +116,13 @@ fn leave_that_never_comes_is_waited_for_a_second() {
         async |mut client, _| {
             let mut source = Pieces::of(&[b"hello"]);
             let body = Body::Stream { length: None, source: &mut source };
-            assert_eq!(told(client.send(put(body)).await).await.unwrap().0, 200);
+            assert_eq!(status_and_body(client.send(put(body)).await).await.unwrap().0, 200);
         },
     );
 }
 
 #[test]
-fn a_short_body_waits_for_no_leave() {
+fn a_short_body_is_sent_without_100_continue() {
     for (length, expects) in [(5, false), (EXPECT_BYTES_MIN - 1, false), (EXPECT_BYTES_MIN, true)] {
         run(
             calm(),
@@ -137,7 +137,7 @@ fn a_short_body_waits_for_no_leave() {
                 let mut source = Pieces::of(&[&vec![b'x'; usize::try_from(length).unwrap()]]);
                 let taken = Rc::clone(&source.taken);
                 let body = Body::Stream { length: Some(length), source: &mut source };
-                assert_eq!(told(client.send(put(body)).await).await.unwrap(), refused());
+                assert_eq!(status_and_body(client.send(put(body)).await).await.unwrap(), refused());
                 assert_eq!(taken.get() == 0, expects);
             },
         );
@@ -145,23 +145,23 @@ fn a_short_body_waits_for_no_leave() {
 }
 
 #[test]
-fn an_answer_in_the_middle_of_a_body_ends_the_sending() {
+fn a_final_response_during_a_body_ends_the_sending() {
     for seed in seeds(50) {
         run(
             (seed, Faults::splits()),
             async |mut server| {
                 let mut peer = server.accept().await;
                 peer.head().await;
-                peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+                peer.send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
                 peer.read_to("xxxxx").await;
                 // The server reads no more: only its answer can end the sending.
-                peer.say(REFUSED);
+                peer.send_bytes(REFUSED);
                 peer.stream.tx.drain(0).await.unwrap();
                 server.io.sleep(SECOND * 30).await;
             },
             async |mut client, io| {
                 let body = Body::Stream { length: None, source: &mut Endless };
-                assert_eq!(told(client.send(put(body)).await).await.unwrap(), refused());
+                assert_eq!(status_and_body(client.send(put(body)).await).await.unwrap(), refused());
                 assert!(io.now().since_start() < SECOND * 30);
             },
         );
@@ -169,7 +169,7 @@ fn an_answer_in_the_middle_of_a_body_ends_the_sending() {
 }
 
 #[test]
-fn a_refusal_is_told_though_the_server_has_broken_off() {
+fn a_refusal_is_reported_even_if_the_server_closes_early() {
     for seed in seeds(200) {
         // Bytes that arrived before the reset can still be read, though often not at once.
         let faults = Faults { hold_back: 500, reset_discards: 0, ..Faults::none() };
@@ -178,27 +178,27 @@ fn a_refusal_is_told_though_the_server_has_broken_off() {
             async |mut server| {
                 let mut peer = server.accept().await;
                 peer.read_to("xxxxx").await;
-                peer.say(REFUSED);
+                peer.send_bytes(REFUSED);
                 peer.stream.tx.drain(0).await.unwrap();
                 // Dropped with unread bytes: a reset.
             },
             async |mut client, _| {
                 let body = Body::Bytes(vec![b'x'; 1 << 20]);
-                assert_eq!(told(client.send(put(body)).await).await.unwrap(), refused());
+                assert_eq!(status_and_body(client.send(put(body)).await).await.unwrap(), refused());
             },
         );
     }
 }
 
 #[test]
-fn a_source_is_asked_for_no_more_than_goes_out() {
+fn a_source_is_read_only_as_fast_as_bytes_are_sent() {
     run(
         calm(),
         async |mut server| {
             let mut peer = server.accept().await;
             peer.head().await;
             server.io.sleep(SECOND * 10).await;
-            peer.say(REFUSED);
+            peer.send_bytes(REFUSED);
             peer.stream.tx.drain(0).await.unwrap();
             server.io.sleep(SECOND).await;
         },
@@ -206,7 +206,7 @@ fn a_source_is_asked_for_no_more_than_goes_out() {
             let mut source = Pieces::of(&[&[b'x'; 10_000][..]; 1_000]);
             let taken = Rc::clone(&source.taken);
             let body = Body::Stream { length: None, source: &mut source };
-            assert_eq!(told(client.send(put(body)).await).await.unwrap(), refused());
+            assert_eq!(status_and_body(client.send(put(body)).await).await.unwrap(), refused());
             let most = usize::try_from(SEND_AHEAD_BYTES_MAX).unwrap() + 200_000;
             assert!(taken.get() * 10_000 < most, "{} pieces", taken.get());
         },

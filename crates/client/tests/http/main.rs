@@ -7,7 +7,7 @@ mod answers;
 mod bodies;
 mod cut;
 mod early;
-mod kept;
+mod keep_alive;
 mod places;
 mod real;
 mod times;
@@ -17,7 +17,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_client::http::{Client, Error, Piece, Request, Response, Source};
+use plimsoll_client::http::{Client, Error, NextSegment, Request, Response, Source};
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Io, Listener, Segment, Stream, Want, join};
 
@@ -86,13 +86,13 @@ impl Peer {
         self.read_to("\r\n\r\n").await
     }
 
-    fn say(&mut self, bytes: impl AsRef<[u8]>) {
+    fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.tx.push(Segment::Owned(bytes.as_ref().to_vec()));
     }
 
     /// Sends the last bytes, and waits until the client has ended, too, in any way.
     async fn end(mut self, bytes: impl AsRef<[u8]>) {
-        self.say(bytes);
+        self.send_bytes(bytes);
         let _ = self.stream.finish().await;
     }
 
@@ -117,7 +117,7 @@ fn get(target: &str) -> Request<'_> {
 }
 
 /// Returns the status and text of an answer.
-async fn told(response: Result<Response<'_>, Error>) -> Result<(u16, String), Error> {
+async fn status_and_body(response: Result<Response<'_>, Error>) -> Result<(u16, String), Error> {
     let mut response = response?;
     let status = response.status().code();
     Ok((status, response.text(MAX).await?))
@@ -139,7 +139,7 @@ impl Pieces {
 }
 
 impl Source for Pieces {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         Box::pin(async move {
             let piece = self.left.pop();
             self.taken.set(self.taken.get() + usize::from(piece.is_some()));
@@ -156,7 +156,7 @@ impl Source for Pieces {
 struct Endless;
 
 impl Source for Endless {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         Box::pin(async { Ok(Some(Segment::Owned(vec![b'x'; 10_000]))) })
     }
 }

@@ -8,7 +8,7 @@ use plimsoll_client::http::{Client, Error, Resolve};
 use plimsoll_io::sim::{Faults, Sim};
 use plimsoll_io::{Address, Io, join};
 
-use crate::{Server, answer_once, get, told};
+use crate::{Server, answer_once, get, status_and_body};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -48,44 +48,44 @@ fn addresses_localhost_and_unix_sockets_need_no_resolver() {
         ("unix:/run/plimsoll.sock", "unix:/run/plimsoll.sock"),
     ] {
         to(url, Some(at), async |mut client, _| {
-            assert_eq!(told(client.send(get("/")).await).await.unwrap().0, 200);
+            assert_eq!(status_and_body(client.send(get("/")).await).await.unwrap().0, 200);
         });
     }
 }
 
 #[test]
-fn a_name_is_looked_up_and_each_of_its_addresses_tried() {
+fn a_client_tries_each_address_of_a_resolved_name() {
     to("http://files.example:81", Some("127.0.0.1:8080"), async |client, _| {
         let (resolve, asked) =
             resolve(|| Ok(vec!["127.0.0.1:9".parse().unwrap(), "127.0.0.1:8080".parse().unwrap()]));
         let mut client = client.with_resolve(resolve);
-        assert_eq!(told(client.send(get("/")).await).await.unwrap().0, 200);
+        assert_eq!(status_and_body(client.send(get("/")).await).await.unwrap().0, 200);
         assert_eq!(*asked.borrow(), ["files.example 81"]);
     });
 }
 
 #[test]
-fn a_name_without_an_address_is_an_error_that_says_so() {
+fn a_name_without_an_address_is_a_resolve_error() {
     to("http://files.example", None, async |mut client, _| {
-        let error = told(client.send(get("/")).await).await.unwrap_err();
+        let error = status_and_body(client.send(get("/")).await).await.unwrap_err();
         assert!(matches!(error, Error::Resolve { .. }), "no resolver: {error}");
     });
     to("http://files.example", None, async |client, _| {
         let (resolve, _) = resolve(|| Err(io::ErrorKind::NotFound.into()));
-        let error = told(client.with_resolve(resolve).send(get("/")).await).await.unwrap_err();
+        let error = status_and_body(client.with_resolve(resolve).send(get("/")).await).await.unwrap_err();
         assert!(error.to_string().contains("files.example"), "{error}");
     });
     to("http://files.example", None, async |client, _| {
         let (resolve, _) = resolve(|| Ok(Vec::new()));
-        let error = told(client.with_resolve(resolve).send(get("/")).await).await.unwrap_err();
+        let error = status_and_body(client.with_resolve(resolve).send(get("/")).await).await.unwrap_err();
         assert!(matches!(error, Error::Connect { .. }), "{error}");
     });
 }
 
 #[test]
-fn where_nobody_listens_the_error_says_what_to_look_at() {
+fn a_refused_connection_is_an_error_with_advice() {
     to("http://127.0.0.1:8080/a", None, async |mut client, _| {
-        let error = told(client.send(get("/")).await).await.unwrap_err();
+        let error = status_and_body(client.send(get("/")).await).await.unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("Cannot connect to http://127.0.0.1:8080/a: "), "{text}");
         assert!(text.ends_with("Check that the server is running and that this is its address."), "{text}");

@@ -11,7 +11,7 @@ use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{self as server, AccessLog, Answer, Http, Limits, Snapshot};
 use plimsoll_wire::http::status::Status;
 
-use crate::{Endless, Pieces, get, told};
+use crate::{Endless, Pieces, get, status_and_body};
 
 /// Answers a request with its own body.
 struct Echo;
@@ -53,25 +53,25 @@ fn against_echo(seed: u64, faults: Faults, client: impl AsyncFnOnce(Client) + 's
 
 /// Sends three requests, on one connection if it stays open.
 async fn three(mut client: Client) {
-    assert_eq!(told(client.send(get("/")).await).await.unwrap(), (200, String::new()));
+    assert_eq!(status_and_body(client.send(get("/")).await).await.unwrap(), (200, String::new()));
     let request = Request::new("PUT", "/").body(Body::Bytes(b"hello".to_vec()));
-    assert_eq!(told(client.send(request).await).await.unwrap(), (200, "hello".to_owned()));
+    assert_eq!(status_and_body(client.send(request).await).await.unwrap(), (200, "hello".to_owned()));
     let (first, second) = (vec![b'a'; 70_000], vec![b'b'; 3]);
     let mut source = Pieces::of(&[&first, &second]);
     let request = Request::new("PUT", "/").body(Body::Stream { length: None, source: &mut source });
-    let (status, text) = told(client.send(request).await).await.unwrap();
+    let (status, text) = status_and_body(client.send(request).await).await.unwrap();
     assert_eq!((status, text.len(), text.ends_with("abbb")), (200, 70_003, true));
 }
 
 #[test]
-fn what_one_sends_the_other_understands() {
+fn client_and_server_understand_each_other() {
     for seed in seeds(100) {
         against_echo(seed, Faults::splits(), three);
     }
 }
 
 #[test]
-fn what_one_sends_the_other_understands_wherever_it_is_cut() {
+fn client_and_server_understand_each_other_wherever_bytes_are_split() {
     for bytes in 0..600 {
         against_echo(0, Faults::split_at(bytes), three);
     }
@@ -80,12 +80,12 @@ fn what_one_sends_the_other_understands_wherever_it_is_cut() {
 /// Sends more than the server takes, and then another request.
 async fn too_much(mut client: Client, length: Option<u64>) {
     let body = Body::Stream { length, source: &mut Endless };
-    assert_eq!(told(client.send(Request::new("PUT", "/").body(body)).await).await.unwrap().0, 413);
-    assert_eq!(told(client.send(get("/")).await).await.unwrap().0, 200);
+    assert_eq!(status_and_body(client.send(Request::new("PUT", "/").body(body)).await).await.unwrap().0, 413);
+    assert_eq!(status_and_body(client.send(get("/")).await).await.unwrap().0, 200);
 }
 
 #[test]
-fn a_body_that_is_too_long_is_refused_before_it_is_sent() {
+fn a_body_with_an_excessive_length_is_refused_before_it_is_sent() {
     for seed in seeds(50) {
         let one = async |client| too_much(client, Some(BODY_BYTES_MAX + 1)).await;
         against_echo(seed, Faults::splits(), one);
@@ -93,6 +93,6 @@ fn a_body_that_is_too_long_is_refused_before_it_is_sent() {
 }
 
 #[test]
-fn a_body_that_becomes_too_long_is_refused_while_it_is_sent() {
+fn a_chunked_body_above_the_limit_is_refused_while_it_is_sent() {
     against_echo(0, Faults::none(), async |client| too_much(client, None).await);
 }

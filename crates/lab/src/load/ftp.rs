@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_client::Whole;
+use plimsoll_client::SingleSegment;
 use plimsoll_client::ftp::{Error, Session, Times, When};
 use plimsoll_io::{Io, Segment};
 
@@ -98,7 +98,7 @@ impl FtpUser {
     async fn upload(&mut self, body: &Arc<[u8]>, request: u64, is_due: bool) -> Result<Right, Failure> {
         let target = self.plan.fresh_target(self.number, request);
         let mut session = self.session().await?;
-        let mut source = Whole::new(Segment::Shared(Arc::clone(body)));
+        let mut source = SingleSegment::new(Segment::Shared(Arc::clone(body)));
         let bytes = session.store(&path(&target), &mut source).await?;
         self.put_back(session).await;
         self.uploaded.note(is_due, target);
@@ -151,7 +151,7 @@ impl From<Error> for Failure {
             Error::Broken { source, .. } | Error::Source(source) => Failure::Broken(source),
             Error::Late(_) => Failure::Timeout,
             Error::Refused { code, .. } => Failure::Status(code),
-            Error::Malformed { .. } | Error::Unasked(_) => {
+            Error::Malformed { .. } | Error::Unexpected(_) => {
                 Failure::Malformed("it does not fit what was asked")
             }
             Error::Request(_) | Error::OutOfStep => Failure::Malformed("the session is of no more use"),

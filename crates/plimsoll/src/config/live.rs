@@ -7,7 +7,8 @@ use clap::{ArgAction, Args};
 use plimsoll_cli::units::{DAY, Size, Time, YEAR, size_within, time_within};
 use plimsoll_io::Network;
 use plimsoll_proto::{classic, ftp, http};
-use plimsoll_wire::http::head::{FIELDS_MAX, HeadLimits};
+use plimsoll_wire::http::head::HeadLimits;
+use plimsoll_wire::limits::HEAD_FIELDS_MAX;
 
 use super::ftp::FtpSettings;
 use super::sites::SiteFlag;
@@ -158,7 +159,7 @@ impl Live {
     pub(crate) fn of_fronts(&mut self) {
         let limits = &mut self.limits;
         limits.limits_head_bytes = FRONTS_HEAD_BYTES;
-        limits.limits_fields = FIELDS_MAX;
+        limits.limits_fields = HEAD_FIELDS_MAX;
         // The fronts limit the size of files.
         limits.limits_body_bytes = Size(u64::MAX);
         limits.limits_idle_time = limits.limits_idle_time.max(FRONTS_IDLE_TIME);
@@ -211,8 +212,8 @@ impl Live {
 }
 
 fn fields(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=FIELDS_MAX).contains(number));
-    number.ok_or_else(|| format!("write a whole number from 1 to {FIELDS_MAX}"))
+    let number = text.parse().ok().filter(|number| (1..=HEAD_FIELDS_MAX).contains(number));
+    number.ok_or_else(|| format!("write a whole number from 1 to {HEAD_FIELDS_MAX}"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use plimsoll_auth::{Auth, Secret};
 use plimsoll_engine::{Connections, Forked, Master, Orders, Reload, fork_master, shared_cells};
 use plimsoll_io::{Cells, Stop};
 use plimsoll_operations::{Meter, Recorder};
-use plimsoll_proto::ftp::Hold;
+use plimsoll_proto::ftp::StartBarrier;
 use plimsoll_proto::http::{Counters, Readiness};
 
 use self::desks::Desks;
@@ -56,7 +56,7 @@ impl Common {
     /// Creates the shared state of a server with this configuration.
     fn of(config: &Config, role: &Role) -> anyhow::Result<Common> {
         let counts =
-            [Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, Hold::CELLS, Readiness::CELLS];
+            [Counters::CELLS, Connections::SHARED_CELLS, Meter::CELLS, StartBarrier::CELLS, Readiness::CELLS];
         let [counters, connections, operations, hold, ready] =
             shared_cells(counts).context("cannot make memory that processes share")?;
         if config.fixed.accounts {
@@ -108,7 +108,7 @@ fn accept(
     sender: &Sender,
 ) -> anyhow::Result<()> {
     let (config, sender) = (&loaded.config, &sender.of_master());
-    let counters = Arc::new(Counters::counted_in(common.counters));
+    let counters = Arc::new(Counters::in_cells(common.counters));
     let (format, level) = (config.fixed.log_format, config.live.log_level);
     let level = start_with(format, level, sender.to(Which::Operator, &counters));
     let sinks = sinks(config, sender, &counters, Meter::counted_in(common.operations));
@@ -171,7 +171,7 @@ fn watch_over(
     let config = loaded.config.clone();
     let log = OperatorLog::start(config.fixed.log_format, config.live.log_level);
     let log = log.context("cannot start the log")?;
-    let counters = Arc::new(Counters::counted_in(common.counters));
+    let counters = Arc::new(Counters::in_cells(common.counters));
     // Before the logs, which may be in the data folder.
     let lock = match role {
         Role::Front => take_data_folder,

@@ -10,13 +10,13 @@ use plimsoll_auth::Secret;
 use plimsoll_io::{Deadline, Either, FileRange, Lease, Phase, Segment, Stream, Want, select};
 use plimsoll_operations::{Caller, Error, Operation, Place, Protocol, Shown, Transfer, Visitor};
 use plimsoll_store::{Error as StoreError, Path};
-use plimsoll_wire::classic::{Answer, Credentials, Line, Request, Wiped};
+use plimsoll_wire::classic::{Answer, Credentials, LineBuffer, Request, WipedLine};
 
 use super::refusal::reason;
 use super::serve::Shared;
 use crate::body_sender::{BodySender, SendError, drain, linger, while_permitted};
 use crate::http::site::is_hidden;
-use crate::opening::{At, Opened};
+use crate::opening::{FileLocation, Opened};
 
 /// The state of a connection.
 struct Conversation<'a> {
@@ -24,11 +24,11 @@ struct Conversation<'a> {
     stream: Stream,
     deadline: Deadline,
     /// Received bytes that have not been parsed.
-    held: Option<Lease>,
+    buffered: Option<Lease>,
 }
 
 /// The reason why a conversation ends early.
-enum Over {
+enum EndReason {
     /// The request is refused. The client gets the reason.
     Refused(String),
     /// The client has closed its side without a request.
@@ -37,19 +37,19 @@ enum Over {
     Broken,
 }
 
-impl From<Error> for Over {
-    fn from(error: Error) -> Over {
-        Over::Refused(reason(&error))
+impl From<Error> for EndReason {
+    fn from(error: Error) -> EndReason {
+        EndReason::Refused(reason(&error))
     }
 }
 
 /// Serves a connection from its first byte to its last.
-pub(super) async fn hold(stream: Stream, shared: Rc<Shared>) {
+pub(super) async fn serve(stream: Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
     match conversation.run().await {
-        Ok(()) | Err(Over::Ended) => {}
-        Err(Over::Refused(reason)) => conversation.say(&Answer::Refused(reason.into_bytes())),
-        Err(Over::Broken) => return,
+        Ok(()) | Err(EndReason::Ended) => {}
+        Err(EndReason::Refused(reason)) => conversation.send_response(&Answer::Refused(reason.into_bytes())),
+        Err(EndReason::Broken) => return,
     }
     conversation.end().await;
 }
@@ -57,39 +57,39 @@ pub(super) async fn hold(stream: Stream, shared: Rc<Shared>) {
 /// Refuses a connection for which there is no worker, and ends it.
 pub(super) async fn refuse(stream: Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
-    conversation.say(&Answer::Refused(b"all workers are taken; try again shortly".to_vec()));
+    conversation.send_response(&Answer::Refused(b"all workers are taken; try again shortly".to_vec()));
     conversation.end().await;
 }
 
 impl<'a> Conversation<'a> {
     fn new(stream: Stream, shared: &'a Shared) -> Conversation<'a> {
-        Conversation { shared, stream, deadline: shared.io.deadline(), held: None }
+        Conversation { shared, stream, deadline: shared.io.deadline(), buffered: None }
     }
 
-    async fn run(&mut self) -> Result<(), Over> {
+    async fn run(&mut self) -> Result<(), EndReason> {
         let line = self.line(false).await?;
         self.enter(Phase::Working);
         let request = Request::parse(&line);
         // The password does not stay in memory during the transfer.
         drop(line);
-        match request.map_err(|bad| Over::Refused(bad.to_string()))? {
+        match request.map_err(|bad| EndReason::Refused(bad.to_string()))? {
             Request::New(credentials) => self.sign_up(credentials).await,
             Request::Get(credentials) => self.get(credentials).await,
         }
     }
 
-    async fn sign_up(&mut self, Credentials { name, password }: Credentials) -> Result<(), Over> {
+    async fn sign_up(&mut self, Credentials { name, password }: Credentials) -> Result<(), EndReason> {
         // A name that is not UTF-8 is not a valid name, and is refused as such.
         let (name, password) = (String::from_utf8_lossy(&name), Secret::new(password.to_vec()));
         self.shared.operations.sign_up(&self.visitor(), &name, &password).await?;
-        self.say(&Answer::Done);
+        self.send_response(&Answer::Done);
         Ok(())
     }
 
-    async fn get(&mut self, credentials: Credentials) -> Result<(), Over> {
+    async fn get(&mut self, credentials: Credentials) -> Result<(), EndReason> {
         let caller = self.log_in(credentials).await?;
         self.stream.slot().authenticate();
-        self.say(&Answer::Done);
+        self.send_response(&Answer::Done);
         let name = self.line(true).await?;
         // Reject a right that has ended while the client chose a name.
         let caller = self.shared.operations.renew(&caller).await?;
@@ -98,7 +98,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// Authenticates the client. The login is recorded, because no request need follow it.
-    async fn log_in(&self, Credentials { name, password }: Credentials) -> Result<Caller, Over> {
+    async fn log_in(&self, Credentials { name, password }: Credentials) -> Result<Caller, EndReason> {
         let (operations, visitor) = (&self.shared.operations, self.visitor());
         let tried = String::from_utf8_lossy(&name);
         let record = operations.recorder().begin(&visitor, Operation::LogIn, &tried, &"");
@@ -108,34 +108,36 @@ impl<'a> Conversation<'a> {
     }
 
     /// Opens a file of the caller's home or, if the home has no such file, of the common site.
-    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(Opened, Transfer), Over> {
+    async fn open(&self, caller: &Caller, name: &[u8]) -> Result<(Opened, Transfer), EndReason> {
         let Shared { io, settings, operations } = self.shared;
         let path = Path::parse(name).map_err(|bad| Error::Store(StoreError::Path(bad)))?;
         let common = settings.common.as_ref().filter(|_| !is_hidden(path.as_bytes()));
-        let common = common.map(|site| At::Folder(site.root().clone(), path.as_bytes().to_vec()));
+        let common = common.map(|site| FileLocation::Local(site.root().clone(), path.as_bytes().to_vec()));
         let reading = operations.read(caller, &Place::own(path), Operation::Download).await?;
-        let own = At::new(reading.files, reading.path).open(io, &reading.shown, 0).await;
+        let own = FileLocation::new(reading.files, reading.path).open(io, &reading.shown, 0).await;
         let opened = match (own, common) {
             (Err(Error::Store(StoreError::NotFound)), Some(common)) => common.open(io, &Shown::All, 0).await,
             (own, _) => own,
         };
         match opened {
             Ok(opened) => Ok((opened, reading.transfer)),
-            Err(error) => {
-                Err(reading.transfer.end::<Opened, _>(Err(error)).err().map_or(Over::Broken, Over::from))
-            }
+            Err(error) => Err(reading
+                .transfer
+                .end::<Opened, _>(Err(error))
+                .err()
+                .map_or(EndReason::Broken, EndReason::from)),
         }
     }
 
-    async fn send(&mut self, opened: Opened, mut record: Transfer) -> Result<(), Over> {
+    async fn send(&mut self, opened: Opened, mut record: Transfer) -> Result<(), EndReason> {
         let bytes = opened.stat().size;
-        self.say(&Answer::File(bytes));
+        self.send_response(&Answer::File(bytes));
         let (io, send_time) = (&self.shared.io, self.shared.settings.limits.send_time);
         let mut sender = BodySender::new(io, &mut self.stream.tx, &self.deadline, send_time);
         let sending = async {
             match opened {
-                Opened::Here(file, _) => sender.push_file(FileRange { file, range: 0..bytes }).await?,
-                Opened::Elsewhere(contents) => sender.push_contents(*contents).await?,
+                Opened::Local(file, _) => sender.push_file(FileRange { file, range: 0..bytes }).await?,
+                Opened::Remote(contents) => sender.push_contents(*contents).await?,
             }
             sender.drain(0).await
         };
@@ -154,42 +156,43 @@ impl<'a> Conversation<'a> {
             }
             Err(SendError::Connection(_)) => record.failed("broken off"),
         }
-        Err(Over::Broken)
+        Err(EndReason::Broken)
     }
 
-    /// Returns the next line, without its end. A line that is `begun` is received to its end even during
+    /// Returns the next line, without its end. A line that is `is_started` is received to its end even during
     /// shutdown.
-    async fn line(&mut self, begun: bool) -> Result<Wiped, Over> {
-        let (mut line, mut begun) = (Line::default(), begun);
+    async fn line(&mut self, is_started: bool) -> Result<WipedLine, EndReason> {
+        let (mut line, mut is_started) = (LineBuffer::default(), is_started);
         self.deadline.after(self.shared.settings.limits.line_time);
         loop {
-            if let Some(mut held) = self.held.take() {
-                let (taken, whole) = line.take(&held).map_err(|long| Over::Refused(long.to_string()))?;
-                held.consume(taken);
-                self.held = Some(held).filter(|held| !held.is_empty());
+            if let Some(mut buffered) = self.buffered.take() {
+                let (taken, whole) =
+                    line.take(&buffered).map_err(|long| EndReason::Refused(long.to_string()))?;
+                buffered.consume(taken);
+                self.buffered = Some(buffered).filter(|buffered| !buffered.is_empty());
                 if let Some(whole) = whole {
                     return Ok(whole);
                 }
             }
-            self.held = Some(self.receive(begun).await?);
-            begun = true;
+            self.buffered = Some(self.receive(is_started).await?);
+            is_started = true;
         }
     }
 
-    async fn receive(&mut self, begun: bool) -> Result<Lease, Over> {
-        let stopping = async { if begun { pending().await } else { self.shared.io.stopping().await } };
+    async fn receive(&mut self, is_started: bool) -> Result<Lease, EndReason> {
+        let stopping = async { if is_started { pending().await } else { self.shared.io.stopping().await } };
         let received = select(self.stream.rx.recv(Want::Head), stopping);
         match self.deadline.within(received).await {
             Ok(Either::Left(Ok(Some(lease)))) => Ok(lease),
-            Ok(Either::Left(Ok(None))) if !begun => Err(Over::Ended),
+            Ok(Either::Left(Ok(None))) if !is_started => Err(EndReason::Ended),
             Ok(Either::Left(Ok(None))) => Err(refused("the line did not come to its end")),
-            Ok(Either::Left(Err(_))) => Err(Over::Broken),
+            Ok(Either::Left(Err(_))) => Err(EndReason::Broken),
             Ok(Either::Right(())) => Err(refused("the server is going down; come back later")),
             Err(_) => Err(refused("no line came in time")),
         }
     }
 
-    fn say(&mut self, answer: &Answer) {
+    fn send_response(&mut self, answer: &Answer) {
         let mut line = Vec::with_capacity(64);
         answer.write(&mut line);
         self.stream.tx.push(Segment::Owned(line));
@@ -216,6 +219,6 @@ impl<'a> Conversation<'a> {
     }
 }
 
-fn refused(reason: &str) -> Over {
-    Over::Refused(reason.to_owned())
+fn refused(reason: &str) -> EndReason {
+    EndReason::Refused(reason.to_owned())
 }

@@ -16,7 +16,7 @@ pub(super) fn reason(error: &Error) -> String {
         Error::Auth(AuthError::NotFound) => NOT_FOUND.to_owned(),
         Error::Auth(AuthError::NoSession) => "the account or its password has changed".to_owned(),
         Error::Auth(error) => error.detail(),
-        Error::Store(error) => of_store(error).to_owned(),
+        Error::Store(error) => store_reason(error).to_owned(),
         Error::NotPermitted(what) => format!("this account may not {what}"),
         Error::ReadOnlyShare | Error::SharedItself | Error::ShareEnded | Error::NotShared => {
             NOT_FOUND.to_owned()
@@ -24,7 +24,7 @@ pub(super) fn reason(error: &Error) -> String {
     }
 }
 
-fn of_store(error: &StoreError) -> &'static str {
+fn store_reason(error: &StoreError) -> &'static str {
     match error {
         StoreError::IsFolder => "that is a folder, not a file",
         StoreError::Away => "the files cannot be reached just now; try again later",

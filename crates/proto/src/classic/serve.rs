@@ -53,7 +53,7 @@ impl Classic {
 
 impl Handler for Classic {
     fn serve(&self, stream: Stream) -> LocalFuture {
-        Box::pin(conversation::hold(stream, self.shared()))
+        Box::pin(conversation::serve(stream, self.shared()))
     }
 
     fn refuse(&self, stream: Stream) -> LocalFuture {

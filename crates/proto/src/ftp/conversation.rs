@@ -10,11 +10,11 @@ use plimsoll_io::{Instant, Peer, Phase};
 use plimsoll_operations::{Caller, Operations, Protocol, Visitor};
 use plimsoll_wire::ftp::command::parse;
 
-use super::answer::Answer;
-use super::control::{Control, Heard, Silence};
+use super::control::{Control, ControlInput, NoCommand};
 use super::limits::COMMANDS_PER_TURN_MAX;
+use super::reply::Reply;
 use super::serve::Shared;
-use super::state::{State, Way, Who};
+use super::state::{DataMode, Login, State};
 use super::verbs;
 use crate::body_sender::{drain, linger};
 use crate::limits::UNSENT_BYTES_MAX;
@@ -26,7 +26,7 @@ pub(super) struct Conversation<'a> {
     pub(super) peer: Peer,
     pub(super) state: State,
     /// The time since which the client is not logged in, unless it is.
-    nobody_since: Option<Instant>,
+    logged_out_since: Option<Instant>,
 }
 
 /// The way in which a session ends.
@@ -40,7 +40,7 @@ enum Ending {
 }
 
 /// Serves a session from its first byte to its last.
-pub(super) async fn hold(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
+pub(super) async fn serve(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
     match conversation.run().await {
         Ending::Close => conversation.control.stream.tx.finish(),
@@ -54,7 +54,7 @@ pub(super) async fn hold(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
 /// control connection" is a permitted greeting (RFC 959, section 5.4).
 pub(super) async fn refuse(stream: plimsoll_io::Stream, shared: Rc<Shared>) {
     let mut conversation = Conversation::new(stream, &shared);
-    conversation.control.say(&Answer::new(421, "All workers are taken; try again shortly."));
+    conversation.control.send_reply(&Reply::new(421, "All workers are taken; try again shortly."));
     conversation.linger().await;
 }
 
@@ -62,12 +62,12 @@ impl<'a> Conversation<'a> {
     fn new(stream: plimsoll_io::Stream, shared: &'a Shared) -> Conversation<'a> {
         let peer = stream.peer().clone();
         let control = Control::new(&shared.io, stream);
-        Conversation { shared, control, peer, state: State::new(), nobody_since: None }
+        Conversation { shared, control, peer, state: State::new(), logged_out_since: None }
     }
 
     /// Executes commands until one of them, or the end of the input, ends the session.
     async fn run(&mut self) -> Ending {
-        self.control.say(&Answer::new(220, "plimsoll is ready."));
+        self.control.send_reply(&Reply::new(220, "plimsoll is ready."));
         let mut in_a_row = 0;
         loop {
             if self.drain().await.is_err() {
@@ -78,81 +78,81 @@ impl<'a> Conversation<'a> {
                 in_a_row = 0;
                 self.shared.io.yield_now().await;
             }
-            let patience = self.patience();
+            let command_time = self.command_time();
             self.report_wait();
-            let answer = match self.command(patience).await {
+            let reply = match self.command(command_time).await {
                 // Boxed: the memory is freed with the command, so that an idle session is small.
-                Ok(Heard::Line(line)) => Box::pin(self.obey(line)).await,
-                Ok(Heard::TooLong) => Answer::new(500, "The line is too long."),
-                Ok(Heard::Ended) => return self.ending().await,
-                Err(Silence::Evicted) => {
-                    self.control.say(&of_silence(&Silence::Evicted));
+                Ok(ControlInput::Line(line)) => Box::pin(self.execute(line)).await,
+                Ok(ControlInput::TooLong) => Reply::new(500, "The line is too long."),
+                Ok(ControlInput::Closed) => return self.end_session().await,
+                Err(NoCommand::Evicted) => {
+                    self.control.send_reply(&reply_without_command(&NoCommand::Evicted));
                     // An evicted connection is not polled again, so it must not wait.
                     return Ending::Close;
                 }
-                Err(silence) => of_silence(&silence),
+                Err(reason) => reply_without_command(&reason),
             };
-            self.control.say(&answer);
-            if answer.ends {
-                return self.ending().await;
+            self.control.send_reply(&reply);
+            if reply.ends {
+                return self.end_session().await;
             }
         }
     }
 
     /// Reports that the server waits for a command. A session of an account keeps its slot meanwhile.
     fn report_wait(&self) {
-        let phase = match self.state.who {
-            Who::Nobody | Who::Named(_) => Phase::Waiting,
-            Who::Guest => Phase::Idle,
-            Who::Person(_) => return,
+        let phase = match self.state.login {
+            Login::None | Login::NameGiven(_) => Phase::Waiting,
+            Login::Guest => Phase::Idle,
+            Login::Account(_) => return,
         };
         self.control.stream.slot().enter(phase, self.shared.io.now());
     }
 
-    async fn obey(&mut self, line: Vec<u8>) -> Answer {
+    async fn execute(&mut self, line: Vec<u8>) -> Reply {
         self.control.stream.slot().enter(Phase::Working, self.shared.io.now());
         let Ok(command) = parse(&line) else {
-            return Answer::new(500, "There is no such command; HELP lists those that there are.");
+            return Reply::new(500, "There is no such command; HELP lists those that there are.");
         };
-        verbs::obey(self, command.verb, command.argument).await.unwrap_or_else(|refused| refused)
+        verbs::execute(self, command.verb, command.argument).await.unwrap_or_else(|refused| refused)
     }
 
     /// Waits for a command. Closes a data port if no transfer is requested within the connect time: sessions
     /// that transfer nothing must not occupy ports.
-    async fn command(&mut self, patience: Duration) -> Result<Heard, Silence> {
+    async fn command(&mut self, command_time: Duration) -> Result<ControlInput, NoCommand> {
         let (io, limits) = (&self.shared.io, self.shared.limits());
         let now = io.now();
-        let Way::Passive(_, until) = self.state.way else {
-            return self.control.command(io, limits, patience).await;
+        let DataMode::Passive(_, until) = self.state.data_mode else {
+            return self.control.command(io, limits, command_time).await;
         };
         let port_time = until - now;
-        if port_time >= patience {
-            return self.control.command(io, limits, patience).await;
+        if port_time >= command_time {
+            return self.control.command(io, limits, command_time).await;
         }
         if !port_time.is_zero() {
             match self.control.command(io, limits, port_time).await {
-                Err(Silence::Idle) => {}
-                heard => return heard,
+                Err(NoCommand::Idle) => {}
+                input => return input,
             }
         }
-        self.state.way = Way::Unset;
-        self.control.command(io, limits, patience.saturating_sub(port_time)).await
+        self.state.data_mode = DataMode::Unset;
+        self.control.command(io, limits, command_time.saturating_sub(port_time)).await
     }
 
     /// Returns the time limit for the next command.
-    fn patience(&mut self) -> Duration {
+    fn command_time(&mut self) -> Duration {
         let (now, limits) = (self.shared.io.now(), self.shared.limits());
-        self.nobody_since = match self.state.who {
-            Who::Nobody | Who::Named(_) => self.nobody_since.or(Some(now)),
-            Who::Guest | Who::Person(_) => None,
+        self.logged_out_since = match self.state.login {
+            Login::None | Login::NameGiven(_) => self.logged_out_since.or(Some(now)),
+            Login::Guest | Login::Account(_) => None,
         };
-        match self.nobody_since {
+        match self.logged_out_since {
             Some(since) => limits.login_time.saturating_sub(now - since),
             None => limits.idle_time,
         }
     }
 
-    async fn ending(&mut self) -> Ending {
+    async fn end_session(&mut self) -> Ending {
         match (self.drain_below(0).await, self.control.is_empty()) {
             (Err(()), _) => Ending::Abort,
             (Ok(()), true) => Ending::Close,
@@ -184,10 +184,11 @@ impl<'a> Conversation<'a> {
 
     /// Returns the operations, and the caller with its current permissions: a permission that has ended is
     /// gone at the next command.
-    pub(super) async fn caller(&mut self) -> Result<(&Operations, Caller), Answer> {
-        let (Who::Person(caller), Some(operations)) = (&mut self.state.who, &self.shared.served.operations)
+    pub(super) async fn caller(&mut self) -> Result<(&Operations, Caller), Reply> {
+        let (Login::Account(caller), Some(operations)) =
+            (&mut self.state.login, &self.shared.services.operations)
         else {
-            return Err(Answer::new(550, "Guests can look and download, and nothing else."));
+            return Err(Reply::new(550, "Guests can look and download, and nothing else."));
         };
         let now = operations.renew(caller).await?;
         **caller = now.clone();
@@ -195,12 +196,12 @@ impl<'a> Conversation<'a> {
     }
 }
 
-fn of_silence(silence: &Silence) -> Answer {
-    match silence {
-        Silence::Idle => Answer::new(421, "Nothing came for a while; goodbye."),
-        Silence::Stopping => Answer::new(421, "The server is going down; come back later."),
-        Silence::Late => Answer::new(421, "The command took too long; goodbye."),
-        Silence::Evicted => Answer::new(421, "Too many connections are open; try again shortly."),
+fn reply_without_command(reason: &NoCommand) -> Reply {
+    match reason {
+        NoCommand::Idle => Reply::new(421, "Nothing came for a while; goodbye."),
+        NoCommand::Stopping => Reply::new(421, "The server is going down; come back later."),
+        NoCommand::Late => Reply::new(421, "The command took too long; goodbye."),
+        NoCommand::Evicted => Reply::new(421, "Too many connections are open; try again shortly."),
     }
     .and_end()
 }

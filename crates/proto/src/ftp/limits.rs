@@ -48,7 +48,7 @@ impl Default for Limits {
 pub const COMMANDS_PER_TURN_MAX: u32 = 16;
 /// Commands that are queued during a transfer. A client that sends more is disconnected: the server must
 /// go on reading, to notice ABOR and the end of the connection.
-pub const HELD_COMMANDS_MAX: usize = 64;
+pub const QUEUED_COMMANDS_MAX: usize = 64;
 /// Refused logins after which a connection ends.
 pub const LOGINS_MAX: u32 = 5;
 /// How many ports are tried until a free one is found.
@@ -58,17 +58,17 @@ pub const ACTIVE_PORT_MIN: u16 = 1024;
 /// How long the client must stay connected after an upload's last byte, before the upload replaces an
 /// existing file. The wait costs nothing where a sync takes longer, and little compared to a network's
 /// latency. The two connections of a killed curl ended 14 to 86 us apart.
-pub const TAKE_BACK_TIME: Duration = Duration::from_millis(1);
+pub const ABORT_GRACE_TIME: Duration = Duration::from_millis(1);
 /// The same for a client on this machine, where nothing is synced and the wait would cost time. The
 /// connection's end is also checked right before the rename, after the committing task has yielded.
 /// Measured with clients that killed themselves on the server's own core: 1 in 360 replaced a whole file
 /// by half of one. Without the yield, and with 250 us, 25 did.
-pub const TAKE_BACK_TIME_UNSYNCED: Duration = Duration::from_micros(100);
+pub const ABORT_GRACE_TIME_UNSYNCED: Duration = Duration::from_micros(100);
 /// How often a transfer on hold polls whether enough transfers have arrived, with several processes.
-pub const HOLD_LOOK_TIME: Duration = Duration::from_millis(1);
+pub const START_POLL_TIME: Duration = Duration::from_millis(1);
 /// Bytes of an upload that are received into memory in one go. If that many arrive, the rest may go
 /// through a pipe.
-pub const TAKEN_BYTES: usize = 64 * 1024;
+pub const UPLOAD_RECEIVE_BYTES: usize = 64 * 1024;
 /// Bytes of a pattern for LIST and NLST. Each name is compared with it, byte by byte in the worst case.
 pub const PATTERN_BYTES_MAX: usize = 128;
 /// Entries of a folder's listing.

@@ -7,24 +7,24 @@
 //! Invariants: before login, only the login commands do anything. The other end of a data connection is
 //! the peer of the control connection. An upload that did not arrive completely is not visible.
 
-mod answer;
 mod connecting;
 mod control;
 mod conversation;
+mod reply;
 
-mod hold;
 pub mod limits;
 mod listing;
-mod place;
+mod path;
 mod ports;
 mod reading;
 mod refusal;
 mod serve;
+mod start_barrier;
 mod state;
 mod transfer;
 mod verbs;
 
-pub use hold::Hold;
 pub use limits::{Limits, OVER_SHARE};
 pub use ports::Ports;
-pub use serve::{Ftp, Served, Settings};
+pub use serve::{Ftp, Services, Settings};
+pub use start_barrier::StartBarrier;

@@ -6,53 +6,53 @@ use plimsoll_auth::Error as AuthError;
 use plimsoll_operations::Error;
 use plimsoll_store::{Error as StoreError, NotResumable};
 
-use super::answer::Answer;
-use super::place::NOT_THERE;
+use super::path::NOT_FOUND;
+use super::reply::Reply;
 
-impl From<Error> for Answer {
-    fn from(error: Error) -> Answer {
+impl From<Error> for Reply {
+    fn from(error: Error) -> Reply {
         match error {
-            Error::Auth(error) => of_auth(&error),
-            Error::Store(error) => of_store(error),
-            Error::NotPermitted(what) => Answer::made(550, format!("This account may not {what}.")),
-            Error::ReadOnlyShare => Answer::new(550, "This is shared with you for reading only."),
-            Error::SharedItself => Answer::new(
+            Error::Auth(error) => reply_to_auth_error(&error),
+            Error::Store(error) => reply_to_store_error(error),
+            Error::NotPermitted(what) => Reply::formatted(550, format!("This account may not {what}.")),
+            Error::ReadOnlyShare => Reply::new(550, "This is shared with you for reading only."),
+            Error::SharedItself => Reply::new(
                 550,
                 "Only its owner can remove or rename the shared file or folder itself; change what is in it.",
             ),
-            Error::ShareEnded => Answer::new(550, "The share has ended, or lets you do less; ask its owner."),
+            Error::ShareEnded => Reply::new(550, "The share has ended, or lets you do less; ask its owner."),
             Error::NotShared => {
-                Answer::new(550, "Nothing can be changed here: only what lies below is shared with you.")
+                Reply::new(550, "Nothing can be changed here: only what lies below is shared with you.")
             }
         }
     }
 }
 
-impl From<StoreError> for Answer {
-    fn from(error: StoreError) -> Answer {
-        of_store(error)
+impl From<StoreError> for Reply {
+    fn from(error: StoreError) -> Reply {
+        reply_to_store_error(error)
     }
 }
 
-fn of_auth(error: &AuthError) -> Answer {
+fn reply_to_auth_error(error: &AuthError) -> Reply {
     match error {
-        AuthError::NotFound => NOT_THERE,
-        AuthError::Full => Answer::made(452, error.detail()),
-        AuthError::Busy { .. } => Answer::made(421, error.detail()).and_end(),
+        AuthError::NotFound => NOT_FOUND,
+        AuthError::Full => Reply::formatted(452, error.detail()),
+        AuthError::Busy { .. } => Reply::formatted(421, error.detail()).and_end(),
         AuthError::Unavailable => {
-            Answer::new(421, "Accounts cannot be looked up just now; try again later.").and_end()
+            Reply::new(421, "Accounts cannot be looked up just now; try again later.").and_end()
         }
         AuthError::NoSession => {
-            Answer::new(421, "This login has ended: the account or its password has changed.").and_end()
+            Reply::new(421, "This login has ended: the account or its password has changed.").and_end()
         }
-        _ => Answer::made(530, error.detail()),
+        _ => Reply::formatted(530, error.detail()),
     }
 }
 
-fn of_store(error: StoreError) -> Answer {
+fn reply_to_store_error(error: StoreError) -> Reply {
     use StoreError as E;
     let (code, text) = match error {
-        E::NotFound => return NOT_THERE,
+        E::NotFound => return NOT_FOUND,
         E::NoFolder => (550, "There is no such folder to put it in; make it with MKD first."),
         E::AlreadyExists => (550, "There is something of that name already."),
         E::IsFolder => (550, "That is a folder, not a file."),
@@ -61,7 +61,7 @@ fn of_store(error: StoreError) -> Answer {
         E::Home => (550, "The home itself cannot be replaced, moved or removed."),
         E::IntoItself => (553, "A folder cannot be moved into itself."),
         E::OtherDisk => (553, "It cannot be moved there, which is another disk: upload it there."),
-        E::Path(bad) => return Answer::made(553, format!("The path is invalid: {bad}.")),
+        E::Path(bad) => return Reply::formatted(553, format!("The path is invalid: {bad}.")),
         E::Precondition => (550, "The file was changed meanwhile; look at it and try again."),
         E::Digest | E::Length => (551, "The received bytes are not those that were announced."),
         E::Quota => (552, "That is more than the account may store: delete files or interrupted uploads."),
@@ -70,7 +70,7 @@ fn of_store(error: StoreError) -> Answer {
             (452, "Too many uploads are in progress or resumable; wait for one, or discard one.")
         }
         E::Offset(bytes) => {
-            return Answer::made(
+            return Reply::formatted(
                 554,
                 format!("There are {bytes} bytes and no more: begin there with REST {bytes}."),
             );
@@ -94,20 +94,20 @@ fn of_store(error: StoreError) -> Answer {
             (451, "The server's disk failed; its log says why. Look before you try again.")
         }
     };
-    Answer::new(code, text)
+    Reply::new(code, text)
 }
 
 /// Returns the reply to an upload whose start is ambiguous. It names the commands that resolve it.
-fn not_resumable(why: NotResumable) -> Answer {
+fn not_resumable(why: NotResumable) -> Reply {
     match why {
-        NotResumable::FileAndUpload { file, upload: Some(upload) } => Answer::made(
+        NotResumable::FileAndUpload { file, upload: Some(upload) } => Reply::formatted(
             554,
             format!(
                 "A file of {file} bytes is there, and an upload to replace it was interrupted at {upload}: \
                  say REST {upload} and STOR to resume that, or STOR alone to send the whole file."
             ),
         ),
-        NotResumable::FileAndUpload { file, upload: None } => Answer::made(
+        NotResumable::FileAndUpload { file, upload: None } => Reply::formatted(
             554,
             format!(
                 "A file of {file} bytes is there, and an upload to the same name was interrupted: it is not \
@@ -115,19 +115,19 @@ fn not_resumable(why: NotResumable) -> Answer {
                  upload."
             ),
         ),
-        NotResumable::Unannounced(upload) => Answer::made(
+        NotResumable::Unannounced(upload) => Reply::formatted(
             554,
             format!(
                 "No file is there, but an upload of it that was interrupted at {upload}: ask for SIZE before \
                  you resume that, say STOR to send the whole file, or DELE to discard the received bytes."
             ),
         ),
-        NotResumable::SeveralUploads => Answer::new(
+        NotResumable::SeveralUploads => Reply::new(
             554,
             "Several uploads of this file are unfinished: say STOR alone to send the whole file, or DELE to \
              discard them where no file is.",
         ),
-        NotResumable::Changed(size) => Answer::made(
+        NotResumable::Changed(size) => Reply::formatted(
             450,
             format!("There are {size} bytes now, not as many as SIZE reported: send SIZE again."),
         ),

@@ -12,9 +12,9 @@ use plimsoll_io::{Handler, Io, LocalFuture, Stream};
 use plimsoll_operations::{Operations, Recorder};
 
 use super::conversation;
-use super::hold::Hold;
 use super::limits::Limits;
 use super::ports::Ports;
+use super::start_barrier::StartBarrier;
 use crate::http::site::Site;
 use crate::{Current, GeneratedBodies};
 
@@ -33,7 +33,7 @@ pub struct Settings {
 }
 
 /// The services that stay the same from the server's start to its end.
-pub struct Served {
+pub struct Services {
     /// Operations on accounts and their files, if the server has accounts.
     pub operations: Option<Operations>,
     /// The recorder of transfers.
@@ -41,7 +41,7 @@ pub struct Served {
     /// The bound on the memory of listings, which all protocols share.
     pub generated: Arc<GeneratedBodies>,
     /// The start barrier, for a laboratory.
-    pub hold: Option<Hold>,
+    pub start_barrier: Option<StartBarrier>,
 }
 
 /// The handler for FTP on one thread.
@@ -55,22 +55,22 @@ pub struct Ftp {
 pub(super) struct Shared {
     pub(super) io: Io,
     pub(super) settings: Arc<Settings>,
-    pub(super) served: Arc<Served>,
+    pub(super) services: Arc<Services>,
 }
 
 impl Ftp {
     /// Creates a handler for the thread of `io`. Each session gets the settings that are current at its
     /// start.
-    pub fn new(io: Io, current: Arc<Current<Settings>>, served: Arc<Served>) -> Ftp {
-        let latest = RefCell::new(Rc::new(Shared { io, settings: current.get(), served }));
+    pub fn new(io: Io, current: Arc<Current<Settings>>, services: Arc<Services>) -> Ftp {
+        let latest = RefCell::new(Rc::new(Shared { io, settings: current.get(), services }));
         Ftp { current, latest }
     }
 
     fn shared(&self) -> Rc<Shared> {
         let (settings, mut latest) = (self.current.get(), self.latest.borrow_mut());
         if !Arc::ptr_eq(&settings, &latest.settings) {
-            let (io, served) = (latest.io.clone(), Arc::clone(&latest.served));
-            *latest = Rc::new(Shared { io, settings, served });
+            let (io, services) = (latest.io.clone(), Arc::clone(&latest.services));
+            *latest = Rc::new(Shared { io, settings, services });
         }
         Rc::clone(&latest)
     }
@@ -78,7 +78,7 @@ impl Ftp {
 
 impl Handler for Ftp {
     fn serve(&self, stream: Stream) -> LocalFuture {
-        Box::pin(conversation::hold(stream, self.shared()))
+        Box::pin(conversation::serve(stream, self.shared()))
     }
 
     fn refuse(&self, stream: Stream) -> LocalFuture {

@@ -10,11 +10,11 @@ use plimsoll_operations::{Caller, Place};
 use plimsoll_wire::ftp::facts::Facts;
 use plimsoll_wire::ftp::hash::Algorithm;
 
-use super::answer::Answer;
+use super::reply::Reply;
 
 /// The state of a control connection.
 pub(super) struct State {
-    pub(super) who: Who,
+    pub(super) login: Login,
     /// Refused logins so far.
     pub(super) refused: u32,
     /// The folder that relative paths begin at: absolute, without a trailing slash; empty for `/`.
@@ -29,7 +29,7 @@ pub(super) struct State {
     /// The source path of a rename, set by RNFR.
     pub(super) renaming: Option<Place>,
     /// How the next data connection is established.
-    pub(super) way: Way,
+    pub(super) data_mode: DataMode,
     /// Whether EPSV ALL was received: from then on, no other command opens data connections.
     pub(super) only_epsv: bool,
     /// The facts in the output of MLST and MLSD.
@@ -39,19 +39,19 @@ pub(super) struct State {
 }
 
 /// The login state of the client.
-pub(super) enum Who {
+pub(super) enum Login {
     /// Not logged in.
-    Nobody,
+    None,
     /// USER was received, but not PASS.
-    Named(Vec<u8>),
+    NameGiven(Vec<u8>),
     /// Logged in as a guest.
     Guest,
     /// Logged in as an account.
-    Person(Box<Caller>),
+    Account(Box<Caller>),
 }
 
 /// How a data connection is established.
-pub(super) enum Way {
+pub(super) enum DataMode {
     /// No command has chosen a mode.
     Unset,
     /// The client connects to the server. The transfer must be requested by this time.
@@ -63,7 +63,7 @@ pub(super) enum Way {
 impl State {
     pub(super) fn new() -> State {
         State {
-            who: Who::Nobody,
+            login: Login::None,
             refused: 0,
             folder: Vec::new(),
             // "The default representation type is ASCII Non-print" (RFC 959, section 4.1.2).
@@ -71,7 +71,7 @@ impl State {
             rest: 0,
             sized: None,
             renaming: None,
-            way: Way::Unset,
+            data_mode: DataMode::Unset,
             only_epsv: false,
             facts: Facts::default(),
             digest: Algorithm::default(),
@@ -84,12 +84,12 @@ impl State {
     }
 
     /// Takes the mode of the next data connection. It serves for one transfer.
-    pub(super) fn take_way(&mut self) -> Result<Way, Answer> {
-        match std::mem::replace(&mut self.way, Way::Unset) {
-            Way::Unset => {
-                Err(Answer::new(425, "Say EPSV or PASV first, so that there is a data connection."))
+    pub(super) fn take_data_mode(&mut self) -> Result<DataMode, Reply> {
+        match std::mem::replace(&mut self.data_mode, DataMode::Unset) {
+            DataMode::Unset => {
+                Err(Reply::new(425, "Say EPSV or PASV first, so that there is a data connection."))
             }
-            way => Ok(way),
+            data_mode => Ok(data_mode),
         }
     }
 

@@ -21,22 +21,22 @@ use plimsoll_store::apart::Contents;
 use plimsoll_wire::ftp::ascii::{FromNetwork, ToNetwork};
 use plimsoll_wire::ftp::command::{Verb, parse};
 
-use super::answer::Answer;
-use super::control::{Control, Heard};
+use super::control::{Control, ControlInput};
 use super::conversation::Conversation;
-use super::limits::{Limits, TAKE_BACK_TIME, TAKE_BACK_TIME_UNSYNCED, TAKEN_BYTES};
-use super::state::Way;
+use super::limits::{ABORT_GRACE_TIME, ABORT_GRACE_TIME_UNSYNCED, Limits, UPLOAD_RECEIVE_BYTES};
+use super::reply::Reply;
+use super::state::DataMode;
 use crate::body_sender::{BodySender, SendError, while_permitted};
 
 /// The reason why a transfer was aborted.
 #[derive(Debug)]
-pub(super) enum Stopped {
+pub(super) enum TransferError {
     /// The client sent ABOR.
     Aborted,
     /// The control connection has ended.
-    Gone,
+    ControlClosed,
     /// No data connection was established.
-    NoData(io::Error),
+    NoDataConnection(io::Error),
     /// The data connection broke.
     Broken(io::Error),
     /// The upload exceeds the limit on a file's size.
@@ -46,118 +46,122 @@ pub(super) enum Stopped {
 }
 
 /// The context of a transfer.
-pub(super) struct Moving<'a> {
+pub(super) struct TransferContext<'a> {
     pub(super) io: &'a Io,
     pub(super) limits: &'a Limits,
     deadline: Deadline,
     /// Bytes of the file that were transferred.
-    moved: &'a Cell<u64>,
+    transferred: &'a Cell<u64>,
     /// The slot of the control connection: a transfer that makes progress keeps it.
     slot: Rc<dyn Slot>,
 }
 
 impl Conversation<'_> {
     /// Opens the data connection and runs `work` over it. Commands received meanwhile are queued, except
-    /// those about the transfer. `moved` counts the file's bytes. The transfer ends when the right of
+    /// those about the transfer. `transferred` counts the file's bytes. The transfer ends when the right of
     /// `permit` does; an upload checks its own.
     pub(super) async fn transfer<T>(
         &mut self,
-        way: Way,
-        moved: &Cell<u64>,
+        data_mode: DataMode,
+        transferred: &Cell<u64>,
         permit: Option<&mut Permit>,
-        work: impl AsyncFnOnce(&mut Stream, &Moving<'_>) -> Result<T, Stopped>,
-    ) -> Result<T, Stopped> {
+        work: impl AsyncFnOnce(&mut Stream, &TransferContext<'_>) -> Result<T, TransferError>,
+    ) -> Result<T, TransferError> {
         let (io, limits, peer) = (&self.shared.io, self.shared.limits(), &self.peer);
         let slot = Rc::clone(self.control.stream.slot());
-        let moving = Moving { io, limits, deadline: io.deadline(), moved, slot };
+        let context = TransferContext { io, limits, deadline: io.deadline(), transferred, slot };
         let working = async {
-            moving.deadline.after(limits.connect_time);
-            let mut data = way.open(io, peer, &moving.deadline).await.map_err(Stopped::NoData)?;
-            if let Some(hold) = &self.shared.served.hold {
-                hold.wait(io).await;
+            context.deadline.after(limits.connect_time);
+            let mut data =
+                data_mode.open(io, peer, &context.deadline).await.map_err(TransferError::NoDataConnection)?;
+            if let Some(barrier) = &self.shared.services.start_barrier {
+                barrier.wait(io).await;
             }
-            work(&mut data, &moving).await
+            work(&mut data, &context).await
         };
         let working = while_permitted(permit, working);
-        listen_during(&mut self.control, limits.line_bytes_max, moved, working).await
+        serve_control_during(&mut self.control, limits.line_bytes_max, transferred, working).await
     }
 
     /// Prepares a received upload for its commit, and gives the client time to abort it: by ABOR, or by
     /// closing the control connection. A killed client closes both of its connections, in any order, so the
     /// end of the data connection alone does not confirm the upload.
-    pub(super) async fn take_back_time(
+    pub(super) async fn abort_grace(
         &mut self,
         arriving: &mut Arriving,
-        moved: &Cell<u64>,
-    ) -> Option<Stopped> {
-        let is_here = matches!(&self.peer, Peer::Ip(ip, _) if ip.is_loopback());
-        let time = if is_here && !arriving.is_synced() { TAKE_BACK_TIME_UNSYNCED } else { TAKE_BACK_TIME };
+        transferred: &Cell<u64>,
+    ) -> Option<TransferError> {
+        let is_local = matches!(&self.peer, Peer::Ip(ip, _) if ip.is_loopback());
+        let time =
+            if is_local && !arriving.is_synced() { ABORT_GRACE_TIME_UNSYNCED } else { ABORT_GRACE_TIME };
         let io = &self.shared.io;
         let (prepared, ()) = join(arriving.prepare(), io.sleep(time)).await;
         if let Err(error) = prepared {
-            return Some(Stopped::File(error));
+            return Some(TransferError::File(error));
         }
         // This thread may also execute the commit, and serves no control connection meanwhile.
         io.let_others_go().await;
         let bytes_max = self.shared.limits().line_bytes_max;
-        listen_during(&mut self.control, bytes_max, moved, ready(Ok(()))).await.err()
+        serve_control_during(&mut self.control, bytes_max, transferred, ready(Ok(()))).await.err()
     }
 }
 
 /// Runs `work` and serves the control connection meanwhile. Input that arrives first is handled first.
-pub(super) async fn listen_during<T>(
+pub(super) async fn serve_control_during<T>(
     control: &mut Control,
     bytes_max: usize,
-    moved: &Cell<u64>,
-    work: impl Future<Output = Result<T, Stopped>>,
-) -> Result<T, Stopped> {
+    transferred: &Cell<u64>,
+    work: impl Future<Output = Result<T, TransferError>>,
+) -> Result<T, TransferError> {
     let mut work = pin!(work);
     loop {
         // Also for input that was queued during an earlier transfer.
-        if let Some(stopped) = why_stop(control) {
+        if let Some(stopped) = abort_reason(control) {
             return Err(stopped);
         }
         match select(control.line(bytes_max), work.as_mut()).await {
-            Either::Left(heard) => hear(control, heard, moved),
+            Either::Left(input) => handle_input(control, input, transferred),
             Either::Right(done) => return done,
         }
     }
 }
 
 /// Returns the reason to abort a transfer, if queued input is one.
-fn why_stop(control: &Control) -> Option<Stopped> {
+fn abort_reason(control: &Control) -> Option<TransferError> {
     if control.has_ended() || control.is_overrun() {
-        return Some(Stopped::Gone);
+        return Some(TransferError::ControlClosed);
     }
-    control.holds(is_abort).then_some(Stopped::Aborted)
+    control.has_queued(is_abort).then_some(TransferError::Aborted)
 }
 
-fn is_abort(heard: &Heard) -> bool {
-    matches!(heard, Heard::Line(line) if parse(line).is_ok_and(|command| command.verb == Verb::Abor))
+fn is_abort(input: &ControlInput) -> bool {
+    matches!(input, ControlInput::Line(line) if parse(line).is_ok_and(|command| command.verb == Verb::Abor))
 }
 
 /// Answers STAT without a path, and queues everything else. NOOP is queued too: its reply would be taken for
 /// that of the transfer.
-fn hear(control: &mut Control, heard: Heard, moved: &Cell<u64>) {
-    let command = match &heard {
-        Heard::Line(line) => parse(line).ok(),
+fn handle_input(control: &mut Control, input: ControlInput, transferred: &Cell<u64>) {
+    let command = match &input {
+        ControlInput::Line(line) => parse(line).ok(),
         _ => None,
     };
     match command.map(|command| (command.verb, command.argument)) {
-        Some((Verb::Stat, b"")) => control.say(&Answer::made(213, format!("{} bytes so far.", moved.get()))),
-        _ => control.keep(heard),
+        Some((Verb::Stat, b"")) => {
+            control.send_reply(&Reply::formatted(213, format!("{} bytes so far.", transferred.get())))
+        }
+        _ => control.queue(input),
     }
 }
 
-impl Moving<'_> {
+impl TransferContext<'_> {
     /// Sends the body that `push` pushes, and the end.
     async fn send(
         &self,
         data: &mut Stream,
         push: impl AsyncFnOnce(&mut BodySender<'_>) -> Result<(), SendError>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), TransferError> {
         let sender = BodySender::new(self.io, &mut data.tx, &self.deadline, self.limits.send_time);
-        let mut sender = sender.observed_by(Rc::clone(&self.slot), self.moved);
+        let mut sender = sender.observed_by(Rc::clone(&self.slot), self.transferred);
         push(&mut sender).await?;
         Ok(sender.finish().await?)
     }
@@ -168,7 +172,7 @@ impl Moving<'_> {
         data: &mut Stream,
         range: FileRange,
         is_image: bool,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), TransferError> {
         let mut text = ToNetwork::default();
         self.send(data, async |sender| match is_image {
             true => sender.push_file(range).await,
@@ -183,7 +187,7 @@ impl Moving<'_> {
         data: &mut Stream,
         contents: Contents,
         is_image: bool,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), TransferError> {
         let mut text = ToNetwork::default();
         self.send(data, async |sender| match is_image {
             true => sender.push_contents(contents).await,
@@ -193,7 +197,7 @@ impl Moving<'_> {
     }
 
     /// Sends generated bytes, and the end.
-    pub(super) async fn send_bytes(&self, data: &mut Stream, bytes: Vec<u8>) -> Result<(), Stopped> {
+    pub(super) async fn send_bytes(&self, data: &mut Stream, bytes: Vec<u8>) -> Result<(), TransferError> {
         self.send(data, async |sender| {
             sender.push(bytes);
             Ok(())
@@ -207,18 +211,18 @@ impl Moving<'_> {
         data: &mut Stream,
         arriving: &mut Arriving,
         mut text: Option<FromNetwork>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), TransferError> {
         loop {
             self.deadline.after(self.limits.receive_time);
             let filling = if text.is_none() { arriving.filling() } else { None };
             let next = pin!(self.deadline.within(next_of(&mut data.rx, filling)));
-            let received = arriving.meanwhile(next).await.map_err(Stopped::File)?;
+            let received = arriving.meanwhile(next).await.map_err(TransferError::File)?;
             let received = received.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-            match received.map_err(Stopped::Broken)? {
+            match received.map_err(TransferError::Broken)? {
                 Next::End => break,
                 Next::Piped(pipe, bytes) => {
-                    self.note(arriving, bytes)?;
-                    arriving.write_piped(pipe, bytes).await.map_err(Stopped::File)?;
+                    self.count_received(arriving, bytes)?;
+                    arriving.write_piped(pipe, bytes).await.map_err(TransferError::File)?;
                 }
                 Next::Pieces(mut pieces) => {
                     if let Some(text) = &mut text {
@@ -226,7 +230,7 @@ impl Moving<'_> {
                         pieces.iter().for_each(|piece| text.convert(piece, &mut converted));
                         pieces = vec![Lease::owned(converted)];
                     }
-                    self.take(arriving, pieces).await?;
+                    self.write_received(arriving, pieces).await?;
                 }
             }
         }
@@ -235,26 +239,26 @@ impl Moving<'_> {
         if let Some(text) = text {
             text.finish(&mut rest);
         }
-        self.take(arriving, vec![Lease::owned(rest)]).await
+        self.write_received(arriving, vec![Lease::owned(rest)]).await
     }
 
     /// Counts received bytes.
-    fn note(&self, arriving: &Arriving, more: u64) -> Result<(), Stopped> {
+    fn count_received(&self, arriving: &Arriving, more: u64) -> Result<(), TransferError> {
         if arriving.bytes() + more > self.limits.file_bytes_max {
-            return Err(Stopped::TooLarge);
+            return Err(TransferError::TooLarge);
         }
-        self.moved.set(self.moved.get() + more);
+        self.transferred.set(self.transferred.get() + more);
         Ok(())
     }
 
     /// Writes received bytes to the file.
-    async fn take(&self, arriving: &mut Arriving, pieces: Vec<Lease>) -> Result<(), Stopped> {
+    async fn write_received(&self, arriving: &mut Arriving, pieces: Vec<Lease>) -> Result<(), TransferError> {
         let more: usize = pieces.iter().map(|piece| piece.len()).sum();
         if more == 0 {
             return Ok(());
         }
-        self.note(arriving, more as u64)?;
-        arriving.write_all(pieces.into_iter().map(Lease::detach)).await.map_err(Stopped::File)
+        self.count_received(arriving, more as u64)?;
+        arriving.write_all(pieces.into_iter().map(Lease::detach)).await.map_err(TransferError::File)
     }
 }
 
@@ -272,7 +276,7 @@ async fn next_of(rx: &mut Rx, filling: Option<Filling>) -> io::Result<Next> {
     {
         return Ok(next);
     }
-    let pieces = rx.recv_at_hand(Want::Body, TAKEN_BYTES).await?;
+    let pieces = rx.recv_at_hand(Want::Body, UPLOAD_RECEIVE_BYTES).await?;
     Ok(if pieces.is_empty() { Next::End } else { Next::Pieces(pieces) })
 }
 
@@ -294,45 +298,45 @@ fn to_text(text: &mut ToNetwork, bytes: &[u8]) -> Vec<u8> {
     converted
 }
 
-impl From<SendError> for Stopped {
-    fn from(error: SendError) -> Stopped {
+impl From<SendError> for TransferError {
+    fn from(error: SendError) -> TransferError {
         match error {
-            SendError::Source(error) => Stopped::File(error),
-            SendError::Connection(error) => Stopped::Broken(error),
+            SendError::Source(error) => TransferError::File(error),
+            SendError::Connection(error) => TransferError::Broken(error),
         }
     }
 }
 
-impl Stopped {
+impl TransferError {
     /// Returns the reply.
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn reply(&self) -> Reply {
         match self {
-            Stopped::Aborted => Answer::new(426, "The transfer was stopped, as you asked."),
-            Stopped::Gone => Answer::new(426, "The transfer was stopped.").and_end(),
-            Stopped::NoData(error) if error.kind() == io::ErrorKind::TimedOut => {
-                Answer::new(425, "No data connection came in time.")
+            TransferError::Aborted => Reply::new(426, "The transfer was stopped, as you asked."),
+            TransferError::ControlClosed => Reply::new(426, "The transfer was stopped.").and_end(),
+            TransferError::NoDataConnection(error) if error.kind() == io::ErrorKind::TimedOut => {
+                Reply::new(425, "No data connection came in time.")
             }
-            Stopped::NoData(_) => Answer::new(425, "The data connection could not be opened."),
-            Stopped::Broken(error) if error.kind() == io::ErrorKind::TimedOut => {
-                Answer::new(426, "Nothing moved on the data connection for too long; it was closed.")
+            TransferError::NoDataConnection(_) => Reply::new(425, "The data connection could not be opened."),
+            TransferError::Broken(error) if error.kind() == io::ErrorKind::TimedOut => {
+                Reply::new(426, "Nothing moved on the data connection for too long; it was closed.")
             }
-            Stopped::Broken(_) => Answer::new(426, "The data connection broke."),
-            Stopped::TooLarge => Answer::new(552, "The file is larger than this server takes."),
-            Stopped::File(_) => Answer::new(451, "The file could not be read to its end."),
+            TransferError::Broken(_) => Reply::new(426, "The data connection broke."),
+            TransferError::TooLarge => Reply::new(552, "The file is larger than this server takes."),
+            TransferError::File(_) => Reply::new(451, "The file could not be read to its end."),
         }
     }
 
     /// Ends the audit record of an aborted transfer; returns the reply.
-    pub(super) fn end(self, record: Transfer) -> Answer {
+    pub(super) fn end(self, record: Transfer) -> Reply {
         match self {
-            Stopped::File(error) => match record.end::<(), _>(Err(error)) {
+            TransferError::File(error) => match record.end::<(), _>(Err(error)) {
                 Err(error) => error.into(),
-                Ok(()) => super::place::NOT_THERE,
+                Ok(()) => super::path::NOT_FOUND,
             },
             stopped => {
-                let answer = stopped.answer();
+                let reply = stopped.reply();
                 record.failed("broken off");
-                answer
+                reply
             }
         }
     }

@@ -12,7 +12,7 @@ use std::task::{Poll, Waker};
 use plimsoll_io::{Io, Peer};
 
 use super::date_cache::Dates;
-use super::limits::{LOG_BYTES, LOG_TARGET_BYTES_MAX, LOG_TIME};
+use super::limits::{LOG_BUFFER_TIME, LOG_BYTES, LOG_TARGET_BYTES_MAX};
 
 /// The receiver of chunks of whole lines.
 pub trait LogSink: Send + Sync {
@@ -28,7 +28,7 @@ pub struct AccessLog {
 }
 
 /// The fields of a log line.
-pub(super) struct Line<'a> {
+pub(super) struct LogEntry<'a> {
     pub(super) peer: &'a Peer,
     /// Method, target and version as they were sent; empty if the head could not be parsed.
     pub(super) method: &'a [u8],
@@ -44,34 +44,34 @@ impl AccessLog {
         AccessLog { sink, lines: RefCell::default(), waiting: Cell::default() }
     }
 
-    pub(super) fn write(&self, dates: &Dates, line: &Line<'_>) {
+    pub(super) fn write(&self, dates: &Dates, entry: &LogEntry<'_>) {
         if self.sink.is_none() {
             return;
         }
         let mut lines = self.lines.borrow_mut();
-        line.write(dates, &mut lines);
+        entry.write(dates, &mut lines);
         if lines.len() >= LOG_BYTES {
             drop(lines);
-            self.hand_over();
+            self.flush();
         } else if let Some(waker) = self.waiting.take() {
             waker.wake();
         }
     }
 
     /// Passes lines to the sink some time after they were written; never returns.
-    pub(super) async fn hand_over_for_ever(&self, io: &Io) {
+    pub(super) async fn flush_forever(&self, io: &Io) {
         loop {
             poll_fn(|cx| {
                 self.waiting.set(Some(cx.waker().clone()));
                 if self.lines.borrow().is_empty() { Poll::Pending } else { Poll::Ready(()) }
             })
             .await;
-            io.sleep(LOG_TIME).await;
-            self.hand_over();
+            io.sleep(LOG_BUFFER_TIME).await;
+            self.flush();
         }
     }
 
-    fn hand_over(&self) {
+    fn flush(&self) {
         let lines = std::mem::take(&mut *self.lines.borrow_mut());
         if let Some(sink) = self.sink.as_ref().filter(|_| !lines.is_empty()) {
             sink.take(lines);
@@ -81,11 +81,11 @@ impl AccessLog {
 
 impl Drop for AccessLog {
     fn drop(&mut self) {
-        self.hand_over();
+        self.flush();
     }
 }
 
-impl Line<'_> {
+impl LogEntry<'_> {
     /// Writes `host ident authuser [date] "request" status bytes`. Neither the ident nor, so far, the account
     /// is known.
     fn write(&self, dates: &Dates, out: &mut Vec<u8>) {
@@ -141,10 +141,16 @@ mod tests {
     fn line_of(target: &[u8]) -> String {
         let dates = DateCache::new().at(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777));
         let peer = Peer::Ip([192, 0, 2, 7].into(), 5);
-        let line =
-            Line { peer: &peer, method: b"GET", target, version: "HTTP/1.1", status: 200, body_bytes: 42 };
+        let entry = LogEntry {
+            peer: &peer,
+            method: b"GET",
+            target,
+            version: "HTTP/1.1",
+            status: 200,
+            body_bytes: 42,
+        };
         let mut out = Vec::new();
-        line.write(&dates, &mut out);
+        entry.write(&dates, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -155,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_target_ends_the_line_or_the_quotes() {
+    fn bytes_of_a_target_that_could_end_a_log_line_are_escaped() {
         let line = line_of(b"/\"\n\r\x1b\\\xff");
         assert!(line.contains("\"GET /\\x22\\x0a\\x0d\\x1b\\x5c\\xff HTTP/1.1\""), "{line}");
     }
 
     #[test]
-    fn a_long_target_is_cut() {
+    fn a_long_target_is_truncated_in_the_log() {
         assert!(line_of(&[b'a'; 9999]).len() < LOG_TARGET_BYTES_MAX + 200);
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct WhenSent(Box<dyn FnOnce(u64, bool)>);
 
 impl WhenSent {
     /// Reports the number of sent bytes of the body, and whether the body is complete.
-    pub(super) fn tell(self, body_bytes: u64, whole: bool) {
+    pub(super) fn report(self, body_bytes: u64, whole: bool) {
         (self.0)(body_bytes, whole);
     }
 }
@@ -103,11 +103,11 @@ impl Answer {
         self
     }
 
-    /// Calls `tell` at the end of sending, with the number of body bytes that the kernel accepted and whether
-    /// the body is complete. If the connection ends before, `tell` is dropped without a call.
+    /// Calls `report` at the end of sending, with the number of body bytes that the kernel accepted and
+    /// whether the body is complete. If the connection ends before, `report` is dropped without a call.
     #[must_use]
-    pub fn when_sent(mut self, tell: impl FnOnce(u64, bool) + 'static) -> Answer {
-        self.when_sent = Some(WhenSent(Box::new(tell)));
+    pub fn when_sent(mut self, report: impl FnOnce(u64, bool) + 'static) -> Answer {
+        self.when_sent = Some(WhenSent(Box::new(report)));
         self
     }
 

@@ -13,44 +13,44 @@ use super::operator::operators_only;
 use super::request::Request;
 
 /// A decoded target.
-pub struct Called<'a> {
+pub struct DecodedTarget<'a> {
     /// The decoded path, which begins with a slash.
     pub path: Vec<u8>,
     /// The part behind the `?`, as it was sent.
     pub query: Option<&'a [u8]>,
 }
 
-impl<'a> Called<'a> {
+impl<'a> DecodedTarget<'a> {
     /// Decodes a request's target.
-    pub(super) fn read(target: &'a [u8]) -> Result<Called<'a>, BadTarget> {
+    pub(super) fn read(target: &'a [u8]) -> Result<DecodedTarget<'a>, BadTarget> {
         let target = parse_target(target)?;
         let mut path = Vec::with_capacity(target.path.len());
         decode_path(target.path, &mut path)?;
-        Ok(Called { path, query: target.query })
+        Ok(DecodedTarget { path, query: target.query })
     }
 }
 
 /// A pending response.
-pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
+pub type PendingAnswer<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
 
 /// A pending decision. The error is the response that refuses the request.
-pub type Authorising<'a> = Pin<Box<dyn Future<Output = Result<(), Answer>> + 'a>>;
+pub type PendingAuthorisation<'a> = Pin<Box<dyn Future<Output = Result<(), Answer>> + 'a>>;
 
 /// The service under the API's prefixes.
 pub trait Api: Send + Sync {
     /// Returns the response to one request of any method.
-    fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a>;
+    fn answer<'a>(&'a self, request: &'a mut Request<'_>, target: DecodedTarget<'a>) -> PendingAnswer<'a>;
 
     /// Returns the response without blocking, if everything for it is cached; `None` before any effect
     /// otherwise. Most downloads on a keep-alive connection take this path; a boxed future for each costs one
     /// microsecond of fifteen.
-    fn at_hand(&self, request: &mut Request<'_>, called: &Called<'_>) -> Option<Answer> {
-        let _ = (request, called);
+    fn try_answer(&self, request: &mut Request<'_>, target: &DecodedTarget<'_>) -> Option<Answer> {
+        let _ = (request, target);
         None
     }
 
     /// Decides whether the request is from an account with the right to read metrics and status.
-    fn authorise_operator<'a>(&'a self, request: &'a mut Request<'_>) -> Authorising<'a> {
+    fn authorise_operator<'a>(&'a self, request: &'a mut Request<'_>) -> PendingAuthorisation<'a> {
         let _ = request;
         Box::pin(async { Err(operators_only()) })
     }

@@ -33,7 +33,7 @@ pub(super) struct BodyState {
     unread: Option<Lease>,
     received: u64,
     /// The time of the first wait for the body, if its client has not authenticated.
-    awaited: Option<Instant>,
+    first_awaited: Option<Instant>,
     expects_continue: bool,
 }
 
@@ -68,7 +68,7 @@ impl BodyState {
         // "A server MAY omit sending a 100 (Continue) response if it has already received some or all of the
         // content for the corresponding request" (RFC 9110, section 10.1.1).
         let expects_continue = expects_continue && unread.is_none();
-        BodyState { progress, unread, received: 0, awaited: None, expects_continue }
+        BodyState { progress, unread, received: 0, first_awaited: None, expects_continue }
     }
 
     /// Whether the connection stays usable: the body has ended, or its rest is short enough to be read and
@@ -101,7 +101,7 @@ impl RequestBody<'_> {
         loop {
             match self.state.progress {
                 Progress::Ended => {
-                    if self.state.awaited.take().is_some() {
+                    if self.state.first_awaited.take().is_some() {
                         self.tx.slot().enter(Phase::Working, self.deadline.now());
                     }
                     return Ok(None);
@@ -111,7 +111,7 @@ impl RequestBody<'_> {
                 Progress::Length(_) | Progress::Chunked(_) => {}
             }
             self.fill().await?;
-            match self.state.take_some() {
+            match self.state.take_body_bytes() {
                 Ok(None) => {}
                 Ok(Some(lease)) => return self.counted(lease).map(Some),
                 Err(refusal) => return Err(self.broken(BodyError::Refused(refusal))),
@@ -122,36 +122,36 @@ impl RequestBody<'_> {
     /// Waits for `work`. Returns `None` as soon as the client has closed its side or the connection broke:
     /// for responses that take long, and that only a waiting client needs (RFC 9112, section 9.5, advises
     /// monitoring the connection for its end). Stops monitoring when the client's next request arrives. With
-    /// `telling`, interim responses are sent as by [`RequestBody::telling`]. Dropping the future loses
-    /// nothing.
-    pub async fn unless_gone<T>(
+    /// `with_interims`, interim responses are sent as by [`RequestBody::with_interims`]. Dropping the future
+    /// loses nothing.
+    pub async fn while_connected<T>(
         &mut self,
-        telling: Option<Duration>,
+        with_interims: Option<Duration>,
         work: impl Future<Output = T>,
     ) -> Option<T> {
         let RequestBody { rx, tx, deadline, state, .. } = self;
         let working = async {
-            match telling {
-                Some(every) => tell(tx, deadline, every, work).await,
+            match with_interims {
+                Some(every) => send_interims_during(tx, deadline, every, work).await,
                 None => work.await,
             }
         };
-        match select(gone(rx, state), working).await {
+        match select(disconnected(rx, state), working).await {
             Either::Left(_) => None,
             Either::Right(done) => Some(done),
         }
     }
 
-    /// As [`RequestBody::unless_gone`], for work without which there is no response. A client that has closed
-    /// its side may still wait for the response, so the work continues for [`HALF_CLOSED_TIME`]. If the
-    /// connection broke, the work ends at once.
-    pub async fn unless_gone_for_long<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    /// As [`RequestBody::while_connected`], for work without which there is no response. A client that has
+    /// closed its side may still wait for the response, so the work continues for [`HALF_CLOSED_TIME`]. If
+    /// the connection broke, the work ends at once.
+    pub async fn while_connected_or_recently<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let RequestBody { rx, deadline, state, .. } = self;
         let mut work = pin!(work);
-        match select(gone(rx, state), work.as_mut()).await {
+        match select(disconnected(rx, state), work.as_mut()).await {
             Either::Right(done) => Some(done),
-            Either::Left(Gone::Broken) => None,
-            Either::Left(Gone::Ended) => {
+            Either::Left(Disconnect::Broken) => None,
+            Either::Left(Disconnect::Ended) => {
                 deadline.after(HALF_CLOSED_TIME);
                 deadline.within(work).await.ok()
             }
@@ -160,8 +160,8 @@ impl RequestBody<'_> {
 
     /// Waits for `work`, and sends an interim response, 102 (Processing), after each `every`: for clients
     /// that support it and would time out otherwise.
-    pub async fn telling<T>(&mut self, every: Duration, work: impl Future<Output = T>) -> T {
-        tell(self.tx, self.deadline, every, work).await
+    pub async fn with_interims<T>(&mut self, every: Duration, work: impl Future<Output = T>) -> T {
+        send_interims_during(self.tx, self.deadline, every, work).await
     }
 
     /// Reads and drops the rest. Returns false if the rest is too long for that.
@@ -208,7 +208,7 @@ impl RequestBody<'_> {
         self.tx.slot().enter(Phase::Waiting, now);
         let seconds = self.state.received / UNAUTHENTICATED_BYTES_PER_SECOND_MIN;
         let whole = self.limits.body_time + Duration::from_secs(seconds);
-        due.min(*self.state.awaited.get_or_insert(now) + whole)
+        due.min(*self.state.first_awaited.get_or_insert(now) + whole)
     }
 
     fn counted(&mut self, lease: Lease) -> Result<Lease, BodyError> {
@@ -225,7 +225,12 @@ impl RequestBody<'_> {
     }
 }
 
-async fn tell<T>(tx: &mut Tx, deadline: &Deadline, every: Duration, work: impl Future<Output = T>) -> T {
+async fn send_interims_during<T>(
+    tx: &mut Tx,
+    deadline: &Deadline,
+    every: Duration,
+    work: impl Future<Output = T>,
+) -> T {
     let mut work = pin!(work);
     loop {
         deadline.after(every);
@@ -237,7 +242,7 @@ async fn tell<T>(tx: &mut Tx, deadline: &Deadline, every: Duration, work: impl F
 }
 
 /// The way in which a client has left.
-enum Gone {
+enum Disconnect {
     /// The client closed its side.
     Ended,
     /// The connection broke.
@@ -246,12 +251,12 @@ enum Gone {
 
 /// Waits until the client has closed its side or the connection broke. Never ready if the client sends
 /// something before.
-async fn gone(rx: &mut Rx, state: &mut BodyState) -> Gone {
+async fn disconnected(rx: &mut Rx, state: &mut BodyState) -> Disconnect {
     if state.has_ended() && state.unread.is_none() {
         match rx.recv(Want::Head).await {
             Ok(Some(lease)) => state.unread = Some(lease),
-            Ok(None) => return Gone::Ended,
-            Err(_) => return Gone::Broken,
+            Ok(None) => return Disconnect::Ended,
+            Err(_) => return Disconnect::Broken,
         }
     }
     pending().await
@@ -259,7 +264,7 @@ async fn gone(rx: &mut Rx, state: &mut BodyState) -> Gone {
 
 impl BodyState {
     /// Takes body bytes from the unread bytes; `None` if there are none.
-    fn take_some(&mut self) -> Result<Option<Lease>, Refusal> {
+    fn take_body_bytes(&mut self) -> Result<Option<Lease>, Refusal> {
         let Some(mut lease) = self.unread.take() else { return Ok(None) };
         match &mut self.progress {
             Progress::Length(left) => {

@@ -14,10 +14,10 @@ use plimsoll_wire::http::answer::AnswerHead;
 use plimsoll_wire::http::head::{Framing, Head, Method, Version};
 use plimsoll_wire::http::status::Status;
 
-use super::access_log::Line;
+use super::access_log::LogEntry;
 use super::answer::Answer;
 use super::body::{BodyState, RequestBody};
-use super::forwarded::{self, Unclear};
+use super::forwarded::{self, UnknownClient};
 use super::inbox::{Inbox, NoHead};
 use super::limits::{REQUESTS_PER_TURN_MAX, RETRY_AFTER_SECONDS};
 use super::problem::problem;
@@ -27,7 +27,7 @@ use super::service::{Service, Shared, Snapshot};
 use crate::body_sender::{drain, linger};
 
 /// Serves a connection from its first byte to its last.
-pub(super) async fn hold<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
+pub(super) async fn serve<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
     let mut conversation = Conversation::new(stream, &shared);
     let ending = conversation.run().await;
     conversation.end(ending).await;
@@ -36,15 +36,15 @@ pub(super) async fn hold<S: Service + 'static>(stream: Stream, shared: Rc<Shared
 /// Resumes a conversation that was parked.
 pub(super) async fn resume<S: Service + 'static>(
     stream: Stream,
-    idle: Idle<S>,
+    parked: ParkedConversation<S>,
     shared: Rc<Shared<S>>,
     how: Resume,
 ) {
-    let mut conversation = Conversation::of(stream, &shared, idle.of);
+    let mut conversation = Conversation::with_state(stream, &shared, parked.state);
     let ending = match how {
         Resume::Serve => conversation.run().await,
         // Boxed: rarely taken, and inlining it would enlarge every connection's future.
-        Resume::Refuse => Box::pin(conversation.turn_away()).await,
+        Resume::Refuse => Box::pin(conversation.refuse_busy()).await,
         // The client may be sending a request: closing on it would reset the connection.
         Resume::End => Ending::Linger,
     };
@@ -54,7 +54,7 @@ pub(super) async fn resume<S: Service + 'static>(
 /// Refuses a connection for which there is no worker, and ends it.
 pub(super) async fn refuse<S: Service + 'static>(stream: Stream, shared: Rc<Shared<S>>) {
     let mut conversation = Conversation::new(stream, &shared);
-    let ending = conversation.turn_away().await;
+    let ending = conversation.refuse_busy().await;
     conversation.end(ending).await;
 }
 
@@ -66,11 +66,11 @@ struct Conversation<'a, S> {
     /// The client of the current request, if a trusted proxy names one.
     client: Option<Peer>,
     /// The state that outlives a request.
-    of: OfConnection,
+    state: ConnectionState,
 }
 
 /// The state of a connection between requests.
-struct OfConnection {
+struct ConnectionState {
     /// The client of the connection.
     peer: Peer,
     /// Whether the peer is a trusted proxy.
@@ -78,18 +78,18 @@ struct OfConnection {
     /// Whether every request comes through a trusted proxy.
     is_behind_proxy: bool,
     /// Whether a response has been sent, and the connection is kept alive.
-    kept: bool,
+    is_kept_alive: bool,
     /// The service's own data about the connection.
     data: ConnectionData,
 }
 
 /// The state of a parked conversation, which waits for its next request.
-pub(super) struct Idle<S> {
+pub(super) struct ParkedConversation<S> {
     snapshot: Arc<Snapshot<S>>,
-    of: OfConnection,
+    state: ConnectionState,
 }
 
-impl<S> Idle<S> {
+impl<S> ParkedConversation<S> {
     pub(super) fn snapshot(&self) -> &Arc<Snapshot<S>> {
         &self.snapshot
     }
@@ -112,14 +112,18 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         let peer = stream.peer().clone();
         let trusts_fields = shared.snapshot.proxies.contain(&peer);
         let is_behind_proxy = trusts_fields || stream.is_behind_proxy();
-        let (kept, data) = (false, ConnectionData::default());
-        Conversation::of(stream, shared, OfConnection { peer, trusts_fields, is_behind_proxy, kept, data })
+        let (is_kept_alive, data) = (false, ConnectionData::default());
+        Conversation::with_state(
+            stream,
+            shared,
+            ConnectionState { peer, trusts_fields, is_behind_proxy, is_kept_alive, data },
+        )
     }
 
-    fn of(stream: Stream, shared: &'a Shared<S>, of: OfConnection) -> Conversation<'a, S> {
+    fn with_state(stream: Stream, shared: &'a Shared<S>, state: ConnectionState) -> Conversation<'a, S> {
         let (rx, tx) = stream.split();
         let (inbox, deadline) = (Inbox::new(rx), shared.io.deadline());
-        Conversation { shared, inbox, tx, deadline, client: None, of }
+        Conversation { shared, inbox, tx, deadline, client: None, state }
     }
 
     async fn end(mut self, ending: Ending) {
@@ -152,7 +156,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
                     if let Some(ending) = Box::pin(self.one_request(block, &head)).await {
                         return ending;
                     }
-                    self.of.kept = true;
+                    self.state.is_kept_alive = true;
                 }
                 Err(NoHead::Ended) => return Ending::Close,
                 Err(NoHead::Idle(until)) => return Ending::Park(until),
@@ -172,7 +176,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
 
     /// Returns the head of the next request, and the buffer that it is in.
     async fn next_head(&mut self) -> Result<(Lease, Head), NoHead> {
-        if self.of.kept {
+        if self.state.is_kept_alive {
             self.tx.slot().enter(Phase::Idle, self.shared.io.now());
         }
         if self.inbox.is_empty() {
@@ -201,26 +205,26 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     /// Answers one request. Returns the way in which the conversation ends if it was the last.
     async fn one_request(&mut self, mut block: Lease, head: &Head) -> Option<Ending> {
         let has_body = !matches!(head.framing(), Framing::None | Framing::Length(0));
-        let begun =
+        let received =
             (has_body && block.len() > head.len()).then(|| Lease::owned(block[head.len()..].to_vec()));
-        let mut body = BodyState::new(head.framing(), begun, head.expects_continue());
+        let mut body = BodyState::new(head.framing(), received, head.expects_continue());
         let too_long = self.is_too_long(head);
         let answer = match self.find_client(&block, head) {
             _ if too_long => problem(Status::CONTENT_TOO_LARGE, "The body is longer than this server takes."),
             Err(unclear) => problem(Status::BAD_REQUEST, unclear.detail()),
-            Ok(()) => self.ask(&block, head, &mut body).await,
+            Ok(()) => self.call_service(&block, head, &mut body).await,
         };
         let io = &self.shared.io;
         let keep = head.keeps_alive() && !too_long && body.can_be_discarded() && !io.is_stopping();
         let sent = self.answer(answer, head, keep).await;
-        self.note(&block, Some(head), &sent);
+        self.count_and_log(&block, Some(head), &sent);
         if sent.broken {
             return Some(Ending::Abort);
         }
         let ended = body.has_ended() || (keep && self.discard(&mut body).await);
         block.consume(head.len());
         let rest = body.into_rest();
-        self.inbox.held = if has_body { rest } else { joined(block, rest) };
+        self.inbox.buffered = if has_body { rest } else { join_leases(block, rest) };
         // A client that did not request the end may be sending its next request. Closing then would reset the
         // connection, and the client could lose the response.
         let last = ended && self.inbox.is_empty() && !head.keeps_alive();
@@ -232,10 +236,11 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     }
 
     /// Finds the client of a request, which a trusted proxy may name.
-    fn find_client(&mut self, block: &[u8], head: &Head) -> Result<(), Unclear> {
+    fn find_client(&mut self, block: &[u8], head: &Head) -> Result<(), UnknownClient> {
         self.client = None;
-        if self.of.trusts_fields {
-            self.client = Some(forwarded::client(head, block, &self.of.peer, &self.shared.snapshot.proxies)?);
+        if self.state.trusts_fields {
+            self.client =
+                Some(forwarded::client(head, block, &self.state.peer, &self.shared.snapshot.proxies)?);
         }
         Ok(())
     }
@@ -245,7 +250,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         matches!(head.framing(), Framing::Length(bytes) if bytes > self.shared.limits().body_bytes_max)
     }
 
-    async fn ask(&mut self, block: &[u8], head: &Head, state: &mut BodyState) -> Answer {
+    async fn call_service(&mut self, block: &[u8], head: &Head, state: &mut BodyState) -> Answer {
         let body = RequestBody {
             rx: &mut self.inbox.rx,
             tx: &mut self.tx,
@@ -254,10 +259,10 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
             state,
         };
         let (io, hot) = (&self.shared.io, &*self.shared.hot);
-        let peer = self.client.as_ref().unwrap_or(&self.of.peer);
-        let arrival = if self.of.is_behind_proxy { Arrival::Proxied } else { Arrival::Direct };
+        let peer = self.client.as_ref().unwrap_or(&self.state.peer);
+        let arrival = if self.state.is_behind_proxy { Arrival::Proxied } else { Arrival::Direct };
         let mut request =
-            Request { io, peer, arrival, head, block, body, hot, connection: &mut self.of.data };
+            Request { io, peer, arrival, head, block, body, hot, connection: &mut self.state.data };
         self.shared.snapshot.service.answer(&mut request).await
     }
 
@@ -282,7 +287,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         let when_sent = answer.when_sent.take();
         let sent = sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await;
         if let Some(when_sent) = when_sent {
-            when_sent.tell(sent.body_bytes, !sent.broken);
+            when_sent.report(sent.body_bytes, !sent.broken);
         }
         sent
     }
@@ -301,33 +306,35 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
 
     /// Answers malformed input, and ends the conversation.
     async fn refuse(&mut self, status: Status, detail: &str) -> Ending {
-        self.last_answer(problem(status, detail), &[], None).await
+        self.answer_and_end(problem(status, detail), &[], None).await
     }
 
-    async fn last_answer(&mut self, mut answer: Answer, block: &[u8], head: Option<&Head>) -> Ending {
+    async fn answer_and_end(&mut self, mut answer: Answer, block: &[u8], head: Option<&Head>) -> Ending {
         self.complete(&mut answer, false, head.map_or(Version::Http11, Head::version));
         let with_body = head.is_none_or(|head| head.method() != Method::Head);
         let sent = sending::send(answer, with_body, &mut self.tx, &self.deadline, self.shared).await;
-        self.note(block, head, &sent);
+        self.count_and_log(block, head, &sent);
         if sent.broken { Ending::Abort } else { Ending::Linger }
     }
 
     /// Refuses a request because no worker is free: "The server MAY send a Retry-After header field to
     /// suggest an appropriate amount of time for the client to wait before retrying the request" (RFC 9110,
     /// section 15.6.4). Waits for the request first, so that the client takes the refusal for its response.
-    async fn turn_away(&mut self) -> Ending {
+    async fn refuse_busy(&mut self) -> Ending {
         let busy = problem(Status::SERVICE_UNAVAILABLE, "All workers are taken; try again shortly.")
             .field_display("Retry-After", RETRY_AFTER_SECONDS);
-        match self.head_for_a_moment().await {
-            Ok((block, head)) => self.last_answer(busy, &block, Some(&head)).await,
-            Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => self.last_answer(busy, &[], None).await,
+        match self.head_before_refusal().await {
+            Ok((block, head)) => self.answer_and_end(busy, &block, Some(&head)).await,
+            Err(NoHead::Late | NoHead::Unwanted | NoHead::Idle(_)) => {
+                self.answer_and_end(busy, &[], None).await
+            }
             Err(NoHead::Refused(refusal)) => self.refuse(refusal.status(), refusal.detail()).await,
             Err(NoHead::Ended) => Ending::Close,
         }
     }
 
     /// Returns the head of a request that will be refused. Waits no longer for it than for a client's end.
-    async fn head_for_a_moment(&mut self) -> Result<(Lease, Head), NoHead> {
+    async fn head_before_refusal(&mut self) -> Result<(Lease, Head), NoHead> {
         self.deadline.after(self.shared.limits().linger_time);
         let first = select(self.inbox.first_bytes(), self.shared.io.stopping());
         match self.deadline.within(first).await {
@@ -338,10 +345,10 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
     }
 
     /// Counts and logs a response.
-    fn note(&self, block: &[u8], head: Option<&Head>, sent: &Sent) {
+    fn count_and_log(&self, block: &[u8], head: Option<&Head>, sent: &Sent) {
         self.shared.counters.answered(sent.status, sent.body_bytes);
-        let line = Line {
-            peer: self.client.as_ref().unwrap_or(&self.of.peer),
+        let entry = LogEntry {
+            peer: self.client.as_ref().unwrap_or(&self.state.peer),
             method: head.map_or(&[], |head| head.method_bytes(block)),
             target: head.map_or(&[], |head| head.target(block)),
             version: match head.map(Head::version) {
@@ -351,7 +358,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
             status: sent.status.code(),
             body_bytes: sent.body_bytes,
         };
-        self.shared.log.write(&self.shared.dates.at(self.shared.io.wall()), &line);
+        self.shared.log.write(&self.shared.dates.at(self.shared.io.wall()), &entry);
     }
 
     /// Ends a connection on which the client sends nothing more. The kernel delivers the bytes that it has
@@ -368,7 +375,8 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
         if drain(&mut self.tx, 0, &self.deadline, self.shared.limits().send_time).await.is_err() {
             return;
         }
-        let state = Box::new(Idle { snapshot: Arc::clone(&self.shared.snapshot), of: self.of });
+        let state =
+            Box::new(ParkedConversation { snapshot: Arc::clone(&self.shared.snapshot), state: self.state });
         if self.tx.park(Parked { state, until }).is_err() {
             let mut stream = Stream { rx: self.inbox.rx, tx: self.tx };
             linger(&self.shared.io, &mut stream, &self.deadline, self.shared.limits().linger_time).await;
@@ -377,7 +385,7 @@ impl<'a, S: Service + 'static> Conversation<'a, S> {
 }
 
 /// Joins the bytes received behind a head with those received later.
-fn joined(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
+fn join_leases(mut block: Lease, rest: Option<Lease>) -> Option<Lease> {
     if let Some(rest) = rest {
         block.append(&rest);
     }
@@ -409,7 +417,7 @@ mod tests {
         }
     }
 
-    fn ask(stream: &mut Stream) {
+    fn send_request(stream: &mut Stream) {
         stream.tx.push(Segment::Static(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
     }
 
@@ -423,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn more_made_bodies_than_may_be_in_memory_are_refused_until_some_are_sent() {
+    fn generated_bodies_above_the_memory_limit_get_503_until_others_are_sent() {
         let (sim, counters) = (Sim::new(0, Faults::none()), Arc::<Counters>::default());
         let (server, client) = (sim.host("server"), sim.host("client"));
         let shared = Arc::clone(&counters);
@@ -440,13 +448,13 @@ mod tests {
         sim.run(&client, async move {
             let mut stream = io.connect(&at).await.unwrap();
             let others = counters.generated().reserve(GENERATED_BYTES_MAX).expect("nothing is in memory yet");
-            ask(&mut stream);
+            send_request(&mut stream);
             let refused = received(&mut stream, |bytes| bytes.contains(&b'}')).await;
             assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
             assert!(refused.contains(&format!("\r\nRetry-After: {RETRY_AFTER_SECONDS}\r\n")), "{refused}");
             drop(others);
             // The connection stays usable, and its response counts until it is sent.
-            ask(&mut stream);
+            send_request(&mut stream);
             io.sleep(Duration::from_secs(1)).await;
             assert!(counters.generated().reserve(GENERATED_BYTES_MAX).is_none(), "nobody has read it yet");
             let is_whole = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'x').count() == LARGE_BYTES;

@@ -26,7 +26,7 @@ pub struct Counters {
 
 impl Default for Counters {
     fn default() -> Counters {
-        Counters::counted_in(Cells::own(Counters::CELLS))
+        Counters::in_cells(Cells::own(Counters::CELLS))
     }
 }
 
@@ -35,7 +35,7 @@ impl Counters {
     pub const CELLS: usize = CLASSES + 2;
 
     /// Creates counters in `cells`, of which there are [`Counters::CELLS`].
-    pub fn counted_in(cells: Cells) -> Counters {
+    pub fn in_cells(cells: Cells) -> Counters {
         Counters { cells, generated: Arc::default() }
     }
 

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_written_as_the_field_and_as_the_log_have_it() {
+    fn a_date_is_formatted_for_the_date_field_and_for_the_log() {
         let dates = DateCache::new().at(SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777));
         assert_eq!(&dates.http, b"Sun, 06 Nov 1994 08:49:37 GMT");
         let mut log = Vec::new();

@@ -15,17 +15,17 @@ const FORWARDED_HOST: &str = "X-Forwarded-Host";
 
 /// The reason why the client of a request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unclear {
+pub(super) enum UnknownClient {
     Malformed,
     /// The two fields name different clients: the proxy writes one, and the client wrote the other.
     Disagreement,
 }
 
-impl Unclear {
+impl UnknownClient {
     pub(super) fn detail(self) -> &'static str {
         match self {
-            Unclear::Malformed => "Forwarded or X-Forwarded-For is malformed.",
-            Unclear::Disagreement => {
+            UnknownClient::Malformed => "Forwarded or X-Forwarded-For is malformed.",
+            UnknownClient::Disagreement => {
                 "Forwarded and X-Forwarded-For name different clients. Send neither; the proxy has to remove \
                  the one that it does not write."
             }
@@ -33,15 +33,20 @@ impl Unclear {
     }
 }
 
-impl From<Malformed> for Unclear {
-    fn from(_: Malformed) -> Unclear {
-        Unclear::Malformed
+impl From<Malformed> for UnknownClient {
+    fn from(_: Malformed) -> UnknownClient {
+        UnknownClient::Malformed
     }
 }
 
 /// Returns the client of a request from `proxy`, which is trusted. It is the proxy itself if no field names
 /// another.
-pub(super) fn client(head: &Head, block: &[u8], proxy: &Peer, trusted: &Networks) -> Result<Peer, Unclear> {
+pub(super) fn client(
+    head: &Head,
+    block: &[u8],
+    proxy: &Peer,
+    trusted: &Networks,
+) -> Result<Peer, UnknownClient> {
     let (forwarded, forwarded_for) = (lines(head, block, FORWARDED), lines(head, block, FORWARDED_FOR));
     let by_forwarded = if forwarded.is_empty() {
         None
@@ -55,7 +60,7 @@ pub(super) fn client(head: &Head, block: &[u8], proxy: &Peer, trusted: &Networks
         (None, None) => Ok(proxy.clone()),
         (Some(client), None) | (None, Some(client)) => Ok(client),
         (Some(one), Some(other)) if one == other => Ok(one),
-        (Some(_), Some(_)) => Err(Unclear::Disagreement),
+        (Some(_), Some(_)) => Err(UnknownClient::Disagreement),
     }
 }
 
@@ -65,7 +70,7 @@ fn last_untrusted(
     hops: impl Iterator<Item = Result<Node, Malformed>>,
     proxy: &Peer,
     trusted: &Networks,
-) -> Result<Option<Peer>, Unclear> {
+) -> Result<Option<Peer>, UnknownClient> {
     let mut client = None;
     for hop in hops {
         let Node::Ip(ip) = hop? else { return Ok(Some(client.unwrap_or_else(|| proxy.clone()))) };
@@ -98,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    fn client_of(fields: &str) -> Result<String, Unclear> {
+    fn client_of(fields: &str) -> Result<String, UnknownClient> {
         let block = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
         let head = parse_head(block.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
         let trusted = Networks::from(vec!["127.0.0.1".parse().unwrap(), "10.0.0.0/8".parse().unwrap()]);
@@ -107,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_most_address_that_is_not_trusted_is_the_clients() {
+    fn the_right_most_untrusted_address_is_the_client() {
         for (fields, client) in [
             ("", "127.0.0.1"),
             ("X-Forwarded-For:\r\n", "127.0.0.1"),
@@ -129,19 +134,19 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_its_proxy_does_not_name_clearly_is_refused() {
-        for (fields, unclear) in [
-            ("X-Forwarded-For: 192.0.2.1, nonsense\r\n", Unclear::Malformed),
-            ("Forwarded: for=\"x, for=192.0.2.1\r\n", Unclear::Malformed),
-            ("Forwarded: for=203.0.113.9\r\nX-Forwarded-For: 192.0.2.1\r\n", Unclear::Disagreement),
-            ("Forwarded: for=unknown\r\nX-Forwarded-For: 192.0.2.1\r\n", Unclear::Disagreement),
+    fn an_ambiguous_or_malformed_client_address_is_refused() {
+        for (fields, reason) in [
+            ("X-Forwarded-For: 192.0.2.1, nonsense\r\n", UnknownClient::Malformed),
+            ("Forwarded: for=\"x, for=192.0.2.1\r\n", UnknownClient::Malformed),
+            ("Forwarded: for=203.0.113.9\r\nX-Forwarded-For: 192.0.2.1\r\n", UnknownClient::Disagreement),
+            ("Forwarded: for=unknown\r\nX-Forwarded-For: 192.0.2.1\r\n", UnknownClient::Disagreement),
         ] {
-            assert_eq!(client_of(fields), Err(unclear), "{fields}");
+            assert_eq!(client_of(fields), Err(reason), "{fields}");
         }
     }
 
     #[test]
-    fn hosts_are_those_of_both_fields() {
+    fn hosts_come_from_forwarded_and_x_forwarded_host() {
         let block = b"GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-Host: a.example, b.example:1\r\n\
                       Forwarded: for=_x;host=c.example\r\n\r\n";
         let head = parse_head(block, &HeadLimits::default()).unwrap().unwrap();

@@ -13,7 +13,7 @@ use plimsoll_wire::http::refusal::Refusal;
 pub(super) struct Inbox {
     pub(super) rx: Rx,
     /// Bytes behind the last request.
-    pub(super) held: Option<Lease>,
+    pub(super) buffered: Option<Lease>,
 }
 
 /// The reason why there is no head.
@@ -39,18 +39,18 @@ impl From<io::Error> for NoHead {
 
 impl Inbox {
     pub(super) fn new(rx: Rx) -> Inbox {
-        Inbox { rx, held: None }
+        Inbox { rx, buffered: None }
     }
 
     /// Whether no byte of a next request has arrived.
     pub(super) fn is_empty(&self) -> bool {
-        self.held.is_none()
+        self.buffered.is_none()
     }
 
     /// Waits for the first bytes of a request. Dropping the future loses nothing.
     pub(super) async fn first_bytes(&mut self) -> Result<(), NoHead> {
         match self.rx.recv(Want::Head).await? {
-            Some(lease) => self.held = Some(lease),
+            Some(lease) => self.buffered = Some(lease),
             None => return Err(NoHead::Ended),
         }
         Ok(())
@@ -63,7 +63,7 @@ impl Inbox {
         limits: &HeadLimits,
         deadline: &Deadline,
     ) -> Result<(Lease, Head), NoHead> {
-        let mut block = self.held.take().ok_or(NoHead::Ended)?;
+        let mut block = self.buffered.take().ok_or(NoHead::Ended)?;
         if let Some(head) = parse_head(&block, limits).map_err(NoHead::Refused)? {
             return Ok((block, head));
         }

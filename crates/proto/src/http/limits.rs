@@ -71,10 +71,10 @@ pub const HOT_CHECK_TIME: Duration = Duration::from_secs(1);
 pub const PREFETCH_FILES_MAX: usize = 1_000_000;
 /// Levels of folders that a prefetch descends into.
 pub const PREFETCH_LEVELS_MAX: usize = 128;
-/// Bytes of log lines that a thread buffers, for [`LOG_TIME`] at most.
+/// Bytes of log lines that a thread buffers, for [`LOG_BUFFER_TIME`] at most.
 pub const LOG_BYTES: usize = 32 * 1024;
 /// How long a thread buffers a log line.
-pub const LOG_TIME: Duration = Duration::from_millis(200);
+pub const LOG_BUFFER_TIME: Duration = Duration::from_millis(200);
 /// Bytes of a request's target in a log line.
 pub const LOG_TARGET_BYTES_MAX: usize = 1024;
 /// Entries of a folder's listing.
@@ -87,7 +87,7 @@ pub const LISTING_PAGE_ENTRIES_MAX: usize = 10_000;
 /// looks the same as one that has left.
 pub const HALF_CLOSED_TIME: Duration = Duration::from_secs(1);
 /// How long `/readyz` repeats the result of its checks.
-pub const READY_TIME: Duration = Duration::from_secs(1);
+pub const READY_CACHE_TIME: Duration = Duration::from_secs(1);
 /// How long one check of `/readyz` may take.
 pub const READY_CHECK_TIME_MAX: Duration = Duration::from_secs(5);
 /// Seconds of the Retry-After field if the server is overloaded.
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_refusal_of_an_address_over_its_share_tells_its_own_length() {
+    fn the_over_share_refusal_has_a_correct_content_length() {
         let text = std::str::from_utf8(OVER_SHARE).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");

@@ -29,14 +29,14 @@ mod status_page;
 
 pub use access_log::{AccessLog, LogSink};
 pub use answer::{Answer, Body};
-pub use api::{Answering, Api, Authorising, Called};
+pub use api::{Api, DecodedTarget, PendingAnswer, PendingAuthorisation};
 pub use body::{BodyError, RequestBody};
 pub use counters::Counters;
 pub use limits::{Limits, OVER_SHARE};
 pub use operator::operators_only;
 pub use problem::problem;
-pub use readiness::{Asked, Check, Readiness};
+pub use readiness::{Check, CheckRun, Readiness};
 pub use request::{Arrival, ConnectionData, Request};
 pub use routes::{Routes, is_reserved};
 pub use service::{Http, Service, Snapshot};
-pub use status_page::{Load, StatusPage, Tiers, Whereabouts};
+pub use status_page::{Load, StatusPage, TierLocation, Tiers};

@@ -45,19 +45,19 @@ pub fn operators_only() -> Answer {
 /// nginx adds no field by default, but speaks HTTP/1.0. Other proxies pass on the host name that their client
 /// used, which does not name the loopback interface. The check of the name also stops DNS rebinding: a
 /// foreign page in a browser on this machine.
-pub(super) fn is_of_this_machine(request: &Request<'_>) -> bool {
-    let is_here = match request.peer {
+pub(super) fn is_local_request(request: &Request<'_>) -> bool {
+    let is_local_peer = match request.peer {
         Peer::Ip(ip, _) => ip.to_canonical().is_loopback(),
         Peer::Unix => true,
     };
-    is_here
+    is_local_peer
         && request.arrival == Arrival::Direct
         && request.head.version() == Version::Http11
         && request.head.authority(request.block).is_some_and(is_loopback_name)
-        && !request.head.fields(request.block).any(|(name, _)| is_of_proxies(name))
+        && !request.head.fields(request.block).any(|(name, _)| is_proxy_field(name))
 }
 
-fn is_of_proxies(name: &[u8]) -> bool {
+fn is_proxy_field(name: &[u8]) -> bool {
     let start = name.get(..PROXY_FIELDS_START.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(PROXY_FIELDS_START))
         || PROXY_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field.as_bytes()))
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_and_addresses_of_the_loopback_interface_count() {
+    fn only_loopback_names_and_addresses_count_as_local() {
         for authority in ["localhost", "LOCALHOST:8080", "127.0.0.1", "127.8.0.1:80", "[::1]", "[::1]:8080"] {
             assert!(is_loopback_name(authority.as_bytes()), "{authority}");
         }

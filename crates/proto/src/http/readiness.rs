@@ -1,8 +1,8 @@
 //! `/readyz`: whether the server is ready for traffic, by named checks.
 //!
 //! It is not `/healthz`, which reports that the process lives. Invariants: the checks run once per
-//! [`READY_TIME`] at most, in all processes of a server together, however often clients ask. A check that
-//! hangs counts as failed. The response names the failed check and nothing else of the machine.
+//! [`READY_CACHE_TIME`] at most, in all processes of a server together, however often clients ask. A check
+//! that hangs counts as failed. The response names the failed check and nothing else of the machine.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,59 +12,59 @@ use plimsoll_io::{Cells, Io};
 use plimsoll_wire::http::status::Status;
 
 use super::answer::{Answer, Body};
-use super::limits::{READY_CHECK_TIME_MAX, READY_TIME, RETRY_AFTER_SECONDS};
+use super::limits::{READY_CACHE_TIME, READY_CHECK_TIME_MAX, RETRY_AFTER_SECONDS};
 use super::problem::problem;
 
 /// One run of a check; true if it passed. The reason of a failure goes to the log.
-pub type Asked = Pin<Box<dyn Future<Output = bool>>>;
+pub type CheckRun = Pin<Box<dyn Future<Output = bool>>>;
 
 /// The detail for the client if a check timed out.
-const TOO_LONG: &str = "A check of the server's own takes too long.";
+const TIMED_OUT: &str = "A check of the server's own takes too long.";
 
 /// A condition for taking traffic.
 pub struct Check {
     name: &'static str,
-    told: &'static str,
-    ask: Box<dyn Fn(&Io) -> Asked + Send + Sync>,
+    detail: &'static str,
+    run_check: Box<dyn Fn(&Io) -> CheckRun + Send + Sync>,
 }
 
 impl Check {
-    /// Creates a check that runs `ask`. `name` is for the log; `told` is the detail for the client if it
-    /// fails.
+    /// Creates a check that runs `run_check`. `name` is for the log; `detail` is the detail for the client if
+    /// it fails.
     pub fn new(
         name: &'static str,
-        told: &'static str,
-        ask: impl Fn(&Io) -> Asked + Send + Sync + 'static,
+        detail: &'static str,
+        run_check: impl Fn(&Io) -> CheckRun + Send + Sync + 'static,
     ) -> Check {
-        Check { name, told, ask: Box::new(ask) }
+        Check { name, detail, run_check: Box::new(run_check) }
     }
 
     /// Runs the check; returns its failure, if it failed.
-    async fn run(&self, io: &Io) -> Option<Wrong> {
+    async fn run(&self, io: &Io) -> Option<CheckFailure> {
         let deadline = io.deadline();
         deadline.after(READY_CHECK_TIME_MAX);
-        let (wrong, reason) = match deadline.within((self.ask)(io)).await {
+        let (failure, reason) = match deadline.within((self.run_check)(io)).await {
             Ok(true) => return None,
-            Ok(false) => (Wrong::NotWell, self.told),
-            Err(_) => (Wrong::TooLong, TOO_LONG),
+            Ok(false) => (CheckFailure::Failed, self.detail),
+            Err(_) => (CheckFailure::TimedOut, TIMED_OUT),
         };
         tracing::warn!(check = self.name, reason, "not ready");
-        Some(wrong)
+        Some(failure)
     }
 }
 
 /// The failure of a check.
 #[derive(Clone, Copy)]
-enum Wrong {
-    NotWell,
-    TooLong,
+enum CheckFailure {
+    Failed,
+    TimedOut,
 }
 
 /// All checks, and their latest result.
 pub struct Readiness {
     checks: Vec<Check>,
-    /// One cell: see [`Last`].
-    last: Cells,
+    /// One cell: see [`LatestResult`].
+    latest: Cells,
 }
 
 /// The latest result, and when the checks were started. The lower bits of its cell are an [`Outcome`], the
@@ -72,22 +72,22 @@ pub struct Readiness {
 ///
 /// It is wall-clock time because threads and processes share it; each may have a monotonic clock of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Last(u64);
+struct LatestResult(u64);
 
 /// Bits of an outcome.
 const OUTCOME_BITS: u32 = 8;
 
-/// 0 if ready; otherwise 1 + [`EACH_CHECK`] × the index of the failed check + the kind of failure.
+/// 0 if ready; otherwise 1 + [`FAILURES_PER_CHECK`] × the index of the failed check + the kind of failure.
 type Outcome = u64;
 
 /// Number of ways in which a check can fail.
-const EACH_CHECK: u64 = 2;
+const FAILURES_PER_CHECK: u64 = 2;
 
-impl Last {
-    fn new(begun: SystemTime, outcome: Outcome) -> Last {
-        let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
+impl LatestResult {
+    fn new(started: SystemTime, outcome: Outcome) -> LatestResult {
+        let since = started.duration_since(UNIX_EPOCH).unwrap_or_default();
         let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> OUTCOME_BITS);
-        Last(millis << OUTCOME_BITS | outcome)
+        LatestResult(millis << OUTCOME_BITS | outcome)
     }
 
     fn outcome(self) -> Outcome {
@@ -95,9 +95,9 @@ impl Last {
     }
 
     /// Whether the result is recent enough. A clock that was set back does not make it valid for longer.
-    fn holds_at(self, now: SystemTime) -> bool {
-        let begun = UNIX_EPOCH + Duration::from_millis(self.0 >> OUTCOME_BITS);
-        now.duration_since(begun).is_ok_and(|since| since < READY_TIME)
+    fn is_recent(self, now: SystemTime) -> bool {
+        let started = UNIX_EPOCH + Duration::from_millis(self.0 >> OUTCOME_BITS);
+        now.duration_since(started).is_ok_and(|since| since < READY_CACHE_TIME)
     }
 }
 
@@ -107,13 +107,13 @@ impl Readiness {
 
     /// Creates a readiness that requires all of `checks`.
     pub fn new(checks: Vec<Check>) -> Readiness {
-        Readiness::noted_in(Cells::own(Readiness::CELLS), checks)
+        Readiness::with_shared_result(Cells::own(Readiness::CELLS), checks)
     }
 
-    /// As [`Readiness::new`], with the latest result in `last`, one cell. Other processes with the same cell
-    /// and the same checks do not run them again.
-    pub fn noted_in(last: Cells, checks: Vec<Check>) -> Readiness {
-        Readiness { checks, last }
+    /// As [`Readiness::new`], with the latest result in `latest`, one cell. Other processes with the same
+    /// cell and the same checks do not run them again.
+    pub fn with_shared_result(latest: Cells, checks: Vec<Check>) -> Readiness {
+        Readiness { checks, latest }
     }
 
     pub(super) async fn answer(&self, io: &Io) -> Answer {
@@ -134,39 +134,40 @@ impl Readiness {
 
     /// Returns the result of the checks, which may be cached.
     async fn outcome(&self, io: &Io) -> Result<(), &'static str> {
-        let (begun, last) = (io.wall(), Last(self.cell().load(Ordering::SeqCst)));
-        if last.0 != 0 && (last.holds_at(begun) || !self.is_ours(last, begun)) {
-            return self.told(last.outcome());
+        let (started, latest) = (io.wall(), LatestResult(self.cell().load(Ordering::SeqCst)));
+        if latest.0 != 0 && (latest.is_recent(started) || !self.claim_run(latest, started)) {
+            return self.detail_of(latest.outcome());
         }
         let outcome = self.run(io).await;
-        self.cell().store(Last::new(begun, outcome).0, Ordering::SeqCst);
-        self.told(outcome)
+        self.cell().store(LatestResult::new(started, outcome).0, Ordering::SeqCst);
+        self.detail_of(outcome)
     }
 
     /// Whether this caller is to run the checks. Other callers get the previous result meanwhile.
-    fn is_ours(&self, last: Last, begun: SystemTime) -> bool {
-        let next = Last::new(begun, last.outcome()).0;
-        self.cell().compare_exchange(last.0, next, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    fn claim_run(&self, latest: LatestResult, started: SystemTime) -> bool {
+        let next = LatestResult::new(started, latest.outcome()).0;
+        self.cell().compare_exchange(latest.0, next, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     async fn run(&self, io: &Io) -> Outcome {
         for (check, number) in self.checks.iter().zip(0..) {
-            if let Some(wrong) = check.run(io).await {
-                return 1 + EACH_CHECK * number + wrong as Outcome;
+            if let Some(failure) = check.run(io).await {
+                return 1 + FAILURES_PER_CHECK * number + failure as Outcome;
             }
         }
         0
     }
 
-    fn told(&self, outcome: Outcome) -> Result<(), &'static str> {
-        let Some(wrong) = outcome.checked_sub(1) else { return Ok(()) };
-        let check = usize::try_from(wrong / EACH_CHECK).ok().and_then(|number| self.checks.get(number));
-        let is_too_long = wrong % EACH_CHECK == Wrong::TooLong as Outcome;
-        Err(check.filter(|_| !is_too_long).map_or(TOO_LONG, |check| check.told))
+    fn detail_of(&self, outcome: Outcome) -> Result<(), &'static str> {
+        let Some(failure) = outcome.checked_sub(1) else { return Ok(()) };
+        let check =
+            usize::try_from(failure / FAILURES_PER_CHECK).ok().and_then(|number| self.checks.get(number));
+        let is_too_long = failure % FAILURES_PER_CHECK == CheckFailure::TimedOut as Outcome;
+        Err(check.filter(|_| !is_too_long).map_or(TIMED_OUT, |check| check.detail))
     }
 
     fn cell(&self) -> &AtomicU64 {
-        &self.last[0]
+        &self.latest[0]
     }
 }
 
@@ -179,22 +180,22 @@ mod tests {
 
     use super::*;
 
-    /// Runs `asked` with the `Io` of a simulated host.
-    fn simulated<F: Future<Output = ()> + 'static>(asked: impl FnOnce(Io) -> F) {
+    /// Runs `run` with the `Io` of a simulated host.
+    fn simulated<F: Future<Output = ()> + 'static>(run: impl FnOnce(Io) -> F) {
         let sim = Sim::new(0, Faults::none());
         let host = sim.host("server");
         let io = host.io();
-        sim.run(&host, asked(io));
+        sim.run(&host, run(io));
         assert!(sim.panics().is_empty(), "{:?}", sim.panics());
     }
 
     #[test]
-    fn what_is_wrong_is_told_and_seen_to_be_mended() {
-        let is_well = Arc::new(AtomicBool::new(false));
-        let looked = Arc::clone(&is_well);
+    fn a_failed_check_is_reported_until_it_passes_again() {
+        let passes = Arc::new(AtomicBool::new(false));
+        let shared = Arc::clone(&passes);
         let check = Check::new("data", "No data.", move |_| {
-            let is_well = looked.load(Ordering::Relaxed);
-            Box::pin(async move { is_well })
+            let passes = shared.load(Ordering::Relaxed);
+            Box::pin(async move { passes })
         });
         simulated(|io| async move {
             let readiness = Readiness::new(vec![check]);
@@ -203,14 +204,14 @@ mod tests {
             assert!(String::from_utf8_lossy(&refused.head).contains("Retry-After: "));
             let Body::Bytes(body) = refused.body else { panic!("a problem has a body") };
             assert!(String::from_utf8_lossy(&body).contains("No data."));
-            is_well.store(true, Ordering::Relaxed);
-            io.sleep(READY_TIME).await;
+            passes.store(true, Ordering::Relaxed);
+            io.sleep(READY_CACHE_TIME).await;
             assert_eq!(readiness.answer(&io).await.status(), Status::OK);
         });
     }
 
     #[test]
-    fn checks_run_once_in_a_while_however_often_it_is_asked() {
+    fn checks_run_once_per_cache_time_however_many_requests_arrive() {
         let runs = Arc::<AtomicUsize>::default();
         let counted = Arc::clone(&runs);
         let check = Check::new("counted", "Not counted.", move |_| {
@@ -223,14 +224,14 @@ mod tests {
                 assert_eq!(readiness.answer(&io).await.status(), Status::OK);
             }
             assert_eq!(runs.load(Ordering::Relaxed), 1);
-            io.sleep(READY_TIME).await;
+            io.sleep(READY_CACHE_TIME).await;
             readiness.answer(&io).await;
             assert_eq!(runs.load(Ordering::Relaxed), 2);
         });
     }
 
     #[test]
-    fn processes_that_share_what_was_said_run_the_checks_once_and_tell_the_same() {
+    fn processes_that_share_the_result_run_the_checks_once_and_respond_alike() {
         let runs = Arc::<AtomicUsize>::default();
         let page: &'static [AtomicU64] = Box::leak(Box::new([AtomicU64::new(0)]));
         let of_process = |runs: Arc<AtomicUsize>| {
@@ -239,7 +240,7 @@ mod tests {
                 runs.fetch_add(1, Ordering::Relaxed);
                 Box::pin(async { false })
             });
-            Readiness::noted_in(Cells::Page(page), vec![well, data])
+            Readiness::with_shared_result(Cells::Page(page), vec![well, data])
         };
         let processes = [0; 20].map(|_| of_process(Arc::clone(&runs)));
         simulated(|io| async move {
@@ -254,13 +255,13 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_hangs_has_failed() {
+    fn a_check_that_hangs_counts_as_failed() {
         let check = Check::new("stuck", "Stuck.", |_| Box::pin(std::future::pending()));
         simulated(|io| async move {
-            let begun = io.now();
+            let started = io.now();
             let answer = Readiness::new(vec![check]).answer(&io).await;
             assert_eq!(answer.status(), Status::SERVICE_UNAVAILABLE);
-            assert!(io.now() < begun + 2 * READY_CHECK_TIME_MAX);
+            assert!(io.now() < started + 2 * READY_CHECK_TIME_MAX);
         });
     }
 }

@@ -10,8 +10,8 @@ use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::BadTarget;
 
 use super::answer::Answer;
-use super::api::{Api, Called};
-use super::operator::{is_of_this_machine, metrics, operators_only};
+use super::api::{Api, DecodedTarget};
+use super::operator::{is_local_request, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
 use super::service::Service;
@@ -36,39 +36,39 @@ pub struct Routes {
     status: StatusPage,
     api: Option<Arc<dyn Api>>,
     /// Whether only operators reach this address: one of `--metrics`.
-    is_operators: bool,
+    is_for_operators: bool,
 }
 
 impl Routes {
     /// Creates routes to `sites` and to the server's own pages, without accounts.
     pub fn new(sites: Vec<Site>, status: StatusPage) -> Arc<Routes> {
-        Routes::make(sites, status, None)
+        Routes::build(sites, status, None)
     }
 
     /// Creates the routes of an address that only operators reach: health, readiness, metrics and status, for
     /// every client.
-    pub fn of_operators(status: StatusPage) -> Arc<Routes> {
-        Arc::new(Routes { sites: Vec::new(), status, api: None, is_operators: true })
+    pub fn for_operators(status: StatusPage) -> Arc<Routes> {
+        Arc::new(Routes { sites: Vec::new(), status, api: None, is_for_operators: true })
     }
 
     /// As [`Routes::new`], with the API.
     pub fn with_api(sites: Vec<Site>, status: StatusPage, api: Arc<dyn Api>) -> Arc<Routes> {
-        Routes::make(sites, status, Some(api))
+        Routes::build(sites, status, Some(api))
     }
 
-    fn make(mut sites: Vec<Site>, status: StatusPage, api: Option<Arc<dyn Api>>) -> Arc<Routes> {
+    fn build(mut sites: Vec<Site>, status: StatusPage, api: Option<Arc<dyn Api>>) -> Arc<Routes> {
         sites.sort_by_key(|site| std::cmp::Reverse(site.prefix().len()));
-        Arc::new(Routes { sites, status, api, is_operators: false })
+        Arc::new(Routes { sites, status, api, is_for_operators: false })
     }
 
-    async fn read(&self, request: &mut Request<'_>, called: Called<'_>) -> Answer {
-        if let Some(answer) = self.own(&called.path, request).await {
+    async fn read(&self, request: &mut Request<'_>, target: DecodedTarget<'_>) -> Answer {
+        if let Some(answer) = self.server_page(&target.path, request).await {
             return answer;
         }
-        if self.is_operators {
+        if self.is_for_operators {
             return problem(Status::NOT_FOUND, "Only /metrics, /api/status, /healthz and /readyz are here.");
         }
-        let Called { path, query } = called;
+        let DecodedTarget { path, query } = target;
         match self.sites.iter().find_map(|site| Some((site, site.strip(&path)?))) {
             Some((site, name)) => site::answer(site, request, Asked { query, name, path, unshown: 0 }).await,
             None if path == b"/" => site::start_page(self.api.is_some()),
@@ -77,15 +77,15 @@ impl Routes {
     }
 
     /// Answers a malformed target. `OPTIONS *` is about the server as a whole.
-    fn misdirected(&self, request: &Request<'_>, bad: BadTarget) -> Answer {
+    fn answer_malformed_target(&self, request: &Request<'_>, bad: BadTarget) -> Answer {
         match request.method() {
             Method::Get | Method::Head => site::refused(request, bad.status(), bad.detail()),
-            other if self.api.is_none() || request.target() == b"*" => not_read(other),
+            other if self.api.is_none() || request.target() == b"*" => method_not_allowed(other),
             _ => problem(bad.status(), bad.detail()),
         }
     }
 
-    async fn own(&self, path: &[u8], request: &mut Request<'_>) -> Option<Answer> {
+    async fn server_page(&self, path: &[u8], request: &mut Request<'_>) -> Option<Answer> {
         match path {
             b"/healthz" => Some(healthy()),
             b"/readyz" => Some(self.status.readiness.answer(request.io).await),
@@ -94,7 +94,7 @@ impl Routes {
                 Ok(()) if path == METRICS => metrics(&self.status),
                 Ok(()) => self.status.answer(),
             }),
-            _ => (!self.is_operators && is_below_any(path, &RESERVED)).then(|| {
+            _ => (!self.is_for_operators && is_below_any(path, &RESERVED)).then(|| {
                 problem(Status::NOT_FOUND, "This path belongs to the server's API, which has nothing there.")
             }),
         }
@@ -102,7 +102,7 @@ impl Routes {
 
     /// Decides whether a client may read metrics and status.
     async fn authorise_operator(&self, request: &mut Request<'_>) -> Result<(), Answer> {
-        if self.is_operators || is_of_this_machine(request) {
+        if self.is_for_operators || is_local_request(request) {
             return Ok(());
         }
         match &self.api {
@@ -112,10 +112,10 @@ impl Routes {
     }
 
     /// Returns the API if the path belongs to it.
-    fn api_of(&self, path: &[u8]) -> Option<&dyn Api> {
+    fn api_for(&self, path: &[u8]) -> Option<&dyn Api> {
         let api = self.api.as_deref().filter(|_| is_below_any(path, &RESERVED))?;
-        let is_operators = path == STATUS || path == METRICS;
-        let is_own = OWN_PAGES.contains(&path) && !(is_operators && api.is_private());
+        let is_for_operators = path == STATUS || path == METRICS;
+        let is_own = OWN_PAGES.contains(&path) && !(is_for_operators && api.is_private());
         (!is_own).then_some(api)
     }
 }
@@ -134,25 +134,25 @@ fn is_below_any(path: &[u8], prefixes: &[&[u8]]) -> bool {
 
 impl Service for Arc<Routes> {
     async fn answer(&self, request: &mut Request<'_>) -> Answer {
-        let called = match Called::read(request.target()) {
-            Ok(called) => called,
-            Err(bad) => return self.misdirected(request, bad),
+        let target = match DecodedTarget::read(request.target()) {
+            Ok(target) => target,
+            Err(bad) => return self.answer_malformed_target(request, bad),
         };
-        if let Some(api) = self.api_of(&called.path) {
-            return match api.at_hand(request, &called) {
+        if let Some(api) = self.api_for(&target.path) {
+            return match api.try_answer(request, &target) {
                 Some(answer) => answer,
-                None => api.answer(request, called).await,
+                None => api.answer(request, target).await,
             };
         }
         match request.method() {
-            Method::Get | Method::Head => self.read(request, called).await,
-            other => not_read(other),
+            Method::Get | Method::Head => self.read(request, target).await,
+            other => method_not_allowed(other),
         }
     }
 }
 
 /// Returns the response to a method other than GET and HEAD for a read-only resource.
-fn not_read(method: Method) -> Answer {
+fn method_not_allowed(method: Method) -> Answer {
     match method {
         Method::Options => Answer::new(Status::NO_CONTENT).field("Allow", READS),
         Method::Other => problem(Status::NOT_IMPLEMENTED, "This server does not know the method."),

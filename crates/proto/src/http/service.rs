@@ -12,7 +12,7 @@ use plimsoll_io::{Handler, Io, LocalFuture, Networks, Parked, Resume, Stream};
 
 use super::access_log::AccessLog;
 use super::answer::Answer;
-use super::conversation::{self, Idle};
+use super::conversation::{self, ParkedConversation};
 use super::counters::Counters;
 use super::date_cache::DateCache;
 use super::limits::Limits;
@@ -71,24 +71,24 @@ impl<S: Service + 'static> Http<S> {
     fn shared(&self) -> Rc<Shared<S>> {
         let (snapshot, mut latest) = (self.current.get(), self.latest.borrow_mut());
         if !Arc::ptr_eq(&snapshot, &latest.snapshot) {
-            *latest = Rc::new(latest.with(snapshot));
+            *latest = Rc::new(latest.with_snapshot(snapshot));
         }
         Rc::clone(&latest)
     }
 
     /// Returns the state for a parked connection, which may have started on another thread and with an older
     /// snapshot.
-    fn shared_of(&self, snapshot: &Arc<Snapshot<S>>) -> Rc<Shared<S>> {
+    fn shared_with_snapshot(&self, snapshot: &Arc<Snapshot<S>>) -> Rc<Shared<S>> {
         let latest = self.latest.borrow();
         if Arc::ptr_eq(snapshot, &latest.snapshot) {
             return Rc::clone(&latest);
         }
-        Rc::new(latest.with(Arc::clone(snapshot)))
+        Rc::new(latest.with_snapshot(Arc::clone(snapshot)))
     }
 }
 
 impl<S> Shared<S> {
-    fn with(&self, snapshot: Arc<Snapshot<S>>) -> Shared<S> {
+    fn with_snapshot(&self, snapshot: Arc<Snapshot<S>>) -> Shared<S> {
         Shared {
             io: self.io.clone(),
             snapshot,
@@ -106,7 +106,7 @@ impl<S> Shared<S> {
 
 impl<S: Service + 'static> Handler for Http<S> {
     fn serve(&self, stream: Stream) -> LocalFuture {
-        Box::pin(conversation::hold(stream, self.shared()))
+        Box::pin(conversation::serve(stream, self.shared()))
     }
 
     fn refuse(&self, stream: Stream) -> LocalFuture {
@@ -114,10 +114,10 @@ impl<S: Service + 'static> Handler for Http<S> {
     }
 
     fn resume(&self, stream: Stream, parked: Parked, how: Resume) -> LocalFuture {
-        match parked.state.downcast::<Idle<S>>() {
-            Ok(idle) => {
-                let shared = self.shared_of(idle.snapshot());
-                Box::pin(conversation::resume(stream, *idle, shared, how))
+        match parked.state.downcast::<ParkedConversation<S>>() {
+            Ok(parked) => {
+                let shared = self.shared_with_snapshot(parked.snapshot());
+                Box::pin(conversation::resume(stream, *parked, shared, how))
             }
             // The state of another protocol. An engine resumes a connection by its own handler, so this does
             // not happen.
@@ -128,7 +128,7 @@ impl<S: Service + 'static> Handler for Http<S> {
     fn background(&self) -> LocalFuture {
         let latest = self.latest.borrow();
         let (io, log) = (latest.io.clone(), Rc::clone(&latest.log));
-        Box::pin(async move { log.hand_over_for_ever(&io).await })
+        Box::pin(async move { log.flush_forever(&io).await })
     }
 }
 
@@ -142,28 +142,28 @@ mod tests {
     use crate::http::Body;
 
     /// A service that responds with its own name.
-    struct Named(&'static str);
+    struct FixedText(&'static str);
 
-    impl Service for Named {
+    impl Service for FixedText {
         async fn answer(&self, _: &mut Request<'_>) -> Answer {
             Answer::new(Status::OK).body(Body::Bytes(self.0.as_bytes().to_vec()))
         }
     }
 
-    async fn asked(stream: &mut Stream) -> String {
+    async fn get(stream: &mut Stream) -> String {
         stream.tx.push(Segment::Static(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
         let answer = stream.rx.recv(Want::Body).await.unwrap().unwrap();
         String::from_utf8_lossy(&answer).rsplit("\r\n").next().unwrap_or_default().to_owned()
     }
 
     #[test]
-    fn a_connection_keeps_the_snapshot_that_it_began_with_and_the_next_one_gets_the_new_one() {
+    fn a_connection_keeps_its_snapshot_across_a_reload_and_the_next_connection_gets_the_new_one() {
         let sim = Sim::new(0, Faults::none());
         let (server, client) = (sim.host("server"), sim.host("client"));
         let current = Current::new(Snapshot {
             limits: Limits::default(),
             proxies: Networks::default(),
-            service: Named("old"),
+            service: FixedText("old"),
         });
         let shared = Arc::clone(&current);
         let setup: Setup = Arc::new(move |io| {
@@ -174,15 +174,15 @@ mod tests {
         let io = client.io();
         sim.run(&client, async move {
             let mut kept = io.connect(&at).await.unwrap();
-            assert_eq!(asked(&mut kept).await, "old");
+            assert_eq!(get(&mut kept).await, "old");
             current.replace(Snapshot {
                 limits: Limits::default(),
                 proxies: Networks::default(),
-                service: Named("new"),
+                service: FixedText("new"),
             });
             let mut next = io.connect(&at).await.unwrap();
-            assert_eq!(asked(&mut next).await, "new");
-            assert_eq!(asked(&mut kept).await, "old");
+            assert_eq!(get(&mut next).await, "new");
+            assert_eq!(get(&mut kept).await, "old");
         });
         assert!(sim.panics().is_empty(), "{:?}", sim.panics());
     }

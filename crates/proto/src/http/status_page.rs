@@ -38,23 +38,24 @@ pub struct Load {
 pub struct Tiers {
     /// The tier that clients connect to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub front: Option<Whereabouts>,
+    pub front: Option<TierLocation>,
     /// The tier that has the accounts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub auth: Option<Whereabouts>,
+    pub auth: Option<TierLocation>,
     /// The tier that has the files of accounts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub store: Option<Whereabouts>,
+    pub store: Option<TierLocation>,
 }
 
 /// The location of a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Whereabouts {
+pub enum TierLocation {
     /// In this process.
-    Here,
+    #[serde(rename = "here")]
+    Local,
     /// On another server.
-    Elsewhere,
+    #[serde(rename = "elsewhere")]
+    Remote,
 }
 
 /// The source of a server's status.
@@ -82,7 +83,7 @@ pub struct StatusPage {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct StatusDocument<'a> {
     version: &'a str,
     engine: &'a str,
     threads: usize,
@@ -110,7 +111,7 @@ struct Answers {
 impl StatusPage {
     pub(super) fn answer(&self) -> Answer {
         let count = |class| self.counters.answers(class);
-        let written = Written {
+        let document = StatusDocument {
             version: self.version,
             engine: &self.engine,
             threads: self.threads,
@@ -128,7 +129,7 @@ impl StatusPage {
             lab: &self.lab,
         };
         // Numbers and strings always serialise.
-        let body = serde_json::to_vec(&written).unwrap_or_default();
+        let body = serde_json::to_vec(&document).unwrap_or_default();
         Answer::new(Status::OK)
             .field("Content-Type", "application/json")
             .field("Cache-Control", "no-store")

@@ -62,7 +62,7 @@ impl Elsewhere {
         request.fields.extend(wanted.fields);
         let turn = if wanted.head_only { None } else { Some(remote.transfer(io).await?) };
         let patience = if wanted.is_long { STORE_LONG_ANSWER_TIME } else { STORE_ANSWER_TIME };
-        let response = remote.client(io, patience).send_along(request).await.map_err(|error| away(&error))?;
+        let response = remote.client(io, patience).send_owned(request).await.map_err(|error| away(&error))?;
         Contents::of(io, remote, (response, turn))
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_client::http::{self, Body, Client, Kept, Request, Resolve, Response, Times, Url};
+use plimsoll_client::http::{self, Body, Client, KeepAlive, Request, Resolve, Response, Times, Url};
 use plimsoll_io::{File, Instant, Io, Work};
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
@@ -66,7 +66,7 @@ pub(crate) struct Remote {
 
 /// An idle connection in a thread's pool.
 struct Idle {
-    kept: Kept,
+    kept: KeepAlive,
     since: Instant,
 }
 
@@ -96,13 +96,13 @@ impl Remote {
         let body = serde_json::to_vec(asked).unwrap_or_default();
         let request = self.request("POST", QUESTIONS).field("Content-Type", "application/json");
         let request = request.idempotent_if(effect == Effect::Looks).body(Body::Bytes(body));
-        let asked = self.client(io, patience).send_along(request);
+        let asked = self.client(io, patience).send_owned(request);
         self.told(io, asked.await.map_err(|error| away(&error))?).await
     }
 
     /// Checks that the store responds, and accepts the secret.
     pub(crate) async fn is_there(&self, io: &Io) -> Result<()> {
-        let asked = self.client(io, STORE_ANSWER_TIME).send_along(self.request("GET", READY));
+        let asked = self.client(io, STORE_ANSWER_TIME).send_owned(self.request("GET", READY));
         self.told(io, asked.await.map_err(|error| away(&error))?).await
     }
 
@@ -131,12 +131,12 @@ impl Remote {
         let interims = patience.as_secs() / STORE_TELLS_EVERY.as_secs();
         let interims = u32::try_from(interims).unwrap_or(u32::MAX);
         let client = Client::new(io, self.place.url.clone()).with_times(times);
-        let mut client = client.with_interims(interims);
+        let mut client = client.with_interims_max(interims);
         if let Some(resolve) = self.place.resolve {
             client = client.with_resolve(resolve(io));
         }
         match self.idle(io) {
-            Some(kept) => client.with_kept(kept),
+            Some(kept) => client.with_connection(kept),
             None => client,
         }
     }
@@ -159,7 +159,7 @@ impl Remote {
 
     /// Takes an idle connection from the pool, if it is recent: the store may close an older one just as a
     /// request is sent.
-    fn idle(&self, io: &Io) -> Option<Kept> {
+    fn idle(&self, io: &Io) -> Option<KeepAlive> {
         let idle: Idle = io.shelf().take(&self.leads_to)?;
         if io.now() < idle.since + STORE_CONNECTION_KEPT_TIME {
             return Some(idle.kept);
@@ -171,7 +171,7 @@ impl Remote {
 
     /// Returns the connection of a response to the pool.
     pub(super) fn keep(&self, io: &Io, response: Response<'static>) {
-        if let Some(kept) = response.into_kept() {
+        if let Some(kept) = response.into_connection() {
             let idle = Idle { kept, since: io.now() };
             io.shelf().put(&self.leads_to, idle, STORE_CONNECTIONS_KEPT_MAX);
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use plimsoll_client::http::{Body, Piece, Source};
+use plimsoll_client::http::{Body, NextSegment, Source};
 use plimsoll_io::{Detached, File, Io, Lease, Segment};
 
 use super::ask::{Ended, Ending, NewArrival};
@@ -70,7 +70,7 @@ struct Pipe {
 struct Out(Rc<Pipe>);
 
 impl Source for Out {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         self.0.is_open.set(true);
         Box::pin(poll_fn(|cx| match self.0.ahead.borrow_mut().pop_front() {
             Some(segment) => Poll::Ready(Ok(Some(segment))),
@@ -287,7 +287,7 @@ async fn send(remote: Arc<Remote>, io: Io, arrival: NewArrival, mut out: Out) ->
     let _turn = remote.transfer(&io).await?;
     let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));
     let request = request.body(Body::Stream { length: None, source: &mut out });
-    let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_leave(STORE_SILENT_TIME);
-    let response = client.send_along(request).await.map_err(|error| away(&error))?;
+    let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_required_continue(STORE_SILENT_TIME);
+    let response = client.send_owned(request).await.map_err(|error| away(&error))?;
     remote.told(&io, response).await
 }

@@ -64,7 +64,7 @@ pub(crate) async fn with(
     telling: Option<Duration>,
     making: impl Future<Output = Result<Vec<u8>, Error>>,
 ) -> Result<Answer, Error> {
-    let Some(digest) = request.body.unless_gone(telling, making).await else { return Ok(answer) };
+    let Some(digest) = request.body.while_connected(telling, making).await else { return Ok(answer) };
     let digest = digest?;
     Ok(match digest.as_slice().try_into() {
         Ok(digest) => answer.field("Repr-Digest", sha256_digest(digest)),

@@ -87,7 +87,7 @@ async fn fetch(
         with_digest.fields.push(("Want-Repr-Digest", text(value)));
     }
     let plain = wanted(request);
-    match request.body.unless_gone(None, home.get(io, path, with_digest)).await {
+    match request.body.while_connected(None, home.get(io, path, with_digest)).await {
         // A client that closes its side gets no digest, as for a local file.
         None => Ok(home.get(io, path, plain).await?),
         Some(got) => Ok(got?),
@@ -146,7 +146,7 @@ async fn list(
     // page.
     let page = selection.page.as_ref().filter(|_| selection.only.is_none());
     let listing = home.list(io, &path, LISTING_ENTRIES_MAX, page);
-    let Some(listed) = request.body.unless_gone_for_long(listing).await else {
+    let Some(listed) = request.body.while_connected_or_recently(listing).await else {
         transfer.becomes(Operation::List);
         return Err(gone());
     };

@@ -9,7 +9,7 @@ use std::io;
 use plimsoll_io::{Entry, File, FileKind, Io, Stat};
 use plimsoll_operations::{Caller, Error, Operation, Operations, Place, Reading, Shown, Transfer};
 use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner, Root, Selection};
-use plimsoll_proto::http::{Answer, Called, Request};
+use plimsoll_proto::http::{Answer, DecodedTarget, Request};
 use plimsoll_store::{Algorithm, Error as StoreError, Files, KnownDigests, Path};
 use plimsoll_wire::http::digest::sha256_digest;
 use plimsoll_wire::http::head::Method;
@@ -62,7 +62,7 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
 
 /// Answers a read of a file in the caller's own home without blocking. Returns `None` unless the
 /// credentials are cached on the connection and the file is in the hot cache.
-pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &Called<'_>) -> Option<Answer> {
+pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &DecodedTarget<'_>) -> Option<Answer> {
     let path = called.path.strip_prefix(b"/files")?;
     let is_read = matches!(request.method(), Method::Get | Method::Head);
     if !is_read || !path.starts_with(b"/") || path.ends_with(b"/") || digests::are_wanted(request) {

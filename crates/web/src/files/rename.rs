@@ -33,7 +33,7 @@ pub(super) async fn give_name(ask: Ask<'_, '_>, method: Method, spot: Spot) -> R
             let copy = operations.copy(&caller, &spot.place, &to.place, existing, depth);
             // If the client disconnects, its copy is aborted, unless it has been renamed into place
             // already.
-            let copied = ask.request.body.unless_gone_for_long(Box::pin(copy)).await;
+            let copied = ask.request.body.while_connected_or_recently(Box::pin(copy)).await;
             copied.ok_or_else(gone)?.map(|copied| copied.created)
         }
     };

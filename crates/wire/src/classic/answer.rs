@@ -4,8 +4,8 @@
 //! Not here: the bytes of the file. Invariant: a response is one line, regardless of the bytes in the
 //! reason.
 
-use super::LINE_BYTES_MAX;
 use crate::decimal::{decimal, write_decimal};
+use crate::limits::CLASSIC_LINE_BYTES_MAX;
 
 const ERROR: &[u8] = b"error: ";
 
@@ -41,8 +41,8 @@ impl Answer {
         }
     }
 
-    /// Appends the line, with its LF. A reason is truncated to [`LINE_BYTES_MAX`]; a CR or LF in it becomes
-    /// a space.
+    /// Appends the line, with its LF. A reason is truncated to [`CLASSIC_LINE_BYTES_MAX`]; a CR or LF in it
+    /// becomes a space.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Answer::Done => out.extend_from_slice(b"ok"),
@@ -53,7 +53,7 @@ impl Answer {
             Answer::Refused(reason) => {
                 out.extend_from_slice(ERROR);
                 let on_the_line = |&byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
-                out.extend(reason.iter().take(LINE_BYTES_MAX - ERROR.len()).map(on_the_line));
+                out.extend(reason.iter().take(CLASSIC_LINE_BYTES_MAX - ERROR.len()).map(on_the_line));
             }
         }
         out.push(b'\n');

@@ -16,8 +16,5 @@ mod line;
 mod request;
 
 pub use answer::{Answer, BadAnswer};
-pub use line::{Line, TooLong, Wiped};
+pub use line::{LineBuffer, TooLong, WipedLine};
 pub use request::{BadRequest, Credentials, Request, Unwritable};
-
-/// Maximum length of a line in bytes, without its LF.
-pub const LINE_BYTES_MAX: usize = 4096;

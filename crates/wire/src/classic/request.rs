@@ -5,7 +5,7 @@
 
 use zeroize::Zeroizing;
 
-use super::line::Wiped;
+use super::line::WipedLine;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Credentials {
     /// The account's name.
     pub name: Vec<u8>,
     /// The account's password.
-    pub password: Wiped,
+    pub password: WipedLine,
 }
 
 /// A line that is not a request. The error's text says which forms are accepted.

@@ -1,4 +1,4 @@
-//! Addresses of data connections: the arguments of PORT, EPRT and EPSV, and the texts of the answers to
+//! Addresses of data connections: the arguments of PORT, EPRT and EPSV, and the texts of the replies to
 //! PASV and EPSV.
 //!
 //! Not here: TCP, and which addresses are allowed, which the conversation checks for each one. Invariants:
@@ -21,7 +21,7 @@ pub enum BadAddress {
 }
 
 impl BadAddress {
-    /// Returns the code of the answer.
+    /// Returns the code of the reply.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {

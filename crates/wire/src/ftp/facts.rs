@@ -4,7 +4,7 @@
 //! Not here: which entries are listed ([`Entry`] holds the data of one). RFC 3659, section 7: facts, a
 //! space, the name. Invariants: one entry is one line, and its name follows the first space, byte for byte.
 
-use super::listing::{Entry, Kind, Rights, is_line};
+use super::listing::{Entry, EntryKind, Rights, is_line};
 use super::time::push_time;
 use crate::decimal::write_decimal;
 
@@ -85,7 +85,7 @@ pub fn push_mlsd(out: &mut Vec<u8>, entry: &Entry<'_>, facts: Facts) -> bool {
     is_line
 }
 
-/// Formats an entry for MLST: a middle line of an answer of several lines, without the indent.
+/// Formats an entry for MLST: a middle line of a reply of several lines, without the indent.
 #[must_use]
 pub fn mlst_line(entry: &Entry<'_>, facts: Facts) -> Vec<u8> {
     let mut out = Vec::new();
@@ -96,7 +96,7 @@ pub fn mlst_line(entry: &Entry<'_>, facts: Facts) -> Vec<u8> {
 fn push_entry(out: &mut Vec<u8>, entry: &Entry<'_>, facts: Facts) {
     for (name, fact) in facts.wanted() {
         // A folder's size is of no use to a client.
-        if fact != Fact::Size || entry.kind == Kind::File {
+        if fact != Fact::Size || entry.kind == EntryKind::File {
             out.extend_from_slice(name.as_bytes());
             out.push(b'=');
             push_value(out, entry, fact);
@@ -109,8 +109,8 @@ fn push_entry(out: &mut Vec<u8>, entry: &Entry<'_>, facts: Facts) {
 
 fn push_value(out: &mut Vec<u8>, entry: &Entry<'_>, fact: Fact) {
     match (fact, entry.kind) {
-        (Fact::Type, Kind::File) => out.extend_from_slice(b"file"),
-        (Fact::Type, Kind::Folder) => out.extend_from_slice(b"dir"),
+        (Fact::Type, EntryKind::File) => out.extend_from_slice(b"file"),
+        (Fact::Type, EntryKind::Folder) => out.extend_from_slice(b"dir"),
         (Fact::Size, _) => write_decimal(entry.size, out),
         (Fact::Modify, _) => push_time(out, entry.modified),
         (Fact::Perm, kind) => push_perm(out, kind, entry.rights),
@@ -124,13 +124,13 @@ fn push_value(out: &mut Vec<u8>, entry: &Entry<'_>, fact: Fact) {
 /// Appends the letters of the permitted verbs (RFC 3659, section 7.5.5). For a file: append, delete, rename
 /// from, retrieve and store. For a folder: create in it, delete, enter, rename from, list, make folders in
 /// it and purge.
-fn push_perm(out: &mut Vec<u8>, kind: Kind, rights: Rights) {
+fn push_perm(out: &mut Vec<u8>, kind: EntryKind, rights: Rights) {
     let Rights { read, write, remove } = rights;
     // Replacing a file or moving it away requires the right to delete it.
     let both = write && remove;
     let letters: &[(u8, bool)] = match kind {
-        Kind::File => &[(b'a', both), (b'd', remove), (b'f', both), (b'r', read), (b'w', both)],
-        Kind::Folder => &[
+        EntryKind::File => &[(b'a', both), (b'd', remove), (b'f', both), (b'r', read), (b'w', both)],
+        EntryKind::Folder => &[
             (b'c', write),
             (b'd', remove),
             (b'e', read),

@@ -1,4 +1,4 @@
-//! HASH: the digest algorithms and the form of the answer (draft-bryan-ftpext-hash).
+//! HASH: the digest algorithms and the form of the reply (draft-bryan-ftpext-hash).
 //!
 //! Not here: the computation of digests. Invariants: "The hash algorithm that is currently selected MUST be
 //! marked with an asterisk" (section 3.1); algorithm names are not case-sensitive.
@@ -49,7 +49,7 @@ impl Algorithm {
     /// start-point "-" end-point SP filehash SP <pathname>` (section 3). The end point is the last
     /// position, inclusive; for an empty file it equals the start.
     #[must_use]
-    pub fn answer_text(self, size: u64, digest: &[u8], path: &[u8]) -> Vec<u8> {
+    pub fn reply_text(self, size: u64, digest: &[u8], path: &[u8]) -> Vec<u8> {
         let last = size.saturating_sub(1);
         let mut text = format!("{} 0-{last} {} ", self.name(), hex::encode(digest)).into_bytes();
         text.extend_from_slice(path);

@@ -1,6 +1,6 @@
 //! Reassembles the lines of a control connection from the pieces in which they are received.
 //!
-//! Not here: the parsing of a line, and answers to Telnet's options. "The FTP uses the Telnet protocol on
+//! Not here: the parsing of a line, and replies to Telnet's options. "The FTP uses the Telnet protocol on
 //! the control connection" (RFC 959, section 2.3), so Telnet commands may stand among the bytes; all are
 //! ignored. Invariants: the lines do not depend on how the bytes are split. A line's memory is bounded by
 //! the limit, and is zero before its first byte is received.

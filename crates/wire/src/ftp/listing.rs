@@ -23,7 +23,7 @@ const MONTHS: [&str; 12] =
 
 /// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A file.
     File,
     /// A folder.
@@ -47,7 +47,7 @@ pub struct Entry<'a> {
     /// The name, or the path that was the argument of MLST.
     pub name: &'a [u8],
     /// File or folder.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Size in bytes.
     pub size: u64,
     /// Modification time, since the start of 1970.
@@ -79,7 +79,7 @@ pub fn push_list(out: &mut Vec<u8>, entry: &Entry<'_>, owner: &str, now: Duratio
 /// Appends `drwxr-xr-x`. The caller's right to write is shown as the owner's.
 fn push_mode(out: &mut Vec<u8>, entry: &Entry<'_>) {
     let shown = |is: bool, letter: u8| if is { letter } else { b'-' };
-    let is_folder = entry.kind == Kind::Folder;
+    let is_folder = entry.kind == EntryKind::Folder;
     let Rights { read, write, .. } = entry.rights;
     out.push(shown(is_folder, b'd'));
     for is_owner in [true, false, false] {

@@ -4,8 +4,6 @@
 //! of the control connection; the reading of the input does not depend on how it is split.
 
 pub mod address;
-pub mod answer;
-pub mod answers;
 pub mod ascii;
 pub mod command;
 pub mod facts;
@@ -15,4 +13,6 @@ pub mod hash;
 pub mod line;
 pub mod listing;
 pub mod options;
+pub mod reply;
+pub mod reply_parser;
 pub mod time;

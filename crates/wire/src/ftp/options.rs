@@ -22,7 +22,7 @@ pub enum BadArgument {
 }
 
 impl BadArgument {
-    /// Returns the code of the answer.
+    /// Returns the code of the reply.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {

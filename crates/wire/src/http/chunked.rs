@@ -8,21 +8,10 @@
 use super::grammar::{is_field_byte, is_tchar};
 use super::refusal::Refusal;
 use super::target::hex_digit;
-
-/// Maximum number of hexadecimal digits of a chunk size: as many as a u64 has, so that it cannot overflow.
-pub const CHUNK_SIZE_DIGITS_MAX: u8 = 16;
-
-/// Maximum length of one chunk's extensions in bytes.
-pub const CHUNK_EXT_BYTES_MAX: u16 = 1 << 10;
-
-/// Maximum length of the extensions of all chunks of a body in bytes.
-pub const CHUNK_EXT_TOTAL_BYTES_MAX: u16 = 8 << 10;
-
-/// Maximum length of the trailer section in bytes.
-pub const TRAILER_BYTES_MAX: u16 = 8 << 10;
-
-/// Maximum number of fields in the trailer section.
-pub const TRAILER_FIELDS_MAX: u8 = 64;
+use crate::limits::{
+    CHUNK_EXT_BYTES_MAX, CHUNK_EXT_TOTAL_BYTES_MAX, CHUNK_SIZE_DIGITS_MAX, TRAILER_BYTES_MAX,
+    TRAILER_FIELDS_MAX,
+};
 
 /// The end of a chunked body without trailers.
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";

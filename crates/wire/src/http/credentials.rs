@@ -7,9 +7,7 @@ use std::fmt;
 
 use super::base64;
 use super::status::Status;
-
-/// Maximum length of an Authorization value in bytes.
-pub const AUTHORIZATION_BYTES_MAX: usize = 4 << 10;
+use crate::limits::AUTHORIZATION_BYTES_MAX;
 
 /// The credentials in an Authorization field.
 #[derive(Clone, PartialEq, Eq)]

@@ -4,13 +4,7 @@
 //! buffer is bounded by the maximum length of a part's head; an error is permanent.
 
 use super::grammar::is_tchar;
-
-/// Maximum length of a part's head in bytes.
-pub const PART_HEAD_BYTES_MAX: usize = 8 << 10;
-/// Maximum length of a boundary in bytes (RFC 2046, section 5.1.1).
-pub const BOUNDARY_BYTES_MAX: usize = 70;
-/// Maximum white space after a boundary, in bytes.
-const PADDING_BYTES_MAX: usize = 64;
+use crate::limits::{FORM_BOUNDARY_BYTES_MAX, FORM_PADDING_BYTES_MAX, FORM_PART_HEAD_BYTES_MAX};
 
 /// The reason why a form cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -155,12 +149,12 @@ impl FormDecoder {
         }
         let padding = self.buffer.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         match self.buffer.get(padding..).unwrap_or_default() {
-            [b'\r', b'\n', ..] if padding <= PADDING_BYTES_MAX => {
+            [b'\r', b'\n', ..] if padding <= FORM_PADDING_BYTES_MAX => {
                 // The head may be empty: its end is then the end of this line.
                 self.buffer.drain(..padding);
                 Some(State::Head)
             }
-            [] | [b'\r'] if padding <= PADDING_BYTES_MAX => None,
+            [] | [b'\r'] if padding <= FORM_PADDING_BYTES_MAX => None,
             [b'-'] if padding == 0 => None,
             _ => Some(State::Failed(BadForm::Delimiter)),
         }
@@ -170,10 +164,10 @@ impl FormDecoder {
     fn head(&mut self, events: &mut Vec<Event>) -> Option<State> {
         let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
             // With a head of the maximum length, three bytes of its end may already be buffered.
-            let is_too_long = self.buffer.len() > PART_HEAD_BYTES_MAX + 3;
+            let is_too_long = self.buffer.len() > FORM_PART_HEAD_BYTES_MAX + 3;
             return is_too_long.then_some(State::Failed(BadForm::HeadTooLong));
         };
-        if end > PART_HEAD_BYTES_MAX {
+        if end > FORM_PART_HEAD_BYTES_MAX {
             return Some(State::Failed(BadForm::HeadTooLong));
         }
         let Some(filename) = filename_in(&self.buffer[..end]) else {
@@ -204,7 +198,7 @@ fn find(bytes: &[u8], delimiter: &[u8]) -> (usize, bool) {
 /// encapsulated material".
 fn is_boundary(boundary: &[u8]) -> bool {
     let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"'()+_,-./:=? ".contains(byte);
-    (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len())
+    (1..=FORM_BOUNDARY_BYTES_MAX).contains(&boundary.len())
         && boundary.iter().all(is_allowed)
         && !boundary.ends_with(b" ")
 }

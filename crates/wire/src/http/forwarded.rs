@@ -7,9 +7,7 @@
 use core::net::{IpAddr, SocketAddr};
 
 use super::grammar::{is_host, is_tchar, list, split_unquoted, trim_ows};
-
-/// Maximum number of hops in a request's `Forwarded` fields.
-pub const HOPS_MAX: usize = 64;
+use crate::limits::FORWARDED_HOPS_MAX;
 
 /// A party to a request, in a proxy's notation (RFC 7239, section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +36,11 @@ pub struct Malformed;
 /// Parses the values of all lines of `Forwarded`, in order.
 ///
 /// # Errors
-/// [`Malformed`], also for more than [`HOPS_MAX`] hops.
+/// [`Malformed`], also for more than [`FORWARDED_HOPS_MAX`] hops.
 pub fn parse_forwarded<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Hop<'a>>, Malformed> {
     let mut hops = Vec::new();
     for element in lines.flat_map(list) {
-        if hops.len() == HOPS_MAX {
+        if hops.len() == FORWARDED_HOPS_MAX {
             return Err(Malformed);
         }
         hops.push(hop(element)?);

@@ -125,26 +125,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decimal_too_large_is_the_largest() {
+    fn a_decimal_that_overflows_saturates() {
         assert_eq!(decimal_saturating(b"99999999999999999999"), Some(u64::MAX));
         assert_eq!(decimal_saturating(b"9x"), None);
     }
 
     #[test]
-    fn a_decimal_has_as_many_digits_as_are_written() {
+    fn decimal_len_is_the_number_of_digits() {
         for number in [0, 1, 9, 10, 99, 100, 12345, u64::MAX] {
             assert_eq!(decimal_len(number), number.to_string().len() as u64);
         }
     }
 
     #[test]
-    fn lists_are_split_outside_quotes_and_empty_members_are_passed_over() {
+    fn lists_split_outside_quotes_and_skip_empty_members() {
         let members: Vec<_> = list(b" , a ,\"b,\\\",c\",, d;x=\",\" ,").collect();
         assert_eq!(members, [&b"a"[..], b"\"b,\\\",c\"", b"d;x=\",\""]);
     }
 
     #[test]
-    fn a_host_is_a_name_or_an_address_with_a_port_at_most() {
+    fn a_host_is_a_name_or_an_address_with_an_optional_port() {
         for good in [
             "a",
             "a.example:80",

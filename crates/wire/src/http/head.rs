@@ -14,18 +14,12 @@ pub use super::refusal::Refusal;
 
 use super::fields::Fields;
 
-/// Maximum of [`HeadLimits::fields_max`]. The parser keeps a table of this size on the stack.
-pub const FIELDS_MAX: usize = 100;
-
-/// Maximum of [`HeadLimits::bytes_max`], since a [`Span`] counts in u16.
-pub const HEAD_BYTES_MAX: usize = u16::MAX as usize;
-
 /// Limits on the size of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes of the whole head, blank line included; clamped to [`HEAD_BYTES_MAX`].
     pub bytes_max: usize,
-    /// Field lines; clamped to [`FIELDS_MAX`].
+    /// Field lines; clamped to [`HEAD_FIELDS_MAX`].
     pub fields_max: usize,
     /// Bytes of the request target.
     ///

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_read_as_it_was_written() {
+    fn a_modification_time_parses_as_it_was_written() {
         for time in [Duration::ZERO, Duration::new(1, 5), Duration::new(1_763_900_000, 123_456_789)] {
             assert_eq!(parse_mtime(write_mtime(time).as_bytes()), Some(time));
         }
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn a_malformed_modification_time_is_rejected() {
         for bad in ["", ".", "1.", ".5", "-1", "1e9", "1.0000000001", "253402300800", "now", "1,5", " 1"] {
             assert_eq!(parse_mtime(bad.as_bytes()), None, "{bad:?}");
         }

@@ -10,9 +10,7 @@ use std::ops::Range;
 
 use super::grammar::{decimal_saturating, list};
 use crate::decimal::decimal;
-
-/// Maximum number of ranges served per request; a request for more gets the whole representation.
-pub const RANGES_MAX: usize = 16;
+use crate::limits::RANGES_MAX;
 
 /// The reason why a Range field is ignored. The response is then the whole representation.
 ///

@@ -9,10 +9,11 @@ use std::mem::MaybeUninit;
 
 use super::field::Field;
 use super::fields::{BadLineEnd, Fields, Gathered, gather, has_bare_cr, narrow};
-use super::head::{FIELDS_MAX, HEAD_BYTES_MAX, HeadLimits, Method, Version};
+use super::head::{HeadLimits, Method, Version};
 use super::refusal::Refusal;
 use super::status::Status;
 use crate::decimal::decimal;
+use crate::limits::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
 
 /// How a response's body is delimited (RFC 9112, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,8 +174,8 @@ pub fn parse_response(
         return Err(BadResponse::StatusLine);
     }
     let bytes_max = limits.bytes_max.min(HEAD_BYTES_MAX);
-    let mut room = [const { MaybeUninit::uninit() }; FIELDS_MAX];
-    let room = room.get_mut(..limits.fields_max.min(FIELDS_MAX)).unwrap_or_default();
+    let mut room = [const { MaybeUninit::uninit() }; HEAD_FIELDS_MAX];
+    let room = room.get_mut(..limits.fields_max.min(HEAD_FIELDS_MAX)).unwrap_or_default();
     let mut response = httparse::Response::new(&mut []);
     let config = httparse::ParserConfig::default();
     match config.parse_response_with_uninit_headers(&mut response, bytes, room) {

@@ -6,18 +6,13 @@
 use super::base64;
 use super::status::Status;
 use crate::decimal::decimal;
+use crate::limits::{UPLOAD_METADATA_KEYS_MAX, UPLOAD_PARTS_MAX};
 
 /// The supported version of the protocol, for Tus-Resumable and Tus-Version.
 pub const VERSION: &str = "1.0.0";
 
 /// The algorithms of [`Checksum`], by their names in Tus-Checksum-Algorithm.
 pub const CHECKSUM_ALGORITHMS: &str = "sha256,sha1,md5";
-
-/// Maximum number of keys in one Upload-Metadata.
-pub const METADATA_KEYS_MAX: usize = 32;
-
-/// Maximum number of uploads in one Upload-Concat.
-pub const PARTS_MAX: usize = 64;
 
 /// An error in a field of tus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -31,11 +26,11 @@ pub enum BadTus {
     Offset,
     /// An Upload-Metadata that is not pairs of a key and base64.
     Metadata,
-    /// An Upload-Metadata with more than [`METADATA_KEYS_MAX`] keys.
+    /// An Upload-Metadata with more than [`UPLOAD_METADATA_KEYS_MAX`] keys.
     MetadataKeys,
     /// An Upload-Concat that is neither `partial` nor `final;` followed by uploads.
     Concat,
-    /// An Upload-Concat of more than [`PARTS_MAX`] uploads.
+    /// An Upload-Concat of more than [`UPLOAD_PARTS_MAX`] uploads.
     Parts,
     /// An Upload-Checksum that is not an algorithm and base64 of its length.
     Checksum,
@@ -123,7 +118,7 @@ pub struct Metadata<'a> {
 pub fn parse_metadata(value: &[u8]) -> Result<Metadata<'_>, BadTus> {
     let metadata = Metadata { value };
     for (at, (key, text)) in metadata.pairs().enumerate() {
-        if at >= METADATA_KEYS_MAX {
+        if at >= UPLOAD_METADATA_KEYS_MAX {
             return Err(BadTus::MetadataKeys);
         }
         let is_new = metadata.pairs().take(at).all(|(other, _)| other != key);
@@ -184,7 +179,7 @@ pub fn parse_concat(value: &[u8]) -> Result<Concat<'_>, BadTus> {
     let urls = value.strip_prefix(b"final;").ok_or(BadTus::Concat)?;
     let mut parts = Vec::new();
     for url in urls.split(|&byte| byte == b' ').filter(|url| !url.is_empty()) {
-        if parts.len() == PARTS_MAX {
+        if parts.len() == UPLOAD_PARTS_MAX {
             return Err(BadTus::Parts);
         }
         let id = url.rsplit(|&byte| byte == b'/').next().filter(|id| !id.is_empty());

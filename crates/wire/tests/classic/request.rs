@@ -8,7 +8,7 @@ fn of(name: &[u8], password: &[u8]) -> Credentials {
 }
 
 #[test]
-fn a_line_is_a_word_a_name_and_a_password() {
+fn a_request_line_has_a_word_a_name_and_a_password() {
     for (line, request) in [
         (&b"new:alice:correct horse"[..], Request::New(of(b"alice", b"correct horse"))),
         (b"get:alice:correct horse", Request::Get(of(b"alice", b"correct horse"))),
@@ -21,7 +21,7 @@ fn a_line_is_a_word_a_name_and_a_password() {
 }
 
 #[test]
-fn a_line_that_asks_for_nothing_is_told_what_would() {
+fn a_malformed_request_is_rejected_with_advice() {
     for (line, bad) in [
         (&b""[..], BadRequest::Word),
         (b"new", BadRequest::Word),
@@ -40,13 +40,13 @@ fn a_line_that_asks_for_nothing_is_told_what_would() {
 }
 
 #[test]
-fn a_password_is_not_shown_where_a_request_is() {
+fn debug_output_of_a_request_hides_the_password() {
     assert!(!format!("{:?}", Request::Get(of(b"alice", b"horse"))).contains("horse"));
 }
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_as_the_same(name: Vec<u8>, password: Vec<u8>, is_new: bool) {
+    fn a_written_message_parses_to_the_same(name: Vec<u8>, password: Vec<u8>, is_new: bool) {
         let request = if is_new { Request::New } else { Request::Get }(of(&name, &password));
         let mut line = Vec::new();
         let written = request.write(&mut line);

@@ -13,7 +13,7 @@ fn v4(text: &str) -> SocketAddrV4 {
 }
 
 #[test]
-fn port_is_six_numbers_of_a_byte() {
+fn port_has_six_decimal_bytes() {
     assert_eq!(parse_port(b"132,235,1,2,24,131"), Ok(v4("132.235.1.2:6275")));
     assert_eq!(
         parse_port(b"0,0,0,0,0,0"),
@@ -40,7 +40,7 @@ fn port_is_six_numbers_of_a_byte() {
 }
 
 #[test]
-fn eprt_is_three_fields_between_whatever_the_first_byte_is() {
+fn eprt_has_three_fields_delimited_by_its_first_byte() {
     for (good, address) in [
         ("|1|132.235.1.2|6275|", "132.235.1.2:6275"),
         ("|2|1080::8:800:200C:417A|5282|", "[1080::8:800:200c:417a]:5282"),
@@ -79,7 +79,7 @@ fn eprt_is_three_fields_between_whatever_the_first_byte_is() {
 }
 
 #[test]
-fn a_delimiter_is_printable() {
+fn only_printable_delimiters_outside_the_fields_are_accepted() {
     for delimiter in 0..=255u8 {
         let argument = [b"|1|127.0.0.1|21|".map(|byte| if byte == b'|' { delimiter } else { byte })].concat();
         // A digit or the point would stand in the fields, too.
@@ -89,7 +89,7 @@ fn a_delimiter_is_printable() {
 }
 
 #[test]
-fn an_unknown_protocol_has_an_answer_of_its_own() {
+fn an_unknown_network_protocol_has_its_own_reply_code() {
     for other in ["|3|127.0.0.1|21|", "|0|x|y|", "|18446744073709551615|x|y|"] {
         assert_eq!(parse_eprt(other.as_bytes()), Err(BadAddress::Protocol), "{other}");
     }
@@ -99,7 +99,7 @@ fn an_unknown_protocol_has_an_answer_of_its_own() {
 }
 
 #[test]
-fn epsv_takes_nothing_a_protocol_or_all() {
+fn epsv_accepts_no_argument_a_protocol_or_all() {
     for (argument, epsv) in
         [("", Epsv::Same), ("1", Epsv::V4), ("2", Epsv::V6), ("ALL", Epsv::All), ("all", Epsv::All)]
     {
@@ -111,13 +111,13 @@ fn epsv_takes_nothing_a_protocol_or_all() {
 }
 
 #[test]
-fn the_texts_of_passive_mode_are_those_of_the_rfcs() {
+fn passive_replies_have_the_texts_of_the_rfcs() {
     assert_eq!(pasv_text(v4("10.0.0.1:258")), "Entering Passive Mode (10,0,0,1,1,2).");
     assert_eq!(epsv_text(6446), "Entering Extended Passive Mode (|||6446|)");
 }
 
 #[test]
-fn a_client_reads_what_servers_write() {
+fn a_client_parses_the_passive_replies_of_known_servers() {
     for text in ["Entering Passive Mode (1,2,3,4,5,6).", "Entering Passive Mode 1,2,3,4,5,6", "=1,2,3,4,5,6"]
     {
         assert_eq!(parse_pasv_text(text.as_bytes()), Some(v4("1.2.3.4:1286")), "{text}");
@@ -152,7 +152,7 @@ fn a_client_reads_what_servers_write() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(ip4 in any::<u32>(), ip6 in any::<u128>(), port in any::<u16>()) {
+    fn written_addresses_parse_to_the_same(ip4 in any::<u32>(), ip6 in any::<u128>(), port in any::<u16>()) {
         let address = SocketAddrV4::new(Ipv4Addr::from(ip4), port);
         prop_assert_eq!(parse_port(port_argument(address).as_bytes()), Ok(address));
         prop_assert_eq!(parse_pasv_text(pasv_text(address).as_bytes()), Some(address));
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in any::<Vec<u8>>()) {
+    fn no_bytes_make_the_parser_panic(bytes in any::<Vec<u8>>()) {
         let _ = (parse_port(&bytes), parse_eprt(&bytes), parse_epsv(&bytes));
         let _ = (parse_pasv_text(&bytes), parse_epsv_text(&bytes));
     }

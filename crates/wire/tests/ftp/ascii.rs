@@ -40,7 +40,7 @@ fn every_cut(bytes: &[u8], convert: fn(&[&[u8]]) -> Vec<u8>, expected: &[u8]) {
 }
 
 #[test]
-fn a_files_lines_are_sent_with_cr_lf() {
+fn line_feeds_of_a_file_are_sent_as_cr_lf() {
     for (file, network) in [
         (&b""[..], &b""[..]),
         (b"a", b"a"),
@@ -57,7 +57,7 @@ fn a_files_lines_are_sent_with_cr_lf() {
 }
 
 #[test]
-fn cr_lf_is_stored_as_the_end_of_a_line() {
+fn received_cr_lf_is_stored_as_a_line_feed() {
     for (network, file) in [
         (&b""[..], &b""[..]),
         (b"a", b"a"),
@@ -74,7 +74,7 @@ fn cr_lf_is_stored_as_the_end_of_a_line() {
 
 proptest! {
     #[test]
-    fn what_is_sent_is_stored_as_it_was(
+    fn text_survives_conversion_to_the_network_and_back(
         file in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), any::<u8>()], 0..60),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_the_same_whole_and_byte_by_byte(
+    fn any_bytes_convert_alike_whole_and_byte_by_byte(
         bytes in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), any::<u8>()], 0..60),
     ) {
         for convert in [sent, stored] {

@@ -3,7 +3,7 @@
 use plimsoll_wire::ftp::command::{Command, Unknown, Verb, parse};
 
 #[test]
-fn every_verb_is_read_in_any_case_with_and_without_an_argument() {
+fn every_verb_parses_in_any_case_with_and_without_an_argument() {
     for &verb in Verb::ALL {
         let name = verb.name();
         for word in [name.to_owned(), name.to_lowercase()] {
@@ -16,7 +16,7 @@ fn every_verb_is_read_in_any_case_with_and_without_an_argument() {
 }
 
 #[test]
-fn names_are_of_three_or_four_capitals_and_all_different() {
+fn verb_names_are_unique_and_have_three_or_four_capitals() {
     for (at, verb) in Verb::ALL.iter().enumerate() {
         let name = verb.name();
         assert!(
@@ -28,7 +28,7 @@ fn names_are_of_three_or_four_capitals_and_all_different() {
 }
 
 #[test]
-fn the_names_of_old_mean_the_same() {
+fn x_prefixed_verbs_are_aliases() {
     for (old, verb) in [
         ("XCUP", Verb::Cdup),
         ("XCWD", Verb::Cwd),
@@ -41,7 +41,7 @@ fn the_names_of_old_mean_the_same() {
 }
 
 #[test]
-fn one_space_separates_and_the_argument_keeps_the_others() {
+fn the_first_space_separates_the_verb_and_further_spaces_stay_in_the_argument() {
     for (line, argument) in [
         (&b"CWD"[..], &b""[..]),
         (b"CWD ", b""),
@@ -56,7 +56,7 @@ fn one_space_separates_and_the_argument_keeps_the_others() {
 }
 
 #[test]
-fn what_is_no_verb_is_unknown() {
+fn an_unknown_verb_is_rejected() {
     for line in
         [&b""[..], b" ", b" PWD", b"PWDX", b"PW", b"XXXX a", b"PWD\t", b"PWD\0", b"\xffPWD", b"GET / "]
     {

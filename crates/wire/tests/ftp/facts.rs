@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use plimsoll_wire::ftp::facts::{Facts, mlst_line, push_mlsd};
-use plimsoll_wire::ftp::listing::{Entry, Kind, Rights};
+use plimsoll_wire::ftp::listing::{Entry, EntryKind, Rights};
 use proptest::prelude::*;
 
 const ALL: Rights = Rights { read: true, write: true, remove: true };
 
 fn file(name: &[u8]) -> Entry<'_> {
     let modified = Duration::from_secs(1_767_225_600);
-    Entry { name, kind: Kind::File, size: 1234, modified, unique: (0xfd01, 0x2a), rights: ALL }
+    Entry { name, kind: EntryKind::File, size: 1234, modified, unique: (0xfd01, 0x2a), rights: ALL }
 }
 
 fn line(entry: &Entry<'_>, facts: &str) -> String {
@@ -18,20 +18,20 @@ fn line(entry: &Entry<'_>, facts: &str) -> String {
 }
 
 #[test]
-fn an_entry_is_its_facts_a_space_and_its_name() {
+fn an_mlsd_entry_has_facts_a_space_and_the_name() {
     assert_eq!(
         mlst_line(&file(b" a;b=c"), Facts::default()).as_slice(),
         b"type=file;size=1234;modify=20260101000000;perm=adfrw;unique=fd01g2a;  a;b=c"
     );
-    let folder = Entry { kind: Kind::Folder, ..file(b"docs") };
+    let folder = Entry { kind: EntryKind::Folder, ..file(b"docs") };
     let mut out = Vec::new();
     assert!(push_mlsd(&mut out, &folder, Facts::default()));
     assert_eq!(out, b"type=dir;modify=20260101000000;perm=cdeflmp;unique=fd01g2a; docs\r\n");
 }
 
 #[test]
-fn a_client_chooses_its_facts() {
-    let folder = Entry { kind: Kind::Folder, ..file(b"a") };
+fn opts_mlst_selects_the_facts() {
+    let folder = Entry { kind: EntryKind::Folder, ..file(b"a") };
     assert_eq!(line(&file(b"a"), "size;type;"), "type=file;size=1234; a", "in the server's order");
     assert_eq!(line(&file(b"a"), "TYPE"), "type=file; a");
     assert_eq!(line(&file(b"a"), "type;fish;cakes;"), "type=file; a");
@@ -40,7 +40,7 @@ fn a_client_chooses_its_facts() {
 }
 
 #[test]
-fn a_choice_is_told_and_marked_in_the_features() {
+fn feat_marks_the_selected_facts() {
     let all = Facts::default();
     assert_eq!(all.feature(), "MLST type*;size*;modify*;perm*;unique*;");
     assert_eq!(all.opts_text(), "MLST OPTS type;size;modify;perm;unique;");
@@ -52,7 +52,7 @@ fn a_choice_is_told_and_marked_in_the_features() {
 }
 
 #[test]
-fn perm_has_the_letters_of_what_will_be_obeyed() {
+fn the_perm_fact_lists_the_permitted_commands() {
     for (read, write, remove, of_file, of_folder) in [
         (true, true, true, "adfrw", "cdeflmp"),
         (true, false, false, "r", "el"),
@@ -62,7 +62,7 @@ fn perm_has_the_letters_of_what_will_be_obeyed() {
         (false, false, false, "", ""),
     ] {
         let rights = Rights { read, write, remove };
-        for (kind, letters) in [(Kind::File, of_file), (Kind::Folder, of_folder)] {
+        for (kind, letters) in [(EntryKind::File, of_file), (EntryKind::Folder, of_folder)] {
             let entry = Entry { kind, rights, ..file(b"a") };
             assert_eq!(line(&entry, "perm;"), format!("perm={letters}; a"), "{rights:?}");
         }
@@ -70,7 +70,7 @@ fn perm_has_the_letters_of_what_will_be_obeyed() {
 }
 
 #[test]
-fn a_name_that_would_be_two_lines_is_left_out() {
+fn a_name_with_a_line_end_is_not_listed() {
     let mut out = Vec::new();
     for name in [&b"a\nb"[..], b"a\r", b"\n"] {
         assert!(!push_mlsd(&mut out, &file(name), Facts::default()));
@@ -80,7 +80,7 @@ fn a_name_that_would_be_two_lines_is_left_out() {
 
 proptest! {
     #[test]
-    fn what_follows_the_first_space_is_the_name(
+    fn everything_behind_the_first_space_is_the_name(
         name in any::<Vec<u8>>(),
         unique in any::<(u64, u64)>(),
         list in any::<Vec<u8>>(),

@@ -8,7 +8,7 @@ fn with(letters: &str) -> Flags {
 }
 
 #[test]
-fn flags_come_first_and_then_a_path() {
+fn flags_precede_the_path() {
     for (argument, flags, path) in [
         ("", "", ""),
         ("docs", "", "docs"),
@@ -27,7 +27,7 @@ fn flags_come_first_and_then_a_path() {
 }
 
 #[test]
-fn any_name_can_be_asked_for() {
+fn any_name_can_follow_the_flags() {
     for (argument, flags, path) in [
         ("a b  c ", "", "a b  c "),
         (" a", "", " a"),

@@ -10,7 +10,7 @@ fn is_match(pattern: &str, name: &str) -> bool {
 }
 
 #[test]
-fn patterns_match_whole_names() {
+fn a_pattern_matches_whole_names_only() {
     for (pattern, yes, no) in [
         ("", &[""][..], &["a"][..]),
         ("a", &["a"], &["", "A", "aa", "b"]),
@@ -54,7 +54,7 @@ fn patterns_match_whole_names() {
 }
 
 #[test]
-fn a_byte_that_is_no_character_is_one() {
+fn an_invalid_utf8_byte_matches_as_one_character() {
     assert!(matches(b"?", b"\xff") && matches(b"\xff", b"\xff") && matches(b"[\xfe-\xff]", b"\xff"));
     assert!(!matches(b"?", b"\xff\xff") && matches(b"??", b"\xff\xff"));
     assert!(matches(b"??", b"\xc3\xc3\xa4"), "a byte and a character");
@@ -62,7 +62,7 @@ fn a_byte_that_is_no_character_is_one() {
 }
 
 #[test]
-fn wildcards_make_a_pattern() {
+fn a_name_with_wildcards_is_a_pattern() {
     for pattern in ["*", "a?", "[a]", "["] {
         assert!(has_wildcards(pattern.as_bytes()), "{pattern}");
     }
@@ -72,7 +72,7 @@ fn wildcards_make_a_pattern() {
 }
 
 #[test]
-fn no_pattern_takes_more_than_its_length_times_the_names() {
+fn matching_takes_time_proportional_to_pattern_times_name() {
     // Each of these patterns has the length of a command line. Backtracking over every star would take
     // years.
     let name = [&[b'a'; 254][..], b"b"].concat();
@@ -110,7 +110,7 @@ fn plainly(pattern: &[u8], name: &[u8]) -> bool {
 
 proptest! {
     #[test]
-    fn it_is_what_trying_everything_gives(pattern in "(a|b|\\*|\\?|\\[a\\]){0,10}", name in "[ab]{0,10}") {
+    fn matching_agrees_with_a_full_search(pattern in "(a|b|\\*|\\?|\\[a\\]){0,10}", name in "[ab]{0,10}") {
         prop_assert_eq!(is_match(&pattern, &name), plainly(pattern.as_bytes(), name.as_bytes()));
     }
 
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(pattern in any::<Vec<u8>>(), name in any::<Vec<u8>>()) {
+    fn no_bytes_make_the_parser_panic(pattern in any::<Vec<u8>>(), name in any::<Vec<u8>>()) {
         let _ = matches(&pattern, &name);
     }
 }

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 
 const LIMIT: usize = 16;
 
-type Line = Result<Vec<u8>, TooLong>;
+type LineResult = Result<Vec<u8>, TooLong>;
 
 /// Returns the lines of `bytes`, fed in pieces that end at the given positions, and whether nothing is left
 /// over.
-fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Line>, bool) {
+fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<LineResult>, bool) {
     let mut lines = Lines::default();
     let (mut found, mut at) = (Vec::new(), 0);
     for cut in cuts {
@@ -23,7 +23,7 @@ fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Line>, bool
     (found, lines.is_empty())
 }
 
-fn whole(bytes: &[u8]) -> Vec<Line> {
+fn whole(bytes: &[u8]) -> Vec<LineResult> {
     feed(bytes, [bytes.len()]).0
 }
 
@@ -49,9 +49,9 @@ const GOOD: &[(&[u8], &[&[u8]])] = &[
 ];
 
 #[test]
-fn lines_are_the_same_in_one_piece_in_two_and_byte_by_byte() {
+fn lines_parse_alike_whole_split_and_byte_by_byte() {
     for (bytes, lines) in GOOD {
-        let expected: Vec<Line> = lines.iter().map(|line| Ok(line.to_vec())).collect();
+        let expected: Vec<LineResult> = lines.iter().map(|line| Ok(line.to_vec())).collect();
         assert_eq!(whole(bytes), expected, "{}", bytes.escape_ascii());
         assert_eq!(feed(bytes, 1..=bytes.len()), (expected.clone(), true), "{}", bytes.escape_ascii());
         for cut in 0..bytes.len() {
@@ -62,7 +62,7 @@ fn lines_are_the_same_in_one_piece_in_two_and_byte_by_byte() {
 }
 
 #[test]
-fn an_abort_is_read_whichever_byte_was_urgent_and_taken_out() {
+fn abor_parses_without_its_urgent_byte() {
     // The kernel takes the urgent byte out of the stream: the last one that was sent as such.
     for bytes in [&b"\xff\xf4\xffABOR\r\n"[..], b"\xff\xf4\xf2ABOR\r\n", b"\xff\xf2ABOR\r\n", b"\xf2ABOR\r\n"]
     {
@@ -71,14 +71,14 @@ fn an_abort_is_read_whichever_byte_was_urgent_and_taken_out() {
 }
 
 #[test]
-fn what_follows_a_line_is_not_consumed_with_it() {
+fn bytes_behind_a_line_are_not_consumed() {
     let mut lines = Lines::default();
     assert_eq!(lines.take(b"NOOP\r\nQUIT\r\n", LIMIT), (6, Some(Ok(b"NOOP".to_vec()))));
     assert!(lines.is_empty());
 }
 
 #[test]
-fn nothing_of_a_next_line_is_told_from_the_least_of_one() {
+fn a_line_counts_as_started_from_its_first_byte() {
     for begun in [&b"N"[..], b"\r", b"\xff", b"\xff\xfd", b"\xff\xfa", &[b'x'; 2 * LIMIT]] {
         let mut lines = Lines::default();
         assert!(lines.is_empty());
@@ -91,7 +91,7 @@ fn nothing_of_a_next_line_is_told_from_the_least_of_one() {
 }
 
 #[test]
-fn a_line_is_as_long_as_the_limit_and_no_longer() {
+fn a_line_above_the_limit_is_rejected() {
     for end in ["\r\n", "\n"] {
         let most = "x".repeat(LIMIT);
         assert_eq!(whole(format!("{most}{end}").as_bytes()), [Ok(most.clone().into_bytes())]);
@@ -111,7 +111,7 @@ fn a_line_is_as_long_as_the_limit_and_no_longer() {
 
 proptest! {
     #[test]
-    fn any_bytes_are_the_same_lines_whole_and_byte_by_byte(
+    fn any_bytes_yield_the_same_lines_whole_and_byte_by_byte(
         bytes in proptest::collection::vec(
             prop_oneof![any::<u8>(), Just(b'\r'), Just(b'\n'), Just(0), 240u8..=255, Just(255)],
             0..80,

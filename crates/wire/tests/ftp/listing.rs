@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_wire::ftp::listing::{Entry, Kind, RECENT_DAYS, Rights, push_list, push_name};
+use plimsoll_wire::ftp::listing::{Entry, EntryKind, RECENT_DAYS, Rights, push_list, push_name};
 use proptest::prelude::*;
 
 /// The 20th of November 2026, 20:00:05.
@@ -11,7 +11,7 @@ const NOW: Duration = Duration::from_secs(1_795_204_805);
 const ALL: Rights = Rights { read: true, write: true, remove: true };
 
 fn file(name: &[u8]) -> Entry<'_> {
-    Entry { name, kind: Kind::File, size: 1234, modified: NOW, unique: (1, 2), rights: ALL }
+    Entry { name, kind: EntryKind::File, size: 1234, modified: NOW, unique: (1, 2), rights: ALL }
 }
 
 fn listed(entry: &Entry<'_>) -> Vec<u8> {
@@ -21,22 +21,22 @@ fn listed(entry: &Entry<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn files_and_folders_look_as_ls_has_them() {
+fn list_entries_have_the_format_of_ls() {
     let line = listed(&file(b"a b.txt"));
     assert_eq!(line.as_slice(), b"-rw-r--r-- 1 alice alice       1234 Nov 20 20:00 a b.txt\r\n");
-    let folder = Entry { kind: Kind::Folder, size: 4096, ..file(b"docs") };
+    let folder = Entry { kind: EntryKind::Folder, size: 4096, ..file(b"docs") };
     assert_eq!(listed(&folder).as_slice(), b"drwxr-xr-x 1 alice alice       4096 Nov 20 20:00 docs\r\n");
 }
 
 #[test]
-fn what_may_not_be_done_is_not_shown() {
+fn the_mode_of_an_entry_shows_only_permitted_operations() {
     let read = Rights { read: true, write: false, remove: false };
     let none = Rights { read: false, ..read };
     for (kind, rights, mode) in [
-        (Kind::File, read, "-r--r--r--"),
-        (Kind::Folder, read, "dr-xr-xr-x"),
-        (Kind::File, none, "----------"),
-        (Kind::Folder, none, "d---------"),
+        (EntryKind::File, read, "-r--r--r--"),
+        (EntryKind::Folder, read, "dr-xr-xr-x"),
+        (EntryKind::File, none, "----------"),
+        (EntryKind::Folder, none, "d---------"),
     ] {
         let line = listed(&Entry { kind, rights, ..file(b"a") });
         assert!(line.starts_with(mode.as_bytes()), "{mode}");
@@ -44,7 +44,7 @@ fn what_may_not_be_done_is_not_shown() {
 }
 
 #[test]
-fn a_time_half_a_year_back_or_in_the_future_has_its_year() {
+fn an_old_or_future_time_shows_the_year() {
     let day = Duration::from_secs(86_400);
     let back = NOW - day * u32::try_from(RECENT_DAYS).unwrap();
     let second = Duration::from_secs(1);
@@ -62,13 +62,13 @@ fn a_time_half_a_year_back_or_in_the_future_has_its_year() {
 }
 
 #[test]
-fn a_size_beyond_its_column_is_whole() {
+fn a_size_wider_than_its_column_is_not_truncated() {
     let line = String::from_utf8(listed(&Entry { size: u64::MAX, ..file(b"a") })).unwrap();
     assert!(line.contains(" 18446744073709551615 "), "{line}");
 }
 
 #[test]
-fn no_name_ends_a_line_and_no_owner_begins_a_column() {
+fn names_and_owners_cannot_break_the_columns_of_a_listing() {
     let line = listed(&file(b"a\r\n-rw-r--r-- 1 b"));
     assert!(line.ends_with(b" a??-rw-r--r-- 1 b\r\n"));
     let mut out = Vec::new();
@@ -77,7 +77,7 @@ fn no_name_ends_a_line_and_no_owner_begins_a_column() {
 }
 
 #[test]
-fn nlst_has_names_that_can_be_sent_back() {
+fn nlst_lists_names_that_later_commands_accept() {
     let mut out = Vec::new();
     assert!(push_name(&mut out, b"", b"a b"));
     assert!(push_name(&mut out, b"docs/", b"\xff"));
@@ -90,7 +90,7 @@ fn nlst_has_names_that_can_be_sent_back() {
 
 proptest! {
     #[test]
-    fn an_entry_is_one_line(
+    fn every_entry_is_one_line(
         name in any::<Vec<u8>>(),
         owner in any::<String>(),
         modified in any::<u64>(),

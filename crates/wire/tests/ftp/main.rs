@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod address;
-mod answer;
-mod answers;
 mod ascii;
 mod command;
 mod facts;
@@ -14,4 +12,6 @@ mod hash;
 mod line;
 mod listing;
 mod options;
+mod reply;
+mod reply_parser;
 mod time;

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use BadArgument::{Form, Unsupported};
 
 #[test]
-fn types_are_text_or_image() {
+fn only_ascii_and_image_types_are_accepted() {
     for (argument, expected) in [
         ("A", Ok(Type::Ascii)),
         ("a", Ok(Type::Ascii)),
@@ -44,7 +44,7 @@ fn types_are_text_or_image() {
 }
 
 #[test]
-fn files_have_no_structure_and_are_sent_as_streams() {
+fn only_file_structure_and_stream_mode_are_accepted() {
     for (argument, expected) in [
         ("F", Ok(())),
         ("f", Ok(())),
@@ -84,7 +84,7 @@ fn offsets_and_sizes_are_decimal_numbers() {
 }
 
 #[test]
-fn mfmt_is_a_time_and_a_path() {
+fn mfmt_has_a_time_and_a_path() {
     let time = Duration::from_secs(1_767_225_600);
     assert_eq!(parse_mfmt(b"20260101000000 a b "), Ok((time, &b"a b "[..])));
     assert_eq!(parse_mfmt(b"20260101000000.5  a"), Ok((time + Duration::from_millis(500), &b" a"[..])));
@@ -96,7 +96,7 @@ fn mfmt_is_a_time_and_a_path() {
 }
 
 #[test]
-fn options_are_of_names_facts_and_digests() {
+fn opts_accepts_utf8_mlst_and_hash() {
     for (argument, expected) in [
         ("UTF8 ON", Opts::Utf8(true)),
         ("utf8 on", Opts::Utf8(true)),
@@ -117,7 +117,7 @@ fn options_are_of_names_facts_and_digests() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in any::<Vec<u8>>()) {
+    fn no_bytes_make_the_parser_panic(bytes in any::<Vec<u8>>()) {
         let _ = (parse_type(&bytes), parse_structure(&bytes), parse_mode(&bytes), parse_rest(&bytes));
         let _ = (parse_allo(&bytes), parse_mfmt(&bytes), parse_opts(&bytes));
     }

@@ -14,7 +14,7 @@ fn written(time: Duration) -> String {
 }
 
 #[test]
-fn known_seconds_are_known_dates() {
+fn known_timestamps_format_as_known_dates() {
     for (seconds, text) in [
         (0, "19700101000000"),
         (951_782_400, "20000229000000"),
@@ -33,7 +33,7 @@ fn known_seconds_are_known_dates() {
 }
 
 #[test]
-fn every_day_is_written_as_it_is_read() {
+fn every_day_formats_and_parses_to_the_same() {
     let mut before = String::new();
     for day in 0..=LAST_SECOND / 86_400 {
         let time = Duration::from_secs(day * 86_400 + day % 86_400);
@@ -45,7 +45,7 @@ fn every_day_is_written_as_it_is_read() {
 }
 
 #[test]
-fn a_fraction_is_read_to_the_nanosecond() {
+fn a_fraction_parses_to_the_nanosecond() {
     for (fraction, nanos) in [
         (".5", 500_000_000),
         (".001", 1_000_000),
@@ -60,12 +60,12 @@ fn a_fraction_is_read_to_the_nanosecond() {
 }
 
 #[test]
-fn a_leap_second_is_the_next_minutes_first() {
+fn a_leap_second_parses_as_the_next_minutes_first_second() {
     assert_eq!(parse_time(b"19981231235960"), parse_time(b"19990101000000"));
 }
 
 #[test]
-fn what_no_calendar_has_is_refused() {
+fn an_impossible_date_is_rejected() {
     for bad in [
         "",
         "2026",
@@ -99,13 +99,13 @@ fn what_no_calendar_has_is_refused() {
 
 proptest! {
     #[test]
-    fn every_second_is_read_as_it_was_written(seconds in 0..=LAST_SECOND) {
+    fn every_second_formats_and_parses_to_the_same(seconds in 0..=LAST_SECOND) {
         let time = Duration::from_secs(seconds);
         prop_assert_eq!(parse_time(written(time).as_bytes()), Some(time));
     }
 
     #[test]
-    fn no_bytes_make_it_panic(text in "[0-9.x\u{e9}]{0,24}") {
+    fn no_bytes_make_the_parser_panic(text in "[0-9.x\u{e9}]{0,24}") {
         let _ = parse_time(text.as_bytes());
     }
 }

@@ -16,7 +16,7 @@ fn written(write: impl FnOnce(AnswerHead<'_>) -> AnswerHead<'_>) -> String {
 }
 
 #[test]
-fn a_head_has_the_lines_asked_for_in_order() {
+fn a_response_head_has_its_fields_in_order() {
     let mut date = [0; DATE_BYTES];
     write_date(UNIX_EPOCH + Duration::from_secs(784_111_777), &mut date);
     let range = ContentRange::Part { range: 0..5, length: 10 };
@@ -37,7 +37,7 @@ fn a_head_has_the_lines_asked_for_in_order() {
 }
 
 #[test]
-fn the_connection_is_named_where_the_version_does_not_imply_it() {
+fn a_connection_field_is_written_only_if_the_version_does_not_imply_it() {
     let ok = "HTTP/1.1 200 OK\r\n";
     assert_eq!(written(|head| head.keep_alive(true, Version::Http11)), format!("{ok}\r\n"));
     let kept = format!("{ok}Connection: keep-alive\r\n\r\n");
@@ -47,7 +47,7 @@ fn the_connection_is_named_where_the_version_does_not_imply_it() {
 }
 
 #[test]
-fn a_value_cannot_add_a_line() {
+fn a_field_value_cannot_add_a_line() {
     let value = "a\r\nSet-Cookie: x\0y\x7f\tz\u{e9}";
     let expected = "HTTP/1.1 200 OK\r\nLocation: a  Set-Cookie: x y \tz\u{e9}\r\n\r\n";
     assert_eq!(written(|head| head.field("Location", value)), expected);
@@ -55,7 +55,7 @@ fn a_value_cannot_add_a_line() {
 }
 
 #[test]
-fn a_continue_is_a_whole_head() {
+fn a_100_continue_is_a_complete_head() {
     let mut out = Vec::new();
     AnswerHead::begin(&mut out, Status::CONTINUE).finish();
     assert_eq!(out, CONTINUE);
@@ -73,7 +73,7 @@ fn a_status_has_three_digits_and_a_reason() {
 
 proptest! {
     #[test]
-    fn any_value_stays_on_its_line(value in proptest::collection::vec(any::<u8>(), 0..60)) {
+    fn any_field_value_stays_on_its_line(value in proptest::collection::vec(any::<u8>(), 0..60)) {
         let mut out = Vec::new();
         AnswerHead::begin(&mut out, Status::OK).field("X", &value).finish();
         prop_assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 3);

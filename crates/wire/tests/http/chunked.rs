@@ -1,10 +1,12 @@
 //! The chunked coding: the data is independent of how the input is split, and nothing lenient is accepted.
 
 use plimsoll_wire::http::chunked::{
-    CHUNK_END, CHUNK_EXT_BYTES_MAX, CHUNK_EXT_TOTAL_BYTES_MAX, ChunkedDecoder, LAST_CHUNK, Step,
-    TRAILER_BYTES_MAX, TRAILER_FIELDS_MAX, unchunk, write_chunk_header,
+    CHUNK_END, ChunkedDecoder, LAST_CHUNK, Step, unchunk, write_chunk_header,
 };
 use plimsoll_wire::http::refusal::Refusal;
+use plimsoll_wire::limits::{
+    CHUNK_EXT_BYTES_MAX, CHUNK_EXT_TOTAL_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_FIELDS_MAX,
+};
 use proptest::prelude::*;
 
 /// The result of decoding a body: its data, the bytes consumed, and whether it ended.
@@ -61,7 +63,7 @@ const GOOD: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_body_is_the_same_in_one_piece_in_two_and_byte_by_byte() {
+fn a_chunked_body_decodes_alike_whole_split_and_byte_by_byte() {
     for (text, data) in GOOD {
         let bytes = text.as_bytes();
         let expected = Body { data: data.as_bytes().to_vec(), consumed: bytes.len(), ended: true };
@@ -75,7 +77,7 @@ fn a_body_is_the_same_in_one_piece_in_two_and_byte_by_byte() {
 }
 
 #[test]
-fn what_follows_the_end_belongs_to_the_next_message() {
+fn bytes_behind_the_last_chunk_belong_to_the_next_message() {
     for (text, data) in GOOD {
         let followed = format!("{text}GET / HTTP/1.1\r\n");
         let expected = Body { data: data.as_bytes().to_vec(), consumed: text.len(), ended: true };
@@ -87,7 +89,7 @@ fn what_follows_the_end_belongs_to_the_next_message() {
 }
 
 #[test]
-fn data_is_handed_out_as_it_comes() {
+fn chunk_data_is_returned_as_it_arrives() {
     let mut decoder = ChunkedDecoder::new();
     assert_eq!(decoder.decode(b""), Ok(Step::More { consumed: 0 }));
     assert_eq!(decoder.decode(b"ff"), Ok(Step::More { consumed: 2 }));
@@ -98,7 +100,7 @@ fn data_is_handed_out_as_it_comes() {
 }
 
 #[test]
-fn the_largest_size_does_not_overflow() {
+fn the_largest_chunk_size_does_not_overflow() {
     let mut decoder = ChunkedDecoder::new();
     assert_eq!(decoder.decode(b"FFFFFFFFFFFFFFFF\r\nx"), Ok(Step::Data { skip: 18, len: 1 }));
     assert_eq!(whole(b"10000000000000000\r\n"), Err(Refusal::ChunkSize));
@@ -106,7 +108,7 @@ fn the_largest_size_does_not_overflow() {
 }
 
 #[test]
-fn broken_framing_is_refused_and_stays_refused() {
+fn malformed_chunk_framing_is_a_permanent_error() {
     for (text, refusal) in [
         ("\r\n", Refusal::ChunkSize),
         (";x\r\n", Refusal::ChunkSize),
@@ -157,7 +159,7 @@ fn broken_framing_is_refused_and_stays_refused() {
 }
 
 #[test]
-fn extensions_are_as_long_as_their_limits_and_no_longer() {
+fn chunk_extensions_above_the_limit_are_rejected() {
     let of = |len: usize| format!("1;{}\r\nx\r\n", "e".repeat(len - 1));
     let most = usize::from(CHUNK_EXT_BYTES_MAX);
     assert!(whole(of(most).as_bytes()).is_ok());
@@ -169,7 +171,7 @@ fn extensions_are_as_long_as_their_limits_and_no_longer() {
 }
 
 #[test]
-fn trailers_are_as_long_as_their_limits_and_no_longer() {
+fn trailers_above_the_limit_are_rejected() {
     // CRLF is not counted.
     let of = |len: usize| format!("0\r\nT:{}\r\n\r\n", "t".repeat(len - 3));
     let most = usize::from(TRAILER_BYTES_MAX);
@@ -207,7 +209,7 @@ fn encode(chunks: &[Vec<u8>]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_however_it_is_cut(
+    fn a_written_chunked_body_decodes_however_it_is_split(
         chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 0..8),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..10),
     ) {
@@ -220,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_come_to_the_same_whole_and_byte_by_byte(
+    fn any_bytes_parse_alike_whole_and_byte_by_byte(
         text in "([0-9a-f]|\r\n|\r|\n|;|x|: ){0,60}",
     ) {
         let bytes = text.as_bytes();
@@ -229,7 +231,7 @@ proptest! {
 }
 
 #[test]
-fn data_is_moved_to_the_start_of_what_it_came_in() {
+fn chunk_data_moves_to_the_start_of_its_buffer() {
     for (text, data) in GOOD {
         for cut in 0..=text.len() {
             let (mut first, mut second) = (text.as_bytes()[..cut].to_vec(), text.as_bytes()[cut..].to_vec());

@@ -39,7 +39,7 @@ fn without_conditions_a_request_proceeds() {
 }
 
 #[test]
-fn if_match_is_strong_and_needs_something_there() {
+fn if_match_compares_strongly_and_requires_an_existing_file() {
     assert_eq!(put(&["If-Match: \"now\""]), Proceed);
     assert_eq!(put(&["If-Match: \"old\", \"now\""]), Proceed);
     assert_eq!(put(&["If-Match: \"old\"", "If-Match: \"now\""]), Proceed);
@@ -56,7 +56,7 @@ fn if_match_is_strong_and_needs_something_there() {
 }
 
 #[test]
-fn if_none_match_is_weak_and_means_304_for_reading_and_412_for_writing() {
+fn if_none_match_compares_weakly_and_yields_304_for_reads_and_412_for_writes() {
     for field in ["If-None-Match: \"now\"", "If-None-Match: W/\"now\"", "If-None-Match: *"] {
         assert_eq!(get(&[field]), NotModified, "{field}");
         assert_eq!(ask("HEAD", &[field], Some(&current())), NotModified, "{field}");
@@ -68,7 +68,7 @@ fn if_none_match_is_weak_and_means_304_for_reading_and_412_for_writing() {
 }
 
 #[test]
-fn if_modified_since_is_for_reading_and_in_whole_seconds() {
+fn if_modified_since_applies_to_reads_in_whole_seconds() {
     let since = |date: &str| format!("If-Modified-Since: {date}");
     assert_eq!(get(&[&since(BEFORE)]), Proceed);
     assert_eq!(get(&[&since(EXACT)]), NotModified);
@@ -89,7 +89,7 @@ fn if_unmodified_since_guards_a_write() {
 }
 
 #[test]
-fn tags_come_before_dates_and_guards_before_caches() {
+fn tags_take_precedence_over_dates_and_guards_over_cache_validation() {
     let unmodified_before = format!("If-Unmodified-Since: {BEFORE}");
     assert_eq!(put(&["If-Match: \"now\"", &unmodified_before]), Proceed, "the date is not looked at");
     let modified_after = format!("If-Modified-Since: {AFTER}");
@@ -105,7 +105,7 @@ fn range_counts(fields: &str, etag: &'static [u8]) -> bool {
 }
 
 #[test]
-fn if_range_tells_the_state_exactly() {
+fn if_range_requires_an_exact_match() {
     assert!(range_counts("", b"\"now\""));
     assert!(range_counts("If-Range: \"now\"\r\n", b"\"now\""));
     assert!(range_counts(&format!("If-Range: {EXACT}\r\n"), b"\"now\""));
@@ -121,7 +121,7 @@ fn if_range_tells_the_state_exactly() {
 }
 
 #[test]
-fn the_comparisons_are_those_of_the_table_in_the_specification() {
+fn etag_comparisons_agree_with_the_table_of_rfc_9110() {
     for (one, other, strong, weak) in [
         ("W/\"1\"", "W/\"1\"", false, true),
         ("W/\"1\"", "W/\"2\"", false, false),
@@ -134,7 +134,7 @@ fn the_comparisons_are_those_of_the_table_in_the_specification() {
 }
 
 #[test]
-fn a_list_of_tags_is_read_with_patience() {
+fn malformed_members_of_a_tag_list_do_not_hide_the_others() {
     for list in [
         "\"a\"",
         " \"a\" ",
@@ -156,7 +156,7 @@ fn a_list_of_tags_is_read_with_patience() {
 }
 
 #[test]
-fn one_tag_is_read_exactly() {
+fn a_single_tag_parses_strictly() {
     assert_eq!(ETag::parse(b"\"x\""), Some(ETag { weak: false, opaque: b"x" }));
     assert_eq!(ETag::parse(b"W/\"\""), Some(ETag { weak: true, opaque: b"" }));
     for bad in ["", "x", "\"x", "\"x\"y", "w/\"x\"", "W/x"] {

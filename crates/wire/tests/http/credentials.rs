@@ -1,8 +1,7 @@
 //! Authorization and Cookie.
 
-use plimsoll_wire::http::credentials::{
-    AUTHORIZATION_BYTES_MAX, BadCredentials, Credentials, cookie, parse_authorization,
-};
+use plimsoll_wire::http::credentials::{BadCredentials, Credentials, cookie, parse_authorization};
+use plimsoll_wire::limits::AUTHORIZATION_BYTES_MAX;
 use proptest::prelude::*;
 
 fn parse(value: &str) -> Result<Credentials<'_>, BadCredentials> {
@@ -14,7 +13,7 @@ fn basic(name: &str, password: &str) -> Result<Credentials<'static>, BadCredenti
 }
 
 #[test]
-fn a_name_and_a_password_are_read() {
+fn basic_credentials_yield_name_and_password() {
     for (value, name, password) in [
         ("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Aladdin", "open sesame"),
         ("basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Aladdin", "open sesame"),
@@ -28,13 +27,13 @@ fn a_name_and_a_password_are_read() {
 }
 
 #[test]
-fn a_token_is_read_as_it_is() {
+fn a_bearer_token_parses_unchanged() {
     assert_eq!(parse("Bearer abc-._~+/019=="), Ok(Credentials::Bearer(b"abc-._~+/019==")));
     assert_eq!(parse("bEARER  x"), Ok(Credentials::Bearer(b"x")));
 }
 
 #[test]
-fn what_has_no_single_reading_is_refused() {
+fn ambiguous_credentials_are_rejected() {
     for (value, bad) in [
         ("", BadCredentials::Scheme),
         ("Digest username=\"a\"", BadCredentials::Scheme),
@@ -65,21 +64,21 @@ fn what_has_no_single_reading_is_refused() {
 }
 
 #[test]
-fn credentials_are_as_long_as_the_limit_and_no_longer() {
+fn credentials_above_the_limit_are_rejected() {
     let of = |len: usize| format!("Bearer {}", "x".repeat(len - 7));
     assert!(parse(&of(AUTHORIZATION_BYTES_MAX)).is_ok());
     assert_eq!(parse(&of(AUTHORIZATION_BYTES_MAX + 1)), Err(BadCredentials::TooLong));
 }
 
 #[test]
-fn no_secret_is_shown() {
+fn debug_output_of_credentials_hides_the_secret() {
     let shown =
         format!("{:?} {:?}", parse("Basic QWxhZGRpbjpvcGVu").unwrap(), parse("Bearer secret").unwrap());
     assert_eq!(shown, "Basic(\"Aladdin\") Bearer");
 }
 
 #[test]
-fn a_cookie_is_found_by_its_whole_name() {
+fn a_cookie_is_found_by_its_exact_name() {
     for (lines, value) in [
         (&["session=abc"][..], Some("abc")),
         (&["a=1; session=abc; b=2"], Some("abc")),
@@ -108,7 +107,7 @@ fn a_cookie_is_found_by_its_whole_name() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         let _ = parse_authorization(&bytes);
         let _ = parse_authorization(&[b"Basic ", &bytes[..]].concat());
         let _ = cookie([&bytes[..]], "a");

@@ -16,7 +16,7 @@ fn written(time: SystemTime) -> String {
 }
 
 #[test]
-fn the_three_forms_are_the_same_time() {
+fn all_three_date_formats_parse_to_the_same_time() {
     for form in
         ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
     {
@@ -26,7 +26,7 @@ fn the_three_forms_are_the_same_time() {
 }
 
 #[test]
-fn what_is_no_date_is_none() {
+fn a_malformed_date_is_none() {
     for text in [
         "",
         "0",
@@ -46,7 +46,7 @@ fn what_is_no_date_is_none() {
 }
 
 #[test]
-fn every_time_can_be_written() {
+fn every_time_formats() {
     assert_eq!(written(UNIX_EPOCH - Duration::from_secs(5)), "Thu, 01 Jan 1970 00:00:00 GMT");
     assert_eq!(written(at(253_402_300_799)), "Fri, 31 Dec 9999 23:59:59 GMT");
     assert_eq!(written(at(1 << 60)), "Fri, 31 Dec 9999 23:59:59 GMT");
@@ -55,7 +55,7 @@ fn every_time_can_be_written() {
 
 proptest! {
     #[test]
-    fn a_written_date_is_read_as_the_whole_seconds(
+    fn a_written_date_parses_to_whole_seconds(
         seconds in 0u64..260_000_000_000, nanos in 0u32..1_000_000_000,
     ) {
         let time = UNIX_EPOCH + Duration::new(seconds, nanos);
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in "(Sun|Monday|, | |[0-9]{1,4}|-|Nov|:|GMT){0,12}") {
+    fn no_text_makes_the_parser_panic(text in "(Sun|Monday|, | |[0-9]{1,4}|-|Nov|:|GMT){0,12}") {
         let _ = parse_date(text.as_bytes());
     }
 }

@@ -5,7 +5,7 @@ use plimsoll_wire::http::target::BadTarget;
 use proptest::prelude::*;
 
 #[test]
-fn depth_and_overwrite_are_of_few_words() {
+fn depth_and_overwrite_accept_only_their_defined_values() {
     for (value, depth) in [
         ("0", Some(Depth::Zero)),
         ("1", Some(Depth::One)),
@@ -24,7 +24,7 @@ fn depth_and_overwrite_are_of_few_words() {
 }
 
 #[test]
-fn a_destination_is_a_path_or_a_url_with_one() {
+fn a_destination_is_a_path_or_a_url() {
     for (value, path, authority) in [
         ("/files/a%20b", "/files/a%20b", None),
         ("http://h.example/files/a", "/files/a", Some("h.example")),
@@ -51,7 +51,7 @@ fn a_destination_is_a_path_or_a_url_with_one() {
 }
 
 #[test]
-fn a_destination_on_another_server_is_told_from_one_on_ours() {
+fn a_destination_on_another_server_is_recognised() {
     for (value, host, is_ours) in [
         ("/a", Some("h"), true),
         ("/a", None, true),
@@ -72,7 +72,7 @@ fn a_destination_on_another_server_is_told_from_one_on_ours() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         if let Ok(destination) = parse_destination(&bytes) {
             prop_assert!(destination.path.starts_with(b"/"));
         }

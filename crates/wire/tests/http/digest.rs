@@ -22,7 +22,7 @@ fn an_md5_is_base64_of_16_bytes() {
 }
 
 #[test]
-fn known_algorithms_are_read_and_others_passed_over() {
+fn known_digest_algorithms_parse_and_unknown_ones_are_skipped() {
     let sha256 = parse(SHA256).unwrap().sha256.unwrap();
     assert_eq!(sha256[..4], [0x44, 0xaf, 0xf4, 0xab]);
     assert_eq!(sha256_digest(&sha256), SHA256.as_bytes());
@@ -48,7 +48,7 @@ fn known_algorithms_are_read_and_others_passed_over() {
 }
 
 #[test]
-fn a_digest_that_cannot_be_read_is_no_absence_of_one() {
+fn a_malformed_digest_is_an_error_and_not_absent() {
     for bad in [
         "sha-256",
         "sha-256=",
@@ -70,7 +70,7 @@ fn a_digest_that_cannot_be_read_is_no_absence_of_one() {
 }
 
 #[test]
-fn sha_256_is_wanted_unless_it_is_not_acceptable() {
+fn sha_256_is_wanted_unless_excluded() {
     for (line, wanted) in [
         ("sha-256=1", true),
         ("sha-256=10", true),
@@ -94,13 +94,13 @@ fn sha_256_is_wanted_unless_it_is_not_acceptable() {
 
 proptest! {
     #[test]
-    fn a_digest_is_written_as_it_is_read(digest in any::<[u8; 32]>()) {
+    fn a_written_digest_parses_to_the_same(digest in any::<[u8; 32]>()) {
         let value = sha256_digest(&digest);
         prop_assert_eq!(parse_digests([&value[..]]).unwrap().sha256, Some(digest));
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         let _ = (parse_digests([&bytes[..]]), parse_content_md5(&bytes), wants_sha256([&bytes[..]]));
     }
 }

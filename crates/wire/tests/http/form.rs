@@ -1,6 +1,7 @@
 //! Forms: the parts are independent of how the input is split, and malformed forms are refused.
 
-use plimsoll_wire::http::form::{BOUNDARY_BYTES_MAX, BadForm, Event, FormDecoder, PART_HEAD_BYTES_MAX};
+use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
+use plimsoll_wire::limits::{FORM_BOUNDARY_BYTES_MAX, FORM_PADDING_BYTES_MAX, FORM_PART_HEAD_BYTES_MAX};
 use proptest::prelude::*;
 
 const TYPE: &[u8] = b"multipart/form-data; boundary=b";
@@ -50,7 +51,7 @@ fn expected() -> Parts {
 }
 
 #[test]
-fn a_form_has_the_same_parts_wherever_it_is_cut() {
+fn a_form_has_the_same_parts_wherever_it_is_split() {
     let bytes = FORM.as_bytes();
     assert_eq!(feed(bytes, [bytes.len()]), Ok((expected(), true)), "whole");
     assert_eq!(feed(bytes, 1..=bytes.len()), Ok((expected(), true)), "byte by byte");
@@ -60,7 +61,7 @@ fn a_form_has_the_same_parts_wherever_it_is_cut() {
 }
 
 #[test]
-fn a_form_that_breaks_off_is_not_ended_and_no_prefix_is_refused() {
+fn a_truncated_form_has_no_end_and_no_prefix_is_rejected() {
     let end = FORM.find("--b--").unwrap() + 4;
     for length in 0..=end {
         let fed = feed(&FORM.as_bytes()[..length], [length]);
@@ -69,7 +70,7 @@ fn a_form_that_breaks_off_is_not_ended_and_no_prefix_is_refused() {
 }
 
 #[test]
-fn what_comes_before_the_first_boundary_is_ignored() {
+fn a_preamble_before_the_first_boundary_is_ignored() {
     let form = format!("ignored\r\n--bu\r\n--{}", &FORM[2..]);
     assert_eq!(feed(form.as_bytes(), [form.len()]), Err(BadForm::Delimiter), "a boundary must end its line");
     let form = format!("ignored --b\r\n{FORM}");
@@ -77,12 +78,14 @@ fn what_comes_before_the_first_boundary_is_ignored() {
 }
 
 #[test]
-fn bad_parts_are_refused_for_good() {
-    let long = format!("--b\r\nX: {}\r\n\r\n", "x".repeat(PART_HEAD_BYTES_MAX));
+fn a_malformed_part_is_a_permanent_error() {
+    let long = format!("--b\r\nX: {}\r\n\r\n", "x".repeat(FORM_PART_HEAD_BYTES_MAX));
+    let padded = format!("--b{}\r\n", " ".repeat(FORM_PADDING_BYTES_MAX + 1));
     for (form, bad) in [
         ("--bx", BadForm::Delimiter),
         ("--b\rx", BadForm::Delimiter),
         ("--b-x", BadForm::Delimiter),
+        (padded.as_str(), BadForm::Delimiter),
         ("--b\r\n\r\nno head\r\n--b--", BadForm::Disposition),
         ("--b\r\nContent-Disposition: attachment; filename=a\r\n\r\n", BadForm::Disposition),
         (long.as_str(), BadForm::HeadTooLong),
@@ -96,11 +99,11 @@ fn bad_parts_are_refused_for_good() {
 }
 
 #[test]
-fn only_a_form_with_a_good_boundary_is_decoded() {
+fn only_a_form_with_a_valid_boundary_is_decoded() {
     for other in ["", "text/plain", "multipart/mixed; boundary=b", "application/json; boundary=b"] {
         assert!(FormDecoder::of(other.as_bytes()).is_none(), "{other}");
     }
-    let long = format!("multipart/form-data; boundary={}", "b".repeat(BOUNDARY_BYTES_MAX + 1));
+    let long = format!("multipart/form-data; boundary={}", "b".repeat(FORM_BOUNDARY_BYTES_MAX + 1));
     for bad in
         ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"\"", &long]
     {
@@ -114,7 +117,7 @@ fn only_a_form_with_a_good_boundary_is_decoded() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic_and_cuts_change_nothing(
+    fn no_bytes_make_the_parser_panic_and_splits_change_nothing(
         pieces in proptest::collection::vec(
             prop_oneof![
                 Just(b"\r\n--b".to_vec()), Just(b"--".to_vec()), Just(b"\r\n".to_vec()),

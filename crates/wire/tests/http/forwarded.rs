@@ -3,8 +3,9 @@
 use core::net::IpAddr;
 
 use plimsoll_wire::http::forwarded::{
-    HOPS_MAX, Hop, Malformed, Node, forwarded_hosts, last_to_first, parse_forwarded, parse_node,
+    Hop, Malformed, Node, forwarded_hosts, last_to_first, parse_forwarded, parse_node,
 };
+use plimsoll_wire::limits::FORWARDED_HOPS_MAX;
 use proptest::prelude::*;
 
 fn ip(text: &str) -> Node {
@@ -16,7 +17,7 @@ fn hop(client: Node, host: Option<&str>) -> Hop<'_> {
 }
 
 #[test]
-fn a_node_is_an_address_or_hidden() {
+fn a_forwarded_node_is_an_address_or_hidden() {
     for (value, node) in [
         ("192.0.2.43", ip("192.0.2.43")),
         ("192.0.2.43:47011", ip("192.0.2.43")),
@@ -56,7 +57,7 @@ fn a_node_is_an_address_or_hidden() {
 }
 
 #[test]
-fn the_hops_of_all_lines_are_in_order() {
+fn hops_of_several_field_lines_are_in_order() {
     let lines = [
         &b"for=192.0.2.43, , For=\"[2001:db8:cafe::17]:4711\";proto=http; host=\"files.example:8443\""[..],
         b"",
@@ -77,7 +78,7 @@ fn the_hops_of_all_lines_are_in_order() {
 }
 
 #[test]
-fn what_is_malformed_is_refused_as_a_whole() {
+fn a_malformed_forwarded_field_is_rejected_as_a_whole() {
     for line in [
         "for",
         "=a",
@@ -98,12 +99,15 @@ fn what_is_malformed_is_refused_as_a_whole() {
         assert_eq!(parse_forwarded([line.as_bytes()].into_iter()), Err(Malformed), "{line}");
     }
     let many = |hops: usize| vec!["for=192.0.2.43"; hops].join(",");
-    assert_eq!(parse_forwarded([many(HOPS_MAX).as_bytes()].into_iter()).unwrap().len(), HOPS_MAX);
-    assert_eq!(parse_forwarded([many(HOPS_MAX + 1).as_bytes()].into_iter()), Err(Malformed));
+    assert_eq!(
+        parse_forwarded([many(FORWARDED_HOPS_MAX).as_bytes()].into_iter()).unwrap().len(),
+        FORWARDED_HOPS_MAX
+    );
+    assert_eq!(parse_forwarded([many(FORWARDED_HOPS_MAX + 1).as_bytes()].into_iter()), Err(Malformed));
 }
 
 #[test]
-fn elements_come_last_to_first_and_need_not_be_addresses() {
+fn x_forwarded_for_elements_iterate_from_last_to_first() {
     let lines = [&b"198.51.100.9"[..], b"not an address,, 192.0.2.1 ,192.0.2.2"];
     let elements: Vec<_> = last_to_first(lines.into_iter()).collect();
     assert_eq!(elements, [&b"198.51.100.9"[..], b"192.0.2.2", b"192.0.2.1", b"not an address"]);
@@ -113,14 +117,14 @@ fn elements_come_last_to_first_and_need_not_be_addresses() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         let _ = parse_node(&bytes);
         let _ = parse_forwarded([&bytes[..], &bytes].into_iter());
         prop_assert!(last_to_first([&bytes[..]].into_iter()).all(|element| !element.contains(&b',')));
     }
 
     #[test]
-    fn an_address_is_read_as_it_was_written_whatever_came_before(
+    fn a_forwarded_address_parses_behind_any_earlier_hop(
         address: IpAddr,
         port: u16,
         before in "[a-z0-9.=;]{0,20}",
@@ -139,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn every_prefix_is_read_or_refused_and_whole_hops_stay_the_same(cut in 0..70_usize) {
+    fn every_prefix_of_forwarded_parses_or_is_rejected_and_keeps_complete_hops(cut in 0..70_usize) {
         let line = b"for=192.0.2.43;host=a.example, for=\"[2001:db8::17]:4711\", for=198.51.100.9";
         let whole = parse_forwarded([&line[..]].into_iter()).unwrap();
         if let Ok(hops) = parse_forwarded([&line[..cut]].into_iter()) {

@@ -1,8 +1,9 @@
 //! Valid request heads, and the limits on them.
 
 use plimsoll_wire::http::head::{
-    FIELDS_MAX, Field, Framing, Head, HeadLimits, Method, Refusal, Version, find_head_end, parse_head,
+    Field, Framing, Head, HeadLimits, Method, Refusal, Version, find_head_end, parse_head,
 };
+use plimsoll_wire::limits::HEAD_FIELDS_MAX;
 use proptest::prelude::*;
 
 const LIMITS: HeadLimits = HeadLimits { bytes_max: 16 << 10, fields_max: 64, target_bytes_max: 8 << 10 };
@@ -30,7 +31,7 @@ const GOOD: &[&str] = &[
 ];
 
 #[test]
-fn a_head_cut_anywhere_needs_more_and_is_never_refused() {
+fn a_partial_head_needs_more_bytes_and_is_never_rejected() {
     for text in GOOD {
         for cut in 0..text.len() {
             let part = &text.as_bytes()[..cut];
@@ -41,7 +42,7 @@ fn a_head_cut_anywhere_needs_more_and_is_never_refused() {
 }
 
 #[test]
-fn what_follows_a_head_does_not_change_it() {
+fn bytes_behind_a_head_do_not_change_it() {
     for text in GOOD {
         for tail in ["x", "\r\n", "\n", "GET / HTTP/1.1\r\n", "\0"] {
             assert_eq!(good(&format!("{text}{tail}")), good(text));
@@ -50,7 +51,7 @@ fn what_follows_a_head_does_not_change_it() {
 }
 
 #[test]
-fn the_end_of_a_head_is_found_however_it_arrives() {
+fn the_end_of_a_head_is_found_however_it_is_split() {
     for text in GOOD {
         let bytes = text.as_bytes();
         let mut from = 0;
@@ -69,12 +70,12 @@ fn the_end_of_a_head_is_found_however_it_arrives() {
 }
 
 #[test]
-fn a_head_is_small_enough_to_be_copied() {
+fn a_parsed_head_is_small_enough_to_copy() {
     assert!(size_of::<Head>() < 250, "{}", size_of::<Head>());
 }
 
 #[test]
-fn the_request_line_is_taken_apart() {
+fn the_request_line_yields_method_target_and_version() {
     let block = "MKCOL /a/b?q HTTP/1.0\r\nHost: h\r\n\r\n";
     let head = good(block);
     assert_eq!(head.method(), Method::Mkcol);
@@ -84,7 +85,7 @@ fn the_request_line_is_taken_apart() {
 }
 
 #[test]
-fn methods_are_case_sensitive_and_unknown_ones_are_kept() {
+fn methods_are_case_sensitive_and_unknown_ones_are_preserved() {
     for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "MKCOL", "MOVE", "COPY"] {
         assert_eq!(good(&format!("{method} / HTTP/1.0\r\n\r\n")).method().as_str(), method);
     }
@@ -94,7 +95,7 @@ fn methods_are_case_sensitive_and_unknown_ones_are_kept() {
 }
 
 #[test]
-fn fields_are_found_by_any_case_and_trimmed() {
+fn fields_are_found_in_any_case_and_their_values_trimmed() {
     let block =
         b"GET / HTTP/1.1\r\nhOsT:h\r\nACCEPT: \t a b \t\r\nReferer:\r\nX-Own: 1\r\ncookie:   \r\n\r\n";
     let head = parse_head(block, &LIMITS).unwrap().unwrap();
@@ -110,7 +111,7 @@ fn fields_are_found_by_any_case_and_trimmed() {
 }
 
 #[test]
-fn every_known_field_has_a_place_of_its_own() {
+fn every_known_field_has_a_slot_of_its_own() {
     for field in Field::ALL {
         let value = match field {
             Field::Host | Field::ContentLength => "7",
@@ -132,7 +133,7 @@ fn every_known_field_has_a_place_of_its_own() {
 }
 
 #[test]
-fn a_repeated_field_has_all_its_lines() {
+fn a_repeated_field_yields_all_its_lines() {
     let block = b"GET / HTTP/1.1\r\nHost: h\r\nIf-Match: \"a\"\r\nCookie: c\r\nif-match: \"b\"\r\n\r\n";
     let head = parse_head(block, &LIMITS).unwrap().unwrap();
     assert!(head.repeated(Field::IfMatch));
@@ -144,7 +145,7 @@ fn a_repeated_field_has_all_its_lines() {
 }
 
 #[test]
-fn the_body_is_delimited_by_one_field() {
+fn a_request_body_is_delimited_by_one_field() {
     let of = |fields: &str| good(&format!("PUT / HTTP/1.1\r\nHost: h\r\n{fields}\r\n")).framing();
     assert_eq!(of(""), Framing::None);
     assert_eq!(of("Content-Length: 0\r\n"), Framing::Length(0));
@@ -153,7 +154,7 @@ fn the_body_is_delimited_by_one_field() {
 }
 
 #[test]
-fn a_connection_stays_open_as_its_version_and_options_say() {
+fn keep_alive_follows_version_and_connection_options() {
     let keeps = |version: &str, fields: &str| {
         good(&format!("GET / HTTP/{version}\r\nHost: h\r\n{fields}\r\n")).keeps_alive()
     };
@@ -169,7 +170,7 @@ fn a_connection_stays_open_as_its_version_and_options_say() {
 }
 
 #[test]
-fn a_continue_is_expected_only_before_a_body_of_http_1_1() {
+fn expect_100_continue_applies_only_to_http_1_1_with_a_body() {
     let expects = |version: &str, fields: &str| {
         good(&format!("PUT / HTTP/{version}\r\nHost: h\r\nExpect: 100-Continue\r\n{fields}\r\n"))
             .expects_continue()
@@ -196,7 +197,7 @@ fn the_authority_of_the_target_overrides_host() {
 }
 
 #[test]
-fn a_head_is_as_long_as_the_limit_and_no_longer() {
+fn a_head_above_the_limit_is_rejected() {
     let limits = HeadLimits { bytes_max: 100, ..LIMITS };
     let of_len = |len: usize| {
         let start = "GET / HTTP/1.0\r\nX: ";
@@ -211,15 +212,15 @@ fn a_head_is_as_long_as_the_limit_and_no_longer() {
 }
 
 #[test]
-fn no_limit_reaches_beyond_what_a_span_can_count() {
+fn configured_limits_are_capped_at_the_range_of_a_span() {
     let limits = HeadLimits { bytes_max: usize::MAX, ..LIMITS };
     let block = format!("GET / HTTP/1.0\r\nX: {}\r\n\r\n", "x".repeat(70_000));
     assert_eq!(parse_head(block.as_bytes(), &limits), Err(Refusal::HeadTooLong));
 }
 
 #[test]
-fn a_head_has_as_many_fields_as_the_limit_and_no_more() {
-    for (limit, most) in [(3, 3), (64, 64), (100, 100), (1000, FIELDS_MAX)] {
+fn a_head_with_more_fields_than_the_limit_is_rejected() {
+    for (limit, most) in [(3, 3), (64, 64), (100, 100), (1000, HEAD_FIELDS_MAX)] {
         let limits = HeadLimits { fields_max: limit, ..LIMITS };
         let of = |count: usize| format!("GET / HTTP/1.0\r\n{}\r\n", "X: y\r\n".repeat(count));
         assert!(parse_head(of(most).as_bytes(), &limits).unwrap().is_some());
@@ -229,7 +230,7 @@ fn a_head_has_as_many_fields_as_the_limit_and_no_more() {
 }
 
 #[test]
-fn a_target_is_as_long_as_the_limit_and_no_longer() {
+fn a_target_above_the_limit_is_rejected() {
     let limits = HeadLimits { target_bytes_max: 10, ..LIMITS };
     let of = |len: usize| format!("GET /{} HTTP/1.0\r\n\r\n", "x".repeat(len - 1));
     assert!(parse_head(of(10).as_bytes(), &limits).unwrap().is_some());
@@ -240,7 +241,7 @@ fn a_target_is_as_long_as_the_limit_and_no_longer() {
 }
 
 #[test]
-fn another_block_than_its_own_gives_nonsense_but_no_panic() {
+fn a_head_used_with_another_buffer_does_not_panic() {
     let block = b"GET /long/enough HTTP/1.1\r\nHost: h\r\nCookie: a\r\nCookie: b\r\n\r\n";
     let head = parse_head(block, &LIMITS).unwrap().unwrap();
     for other in [&b""[..], b"x", b"\n\n\n:\n", &[b'\n'; 70]] {
@@ -251,13 +252,13 @@ fn another_block_than_its_own_gives_nonsense_but_no_panic() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = parse_head(&bytes, &LIMITS);
         let _ = find_head_end(&bytes, bytes.len() / 2);
     }
 
     #[test]
-    fn a_head_with_any_byte_changed_is_good_or_refused(
+    fn a_head_with_any_byte_changed_parses_or_is_rejected(
         which in 0..GOOD.len(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
     ) {
         let mut bytes = GOOD[which].as_bytes().to_vec();

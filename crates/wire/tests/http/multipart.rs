@@ -4,7 +4,7 @@ use plimsoll_wire::http::multipart::{body_len, close, media_type, part_head};
 use proptest::prelude::*;
 
 #[test]
-fn a_body_is_parts_between_delimiters() {
+fn a_multipart_body_has_parts_between_delimiters() {
     let mut body = Vec::new();
     part_head(b"B", "text/plain", &(0..2), 10, &mut body);
     body.extend_from_slice(b"01");
@@ -25,7 +25,7 @@ fn a_media_type_cannot_add_a_line() {
 }
 
 #[test]
-fn the_whole_is_named_with_its_boundary() {
+fn the_content_type_names_the_boundary() {
     let mut out = Vec::new();
     media_type(b"abc123", &mut out);
     assert_eq!(out, b"multipart/byteranges; boundary=abc123");
@@ -33,7 +33,7 @@ fn the_whole_is_named_with_its_boundary() {
 
 proptest! {
     #[test]
-    fn the_length_is_told_ahead(
+    fn the_length_of_a_multipart_body_is_known_in_advance(
         boundary in "[a-z0-9]{1,40}", media in ".{0,20}",
         starts in proptest::collection::vec((0u64..2_000, 1u64..2_000), 0..5),
     ) {

@@ -8,7 +8,7 @@ fn thousandths(value: &str, coding: &str) -> u16 {
 }
 
 #[test]
-fn a_coding_is_wanted_as_much_as_it_says() {
+fn a_content_coding_has_its_stated_quality() {
     for (value, coding, quality) in [
         ("gzip", "gzip", 1000),
         ("GZIP", "gzip", 1000),
@@ -34,7 +34,7 @@ fn a_coding_is_wanted_as_much_as_it_says() {
 }
 
 #[test]
-fn no_coding_is_acceptable_unless_excluded() {
+fn identity_is_acceptable_unless_excluded() {
     for (value, quality) in [
         ("", 1),
         ("gzip", 1),
@@ -54,7 +54,7 @@ fn no_coding_is_acceptable_unless_excluded() {
 }
 
 #[test]
-fn the_media_type_wanted_most_is_chosen() {
+fn the_media_type_of_the_highest_quality_is_chosen() {
     let offers = ["application/json", "text/html"];
     for (accept, chosen) in [
         ("", Some("application/json")),
@@ -82,7 +82,7 @@ fn the_media_type_wanted_most_is_chosen() {
 }
 
 #[test]
-fn browsers_prefer_pages_and_programs_do_not() {
+fn browsers_get_html_and_programs_json() {
     let firefox = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
     let chrome = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,\
         */*;q=0.8,application/signed-exchange;v=b3;q=0.7";
@@ -94,7 +94,7 @@ fn browsers_prefer_pages_and_programs_do_not() {
 }
 
 #[test]
-fn a_page_is_served_unless_json_is_wanted_more() {
+fn html_is_served_unless_json_has_a_higher_quality() {
     for page in
         ["", "*/*", "text/html", "text/html, application/json", "application/json;q=0.5, */*", "text/*"]
     {
@@ -107,7 +107,7 @@ fn a_page_is_served_unless_json_is_wanted_more() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         prop_assert!(accepts_encoding(&bytes, b"gzip") <= Quality::FULL);
         let _ = prefers_html(&bytes);
         let _ = prefers_json(&bytes);

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use plimsoll_wire::http::range::{
-    ContentRange, NotARange, RANGES_MAX, Resolved, parse_content_range, parse_range,
-};
+use plimsoll_wire::http::range::{ContentRange, NotARange, Resolved, parse_content_range, parse_range};
+use plimsoll_wire::limits::RANGES_MAX;
 use proptest::prelude::*;
 
 /// Returns the ranges that a field selects of `length` bytes; None is the whole, an empty list is 416.
@@ -17,7 +16,7 @@ fn select(field: &str, length: u64) -> Option<Vec<Range<u64>>> {
 }
 
 #[test]
-fn ranges_select_what_they_say() {
+fn ranges_select_the_stated_bytes() {
     for (field, ranges) in [
         ("bytes=0-0", vec![0..1]),
         ("bytes=0-9", vec![0..10]),
@@ -49,12 +48,12 @@ fn ranges_beyond_the_end_are_unsatisfiable() {
 }
 
 #[test]
-fn the_end_of_nothing_is_the_whole_of_it() {
+fn a_suffix_range_of_an_empty_file_selects_the_whole() {
     assert_eq!(select("bytes=-5", 0), None);
 }
 
 #[test]
-fn what_is_no_range_is_ignored() {
+fn a_malformed_range_is_ignored() {
     for field in [
         "bytes",
         "bytes=",
@@ -79,14 +78,14 @@ fn what_is_no_range_is_ignored() {
 }
 
 #[test]
-fn there_are_as_many_ranges_as_the_limit_and_no_more() {
+fn more_ranges_than_the_limit_are_rejected() {
     let of = |count: usize| format!("bytes={}", "0-0,".repeat(count));
     assert_eq!(select(&of(RANGES_MAX), 1000).map(|ranges| ranges.len()), Some(RANGES_MAX));
     assert_eq!(parse_range(of(RANGES_MAX + 1).as_bytes()), Err(NotARange::TooMany));
 }
 
 #[test]
-fn ranges_that_add_up_to_more_than_the_whole_are_ignored() {
+fn ranges_longer_than_the_whole_file_are_ignored() {
     assert_eq!(select("bytes=0-9,0-0", 10), None);
     assert_eq!(select("bytes=0-,0-,0-,0-", 10), None);
     assert_eq!(select("bytes=0-4,5-9", 10), Some(vec![0..5, 5..10]));
@@ -94,7 +93,7 @@ fn ranges_that_add_up_to_more_than_the_whole_are_ignored() {
 }
 
 #[test]
-fn content_range_is_written_and_read() {
+fn content_range_formats_and_parses() {
     let part = ContentRange::Part { range: 0..5, length: 10 };
     let none = ContentRange::Unsatisfied { length: 10 };
     assert_eq!(part.to_string(), "bytes 0-4/10");
@@ -119,7 +118,7 @@ fn content_range_is_written_and_read() {
 
 proptest! {
     #[test]
-    fn resolved_ranges_never_leave_the_representation(
+    fn resolved_ranges_stay_within_the_representation(
         specs in proptest::collection::vec("[0-9]{0,3}-[0-9]{0,3}", 1..20), length in 0u64..500,
     ) {
         if let Ok(set) = parse_range(format!("bytes={}", specs.join(",")).as_bytes())
@@ -133,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60), length: u64) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60), length: u64) {
         let field = [b"bytes=", &bytes[..]].concat();
         if let Ok(set) = parse_range(&field) {
             let _ = set.resolve(length);

@@ -34,7 +34,7 @@ const GOOD: &[(&str, Framing, bool)] = &[
 ];
 
 #[test]
-fn a_body_is_delimited_by_the_status_and_one_field() {
+fn a_response_body_is_delimited_by_status_and_one_field() {
     for (text, framing, keeps_alive) in GOOD {
         let head = good(text);
         assert_eq!((head.framing(), head.keeps_alive()), (*framing, *keeps_alive), "{text:?}");
@@ -43,7 +43,7 @@ fn a_body_is_delimited_by_the_status_and_one_field() {
 }
 
 #[test]
-fn an_answer_to_head_has_no_body_whatever_it_says() {
+fn a_response_to_head_has_no_body_whatever_its_fields() {
     for (text, _, keeps_alive) in GOOD {
         let head = parse_response(text.as_bytes(), Method::Head, &LIMITS).unwrap().unwrap();
         assert_eq!(head.framing(), Framing::None, "{text:?}");
@@ -53,7 +53,7 @@ fn an_answer_to_head_has_no_body_whatever_it_says() {
 }
 
 #[test]
-fn a_head_cut_anywhere_needs_more_and_is_never_refused() {
+fn a_partial_head_needs_more_bytes_and_is_never_rejected() {
     for (text, ..) in GOOD {
         let mut from = 0;
         for cut in 0..text.len() {
@@ -66,7 +66,7 @@ fn a_head_cut_anywhere_needs_more_and_is_never_refused() {
 }
 
 #[test]
-fn what_follows_a_head_does_not_change_it() {
+fn bytes_behind_a_head_do_not_change_it() {
     for (text, ..) in GOOD {
         for tail in ["x", "\r\n", "\n", "HTTP/1.1 200 OK\r\n", "\0"] {
             assert_eq!(good(&format!("{text}{tail}")), good(text));
@@ -75,7 +75,7 @@ fn what_follows_a_head_does_not_change_it() {
 }
 
 #[test]
-fn status_version_and_fields_are_told() {
+fn a_response_head_yields_status_version_and_fields() {
     let text = "HTTP/1.0 401 \u{fc}\r\nWWW-Authenticate: Basic\r\nX-One: \t a \r\nx-one: b\r\n\
         Content-Length: 3\r\n\r\n";
     let (head, block) = (good(text), text.as_bytes());
@@ -88,14 +88,14 @@ fn status_version_and_fields_are_told() {
 }
 
 #[test]
-fn an_interim_answer_is_one_after_which_more_comes() {
+fn an_interim_response_is_followed_by_another() {
     for (code, is_interim) in [(100, true), (102, true), (103, true), (101, false), (200, false)] {
         assert_eq!(good(&format!("HTTP/1.1 {code} x\r\n\r\n")).is_interim(), is_interim, "{code}");
     }
 }
 
 #[test]
-fn whatever_has_two_readings_is_refused() {
+fn an_ambiguous_response_head_is_rejected() {
     for (text, bad) in [
         ("\r\nHTTP/1.1 200 OK\r\n\r\n", BadResponse::StatusLine),
         ("\nHTTP/1.1 200 OK\r\n\r\n", BadResponse::StatusLine),
@@ -150,7 +150,7 @@ fn whatever_has_two_readings_is_refused() {
 }
 
 #[test]
-fn a_head_is_as_long_as_the_limits_and_no_longer() {
+fn a_response_head_above_the_limits_is_rejected() {
     let of = |len: usize| format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "a".repeat(len - 24));
     assert_eq!(good(&of(LIMITS.bytes_max)).len(), LIMITS.bytes_max);
     assert_eq!(parse(&of(LIMITS.bytes_max + 1)), Err(BadResponse::HeadTooLong));
@@ -164,7 +164,7 @@ fn a_head_is_as_long_as_the_limits_and_no_longer() {
 
 proptest! {
     #[test]
-    fn a_head_with_any_byte_changed_is_good_or_refused(
+    fn a_head_with_any_byte_changed_parses_or_is_rejected(
         which in 0..GOOD.len(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
     ) {
         let mut bytes = GOOD[which].0.as_bytes().to_vec();

@@ -27,7 +27,7 @@ fn fields_refused(fields: &str, refusal: Refusal) {
 }
 
 #[test]
-fn two_ways_to_delimit_the_body() {
+fn content_length_with_transfer_encoding_is_rejected() {
     for fields in [
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
@@ -39,13 +39,13 @@ fn two_ways_to_delimit_the_body() {
 }
 
 #[test]
-fn several_lengths_even_if_equal() {
+fn several_content_lengths_are_rejected_even_if_equal() {
     fields_refused("Content-Length: 5\r\nContent-Length: 5\r\n", Refusal::LengthRepeated);
     fields_refused("Content-Length: 5\r\nX: y\r\ncontent-length: 6\r\n", Refusal::LengthRepeated);
 }
 
 #[test]
-fn lengths_that_are_not_one_decimal_number() {
+fn a_content_length_that_is_not_one_decimal_is_rejected() {
     for length in [
         "+5",
         "-1",
@@ -67,7 +67,7 @@ fn lengths_that_are_not_one_decimal_number() {
 }
 
 #[test]
-fn transfer_codings_that_are_not_exactly_chunked() {
+fn a_transfer_coding_other_than_chunked_is_rejected() {
     for coding in [
         "xchunked",
         "chunkedx",
@@ -90,20 +90,20 @@ fn transfer_codings_that_are_not_exactly_chunked() {
 }
 
 #[test]
-fn a_chunked_body_under_another_coding_is_not_implemented() {
+fn a_chunked_body_with_a_further_coding_gets_501() {
     for coding in ["gzip, chunked", "foo,chunked", "identity , Chunked"] {
         refused(&with_fields(&format!("Transfer-Encoding: {coding}\r\n")), Refusal::CodingUnknown, 501);
     }
 }
 
 #[test]
-fn several_transfer_encodings() {
+fn several_transfer_encodings_are_rejected() {
     fields_refused("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", Refusal::CodingRepeated);
     fields_refused("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", Refusal::CodingRepeated);
 }
 
 #[test]
-fn a_transfer_encoding_of_http_1_0() {
+fn a_transfer_encoding_in_http_1_0_is_rejected() {
     for fields in ["", "Content-Length: 5\r\n"] {
         let block = format!("PUT /x HTTP/1.0\r\n{fields}Transfer-Encoding: chunked\r\n\r\n");
         refused(block.as_bytes(), Refusal::CodingInHttp10, 400);
@@ -111,7 +111,7 @@ fn a_transfer_encoding_of_http_1_0() {
 }
 
 #[test]
-fn folded_lines_and_lines_that_begin_with_white_space() {
+fn folded_field_lines_are_rejected() {
     fields_refused("X: a\r\n b\r\n", Refusal::Folded);
     fields_refused("X: a\r\n\tb\r\n", Refusal::Folded);
     fields_refused("X:\r\n b\r\n", Refusal::Folded);
@@ -121,7 +121,7 @@ fn folded_lines_and_lines_that_begin_with_white_space() {
 }
 
 #[test]
-fn a_line_feed_without_carriage_return() {
+fn a_bare_line_feed_is_rejected() {
     for block in [
         &b"GET / HTTP/1.1\nHost: a\r\n\r\n"[..],
         b"GET / HTTP/1.1\r\nHost: a\n\r\n",
@@ -140,7 +140,7 @@ fn a_line_feed_without_carriage_return() {
 }
 
 #[test]
-fn a_carriage_return_without_line_feed() {
+fn a_bare_carriage_return_is_rejected() {
     for block in [
         &b"GET / HTTP/1.1\rHost: a\r\n\r\n"[..],
         b"GET / HTTP/1.1\r\nHost: a\rX: y\r\n\r\n",
@@ -154,7 +154,7 @@ fn a_carriage_return_without_line_feed() {
 }
 
 #[test]
-fn control_bytes_in_a_value() {
+fn control_bytes_in_a_value_are_rejected() {
     for byte in (0..=0x1f).chain([0x7f]).filter(|byte| !b"\t\r\n".contains(byte)) {
         for place in ["Cookie: a@b\r\n", "Cookie: @\r\n", "Cookie:@b\r\n", "Transfer-Encoding: @chunked\r\n"]
         {
@@ -165,7 +165,7 @@ fn control_bytes_in_a_value() {
 }
 
 #[test]
-fn names_that_are_no_tokens() {
+fn field_names_that_are_not_tokens_are_rejected() {
     for fields in [
         "Content-Length : 5\r\n",
         "Content-Length\t: 5\r\n",
@@ -182,7 +182,7 @@ fn names_that_are_no_tokens() {
 }
 
 #[test]
-fn two_hosts_or_none() {
+fn two_hosts_or_none_are_rejected() {
     refused(b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", Refusal::HostRepeated, 400);
     refused(b"GET / HTTP/1.0\r\nHost: a\r\nhost: b\r\n\r\n", Refusal::HostRepeated, 400);
     refused(b"GET / HTTP/1.1\r\n\r\n", Refusal::HostMissing, 400);
@@ -190,7 +190,7 @@ fn two_hosts_or_none() {
 }
 
 #[test]
-fn hosts_that_are_none() {
+fn malformed_hosts_are_rejected() {
     for host in [
         "", "a b", "a, b", "a/b", "u@a", "a:port", "a:99999", "a:80:80", "[::1", "::1", ":80", "\u{e9}",
         "a?b", "a#b", "a\\b", "http://a",
@@ -202,7 +202,7 @@ fn hosts_that_are_none() {
 }
 
 #[test]
-fn request_lines_of_another_shape() {
+fn malformed_request_lines_are_rejected() {
     for line in [
         "G(T / HTTP/1.1",
         "GE\u{e9} / HTTP/1.1",
@@ -226,7 +226,7 @@ fn request_lines_of_another_shape() {
 }
 
 #[test]
-fn versions_that_are_not_spoken_here() {
+fn unsupported_versions_are_rejected() {
     for version in ["HTTP/2.0", "HTTP/0.9", "HTTP/1.2", "HTTP/3.0", "HTTP/9.9"] {
         let block = format!("GET / {version}\r\nHost: a\r\n\r\n");
         refused(block.as_bytes(), Refusal::VersionUnknown, 505);
@@ -253,7 +253,7 @@ fn versions_that_are_not_spoken_here() {
 }
 
 #[test]
-fn a_version_refused_early_is_refused_alike() {
+fn a_version_rejected_early_is_rejected_alike() {
     let limits = HeadLimits::default();
     for (text, refusal) in
         [("GET / HTTP/2.0\r\n", Refusal::VersionUnknown), ("GET / http/1.1\r\n", Refusal::Version)]
@@ -266,13 +266,13 @@ fn a_version_refused_early_is_refused_alike() {
 }
 
 #[test]
-fn more_than_one_empty_line_first() {
+fn more_than_one_leading_empty_line_is_rejected() {
     refused(b"\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", Refusal::EmptyLines, 400);
     refused(b"\r\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", Refusal::EmptyLines, 400);
 }
 
 #[test]
-fn targets_of_a_form_that_does_not_go_with_the_method() {
+fn a_target_form_that_does_not_fit_the_method_is_rejected() {
     for line in [
         "GET *",
         "GET x",

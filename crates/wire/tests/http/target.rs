@@ -10,7 +10,7 @@ fn decode(path: &str) -> Result<String, BadTarget> {
 }
 
 #[test]
-fn a_target_is_taken_apart() {
+fn a_target_is_split_into_path_and_query() {
     let target = |path: &'static str, query: Option<&'static str>, authority: Option<&'static str>| {
         let bytes = str::as_bytes;
         Ok(Target { path: bytes(path), query: query.map(bytes), authority: authority.map(bytes) })
@@ -25,7 +25,7 @@ fn a_target_is_taken_apart() {
 }
 
 #[test]
-fn targets_of_no_known_form_are_refused() {
+fn a_target_of_an_unknown_form_is_rejected() {
     for target in
         ["", "a", "**", "h:443", "ftp://h/", "http://", "http:///a", "http:/a", "http://u:p@h/", "?q"]
     {
@@ -37,7 +37,7 @@ fn targets_of_no_known_form_are_refused() {
 }
 
 #[test]
-fn a_path_is_decoded_once() {
+fn percent_encoding_is_decoded_once() {
     for (path, decoded) in [
         ("/", "/"),
         ("/a/b", "/a/b"),
@@ -60,7 +60,7 @@ fn a_path_is_decoded_once() {
 }
 
 #[test]
-fn paths_that_two_programs_might_read_differently_are_refused() {
+fn an_ambiguous_path_is_rejected() {
     for (path, bad) in [
         ("", BadTarget::NotRooted),
         ("a", BadTarget::NotRooted),
@@ -102,14 +102,14 @@ fn paths_that_two_programs_might_read_differently_are_refused() {
 }
 
 #[test]
-fn a_refused_path_leaves_nothing_behind() {
+fn a_rejected_path_leaves_the_output_empty() {
     let mut out = b"old".to_vec();
     assert!(decode_path(b"/secret/..", &mut out).is_err());
     assert!(out.is_empty());
 }
 
 #[test]
-fn a_path_is_encoded_for_links() {
+fn a_path_is_percent_encoded_for_links() {
     let mut out = b"<a href=".to_vec();
     encode_path("/a b/\u{e9}\"'<>&%?#\r\n~-._".as_bytes(), &mut out);
     assert_eq!(String::from_utf8(out).unwrap(), "<a href=/a%20b/%C3%A9%22%27%3C%3E%26%25%3F%23%0D%0A~-._");
@@ -117,7 +117,7 @@ fn a_path_is_encoded_for_links() {
 
 proptest! {
     #[test]
-    fn what_is_encoded_decodes_to_itself(
+    fn an_encoded_path_decodes_to_itself(
         segments in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..20), 0..6),
     ) {
         let keep = |byte: &u8| *byte != b'/' && *byte >= b' ' && *byte != 0x7f;
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn no_decoded_path_climbs(path in "/([./%]|2[eEfF]|[a-z]|00){0,20}") {
+    fn no_decoded_path_has_dot_dot_segments(path in "/([./%]|2[eEfF]|[a-z]|00){0,20}") {
         let mut out = Vec::new();
         if decode_path(path.as_bytes(), &mut out).is_ok() {
             prop_assert!(out.starts_with(b"/"));
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
         let _ = parse_target(&bytes);
         let _ = decode_path(&bytes, &mut Vec::new());
     }

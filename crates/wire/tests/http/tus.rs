@@ -1,13 +1,14 @@
 //! The fields of tus.
 
 use plimsoll_wire::http::tus::{
-    BadTus, Checksum, Concat, METADATA_KEYS_MAX, PARTS_MAX, VERSION, check_version, parse_checksum,
-    parse_concat, parse_length, parse_metadata, parse_offset, write_metadata,
+    BadTus, Checksum, Concat, VERSION, check_version, parse_checksum, parse_concat, parse_length,
+    parse_metadata, parse_offset, write_metadata,
 };
+use plimsoll_wire::limits::{UPLOAD_METADATA_KEYS_MAX, UPLOAD_PARTS_MAX};
 use proptest::prelude::*;
 
 #[test]
-fn one_version_is_spoken() {
+fn only_tus_version_1_0_0_is_accepted() {
     assert_eq!(check_version(Some(VERSION.as_bytes())), Ok(()));
     for other in [None, Some(&b"1.0"[..]), Some(b"0.2.2"), Some(b"1.0.0, 2.0.0"), Some(b"")] {
         assert_eq!(check_version(other), Err(BadTus::Version));
@@ -27,7 +28,7 @@ fn lengths_and_offsets_are_decimal_numbers() {
 }
 
 #[test]
-fn metadata_is_pairs_of_a_key_and_base64() {
+fn upload_metadata_has_pairs_of_a_key_and_base64() {
     let value = b"filename d29ybGRfZG9taW5hdGlvbl9wbGFuLnBkZg==,is_confidential,empty , path YS9i";
     let metadata = parse_metadata(value).unwrap();
     assert_eq!(metadata.get("filename").unwrap(), b"world_domination_plan.pdf");
@@ -43,14 +44,14 @@ fn metadata_is_pairs_of_a_key_and_base64() {
 }
 
 #[test]
-fn metadata_has_as_many_keys_as_the_limit_and_no_more() {
+fn upload_metadata_above_the_key_limit_is_rejected() {
     let of = |count: usize| (0..count).map(|key| format!("k{key} YQ==")).collect::<Vec<_>>().join(",");
-    assert!(parse_metadata(of(METADATA_KEYS_MAX).as_bytes()).is_ok());
-    assert_eq!(parse_metadata(of(METADATA_KEYS_MAX + 1).as_bytes()), Err(BadTus::MetadataKeys));
+    assert!(parse_metadata(of(UPLOAD_METADATA_KEYS_MAX).as_bytes()).is_ok());
+    assert_eq!(parse_metadata(of(UPLOAD_METADATA_KEYS_MAX + 1).as_bytes()), Err(BadTus::MetadataKeys));
 }
 
 #[test]
-fn an_upload_is_partial_or_names_its_parts() {
+fn upload_concat_is_partial_or_lists_its_parts() {
     assert_eq!(parse_concat(b"partial"), Ok(Concat::Partial));
     let parts = Ok(Concat::Final(vec![b"a", b"b"]));
     for value in
@@ -64,12 +65,12 @@ fn an_upload_is_partial_or_names_its_parts() {
         assert_eq!(parse_concat(bad.as_bytes()), Err(BadTus::Concat), "{bad}");
     }
     let of = |count: usize| format!("final;{}", "/uploads/a ".repeat(count));
-    assert!(parse_concat(of(PARTS_MAX).as_bytes()).is_ok());
-    assert_eq!(parse_concat(of(PARTS_MAX + 1).as_bytes()), Err(BadTus::Parts));
+    assert!(parse_concat(of(UPLOAD_PARTS_MAX).as_bytes()).is_ok());
+    assert_eq!(parse_concat(of(UPLOAD_PARTS_MAX + 1).as_bytes()), Err(BadTus::Parts));
 }
 
 #[test]
-fn a_checksum_is_an_algorithm_and_base64_of_its_length() {
+fn a_checksum_has_an_algorithm_and_base64_of_matching_length() {
     assert_eq!(
         parse_checksum(b"sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=").map(|sum| match sum {
             Checksum::Sha1(sum) => sum[0],
@@ -96,7 +97,7 @@ fn a_checksum_is_an_algorithm_and_base64_of_its_length() {
 
 proptest! {
     #[test]
-    fn metadata_is_read_as_it_was_written(one in any::<Vec<u8>>(), two in any::<Vec<u8>>()) {
+    fn written_metadata_parses_to_the_same(one in any::<Vec<u8>>(), two in any::<Vec<u8>>()) {
         let mut value = Vec::new();
         write_metadata("one", &one, &mut value);
         write_metadata("two", &two, &mut value);
@@ -105,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         let _ = (parse_metadata(&bytes), parse_checksum(&bytes), parse_length(&bytes));
         let _ = parse_concat(&bytes);
     }

@@ -2,7 +2,8 @@
 // Clippy recognises tests by their attribute, and so not the helper functions.
 #![allow(clippy::unwrap_used)]
 
-use plimsoll_wire::proxy::{BadHeader, HEADER_BYTES_MAX, Header, LINE_BYTES_MAX, parse};
+use plimsoll_wire::limits::{PROXY_HEADER_BYTES_MAX, PROXY_LINE_BYTES_MAX};
+use plimsoll_wire::proxy::{BadHeader, Header, parse};
 use proptest::prelude::*;
 
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
@@ -41,7 +42,7 @@ fn valid() -> Vec<(Vec<u8>, Option<&'static str>)> {
 }
 
 #[test]
-fn a_header_names_the_client_or_nobody() {
+fn a_proxy_header_names_the_client_or_none() {
     for (bytes, source) in valid() {
         let expected = Header { source: source.map(|at| at.parse().unwrap()), len: bytes.len() };
         assert_eq!(parse(&bytes), Ok(Some(expected)), "{}", bytes.escape_ascii());
@@ -49,7 +50,7 @@ fn a_header_names_the_client_or_nobody() {
 }
 
 #[test]
-fn a_header_is_complete_with_its_last_byte_and_ends_there_whatever_follows() {
+fn a_proxy_header_ends_at_its_last_byte_whatever_follows() {
     for (bytes, _) in valid() {
         for end in 0..bytes.len() {
             assert_eq!(parse(&bytes[..end]), Ok(None), "{}", bytes[..end].escape_ascii());
@@ -62,8 +63,8 @@ fn a_header_is_complete_with_its_last_byte_and_ends_there_whatever_follows() {
 }
 
 #[test]
-fn other_bytes_are_refused() {
-    let too_long = |start: &[u8]| [start, &vec![b' '; LINE_BYTES_MAX - start.len()]].concat();
+fn bytes_that_are_not_a_proxy_header_are_rejected() {
+    let too_long = |start: &[u8]| [start, &vec![b' '; PROXY_LINE_BYTES_MAX - start.len()]].concat();
     for bytes in [
         b"GET / HTTP/1.1\r\n".to_vec(),
         b"\r\n\r\nGET".to_vec(),
@@ -88,7 +89,7 @@ fn other_bytes_are_refused() {
         binary(0x21, 0x11, &V4[1..]),
         binary(0x21, 0x21, V4),
         binary(0x21, 0x31, &[0; 215]),
-        binary(0x21, 0x11, &vec![0; HEADER_BYTES_MAX]),
+        binary(0x21, 0x11, &vec![0; PROXY_HEADER_BYTES_MAX]),
         [SIGNATURE, &[0x21, 0x11, 0xff, 0xff]].concat(),
     ] {
         assert_eq!(parse(&bytes), Err(BadHeader), "{}", bytes.escape_ascii());
@@ -96,11 +97,14 @@ fn other_bytes_are_refused() {
 }
 
 #[test]
-fn no_more_bytes_are_asked_for_than_the_limits() {
+fn the_longest_proxy_headers_have_the_sizes_of_the_limits() {
     let line = [&b"PROXY UNKNOWN "[..], &[b'x'; 91], b"\r\n"].concat();
-    assert_eq!((line.len(), parse(&line).unwrap().unwrap().len), (LINE_BYTES_MAX, LINE_BYTES_MAX));
-    let longest = binary(0x21, 0x11, &[V4, &vec![0; HEADER_BYTES_MAX - 16 - V4.len()]].concat());
-    assert_eq!(parse(&longest).unwrap().unwrap().len, HEADER_BYTES_MAX);
+    assert_eq!(
+        (line.len(), parse(&line).unwrap().unwrap().len),
+        (PROXY_LINE_BYTES_MAX, PROXY_LINE_BYTES_MAX)
+    );
+    let longest = binary(0x21, 0x11, &[V4, &vec![0; PROXY_HEADER_BYTES_MAX - 16 - V4.len()]].concat());
+    assert_eq!(parse(&longest).unwrap().unwrap().len, PROXY_HEADER_BYTES_MAX);
 }
 
 /// Generates bytes that begin like headers more often than random ones would.
@@ -119,7 +123,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn what_was_decided_of_a_prefix_holds_for_all_that_begins_with_it(bytes in bytes()) {
+    fn a_decision_on_a_prefix_holds_for_every_continuation(bytes in bytes()) {
         let mut decided = None;
         for end in 0..=bytes.len() {
             let now = parse(&bytes[..end]);
@@ -129,13 +133,13 @@ proptest! {
                 decided = Some(now);
             }
             if let Ok(Some(header)) = now {
-                prop_assert!(header.len <= end && header.len <= HEADER_BYTES_MAX);
+                prop_assert!(header.len <= end && header.len <= PROXY_HEADER_BYTES_MAX);
             }
         }
     }
 
     #[test]
-    fn every_source_is_read_as_it_was_written(ip: core::net::IpAddr, from: u16, to: u16) {
+    fn every_source_address_parses_as_it_was_written(ip: core::net::IpAddr, from: u16, to: u16) {
         let source = core::net::SocketAddr::new(ip.to_canonical(), from);
         let line = match ip {
             core::net::IpAddr::V4(ip) => format!("PROXY TCP4 {ip} 127.0.0.1 {from} {to}\r\n"),

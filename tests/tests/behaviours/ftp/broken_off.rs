@@ -1,6 +1,6 @@
 //! Interrupted uploads, in each way possible: no file appears, and the received bytes are kept.
 
-use plimsoll_proto::ftp::limits::HELD_COMMANDS_MAX;
+use plimsoll_proto::ftp::limits::QUEUED_COMMANDS_MAX;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Data, Engine, FtpClient, Scene, behaviours};
 
@@ -126,7 +126,7 @@ async fn a_client_that_is_killed_whose_data_connection_ends_first(scene: Scene) 
 async fn a_client_that_kept_the_connection_alive_is_killed(scene: Scene) {
     let (person, mut client) = alice(&scene).await;
     let mut data = begun(&scene, &mut client).await;
-    client.push("NOOP\r\n".repeat(2 * HELD_COMMANDS_MAX));
+    client.push("NOOP\r\n".repeat(2 * QUEUED_COMMANDS_MAX));
     client.expect_silence(std::time::Duration::from_millis(30)).await;
     drop(person);
     client.end();
@@ -151,7 +151,7 @@ async fn abor_behind_other_commands_is_heard_at_once_and_answered_after_them(sce
 async fn who_sends_more_commands_than_there_is_reason_for_is_sent_away(scene: Scene) {
     let (person, mut client) = alice(&scene).await;
     let data = begun(&scene, &mut client).await;
-    client.push((0..=HELD_COMMANDS_MAX).map(|number| format!("CWD {number}\r\n")).collect::<String>());
+    client.push((0..=QUEUED_COMMANDS_MAX).map(|number| format!("CWD {number}\r\n")).collect::<String>());
     client.hear().await.expect(426);
     client.expect_end().await;
     drop((person, client));

@@ -1,7 +1,7 @@
 //! This project's FTP client: it reports the actual outcome of each transfer.
 
-use plimsoll_client::ftp::{Asked, Error, Session, Times};
-use plimsoll_client::{Piece, Source, Whole};
+use plimsoll_client::ftp::{Command, Error, Session, Times};
+use plimsoll_client::{NextSegment, SingleSegment, Source};
 use plimsoll_io::Segment;
 use plimsoll_tests::accounts::PASSWORD;
 use plimsoll_tests::tree::noise;
@@ -26,13 +26,13 @@ async fn fetch(session: &mut Session, path: &str, offset: u64) -> Result<Vec<u8>
 }
 
 async fn store(session: &mut Session, path: &str, bytes: &[u8]) -> Result<u64, Error> {
-    session.store(path.as_bytes(), &mut Whole::new(Segment::Owned(bytes.to_vec()))).await
+    session.store(path.as_bytes(), &mut SingleSegment::new(Segment::Owned(bytes.to_vec()))).await
 }
 
 #[track_caller]
 fn assert_refused<T>(told: Result<T, Error>, verb: Verb, expected: u16) {
     match told.err().expect("a refusal") {
-        Error::Refused { asked, code, .. } => assert_eq!((asked, code), (Asked::Verb(verb), expected)),
+        Error::Refused { command, code, .. } => assert_eq!((command, code), (Command::Verb(verb), expected)),
         error => panic!("{error}"),
     }
 }
@@ -109,7 +109,7 @@ async fn many_sessions_at_once_do_not_mix(scene: Scene) {
 struct Broken(bool);
 
 impl Source for Broken {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         let piece = if std::mem::replace(&mut self.0, true) {
             Err(std::io::ErrorKind::PermissionDenied.into())
         } else {

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use plimsoll_client::Whole;
+use plimsoll_client::SingleSegment;
 use plimsoll_client::ftp::{Error, Session, Times};
 use plimsoll_engine::block_on;
 use plimsoll_io::{Address, Io, Segment};
@@ -63,7 +63,7 @@ async fn go_through(io: Io, at: SocketAddr) {
     session.log_in("alice", "secret").await.unwrap();
     for len in [0, 1, 70_000, 5_000_000] {
         let bytes = noise(len as u64, len);
-        let mut source = Whole::new(Segment::Owned(bytes.clone()));
+        let mut source = SingleSegment::new(Segment::Owned(bytes.clone()));
         assert_eq!(session.store("grüße 1".as_bytes(), &mut source).await.unwrap(), len as u64);
         assert_eq!(session.size("/grüße 1".as_bytes()).await.unwrap(), len as u64);
         assert!(fetch(&mut session, "grüße 1", 0).await.unwrap() == bytes);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use plimsoll_client::ftp::{Error, Session, Times};
-use plimsoll_client::{Piece, Source};
+use plimsoll_client::{NextSegment, Source};
 use plimsoll_io::Segment;
 use plimsoll_io::sim::Faults;
 use plimsoll_tests::accounts::PASSWORD;
@@ -30,7 +30,7 @@ fn new() -> Vec<u8> {
 struct Pieces(usize);
 
 impl Source for Pieces {
-    fn next(&mut self) -> Piece<'_> {
+    fn next(&mut self) -> NextSegment<'_> {
         let piece = new().chunks(BYTES / 3).nth(self.0).map(<[u8]>::to_vec);
         self.0 += 1;
         Box::pin(std::future::ready(Ok(piece.map(Segment::Owned))))

@@ -68,6 +68,6 @@ pub(super) fn failure(error: Error) -> Failure {
         Error::Malformed(bad) => bad.into(),
         Error::TooLong { .. } => Failure::WrongBody,
         Error::Request(_) => Failure::Broken(io::ErrorKind::InvalidInput.into()),
-        Error::Unasked | Error::Unreadable(_) => Failure::Malformed("it does not fit what was asked"),
+        Error::Unexpected | Error::Unreadable(_) => Failure::Malformed("it does not fit what was asked"),
     }
 }

@@ -4,11 +4,11 @@
 //!
 //! Invariant: a prepared data connection is discarded.
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::state::Way;
+use crate::ftp::reply::{CommandResult, Reply};
+use crate::ftp::state::DataMode;
 
-pub(super) fn obey(c: &mut Conversation<'_>) -> Obeyed {
-    c.state.way = Way::Unset;
-    Ok(Answer::new(226, "Nothing is being transferred now."))
+pub(super) fn execute(c: &mut Conversation<'_>) -> CommandResult {
+    c.state.data_mode = DataMode::Unset;
+    Ok(Reply::new(226, "Nothing is being transferred now."))
 }

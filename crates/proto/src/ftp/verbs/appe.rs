@@ -8,16 +8,16 @@
 
 use plimsoll_store::Begin;
 
-use super::stor::{place_of, resumed, upload};
-use crate::ftp::answer::{Answer, Obeyed};
+use super::stor::{resolve_in_account, resumed, upload};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    let (offset, place) = (c.state.take_rest(), place_of(c, path)?);
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
+    let (offset, place) = (c.state.take_rest(), resolve_in_account(c, path)?);
     let begin = match c.state.size_of(&place) {
         _ if offset > 0 => resumed(c, &place, offset),
         Some(size) => Begin::EndAt(size),
         None => Begin::End,
     };
-    upload(c, &place, begin, Answer::new(150, "Send what comes behind what is there.")).await
+    upload(c, &place, begin, Reply::new(150, "Send what comes behind what is there.")).await
 }

@@ -5,22 +5,22 @@
 
 use plimsoll_io::FileKind;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::place::{Spot, absolute, shown};
+use crate::ftp::path::{PathTarget, absolute, display};
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    let spot = c.state.spot(path)?;
-    if spot == Spot::Owners {
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
+    let target = c.state.resolve(path)?;
+    if target == PathTarget::Sharers {
         c.caller().await?;
     } else {
-        let readable = c.look(&spot).await?;
+        let readable = c.authorise_lookup(&target).await?;
         if c.stat(readable).await?.kind != FileKind::Folder {
-            return Err(Answer::new(550, "That is a file, not a folder."));
+            return Err(Reply::new(550, "That is a file, not a folder."));
         }
     }
     c.state.folder = absolute(&c.state.folder, path);
     let mut text = b"You are in ".to_vec();
-    text.extend_from_slice(shown(&c.state.folder));
-    Ok(Answer::made(250, text))
+    text.extend_from_slice(display(&c.state.folder));
+    Ok(Reply::formatted(250, text))
 }

@@ -2,15 +2,15 @@
 //! properly documented FTP extensions beyond those commands and mechanisms described in RFC959" (RFC 2389,
 //! section 3.2).
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 
 /// The features without settings, one per line with their parameters (RFC 2389).
 const FEATURES: [&str; 9] =
     ["EPRT", "EPSV", "MDTM", "MFMT", "REST STREAM", "SIZE", "SITE UTIME", "TVFS", "UTF8"];
 
-pub(super) fn obey(c: &Conversation<'_>) -> Obeyed {
+pub(super) fn execute(c: &Conversation<'_>) -> CommandResult {
     let set = [c.state.digest.feature(), c.state.facts.feature()];
     let all = FEATURES.into_iter().map(str::to_owned).chain(set);
-    Ok(Answer::lines(211, "Beyond RFC 959 there are:", all.map(String::into_bytes).collect(), "End"))
+    Ok(Reply::lines(211, "Beyond RFC 959 there are:", all.map(String::into_bytes).collect(), "End"))
 }

@@ -10,37 +10,37 @@ use plimsoll_operations::Error;
 use plimsoll_store::Algorithm;
 use plimsoll_wire::ftp::hash::Algorithm as Named;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::transfer::{Stopped, listen_during};
+use crate::ftp::reply::{CommandResult, Reply};
+use crate::ftp::transfer::{TransferError, serve_control_during};
 use crate::opening::Opened;
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    let spot = c.state.spot(path)?;
-    let readable = c.look(&spot).await?;
-    let (elsewhere, named) = (Conversation::elsewhere(&readable), c.state.digest);
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
+    let target = c.state.resolve(path)?;
+    let readable = c.authorise_lookup(&target).await?;
+    let (elsewhere, named) = (Conversation::remote_location(&readable), c.state.digest);
     let opened = if elsewhere.is_none() { Some(c.open(readable, 0).await?) } else { None };
     let (operations, caller) = c.caller().await?;
     let (operations, by) = (operations.clone(), algorithm(named));
     let making = async {
         let made = match (elsewhere, opened) {
             (Some((home, path)), _) => operations.digest_elsewhere(&caller, &home, &path, by).await,
-            (None, Some(Opened::Here(file, stat))) => {
+            (None, Some(Opened::Local(file, stat))) => {
                 operations.digest(&caller, file, by).await.map(|digest| (stat, digest))
             }
             _ => Err(Error::NOT_FOUND),
         };
-        made.map_err(Stopped::File)
+        made.map_err(TransferError::File)
     };
     let bytes_max = c.shared.limits().line_bytes_max;
-    match listen_during(&mut c.control, bytes_max, &Cell::new(0), making).await {
+    match serve_control_during(&mut c.control, bytes_max, &Cell::new(0), making).await {
         Ok((stat, digest)) => {
             // The permission to read may have ended while the file was read.
-            c.look(&spot).await?;
-            Ok(Answer::made(213, named.answer_text(stat.size, &digest, path)))
+            c.authorise_lookup(&target).await?;
+            Ok(Reply::formatted(213, named.reply_text(stat.size, &digest, path)))
         }
-        Err(Stopped::File(error)) => Err(error.into()),
-        Err(stopped) => Err(stopped.answer()),
+        Err(TransferError::File(error)) => Err(error.into()),
+        Err(stopped) => Err(stopped.reply()),
     }
 }
 

@@ -5,12 +5,12 @@
 
 use plimsoll_wire::ftp::command::Verb;
 
-use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::reply::{CommandResult, Reply};
 
 const VERBS_PER_LINE: usize = 8;
 
-pub(super) fn obey() -> Obeyed {
+pub(super) fn execute() -> CommandResult {
     let line = |verbs: &[Verb]| verbs.iter().map(|verb| format!("{:<5}", verb.name())).collect::<String>();
     let lines = Verb::ALL.chunks(VERBS_PER_LINE).map(|verbs| line(verbs).trim_end().as_bytes().to_vec());
-    Ok(Answer::lines(214, "The commands are:", lines.collect(), "FEAT tells what is beyond RFC 959."))
+    Ok(Reply::lines(214, "The commands are:", lines.collect(), "FEAT tells what is beyond RFC 959."))
 }

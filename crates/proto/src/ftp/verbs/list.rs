@@ -7,14 +7,19 @@
 
 use plimsoll_wire::ftp::flags::list_argument;
 
-use crate::ftp::answer::Obeyed;
 use crate::ftp::conversation::Conversation;
-use crate::ftp::listing::Asked;
+use crate::ftp::listing::ListingRequest;
+use crate::ftp::reply::CommandResult;
 
-pub(super) async fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
+pub(super) async fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResult {
     let (flags, path) = list_argument(argument);
-    let form = c.long_form(path);
-    let asked = Asked { path, is_loose: true, is_itself: flags.itself, finds_hidden: flags.all };
-    let listing = c.listing(asked, form).await?;
+    let format = c.long_form(path);
+    let request = ListingRequest {
+        path,
+        expands_patterns: true,
+        lists_folder_itself: flags.itself,
+        finds_hidden: flags.all,
+    };
+    let listing = c.listing(request, format).await?;
     c.send_listing(listing).await
 }

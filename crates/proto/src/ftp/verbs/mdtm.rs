@@ -5,15 +5,15 @@
 use plimsoll_wire::ftp::options::parse_mfmt;
 use plimsoll_wire::ftp::time::push_time;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
     match (c.stat_of(path).await, parse_mfmt(path)) {
         (Ok((stat, _)), _) => {
             let mut text = Vec::with_capacity(14);
             push_time(&mut text, stat.modified);
-            Ok(Answer::made(213, text))
+            Ok(Reply::formatted(213, text))
         }
         (Err(_), Ok((modified, path))) => super::mfmt::set(c, modified, path).await,
         (Err(refused), Err(_)) => Err(refused),

@@ -3,18 +3,18 @@
 //!
 //! Missing parent folders are not created.
 
-use plimsoll_wire::ftp::answer::quoted;
+use plimsoll_wire::ftp::reply::quoted;
 
-use super::stor::place_of;
-use crate::ftp::answer::{Answer, Obeyed};
+use super::stor::resolve_in_account;
 use crate::ftp::conversation::Conversation;
-use crate::ftp::place::absolute;
+use crate::ftp::path::absolute;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    let place = place_of(c, path)?;
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
+    let place = resolve_in_account(c, path)?;
     let (operations, caller) = c.caller().await?;
     operations.make_folder(&caller, &place).await?;
     let mut text = quoted(&absolute(&c.state.folder, path));
     text.extend_from_slice(b" is made.");
-    Ok(Answer::made(257, text))
+    Ok(Reply::formatted(257, text))
 }

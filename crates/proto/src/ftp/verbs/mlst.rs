@@ -4,14 +4,14 @@
 
 use plimsoll_wire::ftp::facts::mlst_line;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::listing::told;
-use crate::ftp::place::{absolute, shown};
+use crate::ftp::listing::wire_entry;
+use crate::ftp::path::{absolute, display};
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
     let (stat, rights) = c.stat_of(path).await?;
     let whole = absolute(&c.state.folder, path);
-    let line = mlst_line(&told(shown(&whole), &stat, rights), c.state.facts);
-    Ok(Answer::lines(250, "What is known of it:", vec![line], "End"))
+    let line = mlst_line(&wire_entry(display(&whole), &stat, rights), c.state.facts);
+    Ok(Reply::lines(250, "What is known of it:", vec![line], "End"))
 }

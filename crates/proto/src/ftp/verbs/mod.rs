@@ -45,14 +45,14 @@ mod user;
 
 use plimsoll_wire::ftp::command::Verb;
 
-use super::answer::{Answer, Obeyed};
 use super::conversation::Conversation;
-use super::state::Who;
+use super::reply::{CommandResult, Reply};
+use super::state::Login;
 
 /// Executes a command.
-pub(super) async fn obey(c: &mut Conversation<'_>, verb: Verb, argument: &[u8]) -> Obeyed {
-    if matches!(c.state.who, Who::Nobody | Who::Named(_)) && !is_before_login(verb) {
-        return Err(Answer::new(530, "Log in first: USER, then PASS."));
+pub(super) async fn execute(c: &mut Conversation<'_>, verb: Verb, argument: &[u8]) -> CommandResult {
+    if matches!(c.state.login, Login::None | Login::NameGiven(_)) && !is_before_login(verb) {
+        return Err(Reply::new(530, "Log in first: USER, then PASS."));
     }
     if verb != Verb::Rnto {
         c.state.renaming = None;
@@ -61,51 +61,51 @@ pub(super) async fn obey(c: &mut Conversation<'_>, verb: Verb, argument: &[u8]) 
         c.state.rest = 0;
     }
     match verb {
-        Verb::User => user::obey(c, argument),
-        Verb::Pass => pass::obey(c, argument).await,
-        Verb::Acct => Ok(Answer::new(202, "No account is needed beside the name.")),
-        Verb::Cwd => cwd::obey(c, argument).await,
-        Verb::Cdup => cwd::obey(c, b"..").await,
-        Verb::Smnt => Err(NOT_HERE),
-        Verb::Rein => rein::obey(c),
-        Verb::Quit => quit::obey(),
-        Verb::Port => port::obey(c, argument),
-        Verb::Pasv => pasv::obey(c),
-        Verb::Eprt => eprt::obey(c, argument),
-        Verb::Epsv => epsv::obey(c, argument),
-        Verb::Type => r#type::obey(c, argument),
-        Verb::Stru => stru::obey(argument),
-        Verb::Mode => mode::obey(argument),
-        Verb::Retr => retr::obey(c, argument).await,
-        Verb::Stor => stor::obey(c, argument).await,
-        Verb::Stou => stou::obey(c, argument).await,
-        Verb::Appe => appe::obey(c, argument).await,
-        Verb::Allo => Ok(Answer::new(202, "No room needs to be set aside.")),
-        Verb::Rest => rest::obey(c, argument),
-        Verb::Rnfr => rnfr::obey(c, argument).await,
-        Verb::Rnto => rnto::obey(c, argument).await,
-        Verb::Abor => abor::obey(c),
-        Verb::Dele => dele::obey(c, argument).await,
-        Verb::Rmd => rmd::obey(c, argument).await,
-        Verb::Mkd => mkd::obey(c, argument).await,
-        Verb::Pwd => pwd::obey(c),
-        Verb::List => list::obey(c, argument).await,
-        Verb::Nlst => nlst::obey(c, argument).await,
-        Verb::Mlst => mlst::obey(c, argument).await,
-        Verb::Mlsd => mlsd::obey(c, argument).await,
-        Verb::Size => size::obey(c, argument).await,
-        Verb::Mdtm => mdtm::obey(c, argument).await,
-        Verb::Mfmt => mfmt::obey(c, argument).await,
-        Verb::Hash => hash::obey(c, argument).await,
-        Verb::Site => site::obey(c, argument).await,
-        Verb::Syst => syst::obey(),
-        Verb::Stat => stat::obey(c, argument).await,
-        Verb::Help => help::obey(),
-        Verb::Noop => Ok(Answer::new(200, "Nothing done.")),
-        Verb::Feat => feat::obey(c),
-        Verb::Opts => opts::obey(c, argument),
-        Verb::Auth | Verb::Pbsz | Verb::Prot => auth::obey(),
-        Verb::Clnt => Ok(Answer::new(200, "Hello.")),
+        Verb::User => user::execute(c, argument),
+        Verb::Pass => pass::execute(c, argument).await,
+        Verb::Acct => Ok(Reply::new(202, "No account is needed beside the name.")),
+        Verb::Cwd => cwd::execute(c, argument).await,
+        Verb::Cdup => cwd::execute(c, b"..").await,
+        Verb::Smnt => Err(NOT_IMPLEMENTED),
+        Verb::Rein => rein::execute(c),
+        Verb::Quit => quit::execute(),
+        Verb::Port => port::execute(c, argument),
+        Verb::Pasv => pasv::execute(c),
+        Verb::Eprt => eprt::execute(c, argument),
+        Verb::Epsv => epsv::execute(c, argument),
+        Verb::Type => r#type::execute(c, argument),
+        Verb::Stru => stru::execute(argument),
+        Verb::Mode => mode::execute(argument),
+        Verb::Retr => retr::execute(c, argument).await,
+        Verb::Stor => stor::execute(c, argument).await,
+        Verb::Stou => stou::execute(c, argument).await,
+        Verb::Appe => appe::execute(c, argument).await,
+        Verb::Allo => Ok(Reply::new(202, "No room needs to be set aside.")),
+        Verb::Rest => rest::execute(c, argument),
+        Verb::Rnfr => rnfr::execute(c, argument).await,
+        Verb::Rnto => rnto::execute(c, argument).await,
+        Verb::Abor => abor::execute(c),
+        Verb::Dele => dele::execute(c, argument).await,
+        Verb::Rmd => rmd::execute(c, argument).await,
+        Verb::Mkd => mkd::execute(c, argument).await,
+        Verb::Pwd => pwd::execute(c),
+        Verb::List => list::execute(c, argument).await,
+        Verb::Nlst => nlst::execute(c, argument).await,
+        Verb::Mlst => mlst::execute(c, argument).await,
+        Verb::Mlsd => mlsd::execute(c, argument).await,
+        Verb::Size => size::execute(c, argument).await,
+        Verb::Mdtm => mdtm::execute(c, argument).await,
+        Verb::Mfmt => mfmt::execute(c, argument).await,
+        Verb::Hash => hash::execute(c, argument).await,
+        Verb::Site => site::execute(c, argument).await,
+        Verb::Syst => syst::execute(),
+        Verb::Stat => stat::execute(c, argument).await,
+        Verb::Help => help::execute(),
+        Verb::Noop => Ok(Reply::new(200, "Nothing done.")),
+        Verb::Feat => feat::execute(c),
+        Verb::Opts => opts::execute(c, argument),
+        Verb::Auth | Verb::Pbsz | Verb::Prot => auth::execute(),
+        Verb::Clnt => Ok(Reply::new(200, "Hello.")),
     }
 }
 
@@ -126,4 +126,4 @@ fn keeps_rest(verb: Verb) -> bool {
 }
 
 /// The reply to a known command that is not implemented.
-const NOT_HERE: Answer = Answer::new(502, "This server does not do that.");
+const NOT_IMPLEMENTED: Reply = Reply::new(502, "This server does not do that.");

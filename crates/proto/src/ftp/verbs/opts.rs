@@ -5,22 +5,22 @@
 
 use plimsoll_wire::ftp::options::{Opts, parse_opts};
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
+pub(super) fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResult {
     let bad =
-        |_| Answer::new(501, "There are OPTS UTF8 ON, OPTS MLST and facts, OPTS HASH and a name in FEAT.");
+        |_| Reply::new(501, "There are OPTS UTF8 ON, OPTS MLST and facts, OPTS HASH and a name in FEAT.");
     match parse_opts(argument).map_err(bad)? {
-        Opts::Utf8(true) => Ok(Answer::new(200, "Names are UTF-8.")),
-        Opts::Utf8(false) => Err(Answer::new(504, "Names are always UTF-8 here.")),
+        Opts::Utf8(true) => Ok(Reply::new(200, "Names are UTF-8.")),
+        Opts::Utf8(false) => Err(Reply::new(504, "Names are always UTF-8 here.")),
         Opts::Mlst(facts) => {
             c.state.facts = facts;
-            Ok(Answer::made(200, facts.opts_text()))
+            Ok(Reply::formatted(200, facts.opts_text()))
         }
         Opts::Hash(chosen) => {
             c.state.digest = chosen.unwrap_or(c.state.digest);
-            Ok(Answer::new(200, c.state.digest.name()))
+            Ok(Reply::new(200, c.state.digest.name()))
         }
     }
 }

@@ -6,28 +6,28 @@
 use plimsoll_auth::Secret;
 use plimsoll_operations::{Caller, GUEST, Operation};
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
 use crate::ftp::limits::LOGINS_MAX;
-use crate::ftp::state::Who;
+use crate::ftp::reply::{CommandResult, Reply};
+use crate::ftp::state::Login;
 
-pub(super) async fn obey(c: &mut Conversation<'_>, password: &[u8]) -> Obeyed {
-    let Who::Named(name) = &c.state.who else {
-        return Err(Answer::new(503, "Say USER and a name first."));
+pub(super) async fn execute(c: &mut Conversation<'_>, password: &[u8]) -> CommandResult {
+    let Login::NameGiven(name) = &c.state.login else {
+        return Err(Reply::new(503, "Say USER and a name first."));
     };
     let name = name.clone();
-    c.state.who = Who::Nobody;
+    c.state.login = Login::None;
     if is_guest(c, &name) {
-        c.state.who = Who::Guest;
-        c.shared.served.recorder.begin(&c.visitor(), Operation::LogIn, GUEST, &"").done();
-        return Ok(Answer::new(230, "Welcome. What is here can be looked at and downloaded."));
+        c.state.login = Login::Guest;
+        c.shared.services.recorder.begin(&c.visitor(), Operation::LogIn, GUEST, &"").done();
+        return Ok(Reply::new(230, "Welcome. What is here can be looked at and downloaded."));
     }
     match log_in(c, &name, password).await {
         Ok(caller) => {
             let welcome = format!("Logged in as {}.", caller.identity.account.name);
             c.control.stream.slot().authenticate();
-            c.state.who = Who::Person(Box::new(caller));
-            Ok(Answer::made(230, welcome))
+            c.state.login = Login::Account(Box::new(caller));
+            Ok(Reply::formatted(230, welcome))
         }
         Err(refused) => {
             c.state.refused += 1;
@@ -37,14 +37,14 @@ pub(super) async fn obey(c: &mut Conversation<'_>, password: &[u8]) -> Obeyed {
     }
 }
 
-async fn log_in(c: &Conversation<'_>, name: &[u8], password: &[u8]) -> Result<Caller, Answer> {
-    const WRONG: Answer = Answer::new(530, "The name or the password is wrong.");
-    let (operations, visitor) = (c.shared.served.operations.as_ref().ok_or(WRONG)?, c.visitor());
+async fn log_in(c: &Conversation<'_>, name: &[u8], password: &[u8]) -> Result<Caller, Reply> {
+    const WRONG: Reply = Reply::new(530, "The name or the password is wrong.");
+    let (operations, visitor) = (c.shared.services.operations.as_ref().ok_or(WRONG)?, c.visitor());
     let tried = String::from_utf8_lossy(name);
-    let record = c.shared.served.recorder.begin(&visitor, Operation::LogIn, &tried, &"");
+    let record = c.shared.services.recorder.begin(&visitor, Operation::LogIn, &tried, &"");
     let password = Secret::new(password.to_vec());
-    let shown = operations.auth().by_password(&visitor.io, name, &password, &visitor.peer).await;
-    Ok(Caller::new(visitor, record.end(shown)?))
+    let verified = operations.auth().by_password(&visitor.io, name, &password, &visitor.peer).await;
+    Ok(Caller::new(visitor, record.end(verified)?))
 }
 
 /// Whether `name` is the login name of guests.

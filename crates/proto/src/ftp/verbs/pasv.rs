@@ -7,21 +7,21 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use plimsoll_io::Peer;
 use plimsoll_wire::ftp::address::pasv_text;
 
-use crate::ftp::answer::{Answer, Obeyed};
-use crate::ftp::connecting::local_at;
+use crate::ftp::connecting::local_address;
 use crate::ftp::conversation::Conversation;
-use crate::ftp::state::Way;
+use crate::ftp::reply::{CommandResult, Reply};
+use crate::ftp::state::DataMode;
 
-pub(super) fn obey(c: &mut Conversation<'_>) -> Obeyed {
+pub(super) fn execute(c: &mut Conversation<'_>) -> CommandResult {
     if c.state.only_epsv {
-        return Err(Answer::new(501, "You said EPSV ALL."));
+        return Err(Reply::new(501, "You said EPSV ALL."));
     }
-    let IpAddr::V4(local) = local_at(&c.control.stream)?.ip() else {
-        return Err(Answer::new(425, "PASV has no form for IPv6 addresses: say EPSV."));
+    let IpAddr::V4(local) = local_address(&c.control.stream)?.ip() else {
+        return Err(Reply::new(425, "PASV has no form for IPv6 addresses: say EPSV."));
     };
-    let told = announced(c, local);
+    let address = announced(c, local);
     let port = listen(c)?;
-    Ok(Answer::made(227, pasv_text(SocketAddrV4::new(told, port))))
+    Ok(Reply::formatted(227, pasv_text(SocketAddrV4::new(address, port))))
 }
 
 /// Returns the address for the reply. Programs on the same machine do not need the router's.
@@ -31,23 +31,23 @@ fn announced(c: &Conversation<'_>, local: Ipv4Addr) -> Ipv4Addr {
 }
 
 /// Listens for the next data connection; returns the port.
-pub(super) fn listen(c: &mut Conversation<'_>) -> Result<u16, Answer> {
+pub(super) fn listen(c: &mut Conversation<'_>) -> Result<u16, Reply> {
     // First, because the new listener may need the descriptor of the old one.
-    c.state.way = Way::Unset;
-    let mut at = local_at(&c.control.stream)?;
+    c.state.data_mode = DataMode::Unset;
+    let mut at = local_address(&c.control.stream)?;
     if c.control.stream.is_behind_proxy() {
         // The proxy connects to another address than its client does, perhaps to loopback.
         at.set_ip(if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() });
     }
     let listener = c.shared.settings.ports.listen(&c.shared.io, at).map_err(|error| {
         tracing::warn!(%error, "no port could be listened at for data");
-        Answer::new(425, "The server has no free port for data; try again shortly.")
+        Reply::new(425, "The server has no free port for data; try again shortly.")
     })?;
     let plimsoll_io::Address::Ip(listening) = listener.address() else {
         return Err(crate::ftp::connecting::NO_ADDRESS);
     };
     let port = listening.port();
     let until = c.shared.io.now() + c.shared.limits().connect_time;
-    c.state.way = Way::Passive(listener, until);
+    c.state.data_mode = DataMode::Passive(listener, until);
     Ok(port)
 }

@@ -5,17 +5,17 @@
 
 use plimsoll_wire::ftp::address::parse_port;
 
-use crate::ftp::answer::{Answer, Obeyed};
-use crate::ftp::connecting::check_active;
+use crate::ftp::connecting::check_active_address;
 use crate::ftp::conversation::Conversation;
-use crate::ftp::state::Way;
+use crate::ftp::reply::{CommandResult, Reply};
+use crate::ftp::state::DataMode;
 
-pub(super) fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
+pub(super) fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResult {
     if c.state.only_epsv {
-        return Err(Answer::new(501, "You said EPSV ALL."));
+        return Err(Reply::new(501, "You said EPSV ALL."));
     }
-    let at = parse_port(argument).map_err(|_| Answer::new(501, "Say PORT h1,h2,h3,h4,p1,p2."))?;
-    check_active(at.into(), &c.peer)?;
-    c.state.way = Way::Active(at.into());
-    Ok(Answer::new(200, "The next data connection is made there."))
+    let at = parse_port(argument).map_err(|_| Reply::new(501, "Say PORT h1,h2,h3,h4,p1,p2."))?;
+    check_active_address(at.into(), &c.peer)?;
+    c.state.data_mode = DataMode::Active(at.into());
+    Ok(Reply::new(200, "The next data connection is made there."))
 }

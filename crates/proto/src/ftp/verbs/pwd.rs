@@ -3,14 +3,14 @@
 //!
 //! Invariant: programs can parse the reply; no byte of a name ends it early.
 
-use plimsoll_wire::ftp::answer::quoted;
+use plimsoll_wire::ftp::reply::quoted;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::place::shown;
+use crate::ftp::path::display;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) fn obey(c: &Conversation<'_>) -> Obeyed {
-    let mut text = quoted(shown(&c.state.folder));
+pub(super) fn execute(c: &Conversation<'_>) -> CommandResult {
+    let mut text = quoted(display(&c.state.folder));
     text.extend_from_slice(b" is where you are.");
-    Ok(Answer::made(257, text))
+    Ok(Reply::formatted(257, text))
 }

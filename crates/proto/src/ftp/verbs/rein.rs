@@ -3,10 +3,10 @@
 //!
 //! Invariant: no state of the previous login remains.
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) fn obey(c: &mut Conversation<'_>) -> Obeyed {
+pub(super) fn execute(c: &mut Conversation<'_>) -> CommandResult {
     c.state.reset();
-    Ok(Answer::new(220, "Logged out; say USER to log in again."))
+    Ok(Reply::new(220, "Logged out; say USER to log in again."))
 }

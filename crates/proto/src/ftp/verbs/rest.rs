@@ -5,15 +5,15 @@
 
 use plimsoll_wire::ftp::options::parse_rest;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
+pub(super) fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResult {
     let offset =
-        parse_rest(argument).map_err(|bad| Answer::new(bad.code(), "Say REST and a number of bytes."))?;
+        parse_rest(argument).map_err(|bad| Reply::new(bad.code(), "Say REST and a number of bytes."))?;
     if offset > 0 && !c.state.is_image {
-        return Err(Answer::new(504, "A text transfer cannot be resumed: send TYPE I first."));
+        return Err(Reply::new(504, "A text transfer cannot be resumed: send TYPE I first."));
     }
     c.state.rest = offset;
-    Ok(Answer::made(350, format!("The next transfer begins at byte {offset}.")))
+    Ok(Reply::formatted(350, format!("The next transfer begins at byte {offset}.")))
 }

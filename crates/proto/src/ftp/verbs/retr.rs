@@ -8,24 +8,24 @@ use std::cell::Cell;
 use plimsoll_io::FileRange;
 use plimsoll_operations::{Operation, Transfer};
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 use crate::opening::Opened;
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
     let rest = c.state.take_rest();
-    let spot = c.state.spot(path)?;
-    let (readable, record) = c.read(&spot, Operation::Download).await?;
+    let target = c.state.resolve(path)?;
+    let (readable, record) = c.authorise_read(&target, Operation::Download).await?;
     let opened = match c.open(readable, rest).await {
         Ok(opened) => opened,
         Err(error) => {
-            return Err(record.end::<(), _>(Err(error)).err().map_or(super::NOT_HERE, Answer::from));
+            return Err(record.end::<(), _>(Err(error)).err().map_or(super::NOT_IMPLEMENTED, Reply::from));
         }
     };
     let stat = opened.stat();
     if rest > stat.size {
         record.failed("bad request");
-        return Err(Answer::made(
+        return Err(Reply::formatted(
             554,
             format!("The file has {} bytes: begin with a REST within.", stat.size),
         ));
@@ -38,9 +38,9 @@ async fn send(
     opened: Opened,
     range: std::ops::Range<u64>,
     mut record: Transfer,
-) -> Obeyed {
-    let way = match c.state.take_way() {
-        Ok(way) => way,
+) -> CommandResult {
+    let data_mode = match c.state.take_data_mode() {
+        Ok(data_mode) => data_mode,
         Err(refused) => {
             record.failed("no data connection");
             return Err(refused);
@@ -50,22 +50,22 @@ async fn send(
     if !is_image {
         record.in_ascii();
     }
-    c.control.say(&Answer::made(150, format!("Sending {bytes} bytes.")));
-    let moved = Cell::new(0);
-    let sent = c.transfer(way, &moved, record.permit(), async |data, moving| {
+    c.control.send_reply(&Reply::formatted(150, format!("Sending {bytes} bytes.")));
+    let transferred = Cell::new(0);
+    let sent = c.transfer(data_mode, &transferred, record.permit(), async |data, context| {
         match opened {
             // A remote store's response to an empty range does not describe the file.
-            Opened::Elsewhere(_) if range.is_empty() => moving.send_bytes(data, Vec::new()).await,
-            Opened::Elsewhere(contents) => moving.send_contents(data, *contents, is_image).await,
-            Opened::Here(file, _) => moving.send_file(data, FileRange { file, range }, is_image).await,
+            Opened::Remote(_) if range.is_empty() => context.send_bytes(data, Vec::new()).await,
+            Opened::Remote(contents) => context.send_contents(data, *contents, is_image).await,
+            Opened::Local(file, _) => context.send_file(data, FileRange { file, range }, is_image).await,
         }
     });
     let sent = sent.await;
-    record.moved(moved.get());
+    record.moved(transferred.get());
     match sent {
         Ok(()) => {
             record.done();
-            Ok(Answer::new(226, "All of it was sent."))
+            Ok(Reply::new(226, "All of it was sent."))
         }
         Err(stopped) => Err(stopped.end(record)),
     }

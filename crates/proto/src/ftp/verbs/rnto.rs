@@ -6,26 +6,25 @@
 
 use plimsoll_io::{Existing, FileKind};
 
-use super::stor::place_of;
-use crate::ftp::answer::{Answer, Obeyed};
+use super::stor::resolve_in_account;
 use crate::ftp::conversation::Conversation;
-use crate::ftp::place::Spot;
+use crate::ftp::path::PathTarget;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    let from =
-        c.state.renaming.take().ok_or(Answer::new(503, "Say RNFR and what is to be renamed first."))?;
-    let to = place_of(c, path)?;
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
+    let from = c.state.renaming.take().ok_or(Reply::new(503, "Say RNFR and what is to be renamed first."))?;
+    let to = resolve_in_account(c, path)?;
     if from == to {
         return Ok(RENAMED);
     }
     let there = c.stat_of(path).await.ok().map(|(stat, _)| stat.kind);
     let existing = match there {
         None => Existing::Kept,
-        Some(FileKind::Folder) => return Err(Answer::new(550, "There is a folder of that name.")),
+        Some(FileKind::Folder) => return Err(Reply::new(550, "There is a folder of that name.")),
         Some(_) => {
-            let readable = c.look(&Spot::Place(from.clone())).await?;
+            let readable = c.authorise_lookup(&PathTarget::Home(from.clone())).await?;
             if c.stat(readable).await?.kind == FileKind::Folder {
-                return Err(Answer::new(550, "There is a file of that name; a folder does not replace it."));
+                return Err(Reply::new(550, "There is a file of that name; a folder does not replace it."));
             }
             Existing::Replaced
         }
@@ -36,4 +35,4 @@ pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
     Ok(RENAMED)
 }
 
-const RENAMED: Answer = Answer::new(250, "Renamed.");
+const RENAMED: Reply = Reply::new(250, "Renamed.");

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use plimsoll_wire::ftp::time::parse_time;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
+pub(super) async fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResult {
     let end = argument.iter().position(|&byte| byte == b' ').unwrap_or(argument.len());
     let (word, rest) = argument.split_at(end);
     let rest = rest.get(1..).unwrap_or_default();
@@ -17,18 +17,18 @@ pub(super) async fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
         b"UTIME" => {
             let (modified, path) = parse_utime(rest).ok_or(BAD_UTIME)?;
             super::mfmt::set(c, modified, path).await?;
-            Ok(Answer::new(200, "The time is set."))
+            Ok(Reply::new(200, "The time is set."))
         }
         // 200, because clients that set modes after each upload take a refusal for a failed upload.
         b"CHMOD" | b"UMASK" => {
-            Ok(Answer::new(200, "Nothing changed: files have no modes here, they are shared or not."))
+            Ok(Reply::new(200, "Nothing changed: files have no modes here, they are shared or not."))
         }
-        b"HELP" => Ok(Answer::lines(214, "After SITE there are:", help(), "And no others.")),
-        _ => Err(Answer::new(504, "There is no such SITE command; SITE HELP lists those that there are.")),
+        b"HELP" => Ok(Reply::lines(214, "After SITE there are:", help(), "And no others.")),
+        _ => Err(Reply::new(504, "There is no such SITE command; SITE HELP lists those that there are.")),
     }
 }
 
-const BAD_UTIME: Answer = Answer::new(501, "Say SITE UTIME YYYYMMDDHHMMSS PATH, in UTC.");
+const BAD_UTIME: Reply = Reply::new(501, "Say SITE UTIME YYYYMMDDHHMMSS PATH, in UTC.");
 
 fn help() -> Vec<Vec<u8>> {
     let lines = ["UTIME YYYYMMDDHHMM[SS] PATH", "UTIME PATH ACCESSED MODIFIED CREATED UTC", "HELP"];
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_of_utime_have_a_path_and_the_time_of_its_contents() {
+    fn both_forms_of_utime_yield_the_path_and_the_modification_time() {
         let at = |time: &[u8]| parse_time(time).unwrap();
         for (argument, time, path) in [
             ("20260102030405 a b", "20260102030405", "a b"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_utime_is_none() {
+    fn a_malformed_utime_is_rejected() {
         for argument in [
             "",
             "a",

@@ -15,29 +15,29 @@ use plimsoll_io::FileKind;
 use plimsoll_operations::Error;
 use plimsoll_store::Error as StoreError;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::place::Spot;
+use crate::ftp::path::PathTarget;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
     c.state.sized = None;
-    let spot = c.state.spot(path)?;
-    let readable = c.look(&spot).await?;
+    let target = c.state.resolve(path)?;
+    let readable = c.authorise_lookup(&target).await?;
     let size = match c.stat(readable).await {
         Ok(stat) if stat.kind == FileKind::File => stat.size,
-        Ok(_) => return Err(Answer::new(550, "That is a folder, not a file.")),
-        Err(error @ Error::Store(StoreError::NotFound)) => pending(c, &spot, error.into()).await?,
+        Ok(_) => return Err(Reply::new(550, "That is a folder, not a file.")),
+        Err(error @ Error::Store(StoreError::NotFound)) => pending(c, &target, error.into()).await?,
         Err(error) => return Err(error.into()),
     };
-    if let Spot::Place(place) = spot {
+    if let PathTarget::Home(place) = target {
         c.state.sized = Some((place, size));
     }
-    Ok(Answer::made(213, size.to_string()))
+    Ok(Reply::formatted(213, size.to_string()))
 }
 
 /// Returns the size of an interrupted upload; without one, the error `missing`.
-async fn pending(c: &mut Conversation<'_>, spot: &Spot, missing: Answer) -> Result<u64, Answer> {
-    let Spot::Place(place) = spot else { return Err(missing) };
+async fn pending(c: &mut Conversation<'_>, target: &PathTarget, missing: Reply) -> Result<u64, Reply> {
+    let PathTarget::Home(place) = target else { return Err(missing) };
     let (operations, caller) = c.caller().await?;
     // An account without the permission to upload has none.
     operations.pending_size(&caller, place).await.ok().flatten().ok_or(missing)

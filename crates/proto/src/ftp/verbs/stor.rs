@@ -11,15 +11,15 @@ use plimsoll_operations::{Arriving, Error, Place};
 use plimsoll_store::{Begin, Error as StoreError};
 use plimsoll_wire::ftp::ascii::FromNetwork;
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::place::Spot;
-use crate::ftp::transfer::{Stopped, listen_during};
+use crate::ftp::path::PathTarget;
+use crate::ftp::reply::{CommandResult, Reply};
+use crate::ftp::transfer::{TransferError, serve_control_during};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, path: &[u8]) -> Obeyed {
-    let (offset, place) = (c.state.take_rest(), place_of(c, path)?);
+pub(super) async fn execute(c: &mut Conversation<'_>, path: &[u8]) -> CommandResult {
+    let (offset, place) = (c.state.take_rest(), resolve_in_account(c, path)?);
     let begin = if offset > 0 { resumed(c, &place, offset) } else { Begin::Start };
-    upload(c, &place, begin, Answer::new(150, "Send it.")).await
+    upload(c, &place, begin, Reply::new(150, "Send it.")).await
 }
 
 /// Returns the start of an upload that resumes at `offset`. A client that resumes at the size that SIZE
@@ -29,74 +29,90 @@ pub(super) fn resumed(c: &Conversation<'_>, place: &Place, offset: u64) -> Begin
 }
 
 /// Resolves the path of a file or folder that is to be changed.
-pub(super) fn place_of(c: &Conversation<'_>, path: &[u8]) -> Result<Place, Answer> {
-    match c.state.spot(path)? {
-        Spot::Place(place) => Ok(place),
-        Spot::Owners => Err(Answer::new(553, "This is where what others share is; it cannot be changed.")),
-        Spot::Site(_) => Err(Answer::new(550, "Guests can look and download, and nothing else.")),
+pub(super) fn resolve_in_account(c: &Conversation<'_>, path: &[u8]) -> Result<Place, Reply> {
+    match c.state.resolve(path)? {
+        PathTarget::Home(place) => Ok(place),
+        PathTarget::Sharers => {
+            Err(Reply::new(553, "This is where what others share is; it cannot be changed."))
+        }
+        PathTarget::Site(_) => Err(Reply::new(550, "Guests can look and download, and nothing else.")),
     }
 }
 
 /// Receives a file and stores it.
-pub(super) async fn upload(c: &mut Conversation<'_>, place: &Place, begin: Begin, ready: Answer) -> Obeyed {
-    let way = c.state.take_way()?;
+pub(super) async fn upload(
+    c: &mut Conversation<'_>,
+    place: &Place,
+    begin: Begin,
+    ready: Reply,
+) -> CommandResult {
+    let data_mode = c.state.take_data_mode()?;
     if !c.state.is_image && matches!(begin, Begin::Offset(1..) | Begin::EndAt(1..)) {
         // A text has another size on the network than on disk, so the client's offset is not the length of
         // the stored text.
-        return Err(Answer::new(504, "A text cannot be resumed: say TYPE I first."));
+        return Err(Reply::new(504, "A text cannot be resumed: say TYPE I first."));
     }
     let (operations, caller) = c.caller().await?;
     let (operations, bytes_max) = (operations.clone(), c.shared.limits().line_bytes_max);
     // The start of a large file may have to be copied first.
-    let beginning = async { operations.upload_from(&caller, place, begin).await.map_err(Stopped::File) };
-    let begun = listen_during(&mut c.control, bytes_max, &Cell::new(0), beginning).await;
-    let mut arriving = begun.map_err(|stopped| match stopped {
-        Stopped::File(error) => error.into(),
-        stopped => stopped.answer(),
+    let beginning =
+        async { operations.upload_from(&caller, place, begin).await.map_err(TransferError::File) };
+    let started = serve_control_during(&mut c.control, bytes_max, &Cell::new(0), beginning).await;
+    let mut arriving = started.map_err(|stopped| match stopped {
+        TransferError::File(error) => error.into(),
+        stopped => stopped.reply(),
     })?;
     c.state.sized = None;
     let text = (!c.state.is_image).then(FromNetwork::default);
     if text.is_some() {
         arriving.in_ascii();
     }
-    c.control.say(&ready);
-    let moved = Cell::new(0);
+    c.control.send_reply(&ready);
+    let transferred = Cell::new(0);
     let received = c
-        .transfer(way, &moved, None, async |data, moving| moving.receive(data, &mut arriving, text).await)
+        .transfer(data_mode, &transferred, None, async |data, context| {
+            context.receive(data, &mut arriving, text).await
+        })
         .await;
     let taken_back = match received {
-        Ok(()) => c.take_back_time(&mut arriving, &moved).await,
+        Ok(()) => c.abort_grace(&mut arriving, &transferred).await,
         Err(stopped) => Some(stopped),
     };
     match taken_back {
-        None => committed(c, arriving, &moved).await,
-        Some(Stopped::File(error)) => Err(arriving.fail(error).into()),
-        Some(stopped) => Err(broken_off(arriving, &stopped).await),
+        None => commit_upload(c, arriving, &transferred).await,
+        Some(TransferError::File(error)) => Err(arriving.fail(error).into()),
+        Some(stopped) => Err(abort_upload(arriving, &stopped).await),
     }
 }
 
 /// Commits the upload, unless the client aborts it before the rename.
-async fn committed(c: &mut Conversation<'_>, mut arriving: Arriving, moved: &Cell<u64>) -> Obeyed {
+async fn commit_upload(
+    c: &mut Conversation<'_>,
+    mut arriving: Arriving,
+    transferred: &Cell<u64>,
+) -> CommandResult {
     let (bytes, take_back) = (arriving.bytes(), arriving.take_back());
     let (mut commit, bytes_max) = (pin!(arriving.commit()), c.shared.limits().line_bytes_max);
-    let heard = listen_during(&mut c.control, bytes_max, moved, async { Ok(commit.as_mut().await) }).await;
-    let committed = match heard {
+    let input =
+        serve_control_during(&mut c.control, bytes_max, transferred, async { Ok(commit.as_mut().await) })
+            .await;
+    let committed = match input {
         Ok(committed) => committed,
         Err(stopped) => {
             take_back.take();
             match commit.await {
-                Err(Error::Store(StoreError::TakenBack)) => return Err(stopped.answer()),
+                Err(Error::Store(StoreError::TakenBack)) => return Err(stopped.reply()),
                 committed => committed,
             }
         }
     };
-    committed.map_err(Answer::from)?;
-    Ok(Answer::made(226, format!("All {bytes} bytes have come and are in their place.")))
+    committed.map_err(Reply::from)?;
+    Ok(Reply::formatted(226, format!("All {bytes} bytes have come and are in their place.")))
 }
 
 /// Aborts the upload. The received bytes stay in staging for its owner to resume. They are on disk before the
 /// reply is sent, so that a later SIZE reports all of them.
-async fn broken_off(arriving: Arriving, stopped: &Stopped) -> Answer {
+async fn abort_upload(arriving: Arriving, stopped: &TransferError) -> Reply {
     arriving.break_off().await;
-    stopped.answer()
+    stopped.reply()
 }

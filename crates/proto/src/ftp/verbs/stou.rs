@@ -6,19 +6,19 @@
 
 use plimsoll_store::Begin;
 
-use super::stor::{place_of, upload};
-use crate::ftp::answer::{Answer, Obeyed};
+use super::stor::{resolve_in_account, upload};
 use crate::ftp::conversation::Conversation;
 use crate::ftp::limits::NAME_LETTERS;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) async fn obey(c: &mut Conversation<'_>, _: &[u8]) -> Obeyed {
+pub(super) async fn execute(c: &mut Conversation<'_>, _: &[u8]) -> CommandResult {
     c.state.rest = 0;
     let mut name = draw(c);
     while c.stat_of(name.as_bytes()).await.is_ok() {
         name = draw(c);
     }
-    let place = place_of(c, name.as_bytes())?;
-    upload(c, &place, Begin::Start, Answer::made(150, format!("FILE: {name}"))).await
+    let place = resolve_in_account(c, name.as_bytes())?;
+    upload(c, &place, Begin::Start, Reply::formatted(150, format!("FILE: {name}"))).await
 }
 
 /// Returns an unpredictable name of letters.

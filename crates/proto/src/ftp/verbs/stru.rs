@@ -5,11 +5,11 @@
 
 use plimsoll_wire::ftp::options::parse_structure;
 
-use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) fn obey(argument: &[u8]) -> Obeyed {
+pub(super) fn execute(argument: &[u8]) -> CommandResult {
     match parse_structure(argument) {
-        Ok(()) => Ok(Answer::new(200, "Files are bytes without records.")),
-        Err(bad) => Err(Answer::new(bad.code(), "There is STRU F and no other.")),
+        Ok(()) => Ok(Reply::new(200, "Files are bytes without records.")),
+        Err(bad) => Err(Reply::new(bad.code(), "There is STRU F and no other.")),
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Invariant: the reply is one that clients recognise.
 
-use crate::ftp::answer::{Answer, Obeyed};
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) fn obey() -> Obeyed {
-    Ok(Answer::new(215, "UNIX Type: L8"))
+pub(super) fn execute() -> CommandResult {
+    Ok(Reply::new(215, "UNIX Type: L8"))
 }

@@ -4,19 +4,19 @@
 
 use plimsoll_wire::ftp::options::{Type, parse_type};
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
+use crate::ftp::reply::{CommandResult, Reply};
 
-pub(super) fn obey(c: &mut Conversation<'_>, argument: &[u8]) -> Obeyed {
+pub(super) fn execute(c: &mut Conversation<'_>, argument: &[u8]) -> CommandResult {
     match parse_type(argument) {
         Ok(Type::Ascii) => {
             c.state.is_image = false;
-            Ok(Answer::new(200, "Files go as text, with CR LF at the end of lines."))
+            Ok(Reply::new(200, "Files go as text, with CR LF at the end of lines."))
         }
         Ok(Type::Image) => {
             c.state.is_image = true;
-            Ok(Answer::new(200, "Files go as they are."))
+            Ok(Reply::new(200, "Files go as they are."))
         }
-        Err(bad) => Err(Answer::new(bad.code(), "There are TYPE I (as it is) and TYPE A (text).")),
+        Err(bad) => Err(Reply::new(bad.code(), "There are TYPE I (as it is) and TYPE A (text).")),
     }
 }

@@ -3,19 +3,19 @@
 //! Invariants: the client is not logged in until the password is verified. The reply does not reveal whether
 //! the account exists.
 
-use crate::ftp::answer::{Answer, Obeyed};
 use crate::ftp::conversation::Conversation;
-use crate::ftp::state::Who;
+use crate::ftp::reply::{CommandResult, Reply};
+use crate::ftp::state::Login;
 
-pub(super) fn obey(c: &mut Conversation<'_>, name: &[u8]) -> Obeyed {
+pub(super) fn execute(c: &mut Conversation<'_>, name: &[u8]) -> CommandResult {
     if name.is_empty() {
-        return Err(Answer::new(501, "Say USER and a name."));
+        return Err(Reply::new(501, "Say USER and a name."));
     }
     c.state.reset();
-    c.state.who = Who::Named(name.to_vec());
+    c.state.login = Login::NameGiven(name.to_vec());
     if super::pass::is_guest(c, name) {
-        return Ok(Answer::new(331, "Guests are welcome: send anything as the password."));
+        return Ok(Reply::new(331, "Guests are welcome: send anything as the password."));
     }
     // The same reply for every name, so that it does not reveal which accounts exist.
-    Ok(Answer::new(331, "Send the password."))
+    Ok(Reply::new(331, "Send the password."))
 }

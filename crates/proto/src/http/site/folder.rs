@@ -97,7 +97,7 @@ async fn made(
     io: &Io,
     listing: FolderListing<ListingWriter>,
 ) -> io::Result<Vec<u8>> {
-    let made = request.body.unless_gone_for_long(io.list(listing)).await;
+    let made = request.body.while_connected_or_recently(io.list(listing)).await;
     made.unwrap_or_else(|| Err(io::ErrorKind::ConnectionAborted.into()))
 }
 

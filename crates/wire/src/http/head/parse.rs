@@ -8,8 +8,9 @@ use std::mem::MaybeUninit;
 use super::super::fields::{BadLineEnd, Gathered, Span, gather, has_bare_cr, narrow, span};
 use super::super::grammar::{is_host, trim_ows};
 use super::super::target::{BadTarget, strip_scheme};
-use super::{FIELDS_MAX, Field, Framing, HEAD_BYTES_MAX, Head, HeadLimits, Method, Refusal, Version};
+use super::{Field, Framing, Head, HeadLimits, Method, Refusal, Version};
 use crate::decimal::decimal;
+use crate::limits::{HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
 
 /// Parses the head at the start of `bytes`; bytes after it are not examined.
 ///
@@ -21,8 +22,8 @@ use crate::decimal::decimal;
 pub fn parse_head(bytes: &[u8], limits: &HeadLimits) -> Result<Option<Head>, Refusal> {
     let skipped = leading_line(bytes)?;
     let bytes_max = limits.bytes_max.min(HEAD_BYTES_MAX);
-    let mut room = [const { MaybeUninit::uninit() }; FIELDS_MAX];
-    let fields_max = limits.fields_max.min(FIELDS_MAX);
+    let mut room = [const { MaybeUninit::uninit() }; HEAD_FIELDS_MAX];
+    let fields_max = limits.fields_max.min(HEAD_FIELDS_MAX);
     let mut request = httparse::Request::new(&mut []);
     let rest = bytes.get(skipped..).unwrap_or_default();
     let parsed = request.parse_with_uninit_headers(rest, room.get_mut(..fields_max).unwrap_or_default());

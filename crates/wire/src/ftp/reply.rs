@@ -1,7 +1,7 @@
-//! Writes a server's answers: a code with one line of text, or with several.
+//! Writes a server's replies: a code with one line of text, or with several.
 //!
-//! Not here: which answer a command gets, and parsing ([`super::answers`]). Invariant: a text stays on its
-//! line, regardless of the names in it. This is the only place where text becomes bytes of the control
+//! Not here: which reply a command gets, and parsing ([`super::reply_parser`]). Invariant: a text stays on
+//! its line, regardless of the names in it. This is the only place where text becomes bytes of the control
 //! connection.
 
 use crate::decimal::write_decimal;
@@ -9,14 +9,14 @@ use crate::decimal::write_decimal;
 /// Telnet's escape byte, which is doubled to stand for itself in text (RFC 854).
 const IAC: u8 = 255;
 
-/// Appends an answer of one line: "A reply is defined to contain the 3-digit code, followed by Space `<SP>`,
+/// Appends a reply of one line: "A reply is defined to contain the 3-digit code, followed by Space `<SP>`,
 /// followed by one line of text [...], and terminated by the Telnet end-of-line code" (RFC 959, section
 /// 4.2).
 pub fn push_line(out: &mut Vec<u8>, code: u16, text: &(impl AsRef<[u8]> + ?Sized)) {
     push_coded(out, code, b' ', text.as_ref());
 }
 
-/// Appends an answer of several lines: "the first line will begin with the exact required reply code,
+/// Appends a reply of several lines: "the first line will begin with the exact required reply code,
 /// followed immediately by a Hyphen [...]. The last line will begin with the same code, followed immediately
 /// by Space `<SP>`" (RFC 959, section 4.2).
 ///

@@ -1,7 +1,7 @@
-//! Writing of answers: no text leaves its line.
+//! Writing of replies: no text leaves its line.
 
-use plimsoll_wire::ftp::answer::{push_line, push_lines, quoted};
-use plimsoll_wire::ftp::answers::Answers;
+use plimsoll_wire::ftp::reply::{push_line, push_lines, quoted};
+use plimsoll_wire::ftp::reply_parser::ReplyParser;
 use proptest::prelude::*;
 
 fn line(code: u16, text: &[u8]) -> Vec<u8> {
@@ -11,7 +11,7 @@ fn line(code: u16, text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_line_is_a_code_a_space_and_a_text() {
+fn a_single_line_reply_has_a_code_a_space_and_a_text() {
     let mut out = Vec::new();
     push_line(&mut out, 200, "Done.");
     push_line(&mut out, 257, &quoted(b"/a"));
@@ -20,7 +20,7 @@ fn a_line_is_a_code_a_space_and_a_text() {
 }
 
 #[test]
-fn several_lines_are_bracketed_by_the_code_and_indented_between() {
+fn a_multiline_reply_is_bracketed_by_its_code_and_indented() {
     let mut out = Vec::new();
     push_lines(&mut out, 211, "Features:", ["UTF8", "211 End"], "End");
     assert_eq!(out, b"211-Features:\r\n UTF8\r\n 211 End\r\n211 End\r\n");
@@ -33,7 +33,7 @@ fn several_lines_are_bracketed_by_the_code_and_indented_between() {
 }
 
 #[test]
-fn a_name_can_neither_end_a_line_nor_begin_a_telnet_command() {
+fn names_in_replies_cannot_end_a_line_or_start_a_telnet_command() {
     assert_eq!(line(550, b"a\r\n226 Done.\0"), b"550 a??226 Done.?\r\n");
     assert_eq!(line(550, b"\xff\xf4"), b"550 \xff\xff\xf4\r\n");
     let mut out = Vec::new();
@@ -50,7 +50,7 @@ fn quotes_in_a_path_are_doubled() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_as_one_answer(
+    fn a_written_reply_parses_as_one_reply(
         text in any::<Vec<u8>>(),
         middle in proptest::collection::vec(any::<Vec<u8>>(), 0..5),
     ) {
@@ -59,14 +59,14 @@ proptest! {
         };
         let mut out = Vec::new();
         push_lines(&mut out, 212, &text, &middle, &text);
-        let (consumed, answer) = Answers::default().take(&out);
+        let (consumed, reply) = ReplyParser::default().take(&out);
         prop_assert_eq!(consumed, out.len());
-        let answer = answer.unwrap().unwrap();
-        prop_assert_eq!(answer.code, 212);
-        prop_assert_eq!(answer.lines.len(), middle.len() + 2);
-        prop_assert_eq!(&answer.lines[0], &shown(&text));
-        prop_assert_eq!(answer.text(), &shown(&text)[..]);
-        for (read, written) in answer.lines[1..].iter().zip(&middle) {
+        let reply = reply.unwrap().unwrap();
+        prop_assert_eq!(reply.code, 212);
+        prop_assert_eq!(reply.lines.len(), middle.len() + 2);
+        prop_assert_eq!(&reply.lines[0], &shown(&text));
+        prop_assert_eq!(reply.text(), &shown(&text)[..]);
+        for (read, written) in reply.lines[1..].iter().zip(&middle) {
             prop_assert_eq!(read, &[b" ", &shown(written)[..]].concat());
         }
     }
