@@ -36,7 +36,7 @@ pub(crate) struct StreamState {
     pub(crate) drainer: Option<(u64, Waker)>,
 }
 
-/// What a connection has received and sent in the present turn.
+/// The receives and sends of a connection in the present turn, which bound its share of the loop.
 #[derive(Default)]
 pub(crate) struct TurnShare {
     turn: u64,
