@@ -9,8 +9,8 @@ use argon2::{Algorithm, Argon2, Params, Version};
 
 use crate::directory::Trouble;
 use crate::limits::{ARGON2_LANES_MAX, ARGON2_MEMORY_KIB_MAX, ARGON2_PASSES_MAX};
-use crate::secret::Secret;
 use crate::settings::Argon2Settings;
+use plimsoll_rpc::Secret;
 
 /// Random bytes in each hash (RFC 9106, section 3.1).
 pub(crate) type Salt = [u8; 16];

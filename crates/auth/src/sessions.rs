@@ -11,8 +11,8 @@ use plimsoll_io::Io;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::account::Account;
-use crate::hex;
 use crate::remembered::Verified;
+use plimsoll_rpc::hex;
 
 /// The prefix of every token, for scanners that look for leaked secrets.
 const MARK: &str = "pls_";

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::error::Error;
-use crate::hex;
 use crate::limits::PATH_BYTES_MAX;
+use plimsoll_rpc::hex;
 
 /// The operations that a share permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -12,11 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod api;
-mod auth_tier;
 mod body;
 mod conditions;
 mod credentials;
-mod desks;
 mod files;
 mod json;
 pub mod limits;
@@ -33,8 +31,6 @@ use plimsoll_proto::http::{Answer, Answering, Api, Authorising, Called, Request,
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 
-pub use self::auth_tier::AuthTier;
-pub use self::desks::Desks;
 use self::refusal::Refusal;
 use self::resource::Resource;
 pub use self::store_tier::StoreTier;

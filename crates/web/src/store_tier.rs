@@ -1,14 +1,12 @@
-//! The store tier over HTTP: remote fronts keep homes here, with the secret that only they and this
-//! server have.
+//! The store tier over HTTP: remote fronts keep homes here. The RPC server has checked their secret.
 //!
-//! It decides nothing: the RPC server answers, and files are sent like an account's. Invariants: a
-//! request without the secret reveals nothing; during long work the front receives interim responses. An
+//! It decides nothing: the RPC server answers, and files are sent like an account's. Invariants:
+//! during long work the front receives interim responses. An
 //! upload whose body ends before its last frame is aborted, and nothing of it is confirmed.
 
 use std::pin::pin;
 use std::sync::Arc;
 
-use plimsoll_auth::{Secret, TierSecret};
 use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
 use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request};
 use plimsoll_store::apart::{
@@ -24,24 +22,20 @@ use serde::de::DeserializeOwned;
 
 use crate::files::{digests, file_name, why_not};
 use crate::refusal::Refusal;
-use crate::{conditions, credentials, json};
+use crate::{conditions, json};
 
 /// The store tier's HTTP service for fronts.
 pub struct StoreTier {
     desk: Desk,
-    secret: TierSecret,
 }
 
 impl StoreTier {
-    /// Creates the service of `store` for clients that present `secret`.
-    pub fn new(store: Store, secret: Secret) -> Arc<StoreTier> {
-        let secret = TierSecret::new(secret);
-        Arc::new(StoreTier { desk: Desk::new(store, conditions::again), secret })
+    /// Creates the service of `store` for clients that have presented the secret.
+    pub fn new(store: Store) -> Arc<StoreTier> {
+        Arc::new(StoreTier { desk: Desk::new(store, conditions::again) })
     }
 
     async fn serve(&self, request: &mut Request<'_>, path: &[u8]) -> Result<Answer, Refusal> {
-        credentials::tier(request, &self.secret, "a storage server", "plimsoll store").await?;
-        request.authenticated();
         match (request.method(), path) {
             (Method::Post, path) if path == QUESTIONS.as_bytes() => {
                 let asked: Asked = json::read(request).await?;

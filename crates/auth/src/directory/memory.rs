@@ -11,7 +11,7 @@ use crate::limits::NETWORK_AGE_MAX;
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Share, covers};
-use crate::time::{Millis, millis, time};
+use plimsoll_rpc::time::{Millis, millis, time};
 
 /// Accounts, sessions and shares in maps.
 #[derive(Default)]

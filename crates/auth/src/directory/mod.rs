@@ -24,7 +24,7 @@ use crate::account::{Account, Change, Permissions, Quota};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::Millis;
+use plimsoll_rpc::time::Millis;
 
 pub(crate) use connections::Connections;
 pub use memory::MemoryDirectory;

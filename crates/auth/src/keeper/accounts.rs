@@ -9,18 +9,19 @@ use plimsoll_io::Io;
 
 use super::Keeper;
 use crate::account::{Account, Permissions, draw_id};
-use crate::ask::Answer;
-use crate::attempts::{Source, Standing};
+use crate::attempts::Standing;
 use crate::changes::Topic;
 use crate::directory::{NewAccount, NewSession};
 use crate::error::Error;
 use crate::limits::{PASSWORD_BYTES_MAX, SESSIONS_PER_ACCOUNT_MAX};
 use crate::names::account_name;
 use crate::networks::NetworkHash;
-use crate::secret::Secret;
+use crate::request::AuthResponse;
 use crate::sessions::{LogIn, SessionId, draw_token};
 use crate::settings::SignUp;
-use crate::time::{self, millis};
+use plimsoll_rpc::Secret;
+use plimsoll_rpc::Source;
+use plimsoll_rpc::time::{self, millis};
 
 impl Keeper {
     pub(super) async fn sign_up(
@@ -29,7 +30,7 @@ impl Keeper {
         name: &str,
         password: Secret,
         from: Source,
-    ) -> Result<Answer, Error> {
+    ) -> Result<AuthResponse, Error> {
         let settings = self.settings();
         if settings.sign_up == SignUp::Closed {
             return Err(Error::SignUpClosed);
@@ -53,7 +54,7 @@ impl Keeper {
         let network = NetworkHash::under(&new.hash, from);
         let account = self.add_account(io, new).await?;
         self.add_network(io, account.id, network).await;
-        Ok(Answer::Account(account))
+        Ok(AuthResponse::Account(account))
     }
 
     pub(super) async fn add_account(&self, io: &Io, new: NewAccount) -> Result<Account, Error> {
@@ -76,7 +77,7 @@ impl Keeper {
         name: &str,
         password: Secret,
         (from, is_known): (Source, bool),
-    ) -> Result<Answer, Error> {
+    ) -> Result<AuthResponse, Error> {
         let record = self.verify(io, name, password, (from, Standing::of(is_known))).await?;
         let (token, id) = draw_token(io);
         let created = time::now(io);
@@ -92,31 +93,31 @@ impl Keeper {
             return Err(Error::WrongCredentials);
         }
         let begun = LogIn { token, expires: time::time(expires), account: record.account };
-        Ok(Answer::LogIn((begun, version)))
+        Ok(AuthResponse::LogIn((begun, version)))
     }
 
-    pub(super) async fn session(&self, io: &Io, session: SessionId) -> Result<Answer, Error> {
+    pub(super) async fn session(&self, io: &Io, session: SessionId) -> Result<AuthResponse, Error> {
         let now = time::now(io);
         let found = self.directory(io, move |directory, _| directory.session(session, now)).await?;
         let (account, expires) = found.ok_or(Error::NoSession)?;
-        Ok(Answer::Session((account, time::time(expires))))
+        Ok(AuthResponse::Session((account, time::time(expires))))
     }
 
     /// Returns the account in its present state, if it may log in and its password still has that
     /// version.
-    pub(super) async fn renew(&self, io: &Io, id: i64, version: i64) -> Result<Answer, Error> {
+    pub(super) async fn renew(&self, io: &Io, id: i64, version: i64) -> Result<AuthResponse, Error> {
         let record = self.directory(io, move |directory, _| directory.account_of(id)).await?;
         let holds = record.filter(|record| record.account.enabled && record.version == version);
-        holds.map(|record| Answer::Account(record.account)).ok_or(Error::NoSession)
+        holds.map(|record| AuthResponse::Account(record.account)).ok_or(Error::NoSession)
     }
 
-    pub(super) async fn log_out(&self, io: &Io, session: SessionId) -> Result<Answer, Error> {
+    pub(super) async fn log_out(&self, io: &Io, session: SessionId) -> Result<AuthResponse, Error> {
         let ended = self.directory(io, move |directory, changes| {
             let ended = directory.end_session(session);
             changes.note(Topic::Session(session));
             ended
         });
-        if ended.await? { Ok(Answer::Done(())) } else { Err(Error::NoSession) }
+        if ended.await? { Ok(AuthResponse::Done(())) } else { Err(Error::NoSession) }
     }
 
     pub(super) async fn change_password(
@@ -125,7 +126,7 @@ impl Keeper {
         (id, but): (i64, Option<SessionId>),
         (old, new): (Secret, Secret),
         from: Source,
-    ) -> Result<Answer, Error> {
+    ) -> Result<AuthResponse, Error> {
         self.check_password(&new)?;
         let known = self.directory(io, move |directory, _| directory.account_of(id)).await?;
         let name = known.ok_or(Error::NoSession)?.account.name;
@@ -136,7 +137,7 @@ impl Keeper {
         if self.replace_password(io, (id, version), hash, but).await? {
             // All other networks are forgotten: their hashes are under the old one.
             self.add_network(io, id, network).await;
-            Ok(Answer::Done(()))
+            Ok(AuthResponse::Done(()))
         } else {
             Err(Error::WrongCredentials)
         }

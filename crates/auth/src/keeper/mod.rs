@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_io::{Io, NotDone, Work};
 
-use crate::ask::{Answer, Question};
 use crate::attempts::{Counts, Standing};
 use crate::changes::{Changes, Topic};
 use crate::directory::{Connections, Directory, Trouble};
 use crate::error::Error;
 use crate::hash_turns::HashTurns;
 use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
+use crate::request::{AuthRequest, AuthResponse};
 use crate::settings::{InForce, Settings};
-use crate::time::{self, Millis, millis};
+use plimsoll_rpc::time::{self, Millis, millis};
 
 /// The subject of an error, for the log.
 const DIRECTORY: &str = "the directory";
@@ -90,30 +90,30 @@ impl Keeper {
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
+    pub(crate) async fn answer(&self, io: &Io, question: AuthRequest) -> Result<AuthResponse, Error> {
         match question {
-            Question::SignUp { name, password, from } => self.sign_up(io, &name, password, from).await,
-            Question::LogIn { name, password, from, is_known } => {
+            AuthRequest::SignUp { name, password, from } => self.sign_up(io, &name, password, from).await,
+            AuthRequest::LogIn { name, password, from, is_known } => {
                 self.log_in(io, &name, password, (from, is_known)).await
             }
-            Question::Session(session) => self.session(io, session).await,
-            Question::Password { name, password, from, is_known } => {
+            AuthRequest::Session(session) => self.session(io, session).await,
+            AuthRequest::Password { name, password, from, is_known } => {
                 let record = self.verify(io, &name, password, (from, Standing::of(is_known))).await?;
-                Ok(Answer::Password((record.account, record.version)))
+                Ok(AuthResponse::Password((record.account, record.version)))
             }
-            Question::Renew { account, version } => self.renew(io, account, version).await,
-            Question::LogOut(session) => self.log_out(io, session).await,
-            Question::ChangePassword { account, but, old, new, from } => {
+            AuthRequest::Renew { account, version } => self.renew(io, account, version).await,
+            AuthRequest::LogOut(session) => self.log_out(io, session).await,
+            AuthRequest::ChangePassword { account, but, old, new, from } => {
                 self.change_password(io, (account, but), (old, new), from).await
             }
-            Question::Share { owner, new } => self.share(io, owner, new).await,
-            Question::Unshare { owner, id } => self.unshare(io, owner, id).await,
-            Question::SharesBy(account) => self.shares_by(io, account).await,
-            Question::SharedWith(account) => self.shared_with(io, account).await,
-            Question::Granted { account, owner, path } => self.granted(io, account, &owner, &path).await,
-            Question::EndShares { owner, path } => self.end_shares(io, owner, &path).await,
-            Question::Check {} => self.check(io).await,
-            Question::Operator(order) => self.obey(io, order).await,
+            AuthRequest::Share { owner, new } => self.share(io, owner, new).await,
+            AuthRequest::Unshare { owner, id } => self.unshare(io, owner, id).await,
+            AuthRequest::SharesBy(account) => self.shares_by(io, account).await,
+            AuthRequest::SharedWith(account) => self.shared_with(io, account).await,
+            AuthRequest::Granted { account, owner, path } => self.granted(io, account, &owner, &path).await,
+            AuthRequest::EndShares { owner, path } => self.end_shares(io, owner, &path).await,
+            AuthRequest::Check {} => self.check(io).await,
+            AuthRequest::Operator(order) => self.obey(io, order).await,
         }
     }
 
@@ -124,10 +124,10 @@ impl Keeper {
     }
 
     /// Checks that the directory answers and can be written.
-    async fn check(&self, io: &Io) -> Result<Answer, Error> {
+    async fn check(&self, io: &Io) -> Result<AuthResponse, Error> {
         self.look(io).await?;
         let now = time::now(io);
-        self.directory(io, move |directory, _| directory.check_writable(now)).await.map(Answer::Done)
+        self.directory(io, move |directory, _| directory.check_writable(now)).await.map(AuthResponse::Done)
     }
 
     /// Polls in the background. If the queue is full, the next request tries again.

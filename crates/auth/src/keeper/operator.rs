@@ -9,39 +9,41 @@ use plimsoll_io::Io;
 
 use super::Keeper;
 use crate::account::{Account, Change, Exported, draw_id};
-use crate::ask::{Answer, Order};
 use crate::changes::Topic;
 use crate::directory::{NewAccount, Record};
 use crate::error::Error;
 use crate::names::account_name;
 use crate::passwords::is_hash;
-use crate::secret::Secret;
-use crate::time;
+use crate::request::{AuthResponse, OperatorRequest};
+use plimsoll_rpc::Secret;
+use plimsoll_rpc::time;
 
 impl Keeper {
-    pub(super) async fn obey(&self, io: &Io, order: Order) -> Result<Answer, Error> {
+    pub(super) async fn obey(&self, io: &Io, order: OperatorRequest) -> Result<AuthResponse, Error> {
         match order {
-            Order::Accounts => {
+            OperatorRequest::Accounts => {
                 let records = self.records(io).await?;
-                Ok(Answer::Accounts(records.into_iter().map(|record| record.account).collect()))
+                Ok(AuthResponse::Accounts(records.into_iter().map(|record| record.account).collect()))
             }
-            Order::Account(name) => Ok(Answer::Account(self.named(io, &name).await?.account)),
-            Order::Add { name, password, quota, permissions } => {
+            OperatorRequest::Account(name) => Ok(AuthResponse::Account(self.named(io, &name).await?.account)),
+            OperatorRequest::Add { name, password, quota, permissions } => {
                 let name = account_name(name.as_bytes())?;
                 self.check_password(&password)?;
                 let (hash, created) = (self.hash(io, password, None).await?, time::now(io));
                 let id = draw_id(io);
                 let new = NewAccount { id, name, hash, quota, permissions, enabled: true, created };
-                self.add_account(io, new).await.map(Answer::Account)
+                self.add_account(io, new).await.map(AuthResponse::Account)
             }
-            Order::SetPassword { name, password } => self.set_password(io, &name, password).await,
-            Order::Change(name, change) => self.change(io, &name, change).await.map(Answer::Account),
-            Order::Remove(name) => self.remove(io, &name).await.map(Answer::Account),
-            Order::Export => {
+            OperatorRequest::SetPassword { name, password } => self.set_password(io, &name, password).await,
+            OperatorRequest::Change(name, change) => {
+                self.change(io, &name, change).await.map(AuthResponse::Account)
+            }
+            OperatorRequest::Remove(name) => self.remove(io, &name).await.map(AuthResponse::Account),
+            OperatorRequest::Export => {
                 let records = self.records(io).await?;
-                Ok(Answer::Exported(records.into_iter().map(exported).collect()))
+                Ok(AuthResponse::Exported(records.into_iter().map(exported).collect()))
             }
-            Order::Import(account) => self.import(io, account).await.map(Answer::Account),
+            OperatorRequest::Import(account) => self.import(io, account).await.map(AuthResponse::Account),
         }
     }
 
@@ -49,13 +51,13 @@ impl Keeper {
         self.directory(io, |directory, _| directory.accounts()).await
     }
 
-    async fn set_password(&self, io: &Io, name: &str, password: Secret) -> Result<Answer, Error> {
+    async fn set_password(&self, io: &Io, name: &str, password: Secret) -> Result<AuthResponse, Error> {
         self.check_password(&password)?;
         let hash = self.hash(io, password, None).await?;
         let Record { account, version, .. } = self.named(io, name).await?;
         let set = self.replace_password(io, (account.id, version), hash, None).await?;
         // False only if the password was set or the account removed since the line above.
-        if set { Ok(Answer::Done(())) } else { Err(Error::NotFound) }
+        if set { Ok(AuthResponse::Done(())) } else { Err(Error::NotFound) }
     }
 
     async fn change(&self, io: &Io, name: &str, change: Change) -> Result<Account, Error> {

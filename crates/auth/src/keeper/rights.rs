@@ -8,21 +8,21 @@ use std::borrow::Cow;
 use plimsoll_io::Io;
 
 use super::Keeper;
-use crate::ask::Answer;
 use crate::changes::Topic;
 use crate::directory::{Given, GivenShare, Record};
 use crate::error::Error;
 use crate::limits::{SHARE_PARTS_MAX, SHARES_PER_ACCOUNT_MAX};
 use crate::names::account_name;
+use crate::request::AuthResponse;
 use crate::shares::{Grant, NewShare, Share, draw_id, shared_path};
-use crate::time;
+use plimsoll_rpc::time;
 
 fn bad_share<T>(why: &'static str) -> Result<T, Error> {
     Err(Error::BadShare(Cow::Borrowed(why)))
 }
 
 impl Keeper {
-    pub(super) async fn share(&self, io: &Io, owner: i64, new: NewShare) -> Result<Answer, Error> {
+    pub(super) async fn share(&self, io: &Io, owner: i64, new: NewShare) -> Result<AuthResponse, Error> {
         let path = shared_path(&new.path)?;
         if path.split(|byte| *byte == b'/').count() > SHARE_PARTS_MAX {
             return bad_share("This path is too deep to be shared. Share a folder that it is in.");
@@ -53,7 +53,7 @@ impl Keeper {
                 "This account gives as many shares as it may. End one that is no longer needed.",
             );
         };
-        Ok(Answer::Share(share))
+        Ok(AuthResponse::Share(share))
     }
 
     /// Looks up an account by name. Only logged-in accounts and operators learn whether one exists.
@@ -62,21 +62,21 @@ impl Keeper {
         self.directory(io, move |directory, _| directory.account(&name)).await?.ok_or(Error::NotFound)
     }
 
-    pub(super) async fn unshare(&self, io: &Io, owner: i64, id: String) -> Result<Answer, Error> {
+    pub(super) async fn unshare(&self, io: &Io, owner: i64, id: String) -> Result<AuthResponse, Error> {
         let ended = self.directory(io, move |directory, changes| {
             let ended = directory.end_share(owner, &id);
             changes.note(Topic::Shares(owner));
             ended
         });
-        if ended.await? { Ok(Answer::Done(())) } else { Err(Error::NotFound) }
+        if ended.await? { Ok(AuthResponse::Done(())) } else { Err(Error::NotFound) }
     }
 
-    pub(super) async fn shares_by(&self, io: &Io, account: i64) -> Result<Answer, Error> {
-        self.shares(io, Given::By(account)).await.map(Answer::Shares)
+    pub(super) async fn shares_by(&self, io: &Io, account: i64) -> Result<AuthResponse, Error> {
+        self.shares(io, Given::By(account)).await.map(AuthResponse::Shares)
     }
 
-    pub(super) async fn shared_with(&self, io: &Io, account: i64) -> Result<Answer, Error> {
-        self.shares(io, Given::With(account)).await.map(Answer::Shares)
+    pub(super) async fn shared_with(&self, io: &Io, account: i64) -> Result<AuthResponse, Error> {
+        self.shares(io, Given::With(account)).await.map(AuthResponse::Shares)
     }
 
     async fn shares(&self, io: &Io, given: Given) -> Result<Vec<Share>, Error> {
@@ -84,7 +84,13 @@ impl Keeper {
         self.directory(io, move |directory, _| directory.shares(given, now)).await
     }
 
-    pub(super) async fn granted(&self, io: &Io, who: i64, owner: &str, path: &[u8]) -> Result<Answer, Error> {
+    pub(super) async fn granted(
+        &self,
+        io: &Io,
+        who: i64,
+        owner: &str,
+        path: &[u8],
+    ) -> Result<AuthResponse, Error> {
         let path = shared_path(path).map_err(|_| Error::NotFound)?;
         let name = account_name(owner.as_bytes()).map_err(|_| Error::NotFound)?;
         let now = time::now(io);
@@ -95,10 +101,14 @@ impl Keeper {
             Ok(Some((owner, shares)))
         });
         let (owner, shares) = found.await?.ok_or(Error::NotFound)?;
-        if shares.is_empty() { Err(Error::NotFound) } else { Ok(Answer::Grant(Grant { owner, shares })) }
+        if shares.is_empty() {
+            Err(Error::NotFound)
+        } else {
+            Ok(AuthResponse::Grant(Grant { owner, shares }))
+        }
     }
 
-    pub(super) async fn end_shares(&self, io: &Io, owner: i64, path: &[u8]) -> Result<Answer, Error> {
+    pub(super) async fn end_shares(&self, io: &Io, owner: i64, path: &[u8]) -> Result<AuthResponse, Error> {
         let path = shared_path(path)?;
         let ended = self.directory(io, move |directory, changes| {
             let ended = directory.end_shares(owner, &path);
@@ -109,6 +119,6 @@ impl Keeper {
             ended
         });
         ended.await?;
-        Ok(Answer::Done(()))
+        Ok(AuthResponse::Done(()))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use plimsoll_io::{Io, Work};
 
 use super::{Keeper, settle};
-use crate::attempts::{Source, Standing};
+use crate::attempts::Standing;
 use crate::directory::{Record, Trouble};
 use crate::error::Error;
 use crate::hash_turns::{Request, Turn};
@@ -17,9 +17,10 @@ use crate::limits::{NETWORK_AGE_MAX, NETWORK_REFRESH_TIME, NETWORKS_PER_ACCOUNT_
 use crate::names::account_name;
 use crate::networks::NetworkHash;
 use crate::passwords::{self, Salt, Weighed};
-use crate::secret::Secret;
 use crate::settings::Argon2Settings;
-use crate::time::{self, Millis, millis};
+use plimsoll_rpc::Secret;
+use plimsoll_rpc::Source;
+use plimsoll_rpc::time::{self, Millis, millis};
 
 impl Keeper {
     /// Returns the account of this name, if the password is right.
@@ -134,7 +135,7 @@ impl Keeper {
         }
         let request = Request {
             name: name.map(str::to_owned),
-            network: from.place(),
+            network: from.network(),
             is_known: standing != Standing::Stranger,
             at_once: settings.hashes_at_once,
         };

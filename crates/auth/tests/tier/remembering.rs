@@ -130,7 +130,7 @@ fn under_steady_requests_nobody_waits_for_a_directory_that_is_slow() {
     for seed in seeds(10) {
         let faults = Faults { offload_delay_max: SECOND * 7 / 10, ..Faults::none() };
         let sim = Sim::new(seed, faults);
-        let auth = Auth::here(Box::new(MemoryDirectory::new()), settings());
+        let auth = Auth::local(Box::new(MemoryDirectory::new()), settings());
         let host = sim.host("one");
         let io = host.io();
         sim.run(&host, async move {

@@ -12,13 +12,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_auth::Secret;
 use plimsoll_client::http::{Client, Request, Url};
 use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
 use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Networks, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
-use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
+use plimsoll_proto::http::{
+    AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
+};
+use plimsoll_rpc::{Secret, SecretCheck};
 use plimsoll_store::apart::{Contents, FILES, Place, QUESTIONS, Wanted};
 use plimsoll_store::limits::{HELD_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
 use plimsoll_store::{
@@ -62,8 +64,9 @@ fn serve(sim: &Sim, host: &Host) -> Address {
 
 fn serve_at(sim: &Sim, host: &Host, port: u16) -> Address {
     host.disk().mkdir(DATA).unwrap();
-    let tier = StoreTier::new(open(host.disk()), Secret::from(SECRET));
-    let service = Routes::with_api(Vec::new(), status_page(), tier);
+    let server = RpcServer::new(SecretCheck::new(Secret::from(SECRET)), "a test", "test");
+    let server = server.with_transfers(StoreTier::new(open(host.disk())));
+    let service = Routes::with_api(Vec::new(), status_page(), Arc::new(server));
     let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
     let hot = HotSet::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
     let setup: Setup = Arc::new(move |io| {

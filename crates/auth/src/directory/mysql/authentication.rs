@@ -9,7 +9,7 @@ use super::packets::{Packets, Reader, broken, strange};
 use super::way::Way;
 use crate::directory::Trouble;
 use crate::directory::reach::socket::Place;
-use crate::secret::Secret;
+use plimsoll_rpc::Secret;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING: &[u8] = b"caching_sha2_password";

@@ -28,8 +28,8 @@ use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX, N
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, millis};
 use connection::{Answered, Connection, Row};
+use plimsoll_rpc::time::{Millis, millis};
 use rows::{RECORD, SHARE, literal, maybe};
 use way::Way;
 

@@ -8,10 +8,10 @@ use super::packets::strange;
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, signed, unsigned};
 use crate::directory::{Record, Trouble};
-use crate::hex;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::time;
+use plimsoll_rpc::hex;
+use plimsoll_rpc::time::time;
 
 /// The columns that [`account`] and [`record`] read.
 pub(super) const RECORD: &str =

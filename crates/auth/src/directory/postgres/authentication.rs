@@ -35,7 +35,7 @@ pub(super) fn show(connection: &mut Connection, way: &Way) -> Result<(), Trouble
 }
 
 fn password(way: &Way) -> Result<&[u8], Trouble> {
-    let password = way.password.as_ref().map(crate::secret::Secret::bytes);
+    let password = way.password.as_ref().map(plimsoll_rpc::Secret::bytes);
     password.ok_or_else(|| broken("it asks for a password, and the URL has none"))
 }
 

@@ -17,10 +17,10 @@ use postgres_protocol::message::frontend;
 use super::way::Way;
 use crate::directory::Trouble;
 use crate::directory::reach::socket::{Deadline, Socket};
-use crate::hex;
 use crate::limits::{
     DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, DATABASE_STATEMENT_TIME, STATEMENTS_KEPT,
 };
+use plimsoll_rpc::hex;
 
 /// A parameter of a statement, of one of the types that the tables use.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::socket::Place;
 use crate::directory::open::{BadUrl, without_password};
-use crate::secret::Secret;
+use plimsoll_rpc::Secret;
 
 /// The parts of `SCHEME://USER:PASSWORD@HOST:PORT/PATH?KEY=VALUE`.
 pub(in crate::directory) struct Url {

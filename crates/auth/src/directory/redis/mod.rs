@@ -20,13 +20,13 @@ use super::reach::{Line, Reach};
 use super::values::{permission_bits, signed, unsigned};
 use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
 use crate::account::{Account, Change};
-use crate::hex;
 use crate::limits::{DATABASE_CONNECT_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, millis};
 use connection::{Connection, Reply, strange};
+use plimsoll_rpc::hex;
+use plimsoll_rpc::time::{Millis, millis};
 use way::Way;
 
 pub use facts::RedisFacts;

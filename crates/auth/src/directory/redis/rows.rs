@@ -7,10 +7,10 @@ use super::connection::{Reply, strange};
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, unsigned};
 use crate::directory::{Record, Trouble};
-use crate::hex;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, time};
+use plimsoll_rpc::hex;
+use plimsoll_rpc::time::{Millis, time};
 
 pub(super) fn account(reply: &Reply) -> Result<Account, Trouble> {
     let quota = |at| reply.at(at)?.maybe_int().map(|kept| kept.map(unsigned));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::directory::open::BadUrl;
 use crate::directory::reach::socket::Place;
 use crate::directory::reach::url::Url;
-use crate::secret::Secret;
+use plimsoll_rpc::Secret;
 
 const PORT: u16 = 6379;
 

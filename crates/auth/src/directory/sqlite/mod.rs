@@ -25,7 +25,7 @@ use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEM
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, millis};
+use plimsoll_rpc::time::{Millis, millis};
 use revoked::{Revoked, probe};
 use rows::{RECORD, SHARE};
 

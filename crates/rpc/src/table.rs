@@ -12,17 +12,19 @@ use subtle::ConstantTimeEq as _;
 use crate::limits::{TABLE_SETS, TABLE_WAYS};
 
 /// The hash that identifies an entry.
-pub(crate) type Key = [u8; 32];
+pub type Key = [u8; 32];
 
 type Set<V> = Vec<(Key, V)>;
 
 /// Sets of a few entries, each behind its own lock.
-pub(crate) struct Table<V> {
+pub struct Table<V> {
     sets: Box<[Mutex<Set<V>>]>,
 }
 
 impl<V> Table<V> {
-    pub(crate) fn new() -> Table<V> {
+    /// Creates an empty table.
+    #[must_use]
+    pub fn new() -> Table<V> {
         Table { sets: (0..TABLE_SETS).map(|_| Mutex::new(Vec::new())).collect() }
     }
 
@@ -32,27 +34,28 @@ impl<V> Table<V> {
     }
 
     /// Returns the result of `look` for the entry, if there is one.
-    pub(crate) fn get<T>(&self, key: &Key, look: impl FnOnce(&mut V) -> T) -> Option<T> {
+    pub fn get<T>(&self, key: &Key, look: impl FnOnce(&mut V) -> T) -> Option<T> {
         let mut set = self.set(key);
         set.iter_mut().find(|(other, _)| is_same(other, key)).map(|(_, value)| look(value))
     }
 
     /// Replaces the entry of this key. In a full set, evicts the entry of lowest `worth` first.
-    pub(crate) fn put(&self, key: Key, value: V, worth: impl Fn(&V) -> u64) {
+    pub fn put(&self, key: Key, value: V, worth: impl Fn(&V) -> u64) {
         let mut set = self.set(&key);
         set.retain(|(other, _)| !is_same(other, &key));
         push(&mut set, key, value, worth);
     }
 }
 
+impl<V> Default for Table<V> {
+    fn default() -> Table<V> {
+        Table::new()
+    }
+}
+
 impl<V: Default> Table<V> {
     /// Changes an entry, creating it with its default.
-    pub(crate) fn change<T>(
-        &self,
-        key: Key,
-        change: impl FnOnce(&mut V) -> T,
-        worth: impl Fn(&V) -> u64,
-    ) -> T {
+    pub fn change<T>(&self, key: Key, change: impl FnOnce(&mut V) -> T, worth: impl Fn(&V) -> u64) -> T {
         let mut set = self.set(&key);
         if let Some((_, value)) = set.iter_mut().find(|(other, _)| is_same(other, &key)) {
             return change(value);

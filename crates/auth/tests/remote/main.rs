@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod guessing;
+mod link;
 mod secrets;
 
 use std::cell::Cell;
@@ -12,21 +13,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_auth::{
-    Argon2Settings, Attempts, Auth, Error, MemoryDirectory, Place, QUESTIONS, Secret, Settings, SignUp,
+    Argon2Settings, Attempts, Auth, AuthServer, Error, MemoryDirectory, REQUESTS_PATH, Secret, ServerAddress,
+    Settings, SignUp,
 };
 use plimsoll_client::http::{Body, Client, Request, Url};
 use plimsoll_io::sim::{Chance, Faults, Host, Sim, seeds};
-use plimsoll_io::{Address, Io, Networks, Peer, Setup, select};
+use plimsoll_io::{Address, Io, Networks, Peer, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::HotSet;
-use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
-use plimsoll_web::AuthTier;
+use plimsoll_proto::http::{
+    AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
+};
+use plimsoll_rpc::{SecretCheck, Service};
 
 const SECRET: &str = "only the tiers know";
 const PASSWORD: &str = "correct horse";
 const SECOND: Duration = Duration::from_secs(1);
-/// Interval at which a front checks whether it is cut off.
-const TICK: Duration = Duration::from_millis(20);
 
 fn settings() -> Settings {
     Settings {
@@ -68,25 +70,26 @@ fn status_page() -> StatusPage {
 
 /// Serves the auth tier on `host`.
 fn auth_server(sim: &Sim, host: &Host) -> Address {
-    serve(sim, host, Auth::here(Box::new(MemoryDirectory::new()), settings()))
+    serve(sim, host, Auth::local(Box::new(MemoryDirectory::new()), settings()))
 }
 
 fn serve(sim: &Sim, host: &Host, auth: Auth) -> Address {
-    serve_tier(sim, host, AuthTier::new(auth, Secret::from(SECRET)))
+    serve_methods(":7070", sim, host, AuthServer::for_fronts(auth))
 }
 
-fn serve_tier(sim: &Sim, host: &Host, tier: Arc<AuthTier>) -> Address {
-    serve_tier_at(":7070", sim, host, tier)
-}
-
-fn serve_tier_at(at: &str, sim: &Sim, host: &Host, tier: Arc<AuthTier>) -> Address {
-    let service = Routes::with_api(Vec::new(), status_page(), tier);
+fn serve_methods(at: &str, sim: &Sim, host: &Host, service: impl Service + 'static) -> Address {
+    let server = RpcServer::new(SecretCheck::new(Secret::from(SECRET)), "a test", "test");
+    let service = Routes::with_api(Vec::new(), status_page(), Arc::new(server.with(Arc::new(service))));
     let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
     let setup: Setup = Arc::new(move |io| {
         let (current, log) = (Arc::clone(&current), AccessLog::new(None));
         Rc::new(Http::new(io, current, log, Arc::default(), HotSet::off()))
     });
     sim.serve(host, &at.parse().unwrap(), &setup).unwrap()
+}
+
+fn address(at: &Address, secret: &str) -> ServerAddress {
+    ServerAddress { url: url(at), secret: Secret::from(secret), resolve: None }
 }
 
 fn url(at: &Address) -> Url {
@@ -101,27 +104,24 @@ struct Front {
 }
 
 impl Front {
+    /// Creates a front whose requests to the server at `at` pass a link that the test may cut.
     fn new(sim: &Sim, name: &str, at: &Address, secret: &str) -> Front {
-        let place = Place { url: url(at), secret: Secret::from(secret) };
-        Front::asking(sim, name, Auth::apart(place, settings()))
+        let (at, is_cut) = link::connect(sim, name, at);
+        Front::of(sim, name, Auth::remote(address(&at, secret), settings()), is_cut)
     }
 
-    fn asking(sim: &Sim, name: &str, auth: Auth) -> Front {
-        let (host, is_cut) = (sim.host(name), Rc::new(Cell::new(false)));
-        let (io, ticks, cut) = (host.io(), host.io(), Rc::clone(&is_cut));
-        let mut courier = auth.courier(&io, None).unwrap();
-        let carried = async move {
-            loop {
-                let tick = ticks.sleep(TICK);
-                if cut.get() {
-                    tick.await;
-                } else {
-                    select(courier.as_mut(), tick).await;
-                }
-            }
-        };
-        sim.spawn(&host, Box::pin(carried));
-        Front { io, auth, is_cut }
+    /// Creates a connection process of the server at `at`.
+    fn process(sim: &Sim, name: &str, at: &Address) -> Front {
+        let (at, is_cut) = link::connect(sim, name, at);
+        Front::of(sim, name, Auth::of_main_process(address(&at, SECRET), settings()), is_cut)
+    }
+
+    fn of(sim: &Sim, name: &str, auth: Auth, is_cut: Rc<Cell<bool>>) -> Front {
+        let host = sim.host(name);
+        if let Some(following) = auth.follow_changes(&host.io()) {
+            sim.spawn(&host, following);
+        }
+        Front { io: host.io(), auth, is_cut }
     }
 
     /// Whether a token is valid; `None` if the auth server is unreachable.
@@ -198,7 +198,7 @@ fn a_change_is_confirmed_when_a_front_that_is_cut_off_has_stopped_trusting_what_
         right.is_cut.set(true);
         assert_eq!(right.opens(&token).await, Some(true), "it trusts what it remembers for a while");
         left.log_out(&token).await.unwrap();
-        // The request hangs: the front is cut off, so that no RPC client carries it.
+        // The request hangs, because the front is cut off.
         let asked = right.auth.by_token(&right.io, token.as_bytes());
         let deadline = right.io.deadline();
         deadline.after(SECOND);
@@ -218,7 +218,7 @@ fn without_the_secret_nothing_is_answered() {
             let signed = front.auth.sign_up(&front.io, "alice", &Secret::from(PASSWORD), &here()).await;
             assert_eq!(signed.unwrap_err(), Error::Unavailable);
             let mut client = Client::new(&io, url(&at));
-            let mut request = Request::new("POST", QUESTIONS);
+            let mut request = Request::new("POST", REQUESTS_PATH);
             request.body = Body::Bytes(b"{\"session\":\"00\"}".to_vec());
             assert_eq!(client.send(request).await.unwrap().status().code(), 401);
             let status = client.send(Request::new("GET", "/api/status")).await.unwrap().status();
@@ -231,7 +231,7 @@ fn without_the_secret_nothing_is_answered() {
 fn a_password_that_was_right_is_not_hashed_again_because_the_front_was_cut_off() {
     for seed in seeds(20) {
         let sim = Sim::new(seed, Faults::splits());
-        let answering = Auth::here(Box::new(MemoryDirectory::new()), settings());
+        let answering = Auth::local(Box::new(MemoryDirectory::new()), settings());
         let at = serve(&sim, &sim.host("auth"), answering.clone());
         let (front, people) = (Front::new(&sim, "front", &at, SECRET), sim.host("people"));
         sim.run(&people, async move {
@@ -271,7 +271,7 @@ fn a_password_that_was_changed_and_changed_back_is_right_at_a_front_that_was_cut
         let again = right.auth.by_password(&right.io, b"alice", &password, &from);
         let (mut again, deadline) = (std::pin::pin!(again), right.io.deadline());
         deadline.after(SECOND);
-        assert!(deadline.within(again.as_mut()).await.is_err(), "nobody carries the question");
+        assert!(deadline.within(again.as_mut()).await.is_err(), "the front is cut off");
         right.is_cut.set(false);
         again.await.unwrap();
     });
@@ -284,7 +284,7 @@ fn guesses_count_at_all_fronts_together() {
     for seed in seeds(10) {
         let sim = Sim::new(seed, Faults::splits());
         let guarded = Settings { attempts: Some(Attempts::default()), ..settings() };
-        let auth = Auth::here(Box::new(MemoryDirectory::new()), guarded);
+        let auth = Auth::local(Box::new(MemoryDirectory::new()), guarded);
         let at = serve(&sim, &sim.host("auth"), auth);
         let fronts = ["left", "right"].map(|name| Front::new(&sim, name, &at, SECRET));
         let people = sim.host("people");
@@ -313,7 +313,7 @@ fn guesses_that_wait_are_in_nobodys_way_who_shows_a_token() {
     for seed in seeds(5) {
         let sim = Sim::new(seed, Faults::splits());
         let guarded = Settings { attempts: Some(Attempts::default()), ..settings() };
-        let at = serve(&sim, &sim.host("auth"), Auth::here(Box::new(MemoryDirectory::new()), guarded));
+        let at = serve(&sim, &sim.host("auth"), Auth::local(Box::new(MemoryDirectory::new()), guarded));
         let (front, people) = (Rc::new(Front::new(&sim, "front", &at, SECRET)), sim.host("people"));
         let waiting = Rc::new(Cell::new(0));
         for number in 0..500 {
@@ -450,13 +450,10 @@ async fn look(front: &Front, token: &str, session: Session) {
 fn run_beside(attempts: Option<Attempts>, test: impl AsyncFn([Front; 2], Auth) + Copy + 'static) {
     for seed in seeds(20) {
         let sim = Sim::new(seed, Faults::splits());
-        let auth = Auth::here(Box::new(MemoryDirectory::new()), Settings { attempts, ..settings() });
-        let tier = AuthTier::beside(auth.clone(), Secret::from(SECRET));
-        let at = serve_tier(&sim, &sim.host("program"), tier);
-        let fronts = ["left", "right"].map(|name| {
-            let place = Place { url: url(&at), secret: Secret::from(SECRET) };
-            Front::asking(&sim, name, Auth::beside(place, settings()))
-        });
+        let auth = Auth::local(Box::new(MemoryDirectory::new()), Settings { attempts, ..settings() });
+        let server = AuthServer::for_connection_processes(auth.clone());
+        let at = serve_methods(":7070", &sim, &sim.host("program"), server);
+        let fronts = ["left", "right"].map(|name| Front::process(&sim, name, &at));
         sim.run(&sim.host("people"), async move { test(fronts, auth).await });
         assert_eq!(sim.panics(), Vec::<String>::new());
     }
@@ -488,12 +485,11 @@ fn who_closes_sign_up_closes_it_for_processes_that_began_before_too() {
     for seed in seeds(20) {
         let sim = Sim::new(seed, Faults::splits());
         let (at, host) = (auth_server(&sim, &sim.host("auth")), sim.host("program"));
-        let place = |at: &Address| Place { url: url(at), secret: Secret::from(SECRET) };
-        let program = Auth::apart(place(&at), settings());
-        sim.spawn(&host, program.courier(&host.io(), None).unwrap());
-        let tier = AuthTier::beside(program.clone(), Secret::from(SECRET));
-        let desks = serve_tier_at(":7071", &sim, &host, tier);
-        let process = Front::asking(&sim, "process", Auth::beside(place(&desks), settings()));
+        let program = Auth::remote(address(&at, SECRET), settings());
+        sim.spawn(&host, program.follow_changes(&host.io()).unwrap());
+        let server = AuthServer::for_connection_processes(program.clone());
+        let at = serve_methods(":7071", &sim, &host, server);
+        let process = Front::process(&sim, "process", &at);
         sim.run(&sim.host("people"), async move {
             let sign_up = async |name| {
                 let password = Secret::from(PASSWORD);

@@ -17,7 +17,7 @@ fn run_guarded(test: impl AsyncFn([Front; 2]) + Copy + 'static) {
     for seed in seeds(5) {
         let sim = Sim::new(seed, Faults::splits());
         let guarded = Settings { attempts: Some(Attempts::default()), ..settings() };
-        let at = serve(&sim, &sim.host("auth"), Auth::here(Box::new(MemoryDirectory::new()), guarded));
+        let at = serve(&sim, &sim.host("auth"), Auth::local(Box::new(MemoryDirectory::new()), guarded));
         let fronts = ["left", "right"].map(|name| Front::new(&sim, name, &at, SECRET));
         sim.run(&sim.host("people"), async move { test(fronts).await });
         assert_eq!(sim.panics(), Vec::<String>::new());

@@ -9,41 +9,43 @@
 use plimsoll_io::Io;
 
 use super::Auth;
-use crate::ask::{Answer, Question};
 use crate::error::Error;
+use crate::request::{AuthRequest, AuthResponse};
 use crate::sessions::{Credential, Identity};
 use crate::settings::SignUp;
-use crate::time;
+use plimsoll_rpc::time;
 
 impl Auth {
-    /// Answers a process whose own handle is [`Auth::beside`] this one.
+    /// Answers a process whose own handle is [`Auth::of_main_process`].
     ///
     /// # Errors
     /// The errors of the request; [`Error::NotAllowed`] for operator requests. [`Error::SignUpClosed`] by
     /// this handle's settings, also if a remote server answers.
-    pub async fn answer_beside(&self, io: &Io, question: Question) -> Result<Answer, Error> {
+    pub async fn respond_to_process(&self, io: &Io, question: AuthRequest) -> Result<AuthResponse, Error> {
         match question {
-            Question::Operator(_) => Err(Error::NotAllowed),
-            Question::SignUp { .. } if self.settings().sign_up == SignUp::Closed => Err(Error::SignUpClosed),
-            Question::Session(session) => {
+            AuthRequest::Operator(_) => Err(Error::NotAllowed),
+            AuthRequest::SignUp { .. } if self.settings().sign_up == SignUp::Closed => {
+                Err(Error::SignUpClosed)
+            }
+            AuthRequest::Session(session) => {
                 let identity = self.by_session(io, session).await?;
                 let until = time::time(identity.verified.until);
-                Ok(Answer::Session(((*identity.account).clone(), until)))
+                Ok(AuthResponse::Session(((*identity.account).clone(), until)))
             }
-            Question::Password { name, password, from, .. } => {
+            AuthRequest::Password { name, password, from, .. } => {
                 by_password(&self.by_name(io, name, password, from).await?)
             }
-            Question::LogIn { name, password, from, .. } => {
-                Ok(Answer::LogIn(self.begin(io, name, password, from).await?))
+            AuthRequest::LogIn { name, password, from, .. } => {
+                Ok(AuthResponse::LogIn(self.begin(io, name, password, from).await?))
             }
             other => self.answer(io, other).await,
         }
     }
 }
 
-fn by_password(identity: &Identity) -> Result<Answer, Error> {
+fn by_password(identity: &Identity) -> Result<AuthResponse, Error> {
     match identity.credential {
-        Credential::Password(version) => Ok(Answer::Password(((*identity.account).clone(), version))),
+        Credential::Password(version) => Ok(AuthResponse::Password(((*identity.account).clone(), version))),
         // A password check never yields a session.
         Credential::Session(_) => Err(Error::Unavailable),
     }

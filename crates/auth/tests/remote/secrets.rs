@@ -3,17 +3,18 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use plimsoll_auth::{QUESTIONS, Secret, SecretRefused, TierSecret};
+use plimsoll_auth::{REQUESTS_PATH, Secret};
 use plimsoll_client::http::{Body, Client, Request};
 use plimsoll_io::sim::{Faults, Sim, seeds};
 use plimsoll_io::{Address, Io, Peer};
+use plimsoll_rpc::{SecretCheck, SecretRefused};
 
 use super::{SECOND, SECRET, auth_server, url};
 
 /// Posts a request for an unknown session with `secret`. Returns the status.
 async fn show(io: &Io, at: &Address, secret: &str) -> u16 {
     let mut client = Client::new(io, url(at));
-    let mut request = Request::new("POST", QUESTIONS).field("Authorization", format!("Bearer {secret}"));
+    let mut request = Request::new("POST", REQUESTS_PATH).field("Authorization", format!("Bearer {secret}"));
     let number = "00".repeat(32);
     request.body = Body::Bytes(format!("{{\"session\":\"{number}\"}}").into_bytes());
     client.send(request).await.unwrap().status().code()
@@ -48,7 +49,7 @@ fn wrong_secrets_of_many_addresses_slow_all_that_have_not_shown_the_right_one() 
     let host = sim.host("people");
     let io = host.io();
     sim.run(&host, async move {
-        let secret = TierSecret::new(Secret::from(SECRET));
+        let secret = SecretCheck::new(Secret::from(SECRET));
         let check = async |shown: &str, number: u32| {
             let (from, begun) = (Ipv4Addr::from_bits(0x0a00_0000 + number), io.now());
             let checked = secret.check(&io, Some(shown.as_bytes()), &Peer::Ip(from.into(), 1)).await;

@@ -9,28 +9,28 @@ use std::time::{Duration, SystemTime};
 use plimsoll_io::Io;
 
 /// Milliseconds since 1970.
-pub(crate) type Millis = u64;
+pub type Millis = u64;
 
 /// The last millisecond of the year 9999: later times cannot be formatted in a message.
 const LAST: Millis = 253_402_300_799_999;
 
 /// Returns the time of day.
-pub(crate) fn now(io: &Io) -> Millis {
+pub fn now(io: &Io) -> Millis {
     since_1970(io.wall())
 }
 
 /// Converts `time` to whole milliseconds. Times before 1970 become 1970.
-pub(crate) fn since_1970(time: SystemTime) -> Millis {
+pub fn since_1970(time: SystemTime) -> Millis {
     millis(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
 /// Converts a duration to whole milliseconds.
-pub(crate) fn millis(time: Duration) -> Millis {
+pub fn millis(time: Duration) -> Millis {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Converts `millis` to a time, of [`LAST`] at most.
-pub(crate) fn time(millis: Millis) -> SystemTime {
+pub fn time(millis: Millis) -> SystemTime {
     let in_range = Duration::from_millis(millis.min(LAST));
     SystemTime::UNIX_EPOCH + in_range
 }

@@ -6,13 +6,13 @@
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Encodes each byte as two digits.
-pub(crate) fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 /// Decodes `text`; `None` unless it consists of pairs of lower-case digits.
-pub(crate) fn bytes(text: &[u8]) -> Option<Vec<u8>> {
+pub fn bytes(text: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_chunks::<2>();
     let bytes = pairs.iter().map(|[high, low]| Some(value(*high)? << 4 | value(*low)?));
     if rest.is_empty() { bytes.collect() } else { None }

@@ -8,17 +8,16 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::account::{Account, Change, Exported, Permissions, Quota};
-use crate::attempts::Source;
-use crate::error::Error;
-use crate::secret::Secret;
 use crate::sessions::{LogIn, SessionId};
 use crate::shares::{Grant, NewShare, Share};
+use plimsoll_rpc::Secret;
+use plimsoll_rpc::Source;
 
 /// A request. Names are as the user typed them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Question {
-    /// Creates an account for the caller. Response: [`Answer::Account`].
+pub enum AuthRequest {
+    /// Creates an account for the caller. Response: [`AuthResponse::Account`].
     SignUp {
         /// The account's name.
         name: String,
@@ -27,7 +26,7 @@ pub enum Question {
         /// The client's address.
         from: Source,
     },
-    /// Opens a session. Response: [`Answer::LogIn`].
+    /// Opens a session. Response: [`AuthResponse::LogIn`].
     LogIn {
         /// The account's name.
         name: String,
@@ -38,9 +37,9 @@ pub enum Question {
         /// Whether the front knows that this very password was right before.
         is_known: bool,
     },
-    /// Looks up a session. Response: [`Answer::Session`].
+    /// Looks up a session. Response: [`AuthResponse::Session`].
     Session(SessionId),
-    /// Checks a name and a password. Response: [`Answer::Password`].
+    /// Checks a name and a password. Response: [`AuthResponse::Password`].
     Password {
         /// The account's name.
         name: String,
@@ -51,17 +50,17 @@ pub enum Question {
         /// Whether the front knows that this very password was right before.
         is_known: bool,
     },
-    /// Checks that an identity verified by password is still valid. Response: [`Answer::Account`], in its
-    /// present state.
+    /// Checks that an identity verified by password is still valid. Response: [`AuthResponse::Account`], in
+    /// its present state.
     Renew {
         /// The account's number.
         account: i64,
         /// The version of the password that was presented.
         version: i64,
     },
-    /// Ends a session. Response: [`Answer::Done`].
+    /// Ends a session. Response: [`AuthResponse::Done`].
     LogOut(SessionId),
-    /// Sets a password, for the account itself. Response: [`Answer::Done`].
+    /// Sets a password, for the account itself. Response: [`AuthResponse::Done`].
     ChangePassword {
         /// The account's number.
         account: i64,
@@ -74,26 +73,26 @@ pub enum Question {
         /// The client's address.
         from: Source,
     },
-    /// Creates a share. Response: [`Answer::Share`].
+    /// Creates a share. Response: [`AuthResponse::Share`].
     Share {
         /// The account that gives it.
         owner: i64,
         /// The share.
         new: NewShare,
     },
-    /// Ends a share. Response: [`Answer::Done`].
+    /// Ends a share. Response: [`AuthResponse::Done`].
     Unshare {
         /// The account that gave it.
         owner: i64,
         /// The share's id.
         id: String,
     },
-    /// Lists the shares that this account gives. Response: [`Answer::Shares`].
+    /// Lists the shares that this account gives. Response: [`AuthResponse::Shares`].
     SharesBy(i64),
-    /// Lists the shares that this account receives. Response: [`Answer::Shares`].
+    /// Lists the shares that this account receives. Response: [`AuthResponse::Shares`].
     SharedWith(i64),
     /// Finds the shares of a home that this account may use at or below a path. Response:
-    /// [`Answer::Grant`].
+    /// [`AuthResponse::Grant`].
     Granted {
         /// The account that wants access.
         account: i64,
@@ -102,28 +101,28 @@ pub enum Question {
         /// The path.
         path: Vec<u8>,
     },
-    /// Ends the shares of a path and of all paths below it. Response: [`Answer::Done`].
+    /// Ends the shares of a path and of all paths below it. Response: [`AuthResponse::Done`].
     EndShares {
         /// The account whose home it is.
         owner: i64,
         /// The path.
         path: Vec<u8>,
     },
-    /// Checks that the directory answers and can be written. Response: [`Answer::Done`].
+    /// Checks that the directory answers and can be written. Response: [`AuthResponse::Done`].
     Check {},
     /// A request of an operator. An RPC server must reject these when they arrive from fronts.
-    Operator(Order),
+    Operator(OperatorRequest),
 }
 
 /// A request of an operator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Lists all accounts by name. Response: [`Answer::Accounts`].
+pub enum OperatorRequest {
+    /// Lists all accounts by name. Response: [`AuthResponse::Accounts`].
     Accounts,
-    /// Looks up one account. Response: [`Answer::Account`].
+    /// Looks up one account. Response: [`AuthResponse::Account`].
     Account(String),
-    /// Creates an account. Response: [`Answer::Account`].
+    /// Creates an account. Response: [`AuthResponse::Account`].
     Add {
         /// The account's name.
         name: String,
@@ -134,38 +133,39 @@ pub enum Order {
         /// Permissions.
         permissions: Permissions,
     },
-    /// Sets a password and ends all sessions. Response: [`Answer::Done`].
+    /// Sets a password and ends all sessions. Response: [`AuthResponse::Done`].
     SetPassword {
         /// The account's name.
         name: String,
         /// The new password.
         password: Secret,
     },
-    /// Changes an account. Response: [`Answer::Account`].
+    /// Changes an account. Response: [`AuthResponse::Account`].
     Change(String, Change),
-    /// Removes an account with its sessions and shares. Response: [`Answer::Account`], in its last state.
+    /// Removes an account with its sessions and shares. Response: [`AuthResponse::Account`], in its
+    /// last state.
     Remove(String),
-    /// Exports all accounts. Response: [`Answer::Exported`].
+    /// Exports all accounts. Response: [`AuthResponse::Exported`].
     Export,
-    /// Creates an account from an export. Response: [`Answer::Account`].
+    /// Creates an account from an export. Response: [`AuthResponse::Account`].
     Import(Exported),
 }
 
-/// Defines [`Answer`], and for each variant a conversion to its content.
+/// Defines [`AuthResponse`], and for each variant a conversion to its content.
 macro_rules! answers {
     ($($(#[$doc:meta])* $name:ident($inner:ty),)*) => {
         /// A response.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        pub enum Answer {
+        pub enum AuthResponse {
             $($(#[$doc])* $name($inner),)*
         }
 
-        $(impl TryFrom<Answer> for $inner {
-            type Error = Answer;
+        $(impl TryFrom<AuthResponse> for $inner {
+            type Error = AuthResponse;
 
-            fn try_from(answer: Answer) -> Result<$inner, Answer> {
-                if let Answer::$name(inner) = answer { Ok(inner) } else { Err(answer) }
+            fn try_from(answer: AuthResponse) -> Result<$inner, AuthResponse> {
+                if let AuthResponse::$name(inner) = answer { Ok(inner) } else { Err(answer) }
             }
         })*
     };
@@ -194,53 +194,30 @@ answers! {
     Grant(Grant),
 }
 
-/// A response as it is sent to a remote front: the answer or an error.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Told<T> {
-    /// The answer.
-    Answer(T),
-    /// The error.
-    Error(Error),
-}
-
-impl<T> From<Result<T, Error>> for Told<T> {
-    fn from(answered: Result<T, Error>) -> Told<T> {
-        answered.map_or_else(Told::Error, Told::Answer)
-    }
-}
-
-impl<T> From<Told<T>> for Result<T, Error> {
-    fn from(told: Told<T>) -> Result<T, Error> {
-        match told {
-            Told::Answer(answer) => Ok(answer),
-            Told::Error(error) => Err(error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use plimsoll_rpc::{decode, encode};
+
     use super::*;
+    use crate::error::Error;
 
     #[test]
-    fn a_question_and_its_answer_travel_as_data() {
+    fn a_request_and_its_response_are_read_as_they_were_written() {
         let password = Secret::from("correct horse");
         let name = "alice".to_owned();
-        let asked = Question::LogIn { name, password, from: Source::Unix, is_known: true };
+        let asked = AuthRequest::LogIn { name, password, from: Source::Unix, is_known: true };
         let sent = serde_json::to_string(&asked).unwrap();
-        let read: Question = serde_json::from_str(&sent).unwrap();
+        let read: AuthRequest = serde_json::from_str(&sent).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), sent);
         let error = Error::BadName("no name".into());
-        let sent = serde_json::to_string(&Err::<Answer, _>(&error)).unwrap();
-        let read: Result<Answer, Error> = serde_json::from_str(&sent).unwrap();
-        assert_eq!(read.unwrap_err(), error);
+        let sent = encode(Err::<AuthResponse, _>(&error));
+        assert_eq!(decode::<AuthResponse, Error>(&sent).unwrap().unwrap_err(), error);
     }
 
     #[test]
-    fn what_is_printed_of_a_question_and_an_answer_shows_no_secret() {
+    fn a_printed_request_has_no_secret() {
         let password = Secret::from("correct horse");
-        let printed = format!("{:?}", Order::SetPassword { name: "alice".to_owned(), password });
+        let printed = format!("{:?}", OperatorRequest::SetPassword { name: "alice".to_owned(), password });
         assert!(printed.contains("alice") && !printed.contains("horse"), "{printed}");
     }
 }
