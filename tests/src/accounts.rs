@@ -18,7 +18,7 @@ use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{AccessLog, Api, Http, Limits, Routes, RpcServer, Snapshot};
 use plimsoll_rpc::SecretCheck;
 use plimsoll_store::Store;
-use plimsoll_web::{StoreTier, Web};
+use plimsoll_web::{Web, with_store};
 use plimsoll_wire::http::head::HeadLimits;
 
 use crate::client::{Answer, Client};
@@ -102,13 +102,13 @@ pub(crate) fn open_store(fs: &dyn Fs, data: &Path) -> Store {
 /// Serves a store to its fronts, with the hot cache that the scene observes. It waits longer for fronts
 /// than they wait for their clients.
 pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
-    tier_server(rpc_server().with_transfers(StoreTier::new(store)), hot)
+    tier_server(with_store(rpc_server(), store), hot)
 }
 
 /// Serves RPC requests of connection processes for accounts and files.
 pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotSet>) -> Setup {
     let accounts = Arc::new(AuthServer::for_connection_processes(auth));
-    tier_server(rpc_server().with(accounts).with_transfers(StoreTier::new(store)), hot)
+    tier_server(with_store(rpc_server().with(accounts), store), hot)
 }
 
 fn rpc_server() -> RpcServer {
@@ -131,19 +131,17 @@ fn tier_server(tier: RpcServer, hot: &Arc<HotSet>) -> Setup {
 /// Connects to the store that is served at an address. With `spool`, uploads to it are buffered in that
 /// folder.
 pub(crate) fn store_at(at: &Address, spool: Option<File>) -> Store {
-    Store::apart(plimsoll_store::apart::Place {
-        url: url_of(at),
-        secret: SECRET.to_owned().into(),
-        directory: String::new(),
-        spool,
-        resolve: None,
-    })
+    let server = server_address(at);
+    Store::remote(plimsoll_store::apart::StoreAddress { server, directory: String::new(), spool })
 }
 
 /// Connects to the accounts that the program's process serves at an address to its connection processes.
 pub(crate) fn auth_beside(at: &Address, settings: Settings) -> Auth {
-    let address = ServerAddress { url: url_of(at), secret: Secret::from(SECRET), resolve: None };
-    Auth::of_main_process(address, settings)
+    Auth::of_main_process(server_address(at), settings)
+}
+
+fn server_address(at: &Address) -> ServerAddress {
+    ServerAddress { url: url_of(at), secret: Secret::from(SECRET), resolve: None }
 }
 
 /// Returns an address in the form that the HTTP client takes.

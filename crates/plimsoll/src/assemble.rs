@@ -25,7 +25,7 @@ use plimsoll_proto::http::{
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
 use plimsoll_rpc::{SecretCheck, Service};
 use plimsoll_store::Store;
-use plimsoll_web::{StoreTier, Web};
+use plimsoll_web::{Web, with_store};
 
 use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
 use crate::line_writer::Reopen;
@@ -460,8 +460,7 @@ pub(crate) fn auth_server(secret: SecretCheck, service: Arc<dyn Service>) -> Arc
 
 /// Returns the RPC server of files.
 fn store_server(store: Store, secret: SecretCheck) -> Arc<RpcServer> {
-    let server = RpcServer::new(secret, "a storage server", "plimsoll store");
-    Arc::new(server.with_transfers(StoreTier::new(store)))
+    Arc::new(with_store(RpcServer::new(secret, "a storage server", "plimsoll store"), store))
 }
 
 fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {

@@ -58,18 +58,14 @@ pub(crate) fn open_store_of_fronts(config: &Config) -> anyhow::Result<Store> {
 
 /// Returns the storage server at `url`, which may be unreachable now.
 pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
-    let secret = read_secret(fixed)?;
-    let secret = Zeroizing::new(String::from_utf8_lossy(secret.bytes()).into_owned());
-    Ok(Store::apart(apart::Place {
-        url: url.clone(),
-        secret,
+    Ok(Store::remote(apart::StoreAddress {
+        server: tier_server(fixed, url)?,
         // Only a directory in a file of this front has a name; a shared directory never had one.
         directory: match fixed.auth == AuthAt::Embedded && file_of(&fixed.directory).is_some() {
             true => directory_name(&fixed.data)?,
             false => String::new(),
         },
         spool: open_spool(fixed)?,
-        resolve: Some(resolve),
     }))
 }
 
@@ -108,15 +104,15 @@ pub(crate) fn open_auth(config: &Config) -> anyhow::Result<Auth> {
     match &config.fixed.auth {
         AuthAt::Embedded => open_auth_here(config),
         AuthAt::Apart(url) => {
-            let auth = Auth::remote(auth_server(&config.fixed, url)?, auth_settings(config));
+            let auth = Auth::remote(tier_server(&config.fixed, url)?, auth_settings(config));
             follow_changes(auth.clone()).context("cannot start a thread")?;
             Ok(auth)
         }
     }
 }
 
-/// Returns the authentication server at `url`, with the shared secret.
-pub(crate) fn auth_server(fixed: &Fixed, url: &Url) -> anyhow::Result<ServerAddress> {
+/// Returns the server of a tier at `url`, with the shared secret.
+pub(crate) fn tier_server(fixed: &Fixed, url: &Url) -> anyhow::Result<ServerAddress> {
     Ok(ServerAddress { url: url.clone(), secret: read_secret(fixed)?, resolve: Some(resolve) })
 }
 

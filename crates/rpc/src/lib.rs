@@ -31,6 +31,7 @@ mod service;
 mod subscription;
 mod table;
 pub mod time;
+pub mod transport;
 
 pub use call_error::CallError;
 pub use change_feed::{ChangeFeed, Changes, FeedError, FeedPosition, Watch};

@@ -20,7 +20,7 @@ mod json;
 pub mod limits;
 mod refusal;
 mod resource;
-mod store_tier;
+mod store_transfers;
 pub mod time;
 mod uploads;
 
@@ -33,7 +33,7 @@ use plimsoll_wire::http::status::Status;
 
 use self::refusal::Refusal;
 use self::resource::Resource;
-pub use self::store_tier::StoreTier;
+pub use self::store_transfers::with_store;
 
 /// The API. It has no state of its own.
 pub struct Web {

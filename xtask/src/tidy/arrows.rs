@@ -21,7 +21,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("client", &["wire", "io"]),
     ("rpc", &["client", "wire", "io"]),
     ("auth", &["rpc", "wire", "io"]),
-    ("store", &["rpc", "client", "wire", "io"]),
+    ("store", &["rpc", "wire", "io"]),
     ("operations", &["auth", "store", "wire", "io"]),
     ("proto", &["client", "operations", "auth", "store", "rpc", "wire", "io"]),
     ("web", &["proto", "client", "operations", "auth", "store", "rpc", "wire", "io"]),

@@ -7,7 +7,7 @@ use plimsoll_engine::{Kind, block_on};
 
 use super::Finding;
 use crate::config::{AuthAt, Config};
-use crate::tiers::auth_server;
+use crate::tiers::tier_server;
 
 const CHECK: &str = "auth server";
 
@@ -16,7 +16,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     if !config.fixed.accounts {
         return Vec::new();
     }
-    let address = match auth_server(&config.fixed, url) {
+    let address = match tier_server(&config.fixed, url) {
         Ok(address) => address,
         Err(error) => return vec![Finding::fail(CHECK, format!("{error:#}"))],
     };

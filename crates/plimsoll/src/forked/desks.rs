@@ -17,8 +17,7 @@ use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::http::{Api, RpcServer};
 use plimsoll_rpc::SecretCheck;
 use plimsoll_store::{Store, apart};
-use plimsoll_web::StoreTier;
-use zeroize::Zeroizing;
+use plimsoll_web::with_store;
 
 use super::Role;
 use super::socket::Socket;
@@ -68,13 +67,11 @@ impl Desks {
 
     /// Returns the operations of a connection process, which call these RPC servers.
     pub(super) fn ask(&self, config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
-        let address = self.address()?;
-        let url = address.url.clone();
-        let auth = Auth::of_main_process(address, auth_settings(config));
+        let server = self.address()?;
+        let auth = Auth::of_main_process(server.clone(), auth_settings(config));
         let store = match &config.fixed.store {
             StoreAt::Local => {
-                let (secret, directory) = (Zeroizing::new(self.secret.clone()), String::new());
-                Store::apart(apart::Place { url, secret, directory, spool: None, resolve: None })
+                Store::remote(apart::StoreAddress { server, directory: String::new(), spool: None })
             }
             StoreAt::Apart(url) => open_store_apart(url, &config.fixed)?,
         };
@@ -121,7 +118,7 @@ impl Desks {
                 let server = RpcServer::new(secret, "the main process", "plimsoll serve");
                 let server = server.with(Arc::new(accounts));
                 let server = match store {
-                    Some(store) => server.with_transfers(StoreTier::new(store)),
+                    Some(store) => with_store(server, store),
                     None => server,
                 };
                 (auth, Arc::new(server))

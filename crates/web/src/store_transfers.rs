@@ -1,17 +1,17 @@
-//! The store tier over HTTP: remote fronts keep homes here. The RPC server has checked their secret.
+//! File transfers of a storage server over HTTP, for fronts that have presented the secret.
 //!
-//! It decides nothing: the RPC server answers, and files are sent like an account's. Invariants:
-//! during long work the front receives interim responses. An
-//! upload whose body ends before its last frame is aborted, and nothing of it is confirmed.
+//! It decides nothing: files are sent like an account's. Invariants: during long work the front receives
+//! interim responses. An upload whose body ends before its last frame is aborted, and nothing of it is
+//! confirmed.
 
 use std::pin::pin;
 use std::sync::Arc;
 
 use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
-use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request};
+use plimsoll_proto::http::{Answer, Answering, Api, Body, Called, Request, RpcServer};
 use plimsoll_store::apart::{
-    Asked, CALL, Desk, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, QUESTIONS, Question, READY,
-    STAT, Seen, TROUBLE, Trouble, from_ascii, to_ascii, told,
+    CALL, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, STAT, Seen, StoreServer, TROUBLE, Trouble,
+    encode_result, from_ascii, to_ascii,
 };
 use plimsoll_store::limits::STORE_TELLS_EVERY;
 use plimsoll_store::{Algorithm, Error, Files, KnownDigests, Store, Upload};
@@ -22,37 +22,22 @@ use serde::de::DeserializeOwned;
 
 use crate::files::{digests, file_name, why_not};
 use crate::refusal::Refusal;
-use crate::{conditions, json};
+use crate::conditions;
 
-/// The store tier's HTTP service for fronts.
-pub struct StoreTier {
-    desk: Desk,
+/// The file transfers of a storage server.
+struct StoreTransfers {
+    server: Arc<StoreServer>,
 }
 
-impl StoreTier {
-    /// Creates the service of `store` for clients that have presented the secret.
-    pub fn new(store: Store) -> Arc<StoreTier> {
-        Arc::new(StoreTier { desk: Desk::new(store, conditions::again) })
-    }
+/// Adds the methods and the file transfers of `store` to an RPC server.
+pub fn with_store(rpc: RpcServer, store: Store) -> RpcServer {
+    let server = Arc::new(StoreServer::new(store, conditions::again));
+    rpc.with(Arc::clone(&server) as _).with_transfers(Arc::new(StoreTransfers { server }))
+}
 
+impl StoreTransfers {
     async fn serve(&self, request: &mut Request<'_>, path: &[u8]) -> Result<Answer, Refusal> {
         match (request.method(), path) {
-            (Method::Post, path) if path == QUESTIONS.as_bytes() => {
-                let asked: Asked = json::read(request).await?;
-                let is_aborted_with_front = matches!(
-                    asked.question,
-                    Question::Digest(..) | Question::List { .. } | Question::Copy(..)
-                );
-                // Boxed, so that the future of a file transfer does not contain it.
-                let answer = Box::pin(self.desk.answer(request.io, asked));
-                if !is_aborted_with_front {
-                    return Ok(in_json(request.body.telling(STORE_TELLS_EVERY, answer).await));
-                }
-                // Long work for a front that has disconnected is aborted: it would only delay others.
-                let answer = request.body.unless_gone(Some(STORE_TELLS_EVERY), answer).await;
-                Ok(in_json(answer.unwrap_or_else(|| told::<()>(Err(Error::Away)))))
-            }
-            (Method::Get, path) if path == READY.as_bytes() => Ok(in_json(told(Ok(())))),
             (Method::Get | Method::Head, path) if path == FILES.as_bytes() => self.send(request).await,
             (Method::Put, path) if path == FILES.as_bytes() => Box::pin(self.receive(request)).await,
             _ => Err(Refusal::new(Status::NOT_FOUND, "There is no such question.")),
@@ -69,7 +54,7 @@ impl StoreTier {
     }
 
     async fn look_up(&self, request: &Request<'_>, get: &Get) -> Result<(FoundFile, KnownDigests), Error> {
-        let home = self.desk.home_of(request.io, get).await?;
+        let home = self.server.home_of(request.io, get).await?;
         let Files::Here { folder, edition, digests: known } = home.files() else { return Err(Error::Away) };
         // To compute a digest, the file must be open.
         let root = Root { folder, edition: Some(edition).filter(|_| !digests::are_wanted(request)) };
@@ -96,7 +81,7 @@ impl StoreTier {
             answer = answer.field("Repr-Digest", sha256_digest(&digest));
         } else if let Some(file) = file.filter(|_| is_sent) {
             let making = async {
-                let digest = self.desk.digest_for(io, get, file, Algorithm::Sha256).await?;
+                let digest = self.server.digest_for(io, get, file, Algorithm::Sha256).await?;
                 if let Ok(sha256) = digest.as_slice().try_into() {
                     known.note(&stat, sha256);
                 }
@@ -115,17 +100,17 @@ impl StoreTier {
     /// upload has begun.
     async fn receive(&self, request: &mut Request<'_>) -> Result<Answer, Refusal> {
         let arrival: NewArrival = call(request)?;
-        let beginning = self.desk.begin(request.io, arrival);
+        let beginning = self.server.begin(request.io, arrival);
         let upload = match request.body.telling(STORE_TELLS_EVERY, beginning).await {
             Ok(upload) => upload,
-            Err(error) => return Ok(in_json(told::<Ended>(Err(error)))),
+            Err(error) => return Ok(in_json(encode_result::<Ended>(Err(error)))),
         };
         let (upload, ending) = match receive_all(request, upload).await? {
             Ok(received) => received,
-            Err(error) => return Ok(in_json(told::<Ended>(Err(error)))),
+            Err(error) => return Ok(in_json(encode_result::<Ended>(Err(error)))),
         };
-        let ending = self.desk.end_upload(upload, ending);
-        Ok(in_json(told(request.body.telling(STORE_TELLS_EVERY, ending).await)))
+        let ending = self.server.end_upload(upload, ending);
+        Ok(in_json(encode_result(request.body.telling(STORE_TELLS_EVERY, ending).await)))
     }
 }
 
@@ -188,15 +173,11 @@ fn trouble(error: Error) -> Answer {
     Answer::new(Status::OK).field(TROUBLE, to_ascii(&Trouble::from(error)))
 }
 
-impl Api for StoreTier {
+impl Api for StoreTransfers {
     fn answer<'a>(&'a self, request: &'a mut Request<'_>, called: Called<'a>) -> Answering<'a> {
         Box::pin(async move {
             let answered = self.serve(request, &called.path).await;
             answered.unwrap_or_else(|refusal| refusal.answer(request))
         })
-    }
-
-    fn is_private(&self) -> bool {
-        true
     }
 }

@@ -7,13 +7,15 @@
 use std::ops::ControlFlow;
 
 use plimsoll_io::{Existing, File, FileKind, Io, ListingPage, Work};
+use plimsoll_rpc::{Call, CallRefused, Service, encode, parse};
 use serde::Serialize;
 
 use super::ask::{
     Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, Removal, SaidTerms, Seen,
 };
 use super::listing::list;
-use super::trouble::Told;
+use super::remote::{QUESTIONS, READY};
+use super::trouble::Trouble;
 use crate::condition::{Condition, Said};
 use crate::digest_slots::DigestSlots;
 use crate::error::{Error, Result};
@@ -24,70 +26,70 @@ use crate::write::{Algorithm, FileDigest, NewUpload, Terms};
 use crate::{End, Files, Home, Store, Upload};
 
 /// Answers requests for a store.
-pub struct Desk {
+pub struct StoreServer {
     store: Store,
     /// Parses the text of a condition, in the protocol's own syntax.
     again: fn(&str) -> Condition,
     digests: DigestSlots,
 }
 
-impl Desk {
+impl StoreServer {
     /// Creates a server for `store`; `again` parses the text of conditions.
-    pub fn new(store: Store, again: fn(&str) -> Condition) -> Desk {
-        Desk { store, again, digests: DigestSlots::default() }
+    pub fn new(store: Store, again: fn(&str) -> Condition) -> StoreServer {
+        StoreServer { store, again, digests: DigestSlots::default() }
     }
 
     /// Executes a request, and returns the response in JSON.
-    pub async fn answer(&self, io: &Io, asked: Asked) -> Vec<u8> {
-        self.ask(io, asked).await.unwrap_or_else(|error| told::<()>(Err(error)))
+    async fn respond(&self, io: &Io, asked: Asked) -> Vec<u8> {
+        self.execute(io, asked).await.unwrap_or_else(|error| encode_result::<()>(Err(error)))
     }
 
-    async fn ask(&self, io: &Io, Asked { owner, caller, question }: Asked) -> Result<Vec<u8>> {
+    async fn execute(&self, io: &Io, Asked { owner, caller, question }: Asked) -> Result<Vec<u8>> {
         let io = &io.for_owner(owner.job_owner(caller));
         let home = self.home(io, &owner).await?;
         Ok(match question {
-            Question::Usage => told(home.usage(io).await),
-            Question::Stat(path) => told(home.stat(io, &path).await.map(Seen)),
+            Question::Usage => encode_result(home.usage(io).await),
+            Question::Stat(path) => encode_result(home.stat(io, &path).await.map(Seen)),
             Question::List { path, most, page } => {
                 list(io, &home, &path, most, page.map(ListingPage::from)).await
             }
-            Question::MakeFolder { path, quota } => told(home.make_folder(io, path, quota).await),
+            Question::MakeFolder { path, quota } => encode_result(home.make_folder(io, path, quota).await),
             Question::CheckRemoval(Removal { path, what, condition }) => {
-                told(home.check_removal(io, path, what, self.condition(&condition)).await)
+                encode_result(home.check_removal(io, path, what, self.condition(&condition)).await)
             }
             Question::Remove(Removal { path, what, condition }) => {
-                told(home.remove(io, path, what, self.condition(&condition)).await)
+                encode_result(home.remove(io, path, what, self.condition(&condition)).await)
             }
             Question::SetModified { path, modified } => {
-                told(home.set_modified(io, path, modified).await.map(Seen))
+                encode_result(home.set_modified(io, path, modified).await.map(Seen))
             }
             Question::CheckRename(path, to) => {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
-                told(from.check_rename(io, &to, existing).await)
+                encode_result(from.check_rename(io, &to, existing).await)
             }
             Question::Rename(path, to) => {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
-                told(from.rename(io, to, existing).await)
+                encode_result(from.rename(io, to, existing).await)
             }
             Question::CheckCopy(path, to) => {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
-                told(from.check_copy(io, &to, existing).await)
+                encode_result(from.check_copy(io, &to, existing).await)
             }
             Question::Copy(path, to, depth) => {
                 let (from, to, existing) = self.ends(io, home, path, to).await?;
-                told(from.copy(io, to, existing, depth).await)
+                encode_result(from.copy(io, to, existing, depth).await)
             }
             Question::Keep { terms, bytes, words } => {
                 let terms = self.terms(terms);
-                told(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
+                encode_result(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
             }
-            Question::Kept(id) => told(home.kept(io, id).await),
-            Question::Completed(id) => told(home.completed(io, id).await),
-            Question::PendingAt(path) => told(home.pending_at(io, &path).await),
-            Question::AllKept => told(home.all_kept(io).await),
-            Question::Discard(id) => told(home.discard(io, id).await),
-            Question::EndOf { path, keep } => told(home.end_of(io, &path, keep).await),
-            Question::Digest(path, algorithm) => told(self.digest(io, &home, &path, algorithm).await),
+            Question::Kept(id) => encode_result(home.kept(io, id).await),
+            Question::Completed(id) => encode_result(home.completed(io, id).await),
+            Question::PendingAt(path) => encode_result(home.pending_at(io, &path).await),
+            Question::AllKept => encode_result(home.all_kept(io).await),
+            Question::Discard(id) => encode_result(home.discard(io, id).await),
+            Question::EndOf { path, keep } => encode_result(home.end_of(io, &path, keep).await),
+            Question::Digest(path, algorithm) => encode_result(self.digest(io, &home, &path, algorithm).await),
         })
     }
 
@@ -221,12 +223,32 @@ impl Desk {
     }
 }
 
+impl Service for StoreServer {
+    fn has(&self, path: &str) -> bool {
+        [QUESTIONS, READY].contains(&path)
+    }
+
+    fn call<'a>(&'a self, io: &'a Io, path: &str, request: &[u8]) -> std::result::Result<Call<'a>, CallRefused> {
+        match path {
+            QUESTIONS => {
+                let asked: Asked = parse(request)?;
+                let is_aborted_with_client = matches!(
+                    asked.question,
+                    Question::Digest(..) | Question::List { .. } | Question::Copy(..)
+                );
+                Ok(Call { is_aborted_with_client, ..Call::new(self.respond(io, asked)) })
+            }
+            READY => Ok(Call::new(async { encode_result(Ok(())) })),
+            _ => Err(CallRefused::NoSuchMethod),
+        }
+    }
+}
+
 /// Serialises a result as a response. Logs errors of the operating system; the response has their text,
 /// too.
-pub fn told<T: Serialize>(answered: Result<T>) -> Vec<u8> {
+pub fn encode_result<T: Serialize>(answered: Result<T>) -> Vec<u8> {
     if let Err(error @ (Error::Failed(_) | Error::Denied(_))) = &answered {
         tracing::error!(%error, "an operation on files failed");
     }
-    // Serialising strings and numbers into memory cannot fail.
-    serde_json::to_vec(&Told::from(answered)).unwrap_or_default()
+    encode(answered.map_err(Trouble::from))
 }
