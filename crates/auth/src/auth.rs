@@ -22,12 +22,12 @@ use crate::changes::{Changes, Stamp, Topic};
 use crate::directory::Directory;
 use crate::error::Error;
 use crate::flights::Flights;
-use crate::keeper::Keeper;
 use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, TRUST_TIME};
 use crate::names::account_name;
 use crate::remembered::{Fingerprint, Recall, Remembered, Standing, Verified};
 use crate::request::{AuthRequest, AuthResponse};
 use crate::rpc_client::RemoteService;
+use crate::service::AccountService;
 use crate::sessions::{Credential, Identity, LogIn, SessionId};
 use crate::settings::{Attempts, Settings, SignUp};
 use crate::shares::{Grant, NewShare, Share};
@@ -49,17 +49,17 @@ struct Shared {
     /// Password checks in progress.
     flights: Flights,
     /// When a refresh was last requested early, that is, before it was overdue.
-    set_out: AtomicU64,
+    early_poll: AtomicU64,
 }
 
 /// Where requests are answered: in this process, or by a remote auth server.
 enum Tier {
-    Local(Keeper),
+    Local(AccountService),
     Remote(Arc<RemoteService>),
 }
 
 /// The cache entry for presented credentials, read before the request to the account service.
-struct Shown {
+struct CacheLookup {
     key: Key,
     recall: Recall,
     asked: Moment,
@@ -73,7 +73,7 @@ struct Moment {
 }
 
 /// Whether to poll for other processes' changes before a cached identity is trusted.
-enum Look {
+enum PollNeed {
     /// Not now: the last poll is recent.
     No,
     /// Poll in the background; cached identities stay valid meanwhile.
@@ -85,7 +85,7 @@ enum Look {
 impl Auth {
     /// Answers requests in this process, from `directory`.
     pub fn local(directory: Box<dyn Directory>, settings: Settings) -> Auth {
-        Auth::of(Tier::Local(Keeper::new(directory, settings)))
+        Auth::of(Tier::Local(AccountService::new(directory, settings)))
     }
 
     /// Sends requests to the authentication server at `address`. Of the settings, a front uses the cache
@@ -103,8 +103,10 @@ impl Auth {
     }
 
     fn of(tier: Tier) -> Auth {
-        let (remembered, misses, set_out) = (Remembered::new(), Counts::new(), AtomicU64::new(0));
-        Auth { shared: Arc::new(Shared { tier, remembered, misses, flights: Flights::default(), set_out }) }
+        let (remembered, misses, early_poll) = (Remembered::new(), Counts::new(), AtomicU64::new(0));
+        Auth {
+            shared: Arc::new(Shared { tier, remembered, misses, flights: Flights::default(), early_poll }),
+        }
     }
 
     /// Applies the changes that a remote authentication server reports. The future never ends. A process
@@ -118,7 +120,7 @@ impl Auth {
     /// Replaces the settings. Cached identities and open sessions stay.
     pub fn set(&self, settings: Settings) {
         match &self.shared.tier {
-            Tier::Local(keeper) => keeper.set(settings),
+            Tier::Local(service) => service.set(settings),
             Tier::Remote(remote) => remote.set(settings),
         }
     }
@@ -145,7 +147,7 @@ impl Auth {
     /// Returns how many passwords this process has hashed since it started.
     pub fn hashes(&self) -> u64 {
         match &self.shared.tier {
-            Tier::Local(keeper) => keeper.hashes(),
+            Tier::Local(service) => service.hashes(),
             Tier::Remote(_) => 0,
         }
     }
@@ -421,7 +423,7 @@ impl Auth {
         question: AuthRequest,
     ) -> Result<AuthResponse, Error> {
         match &self.shared.tier {
-            Tier::Local(keeper) => keeper.answer(io, question).await,
+            Tier::Local(service) => service.answer(io, question).await,
             Tier::Remote(remote) => remote.call(io, &question).await,
         }
     }
@@ -433,14 +435,14 @@ impl Auth {
 
     fn changes(&self) -> &Changes {
         match &self.shared.tier {
-            Tier::Local(keeper) => keeper.changes(),
+            Tier::Local(service) => service.changes(),
             Tier::Remote(remote) => remote.changes(),
         }
     }
 
     fn settings(&self) -> Arc<Settings> {
         match &self.shared.tier {
-            Tier::Local(keeper) => keeper.settings(),
+            Tier::Local(service) => service.settings(),
             Tier::Remote(remote) => remote.settings(),
         }
     }
@@ -461,7 +463,13 @@ impl Auth {
 
     /// Looks up a name with a password in the cache. Finds nothing for an address with too many wrong
     /// guesses.
-    async fn shown(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Result<Shown, Error> {
+    async fn shown(
+        &self,
+        io: &Io,
+        name: &str,
+        password: &Secret,
+        from: Source,
+    ) -> Result<CacheLookup, Error> {
         let mut shown =
             self.recall(io, self.shared.remembered.password_key(io, name, password, from)).await?;
         if self.guarded(from).is_some_and(|limits| self.shared.misses.is_spent(io, limits, from)) {
@@ -494,7 +502,7 @@ impl Auth {
     /// Polls for changes that other processes made to the directory, if that is due.
     pub(crate) async fn poll_directory(&self, io: &Io) -> Result<(), Error> {
         match &self.shared.tier {
-            Tier::Local(keeper) if !self.is_seen(io) => Box::pin(keeper.look(io)).await,
+            Tier::Local(service) if !self.is_seen(io) => Box::pin(service.poll(io)).await,
             _ => Ok(()),
         }
     }
@@ -503,49 +511,50 @@ impl Auth {
     /// poll in the background.
     fn is_seen(&self, io: &Io) -> bool {
         // A remote auth server polls by itself.
-        let Tier::Local(keeper) = &self.shared.tier else { return true };
-        match self.look(keeper, time::now(io)) {
-            Look::No => {}
-            Look::Ahead => keeper.look_ahead(io),
-            Look::Now => return false,
+        let Tier::Local(service) = &self.shared.tier else { return true };
+        match self.poll(service, time::now(io)) {
+            PollNeed::No => {}
+            PollNeed::Ahead => service.poll_in_background(io),
+            PollNeed::Now => return false,
         }
         true
     }
 
     /// Looks up `key` in the cache, without entries that have changed since.
-    async fn recall(&self, io: &Io, key: Key) -> Result<Shown, Error> {
+    async fn recall(&self, io: &Io, key: Key) -> Result<CacheLookup, Error> {
         let (asked, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
         let life = self.settings().remembered_time;
         let recall = match self.shared.remembered.recall(&key, self.changes(), asked.now, life) {
             Recall::Holds(identity) if !is_trusted => Recall::Held(identity),
             recall => recall,
         };
-        Ok(Shown { key, recall, asked })
+        Ok(CacheLookup { key, recall, asked })
     }
 
     /// Caches the account service's answer. If the account changed meanwhile, the entry is out of date at
     /// once.
-    fn remember(&self, shown: &Shown, identity: Identity) -> Identity {
+    fn remember(&self, shown: &CacheLookup, identity: Identity) -> Identity {
         self.shared.remembered.remember(shown.key, identity.clone());
         identity
     }
 
     /// Decides whether to poll now. Of concurrent requests, one starts the poll early, so that none
     /// waits.
-    fn look(&self, keeper: &Keeper, now: Millis) -> Look {
+    fn poll(&self, service: &AccountService, now: Millis) -> PollNeed {
         let age = |then: Millis| {
             if then > now + millis(CLOCK_SKEW_MAX) { Millis::MAX } else { now.saturating_sub(then) }
         };
-        let looked = age(keeper.looked());
-        if looked >= millis(TRUST_TIME) {
-            return Look::Now;
+        let last_poll = age(service.last_poll());
+        if last_poll >= millis(TRUST_TIME) {
+            return PollNeed::Now;
         }
-        let set_out = self.shared.set_out.load(Ordering::SeqCst);
-        if looked < millis(LOOK_TIME) || age(set_out) < millis(LOOK_TIME) {
-            return Look::No;
+        let early_poll = self.shared.early_poll.load(Ordering::SeqCst);
+        if last_poll < millis(LOOK_TIME) || age(early_poll) < millis(LOOK_TIME) {
+            return PollNeed::No;
         }
-        let sent = self.shared.set_out.compare_exchange(set_out, now, Ordering::SeqCst, Ordering::SeqCst);
-        if sent.is_ok() { Look::Ahead } else { Look::No }
+        let sent =
+            self.shared.early_poll.compare_exchange(early_poll, now, Ordering::SeqCst, Ordering::SeqCst);
+        if sent.is_ok() { PollNeed::Ahead } else { PollNeed::No }
     }
 }
 

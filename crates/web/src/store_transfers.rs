@@ -20,9 +20,9 @@ use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 use serde::de::DeserializeOwned;
 
+use crate::conditions;
 use crate::files::{digests, file_name, why_not};
 use crate::refusal::Refusal;
-use crate::conditions;
 
 /// The file transfers of a storage server.
 struct StoreTransfers {

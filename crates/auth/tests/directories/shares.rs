@@ -76,7 +76,10 @@ fn shares_are_found_by_who_gives_and_by_who_has_them() {
             let shares = directory.shares_around(owner.id, with.id, b"", NOW).unwrap();
             ids(&shares).join(" ")
         };
-        assert_eq!((around(&alice, &bob).as_str(), around(&bob, &alice).as_str()), ("3 1", ""));
+        assert_eq!(
+            (effective_shares(&alice, &bob).as_str(), effective_shares(&bob, &alice).as_str()),
+            ("3 1", "")
+        );
     });
 }
 
@@ -144,7 +147,7 @@ fn paths_of_the_greatest_length_are_told_apart_by_their_last_byte_and_stand_in_o
             ids(&shares).join(" ")
         };
         assert_eq!(
-            (around(&ending(1)), around(&ending(6)), around(b"")),
+            (effective_shares(&ending(1)), effective_shares(&ending(6)), effective_shares(b"")),
             ("6".to_owned(), "3".to_owned(), all.join(" "))
         );
         assert!(directory.end_shares(alice.id, &ending(1)).unwrap());
@@ -247,16 +250,16 @@ fn around_a_path_are_the_shares_that_cover_it_or_else_the_names_below_it() {
             let shares = directory.shares_around(alice.id, bob.id, path.as_bytes(), NOW).unwrap();
             ids(&shares).join(" ")
         };
-        assert_eq!(around("a"), "a");
-        assert_eq!(around("a/x/y/z"), "a a/x a/x/y");
-        assert_eq!(around("a-b/c"), "a-b");
+        assert_eq!(effective_shares("a"), "a");
+        assert_eq!(effective_shares("a/x/y/z"), "a a/x a/x/y");
+        assert_eq!(effective_shares("a-b/c"), "a-b");
         // One for each of the names a, a-b, a0, ab, b and c.
-        assert_eq!(around(""), "a a-b a0 ab/c b/1 c/\u{ff}/d");
-        assert_eq!(around("b"), "b/1 b/2! b/2/3");
-        assert_eq!(around("b/2"), "b/2/3 b/2/4");
-        assert_eq!(around("c"), "c/\u{ff}/d");
+        assert_eq!(effective_shares(""), "a a-b a0 ab/c b/1 c/\u{ff}/d");
+        assert_eq!(effective_shares("b"), "b/1 b/2! b/2/3");
+        assert_eq!(effective_shares("b/2"), "b/2/3 b/2/4");
+        assert_eq!(effective_shares("c"), "c/\u{ff}/d");
         for nothing in ["b/3", "b/", "aa", "d", "c/\u{ff}/d0"] {
-            assert_eq!(around(nothing), "", "{nothing}");
+            assert_eq!(effective_shares(nothing), "", "{nothing}");
         }
     });
 }

@@ -34,7 +34,9 @@ pub(super) async fn list(
     let collector = JsonEntries::new(page);
     match io.list(FolderListing::of_folder(folder, path.to_open(), most, collector)).await {
         Ok(answer) => answer,
-        Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => encode_result::<()>(Err(Error::TooManyEntries)),
+        Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
+            encode_result::<()>(Err(Error::TooManyEntries))
+        }
         Err(error) => encode_result::<()>(Err(error.into())),
     }
 }

@@ -89,7 +89,9 @@ impl StoreServer {
             Question::AllKept => encode_result(home.all_kept(io).await),
             Question::Discard(id) => encode_result(home.discard(io, id).await),
             Question::EndOf { path, keep } => encode_result(home.end_of(io, &path, keep).await),
-            Question::Digest(path, algorithm) => encode_result(self.digest(io, &home, &path, algorithm).await),
+            Question::Digest(path, algorithm) => {
+                encode_result(self.digest(io, &home, &path, algorithm).await)
+            }
         })
     }
 
@@ -228,7 +230,12 @@ impl Service for StoreServer {
         [QUESTIONS, READY].contains(&path)
     }
 
-    fn call<'a>(&'a self, io: &'a Io, path: &str, request: &[u8]) -> std::result::Result<Call<'a>, CallRefused> {
+    fn call<'a>(
+        &'a self,
+        io: &'a Io,
+        path: &str,
+        request: &[u8],
+    ) -> std::result::Result<Call<'a>, CallRefused> {
         match path {
             QUESTIONS => {
                 let asked: Asked = parse(request)?;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use plimsoll_io::Io;
 
-use super::Keeper;
+use super::AccountService;
 use crate::account::{Account, Change, Exported, draw_id};
 use crate::changes::Topic;
 use crate::directory::{NewAccount, Record};
@@ -18,8 +18,8 @@ use crate::request::{AuthResponse, OperatorRequest};
 use plimsoll_rpc::Secret;
 use plimsoll_rpc::time;
 
-impl Keeper {
-    pub(super) async fn obey(&self, io: &Io, order: OperatorRequest) -> Result<AuthResponse, Error> {
+impl AccountService {
+    pub(super) async fn operate(&self, io: &Io, order: OperatorRequest) -> Result<AuthResponse, Error> {
         match order {
             OperatorRequest::Accounts => {
                 let records = self.records(io).await?;

@@ -16,18 +16,18 @@ use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketT
 
 /// The address of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::directory) enum Place {
+pub(in crate::directory) enum Endpoint {
     /// Host and port.
     Tcp(String, u16),
     /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Place::Unix(path) => write!(f, "{}", path.display()),
+            Endpoint::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Endpoint::Unix(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -80,10 +80,10 @@ enum Stream {
 
 impl Socket {
     /// Connects. The host name is resolved by the C library, with a timeout of its own.
-    pub(in crate::directory) fn open(place: &Place, by: Deadline) -> io::Result<Socket> {
+    pub(in crate::directory) fn open(place: &Endpoint, by: Deadline) -> io::Result<Socket> {
         let stream = match place {
-            Place::Tcp(host, port) => Stream::Tcp(open_tcp(host, *port, by)?),
-            Place::Unix(path) => Stream::Unix(open_unix(path)?),
+            Endpoint::Tcp(host, port) => Stream::Tcp(open_tcp(host, *port, by)?),
+            Endpoint::Unix(path) => Stream::Unix(open_unix(path)?),
         };
         Ok(Socket { stream, by })
     }

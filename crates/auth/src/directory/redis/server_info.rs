@@ -3,17 +3,17 @@
 //! It judges nothing, and creates nothing. Invariant: a value that cannot be read is an error, or
 //! reported as unknown.
 
+use super::address::DatabaseAddress;
 use super::connection::{Connection, broken};
-use super::way::Way;
-use crate::directory::Trouble;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::Deadline;
 use crate::directory::open::NotOpened;
-use crate::directory::reach::socket::Deadline;
 use crate::limits::DATABASE_CONNECT_TIME;
 
 /// The configuration of a Redis server. A text is empty if the server does not reveal it: some hosted
 /// services forbid `CONFIG`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RedisFacts {
+pub struct RedisInfo {
     /// For example 7.0.15.
     pub version: String,
     /// `appendonly`: `yes` if each change is written to a file.
@@ -28,17 +28,17 @@ pub struct RedisFacts {
     pub connections_taken: u64,
 }
 
-impl RedisFacts {
+impl RedisInfo {
     /// Reads the configuration of the server that `url` names. This blocks.
     ///
     /// # Errors
     /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
-    pub fn of(url: &str) -> Result<RedisFacts, NotOpened> {
-        Ok(facts(&Way::parse(url)?)?)
+    pub fn of(url: &str) -> Result<RedisInfo, NotOpened> {
+        Ok(server_info(&DatabaseAddress::parse(url)?)?)
     }
 }
 
-fn facts(way: &Way) -> Result<RedisFacts, Trouble> {
+fn server_info(way: &DatabaseAddress) -> Result<RedisInfo, DirectoryError> {
     let mut connection = Connection::open(way, Deadline::after(DATABASE_CONNECT_TIME))?;
     let info = connection.command(&[b"INFO"])?;
     let info = info.text()?;
@@ -48,7 +48,7 @@ fn facts(way: &Way) -> Result<RedisFacts, Trouble> {
     };
     let number = |name: &str| told(name).parse().map_err(|_| broken(format!("it does not say {name}")));
     let connected: u64 = number("connected_clients")?;
-    let mut facts = RedisFacts {
+    let mut facts = RedisInfo {
         version: told("redis_version"),
         appendonly: if told("aof_enabled") == "1" { "yes" } else { "no" }.to_owned(),
         appendfsync: String::new(),

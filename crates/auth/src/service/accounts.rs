@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use plimsoll_io::Io;
 
-use super::Keeper;
+use super::AccountService;
 use crate::account::{Account, Permissions, draw_id};
 use crate::attempts::Standing;
 use crate::changes::Topic;
@@ -23,7 +23,7 @@ use plimsoll_rpc::Secret;
 use plimsoll_rpc::Source;
 use plimsoll_rpc::time::{self, millis};
 
-impl Keeper {
+impl AccountService {
     pub(super) async fn sign_up(
         &self,
         io: &Io,

@@ -2,16 +2,16 @@
 //!
 //! It judges nothing, and creates no tables. Invariant: a value that cannot be read is an error.
 
+use super::address::DatabaseAddress;
 use super::connection::Connection;
-use super::way::Way;
-use crate::directory::Trouble;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::Deadline;
 use crate::directory::open::NotOpened;
-use crate::directory::reach::socket::Deadline;
 use crate::limits::DATABASE_TIME;
 
 /// The configuration of a PostgreSQL server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PostgresFacts {
+pub struct PostgresInfo {
     /// `server_version`, for example 15.3.
     pub version: String,
     /// `fsync`: without it, a power cut can destroy the whole database.
@@ -39,22 +39,22 @@ const ASKED: &str = "
             WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())
 ";
 
-impl PostgresFacts {
+impl PostgresInfo {
     /// Reads the configuration of the server that `url` names. This blocks.
     ///
     /// # Errors
     /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
-    pub fn of(url: &str) -> Result<PostgresFacts, NotOpened> {
-        let way = Way::parse(url)?;
-        Ok(facts(&way)?)
+    pub fn of(url: &str) -> Result<PostgresInfo, NotOpened> {
+        let way = DatabaseAddress::parse(url)?;
+        Ok(server_info(&way)?)
     }
 }
 
-fn facts(way: &Way) -> Result<PostgresFacts, Trouble> {
+fn server_info(way: &DatabaseAddress) -> Result<PostgresInfo, DirectoryError> {
     let mut connection = Connection::open(way, Deadline::after(DATABASE_TIME))?;
     let answered = connection.run(&[(ASKED, &[])])?;
     let row = answered[0].rows.first().ok_or_else(|| super::connection::broken("it said nothing"))?;
-    Ok(PostgresFacts {
+    Ok(PostgresInfo {
         version: row.text(0)?.to_owned(),
         syncs: row.is_true(1)?,
         synchronous_commit: row.text(2)?.to_owned(),

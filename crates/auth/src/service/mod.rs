@@ -16,7 +16,7 @@ use plimsoll_io::{Io, NotDone, Work};
 
 use crate::attempts::{Counts, Standing};
 use crate::changes::{Changes, Topic};
-use crate::directory::{Connections, Directory, Trouble};
+use crate::directory::{Connections, Directory, DirectoryError};
 use crate::error::Error;
 use crate::hash_turns::HashTurns;
 use crate::limits::{BUSY_RETRY_TIME, CLOCK_SKEW_MAX, SWEEP_TIME};
@@ -28,40 +28,40 @@ use plimsoll_rpc::time::{self, Millis, millis};
 const DIRECTORY: &str = "the directory";
 
 /// The account service.
-pub(crate) struct Keeper {
-    shelf: Arc<Shelf>,
+pub(crate) struct AccountService {
+    state: Arc<ServiceState>,
     settings: InForce,
     counts: Counts,
     turns: Arc<HashTurns>,
 }
 
 /// The state that jobs on other threads use.
-struct Shelf {
+struct ServiceState {
     directories: Connections,
     changes: Changes,
     /// Serialises polls. Without it, a second poll could read the new change counter before the first has
     /// noted the changes, and trust out-of-date entries.
-    looking: Mutex<()>,
+    polling: Mutex<()>,
     /// When the last poll for other processes' changes began.
-    looked: AtomicU64,
+    last_poll: AtomicU64,
     /// When expired data was last removed.
     swept: AtomicU64,
     /// The number of passwords hashed.
     hashes: AtomicU64,
 }
 
-impl Keeper {
-    pub(crate) fn new(directory: Box<dyn Directory>, settings: Settings) -> Keeper {
-        let shelf = Shelf {
+impl AccountService {
+    pub(crate) fn new(directory: Box<dyn Directory>, settings: Settings) -> AccountService {
+        let state = ServiceState {
             directories: Connections::of(directory),
             changes: Changes::new(),
-            looking: Mutex::new(()),
-            looked: AtomicU64::new(0),
+            polling: Mutex::new(()),
+            last_poll: AtomicU64::new(0),
             swept: AtomicU64::new(0),
             hashes: AtomicU64::new(0),
         };
-        Keeper {
-            shelf: Arc::new(shelf),
+        AccountService {
+            state: Arc::new(state),
             settings: InForce::new(settings),
             counts: Counts::new(),
             turns: HashTurns::new(),
@@ -77,16 +77,16 @@ impl Keeper {
     }
 
     pub(crate) fn changes(&self) -> &Changes {
-        &self.shelf.changes
+        &self.state.changes
     }
 
     /// Returns when the last poll for other processes' changes began.
-    pub(crate) fn looked(&self) -> Millis {
-        self.shelf.looked.load(Ordering::SeqCst)
+    pub(crate) fn last_poll(&self) -> Millis {
+        self.state.last_poll.load(Ordering::SeqCst)
     }
 
     pub(crate) fn hashes(&self) -> u64 {
-        self.shelf.hashes.load(Ordering::Relaxed)
+        self.state.hashes.load(Ordering::Relaxed)
     }
 
     /// Answers a request.
@@ -113,28 +113,28 @@ impl Keeper {
             AuthRequest::Granted { account, owner, path } => self.granted(io, account, &owner, &path).await,
             AuthRequest::EndShares { owner, path } => self.end_shares(io, owner, &path).await,
             AuthRequest::Check {} => self.check(io).await,
-            AuthRequest::Operator(order) => self.obey(io, order).await,
+            AuthRequest::Operator(order) => self.operate(io, order).await,
         }
     }
 
     /// Polls for changes that other processes made to the directory, and waits for the result.
-    pub(crate) async fn look(&self, io: &Io) -> Result<(), Error> {
-        let (now, shelf) = (time::now(io), Arc::clone(&self.shelf));
-        settle(io.offload(Work::Directory, move |_| shelf.look(now)).await, DIRECTORY)
+    pub(crate) async fn poll(&self, io: &Io) -> Result<(), Error> {
+        let (now, state) = (time::now(io), Arc::clone(&self.state));
+        settle(io.offload(Work::Directory, move |_| state.poll(now)).await, DIRECTORY)
     }
 
     /// Checks that the directory answers and can be written.
     async fn check(&self, io: &Io) -> Result<AuthResponse, Error> {
-        self.look(io).await?;
+        self.poll(io).await?;
         let now = time::now(io);
         self.directory(io, move |directory, _| directory.check_writable(now)).await.map(AuthResponse::Done)
     }
 
     /// Polls in the background. If the queue is full, the next request tries again.
-    pub(crate) fn look_ahead(&self, io: &Io) {
-        let (now, shelf) = (time::now(io), Arc::clone(&self.shelf));
+    pub(crate) fn poll_in_background(&self, io: &Io) {
+        let (now, state) = (time::now(io), Arc::clone(&self.state));
         let handed = io.hand_off(Work::Directory, move |_| {
-            let _ = settle(Ok(shelf.look(now)), DIRECTORY);
+            let _ = settle(Ok(state.poll(now)), DIRECTORY);
         });
         if handed.is_err() {
             tracing::debug!("too much waits for the directory to look for changes made elsewhere");
@@ -146,36 +146,36 @@ impl Keeper {
     async fn directory<T: Send + 'static>(
         &self,
         io: &Io,
-        work: impl FnOnce(&mut dyn Directory, &Changes) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(&mut dyn Directory, &Changes) -> Result<T, DirectoryError> + Send + 'static,
     ) -> Result<T, Error> {
-        let (shelf, connect_each) = (Arc::clone(&self.shelf), self.settings().connect_each);
+        let (state, connect_each) = (Arc::clone(&self.state), self.settings().connect_each);
         let done = io.offload(Work::Directory, move |_| {
-            shelf.directories.work(|directory| {
+            state.directories.work(|directory| {
                 if connect_each {
                     directory.disconnect();
                 }
-                work(directory, &shelf.changes)
+                work(directory, &state.changes)
             })
         });
         settle(done.await, DIRECTORY)
     }
 }
 
-impl Shelf {
+impl ServiceState {
     /// Polls for other processes' changes, and removes expired data once in [`SWEEP_TIME`].
-    fn look(&self, now: Millis) -> Result<(), Trouble> {
-        let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
-        self.directories.work(|directory| self.look_at(directory, now))
+    fn poll(&self, now: Millis) -> Result<(), DirectoryError> {
+        let _polling = self.polling.lock().unwrap_or_else(PoisonError::into_inner);
+        self.directories.work(|directory| self.poll_with(directory, now))
     }
 
-    fn look_at(&self, directory: &mut dyn Directory, now: Millis) -> Result<(), Trouble> {
+    fn poll_with(&self, directory: &mut dyn Directory, now: Millis) -> Result<(), DirectoryError> {
         if directory.changed_elsewhere()? {
             self.changes.note(Topic::Everything);
         }
         // A poll that began later may have completed first. A time far ahead means that the clock was set
         // back.
-        if !(now..=now + millis(CLOCK_SKEW_MAX)).contains(&self.looked.load(Ordering::SeqCst)) {
-            self.looked.store(now, Ordering::SeqCst);
+        if !(now..=now + millis(CLOCK_SKEW_MAX)).contains(&self.last_poll.load(Ordering::SeqCst)) {
+            self.last_poll.store(now, Ordering::SeqCst);
         }
         if now.abs_diff(self.swept.load(Ordering::SeqCst)) >= millis(SWEEP_TIME) {
             self.swept.store(now, Ordering::SeqCst);
@@ -189,14 +189,14 @@ impl Shelf {
 }
 
 /// Converts the result of a job. Logs the details of an error, which the client does not get.
-fn settle<T>(done: Result<Result<T, Trouble>, NotDone>, of: &str) -> Result<T, Error> {
+fn settle<T>(done: Result<Result<T, DirectoryError>, NotDone>, of: &str) -> Result<T, Error> {
     match done {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(trouble)) => {
             tracing::error!("{of}: {trouble}");
             Err(match trouble {
-                Trouble::Full(_) => Error::Full,
-                Trouble::Failed(_) => Error::Unavailable,
+                DirectoryError::Full(_) => Error::Full,
+                DirectoryError::RolledBack(_) | DirectoryError::Failed(_) => Error::Unavailable,
             })
         }
         Err(NotDone::Busy) => Err(Error::Busy { retry_after: BUSY_RETRY_TIME }),

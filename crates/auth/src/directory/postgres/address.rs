@@ -3,23 +3,23 @@
 //! It does not connect. Invariant: the URL means the same as to PostgreSQL's own programs, or is
 //! rejected.
 
+use crate::directory::database::socket::Endpoint;
+use crate::directory::database::url::Url;
 use crate::directory::open::BadUrl;
-use crate::directory::reach::socket::Place;
-use crate::directory::reach::url::Url;
 use plimsoll_rpc::Secret;
 
 const PORT: u16 = 5432;
 
 /// Address, user and database.
-pub(super) struct Way {
-    pub(super) place: Place,
+pub(super) struct DatabaseAddress {
+    pub(super) place: Endpoint,
     pub(super) user: String,
     pub(super) password: Option<Secret>,
     pub(super) database: String,
 }
 
-impl Way {
-    pub(super) fn parse(url: &str) -> Result<Way, BadUrl> {
+impl DatabaseAddress {
+    pub(super) fn parse(url: &str) -> Result<DatabaseAddress, BadUrl> {
         let url = Url::parse(url, &["host", "sslmode"])?;
         match url.value("sslmode") {
             None | Some("disable" | "allow" | "prefer") => {}
@@ -35,7 +35,7 @@ impl Way {
             (None, Some(_)) => return Err(url.bad("host= is for the folder of a Unix socket")),
             (None, None) => url.place(PORT),
         };
-        Ok(Way { place, user, password: url.password, database })
+        Ok(DatabaseAddress { place, user, password: url.password, database })
     }
 }
 
@@ -45,18 +45,18 @@ mod tests {
 
     #[test]
     fn a_url_leads_to_a_port_or_to_a_unix_socket() {
-        let way = Way::parse("postgres://me:secret@db/files").unwrap();
-        assert_eq!(way.place, Place::Tcp("db".to_owned(), 5432));
+        let way = DatabaseAddress::parse("postgres://me:secret@db/files").unwrap();
+        assert_eq!(way.place, Endpoint::Tcp("db".to_owned(), 5432));
         assert_eq!((way.user.as_str(), way.database.as_str()), ("me", "files"));
-        let way = Way::parse("postgres://me@/?host=/run/postgresql").unwrap();
-        assert_eq!(way.place, Place::Unix("/run/postgresql/.s.PGSQL.5432".into()));
+        let way = DatabaseAddress::parse("postgres://me@/?host=/run/postgresql").unwrap();
+        assert_eq!(way.place, Endpoint::Unix("/run/postgresql/.s.PGSQL.5432".into()));
         assert_eq!(way.database, "me");
     }
 
     #[test]
     fn what_cannot_be_kept_is_refused() {
         for bad in ["postgres://me:secret@db/files?sslmode=require", "postgres://me:secret@/files?host=db"] {
-            let told = Way::parse(bad).err().unwrap().to_string();
+            let told = DatabaseAddress::parse(bad).err().unwrap().to_string();
             assert!(!told.contains("secret"), "{told}");
         }
     }

@@ -2,18 +2,18 @@
 //!
 //! It judges nothing, and creates no tables. Invariant: a value that cannot be read is an error.
 
+use super::address::DatabaseAddress;
 use super::connection::Connection;
 use super::packets::strange;
-use super::way::Way;
-use crate::directory::Trouble;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::Deadline;
 use crate::directory::open::NotOpened;
-use crate::directory::reach::socket::Deadline;
 use crate::directory::values::unsigned;
 use crate::limits::DATABASE_CONNECT_TIME;
 
 /// The configuration of a MySQL server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MysqlFacts {
+pub struct MysqlInfo {
     /// `version`, for example 10.11.6-MariaDB.
     pub version: String,
     /// `innodb_flush_log_at_trx_commit`: 1 if a commit is synced before it is confirmed.
@@ -27,24 +27,24 @@ pub struct MysqlFacts {
 const ASKED: &str = "SELECT VERSION(), @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.max_connections,
     @@SESSION.max_user_connections";
 
-impl MysqlFacts {
+impl MysqlInfo {
     /// Reads the configuration of the server that `url` names. This blocks.
     ///
     /// # Errors
     /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
-    pub fn of(url: &str) -> Result<MysqlFacts, NotOpened> {
-        Ok(facts(&Way::parse(url)?)?)
+    pub fn of(url: &str) -> Result<MysqlInfo, NotOpened> {
+        Ok(server_info(&DatabaseAddress::parse(url)?)?)
     }
 }
 
-fn facts(way: &Way) -> Result<MysqlFacts, Trouble> {
+fn server_info(way: &DatabaseAddress) -> Result<MysqlInfo, DirectoryError> {
     let mut connection = Connection::open(way, Deadline::after(DATABASE_CONNECT_TIME))?;
     let taken = "SHOW GLOBAL STATUS LIKE 'Threads_connected'";
     let answers = connection.run(&[ASKED.to_owned(), taken.to_owned()])?;
     let row = answers[0].rows.first().ok_or_else(strange)?;
     let (all, ours) = (unsigned(row.int(2)?), unsigned(row.int(3)?));
     let taken = answers[1].rows.first().ok_or_else(strange)?.int(1)?;
-    Ok(MysqlFacts {
+    Ok(MysqlInfo {
         version: row.text(0)?.to_owned(),
         flush: row.int(1)?,
         // 0 means no limit.

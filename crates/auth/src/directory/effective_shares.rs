@@ -7,16 +7,16 @@
 
 use std::iter;
 
-use super::Trouble;
+use super::DirectoryError;
 use crate::limits::{NAMES_BELOW_MAX, SHARE_PARTS_MAX};
 use crate::shares::Share;
 
 /// Returns the shares that cover `path`. If there are none, returns one for each name below it, in byte
 /// order. `first` finds the first share at or after a path in that order.
-pub(super) fn around(
+pub(super) fn effective_shares(
     path: &[u8],
-    mut first: impl FnMut(&[u8]) -> Result<Option<Share>, Trouble>,
-) -> Result<Vec<Share>, Trouble> {
+    mut first: impl FnMut(&[u8]) -> Result<Option<Share>, DirectoryError>,
+) -> Result<Vec<Share>, DirectoryError> {
     let mut covering = Vec::new();
     for folder in folders(path) {
         covering.extend(first(folder)?.filter(|share| share.path == folder));
@@ -34,8 +34,8 @@ fn folders(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// One share for each of the first names below `path`. Further shares below a name are skipped, not read.
 fn below(
     path: &[u8],
-    mut first: impl FnMut(&[u8]) -> Result<Option<Share>, Trouble>,
-) -> Result<Vec<Share>, Trouble> {
+    mut first: impl FnMut(&[u8]) -> Result<Option<Share>, DirectoryError>,
+) -> Result<Vec<Share>, DirectoryError> {
     let inside = if path.is_empty() { Vec::new() } else { [path, b"/"].concat() };
     let (mut found, mut from): (Vec<Share>, _) = (Vec::new(), inside.clone());
     while found.len() < NAMES_BELOW_MAX {

@@ -7,37 +7,37 @@
 //! never taken for another's. The same holds for all connections made before the database failed to
 //! respond in time.
 
-pub(super) mod seen;
+pub(super) mod change_counter;
 pub(super) mod socket;
 pub(super) mod url;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Trouble;
+use super::DirectoryError;
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME};
 use socket::{Deadline, Socket};
 
 /// A connection that speaks a database's protocol.
-pub(super) trait Line: Sized {
+pub(super) trait DatabaseConnection: Sized {
     /// The address and credentials for it.
-    type Way;
+    type Address;
 
     /// Connects, and checks that the database has the expected directory.
-    fn open(way: &Self::Way, by: Deadline) -> Result<Self, Trouble>;
+    fn open(way: &Self::Address, by: Deadline) -> Result<Self, DirectoryError>;
 
     /// Returns its socket.
     fn socket(&mut self) -> &mut Socket;
 }
 
 /// A database, and a connection to it if there is one.
-pub(super) struct Reach<L: Line> {
-    line: Option<Kept<L>>,
-    common: Arc<Common<L::Way>>,
+pub(super) struct Database<L: DatabaseConnection> {
+    line: Option<OpenConnection<L>>,
+    common: Arc<Common<L::Address>>,
 }
 
 /// A connection, and the count of timeouts when it was made.
-struct Kept<L> {
+struct OpenConnection<L> {
     line: L,
     silences: u64,
 }
@@ -45,7 +45,7 @@ struct Kept<L> {
 /// The state that all connections of a process to a database share.
 struct Common<W> {
     way: W,
-    away: Mutex<Option<Away>>,
+    away: Mutex<Option<Outage>>,
     /// How often the database failed to respond in time. Connections made before that are not used again.
     silences: AtomicU64,
     /// Whether a connection was attempted since this was last read.
@@ -54,7 +54,7 @@ struct Common<W> {
 
 impl<W> Common<W> {
     /// Counts a timeout of a connection that was made at count `known`. Returns whether it is the first
-    /// of those. Must precede [`Reach::give_up`]: a call that finds no [`Away`] then finds no older
+    /// of those. Must precede [`Database::give_up`]: a call that finds no [`Outage`] then finds no older
     /// connection either.
     fn fell_silent(&self, known: u64) -> bool {
         self.silences.compare_exchange(known, known + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
@@ -62,27 +62,30 @@ impl<W> Common<W> {
 }
 
 /// An unreachable database: until when no connection is tried, and the error.
-struct Away {
+struct Outage {
     until: Deadline,
-    why: Trouble,
+    why: DirectoryError,
 }
 
-impl<L: Line> Reach<L> {
+impl<L: DatabaseConnection> Database<L> {
     /// Wraps a new connection.
-    pub(super) fn new(way: L::Way, line: L) -> Reach<L> {
+    pub(super) fn new(way: L::Address, line: L) -> Database<L> {
         let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
         let common = Common { way, away: Mutex::new(None), silences, is_new };
-        Reach { line: Some(Kept { line, silences: 0 }), common: Arc::new(common) }
+        Database { line: Some(OpenConnection { line, silences: 0 }), common: Arc::new(common) }
     }
 
     /// Creates another handle on the same database, which connects at its first use.
-    pub(super) fn another(&self) -> Reach<L> {
-        Reach { line: None, common: Arc::clone(&self.common) }
+    pub(super) fn another(&self) -> Database<L> {
+        Database { line: None, common: Arc::clone(&self.common) }
     }
 
     /// Runs `work` with a connection. It is not retried after an error, because the server may have
     /// executed it.
-    pub(super) fn call<T>(&mut self, work: impl FnOnce(&mut L) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    pub(super) fn call<T>(
+        &mut self,
+        work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
+    ) -> Result<T, DirectoryError> {
         let by = Deadline::after(DATABASE_TIME);
         let mut known = self.common.silences.load(Ordering::SeqCst);
         let done = self.line(by).and_then(|mut kept| {
@@ -114,7 +117,7 @@ impl<L: Line> Reach<L> {
     }
 
     /// Returns the open connection, or a new one.
-    fn line(&mut self, by: Deadline) -> Result<Kept<L>, Trouble> {
+    fn line(&mut self, by: Deadline) -> Result<OpenConnection<L>, DirectoryError> {
         let silences = self.common.silences.load(Ordering::SeqCst);
         if let Some(mut kept) = self.line.take()
             && kept.silences == silences
@@ -130,15 +133,15 @@ impl<L: Line> Reach<L> {
             Ok(_) => *self.away() = None,
             Err(why) => self.give_up(why),
         }
-        line.map(|line| Kept { line, silences })
+        line.map(|line| OpenConnection { line, silences })
     }
 
     /// Returns an error unless a connection may be tried. When it is time to retry, the first call tries.
     /// The others get the old error until it has finished.
-    fn may_try(&self) -> Result<(), Trouble> {
+    fn may_try(&self) -> Result<(), DirectoryError> {
         match &mut *self.away() {
-            Some(Away { until, why }) if !until.is_over() => Err(why.clone()),
-            Some(Away { until, .. }) => {
+            Some(Outage { until, why }) if !until.is_over() => Err(why.clone()),
+            Some(Outage { until, .. }) => {
                 *until = Deadline::after(DATABASE_CONNECT_TIME);
                 Ok(())
             }
@@ -146,11 +149,11 @@ impl<L: Line> Reach<L> {
         }
     }
 
-    fn give_up(&self, why: &Trouble) {
-        *self.away() = Some(Away { until: Deadline::after(DATABASE_RETRY_TIME), why: why.clone() });
+    fn give_up(&self, why: &DirectoryError) {
+        *self.away() = Some(Outage { until: Deadline::after(DATABASE_RETRY_TIME), why: why.clone() });
     }
 
-    fn away(&self) -> MutexGuard<'_, Option<Away>> {
+    fn away(&self) -> MutexGuard<'_, Option<Outage>> {
         self.common.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -161,24 +164,24 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::AtomicUsize;
 
-    use super::socket::Place;
+    use super::socket::Endpoint;
     use super::*;
 
     /// A connection to a server that never responds.
     struct Silent(Socket);
 
-    struct Way {
+    struct DatabaseAddress {
         path: PathBuf,
         made: AtomicUsize,
     }
 
-    impl Line for Silent {
-        type Way = Way;
+    impl DatabaseConnection for Silent {
+        type Address = DatabaseAddress;
 
-        fn open(way: &Way, by: Deadline) -> Result<Silent, Trouble> {
+        fn open(way: &DatabaseAddress, by: Deadline) -> Result<Silent, DirectoryError> {
             way.made.fetch_add(1, Ordering::SeqCst);
-            let socket = Socket::open(&Place::Unix(way.path.clone()), by);
-            socket.map(Silent).map_err(|error| Trouble::Failed(error.to_string()))
+            let socket = Socket::open(&Endpoint::Unix(way.path.clone()), by);
+            socket.map(Silent).map_err(|error| DirectoryError::Failed(error.to_string()))
         }
 
         fn socket(&mut self) -> &mut Socket {
@@ -186,8 +189,8 @@ mod tests {
         }
     }
 
-    fn wait(line: &mut Silent) -> Result<(), Trouble> {
-        line.0.receive(&mut [0]).map(drop).map_err(|error| Trouble::Failed(error.to_string()))
+    fn wait(line: &mut Silent) -> Result<(), DirectoryError> {
+        line.0.receive(&mut [0]).map(drop).map_err(|error| DirectoryError::Failed(error.to_string()))
     }
 
     #[test]
@@ -195,9 +198,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let _listener = UnixListener::bind(&path).unwrap();
-        let way = Way { path, made: AtomicUsize::new(0) };
+        let way = DatabaseAddress { path, made: AtomicUsize::new(0) };
         let line = Silent::open(&way, Deadline::after(DATABASE_TIME)).unwrap();
-        let mut one = Reach::<Silent>::new(way, line);
+        let mut one = Database::<Silent>::new(way, line);
         let mut other = one.another();
         other.call(|_| Ok(())).unwrap();
         one.call(wait).unwrap_err();
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn who_waited_on_a_connection_from_before_a_silence_says_nothing_of_those_made_since() {
-        let way = Way { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
+        let way = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
         let common =
             Common { way, away: Mutex::default(), silences: AtomicU64::new(0), is_new: false.into() };
         let told = [0, 0, 1, 0, 1].map(|known| common.fell_silent(known));
@@ -220,12 +223,13 @@ mod tests {
 
     #[test]
     fn of_those_who_come_when_it_is_time_to_try_again_one_tries() {
-        let way = Way { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
+        let way = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
         let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
-        let why = Trouble::Failed("it was away".to_owned());
-        let away = Away { until: Deadline::after(std::time::Duration::ZERO), why: why.clone() };
+        let why = DirectoryError::Failed("it was away".to_owned());
+        let away = Outage { until: Deadline::after(std::time::Duration::ZERO), why: why.clone() };
         let common = Arc::new(Common { way, away: Mutex::new(Some(away)), silences, is_new });
-        let [first, second] = [(); 2].map(|()| Reach::<Silent> { line: None, common: Arc::clone(&common) });
+        let [first, second] =
+            [(); 2].map(|()| Database::<Silent> { line: None, common: Arc::clone(&common) });
         let begun = std::time::Instant::now();
         assert_eq!(first.may_try(), Ok(()));
         // Unless this thread was suspended for longer than an attempt may take.

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 
 use plimsoll_io::{Io, Work};
 
-use super::{Keeper, settle};
+use super::{AccountService, settle};
 use crate::attempts::Standing;
-use crate::directory::{Record, Trouble};
+use crate::directory::{DirectoryError, Record};
 use crate::error::Error;
 use crate::hash_turns::{Request, Turn};
 use crate::limits::{NETWORK_AGE_MAX, NETWORK_REFRESH_TIME, NETWORKS_PER_ACCOUNT_MAX, PASSWORD_BYTES_MAX};
@@ -22,7 +22,7 @@ use plimsoll_rpc::Secret;
 use plimsoll_rpc::Source;
 use plimsoll_rpc::time::{self, Millis, millis};
 
-impl Keeper {
+impl AccountService {
     /// Returns the account of this name, if the password is right.
     pub(super) async fn verify(
         &self,
@@ -151,14 +151,14 @@ impl Keeper {
         &self,
         io: &Io,
         turn: Option<Turn>,
-        work: impl FnOnce(Argon2Settings, &Salt) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(Argon2Settings, &Salt) -> Result<T, DirectoryError> + Send + 'static,
     ) -> Result<T, Error> {
         let settings = self.settings().argon2;
         let mut salt = Salt::default();
         io.entropy(&mut salt);
-        let shelf = Arc::clone(&self.shelf);
+        let state = Arc::clone(&self.state);
         let hashed = io.offload(Work::Passwords, move |_| {
-            shelf.hashes.fetch_add(1, Ordering::Relaxed);
+            state.hashes.fetch_add(1, Ordering::Relaxed);
             let hashed = work(settings, &salt);
             drop(turn);
             hashed

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::socket::Place;
+use super::socket::Endpoint;
 use crate::directory::open::{BadUrl, without_password};
 use plimsoll_rpc::Secret;
 
@@ -65,17 +65,17 @@ impl Url {
     }
 
     /// Returns the host and port, by default `localhost` and `port`.
-    pub(in crate::directory) fn place(&self, port: u16) -> Place {
+    pub(in crate::directory) fn place(&self, port: u16) -> Endpoint {
         let host = self.host.clone().unwrap_or_else(|| "localhost".to_owned());
-        Place::Tcp(host, self.port.unwrap_or(port))
+        Endpoint::Tcp(host, self.port.unwrap_or(port))
     }
 
     /// Returns the path of the Unix socket `name`, if the host or `host=` is a folder. `port` is the
     /// default for the port in the name.
     #[cfg(feature = "postgres")]
-    pub(in crate::directory) fn socket(&self, port: u16, name: impl Fn(u16) -> String) -> Option<Place> {
+    pub(in crate::directory) fn socket(&self, port: u16, name: impl Fn(u16) -> String) -> Option<Endpoint> {
         let folder = self.value("host").or(self.host.as_deref()).filter(|host| host.starts_with('/'))?;
-        Some(Place::Unix(std::path::PathBuf::from(folder).join(name(self.port.unwrap_or(port)))))
+        Some(Endpoint::Unix(std::path::PathBuf::from(folder).join(name(self.port.unwrap_or(port)))))
     }
 
     /// Creates the error that this URL is invalid.
@@ -123,19 +123,19 @@ mod tests {
         let url = parse("postgres://me:p%40ss%2f@db.example:5433/files");
         assert_eq!((url.user.as_deref(), url.path.as_str()), (Some("me"), "files"));
         assert_eq!(url.password.as_ref().unwrap().bytes(), b"p@ss/");
-        assert_eq!(url.place(5432), Place::Tcp("db.example".to_owned(), 5433));
+        assert_eq!(url.place(5432), Endpoint::Tcp("db.example".to_owned(), 5433));
         let url = parse("postgres://db");
         assert_eq!((&url.user, url.path.as_str()), (&None, ""));
-        assert_eq!(url.place(5432), Place::Tcp("db".to_owned(), 5432));
-        assert_eq!(parse("redis://[::1]:7").place(1), Place::Tcp("::1".to_owned(), 7));
-        assert_eq!(parse("redis:///").place(1), Place::Tcp("localhost".to_owned(), 1));
+        assert_eq!(url.place(5432), Endpoint::Tcp("db".to_owned(), 5432));
+        assert_eq!(parse("redis://[::1]:7").place(1), Endpoint::Tcp("::1".to_owned(), 7));
+        assert_eq!(parse("redis:///").place(1), Endpoint::Tcp("localhost".to_owned(), 1));
     }
 
     #[test]
     #[cfg(feature = "postgres")]
     fn a_folder_in_place_of_a_host_is_that_of_a_unix_socket() {
         let name = |port| format!(".s.{port}");
-        let expected = Some(Place::Unix("/run/db/.s.1".into()));
+        let expected = Some(Endpoint::Unix("/run/db/.s.1".into()));
         assert_eq!(parse("postgres:///files?host=/run/db").socket(1, name), expected);
         assert_eq!(parse("postgres://%2Frun%2Fdb/files").socket(1, name), expected);
         assert_eq!(parse("postgres://db/files").socket(1, name), None);

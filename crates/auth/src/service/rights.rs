@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use plimsoll_io::Io;
 
-use super::Keeper;
+use super::AccountService;
 use crate::changes::Topic;
 use crate::directory::{Given, GivenShare, Record};
 use crate::error::Error;
@@ -21,7 +21,7 @@ fn bad_share<T>(why: &'static str) -> Result<T, Error> {
     Err(Error::BadShare(Cow::Borrowed(why)))
 }
 
-impl Keeper {
+impl AccountService {
     pub(super) async fn share(&self, io: &Io, owner: i64, new: NewShare) -> Result<AuthResponse, Error> {
         let path = shared_path(&new.path)?;
         if path.split(|byte| *byte == b'/').count() > SHARE_PARTS_MAX {
