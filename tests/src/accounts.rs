@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_auth::{
-    Argon2Settings, Auth, MemoryDirectory, Permissions, Place, Quota, Secret, Settings, SignUp,
+    Argon2Settings, Auth, AuthServer, MemoryDirectory, Permissions, Quota, Secret, ServerAddress, Settings,
+    SignUp,
 };
 use plimsoll_client::http::Url;
 use plimsoll_io::{Address, File, FileKind, Fs, Networks, Setup};
 use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::HotSet;
-use plimsoll_proto::http::{AccessLog, Api, Http, Limits, Routes, Snapshot};
+use plimsoll_proto::http::{AccessLog, Api, Http, Limits, Routes, RpcServer, Snapshot};
+use plimsoll_rpc::SecretCheck;
 use plimsoll_store::Store;
-use plimsoll_web::{Desks, StoreTier, Web};
+use plimsoll_web::{Web, with_store};
 use plimsoll_wire::http::head::HeadLimits;
 
 use crate::client::{Answer, Client};
@@ -60,7 +62,7 @@ pub(crate) struct Records {
 
 /// Creates accounts in memory.
 pub(crate) fn in_memory(settings: Settings) -> Auth {
-    Auth::here(Box::new(MemoryDirectory::new()), settings)
+    Auth::local(Box::new(MemoryDirectory::new()), settings)
 }
 
 impl Accounts {
@@ -100,19 +102,24 @@ pub(crate) fn open_store(fs: &dyn Fs, data: &Path) -> Store {
 /// Serves a store to its fronts, with the hot cache that the scene observes. It waits longer for fronts
 /// than they wait for their clients.
 pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
-    tier_server(StoreTier::new(store, Secret::from(SECRET)), hot)
+    tier_server(with_store(rpc_server(), store), hot)
 }
 
 /// Serves RPC requests of connection processes for accounts and files.
 pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotSet>) -> Setup {
-    tier_server(Desks::new(auth, Some(store), &Secret::from(SECRET)), hot)
+    let accounts = Arc::new(AuthServer::for_connection_processes(auth));
+    tier_server(with_store(rpc_server().with(accounts), store), hot)
 }
 
-fn tier_server(tier: Arc<dyn Api>, hot: &Arc<HotSet>) -> Setup {
+fn rpc_server() -> RpcServer {
+    RpcServer::new(SecretCheck::new(Secret::from(SECRET)), "a test", "test")
+}
+
+fn tier_server(tier: RpcServer, hot: &Arc<HotSet>) -> Setup {
     let time = Duration::from_secs(600);
     let head = HeadLimits { bytes_max: 64 << 10, ..HeadLimits::default() };
     let limits = Limits { head, receive_time: time, send_time: time, ..Limits::default() };
-    let service = Routes::with_api(Vec::new(), status_page(), tier);
+    let service = Routes::with_api(Vec::new(), status_page(), Arc::new(tier));
     let current = Current::new(Snapshot { limits, proxies: Networks::default(), service });
     let hot = Arc::clone(hot);
     Arc::new(move |io| {
@@ -124,18 +131,17 @@ fn tier_server(tier: Arc<dyn Api>, hot: &Arc<HotSet>) -> Setup {
 /// Connects to the store that is served at an address. With `spool`, uploads to it are buffered in that
 /// folder.
 pub(crate) fn store_at(at: &Address, spool: Option<File>) -> Store {
-    Store::apart(plimsoll_store::apart::Place {
-        url: url_of(at),
-        secret: SECRET.to_owned().into(),
-        directory: String::new(),
-        spool,
-        resolve: None,
-    })
+    let server = server_address(at);
+    Store::remote(plimsoll_store::apart::StoreAddress { server, directory: String::new(), spool })
 }
 
 /// Connects to the accounts that the program's process serves at an address to its connection processes.
 pub(crate) fn auth_beside(at: &Address, settings: Settings) -> Auth {
-    Auth::beside(Place { url: url_of(at), secret: Secret::from(SECRET) }, settings)
+    Auth::of_main_process(server_address(at), settings)
+}
+
+fn server_address(at: &Address) -> ServerAddress {
+    ServerAddress { url: url_of(at), secret: Secret::from(SECRET), resolve: None }
 }
 
 /// Returns an address in the form that the HTTP client takes.

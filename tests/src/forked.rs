@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_auth::asking;
 use plimsoll_engine::{
     Bound, Connections, Forked, Forking, Kind, Master, Orders, SystemFs, bind, fork_master, shared_cells,
 };
-use plimsoll_io::{Address, Cells, Setup, Stop};
+use plimsoll_io::{Address, Cells, Stop};
 use plimsoll_operations::Meter;
 use plimsoll_proto::ftp::StartBarrier;
 use plimsoll_proto::http::Counters;
@@ -150,13 +149,9 @@ fn accept(
     let http = setup_of(scenario, &SystemFs, root, &seen, accounts.as_ref());
     let OtherProtocols { ftp, classic } = beside(scenario, &SystemFs, root, accounts.as_ref(), Some(line));
     let beside = listening.beside.ftp.zip(ftp).into_iter().chain(listening.beside.classic.zip(classic));
-    let carried = |setup: Setup| match &accounts {
-        Some(accounts) => asking(setup, accounts.auth.clone()),
-        None => setup,
-    };
     let listeners = std::iter::once((listening.http, http)).chain(beside);
     let forking = Forking {
-        listeners: listeners.map(|(bound, setup)| (bound, carried(setup))).collect(),
+        listeners: listeners.collect(),
         stop: Stop::new(),
         grace: scenario.grace,
         connections: Connections::counted_in(connections, 1_000),

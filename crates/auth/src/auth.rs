@@ -5,36 +5,32 @@
 //! await and leaves nothing half done. A cached identity that was changed in this process is not used for
 //! another request. One that another process changed is used for at most `TRUST_TIME`.
 
-mod beside;
 mod operator;
+mod process;
 mod validity;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_client::http::Resolve;
 use plimsoll_io::{Io, LocalFuture, Peer};
+use plimsoll_rpc::time::{self, Millis, millis};
+use plimsoll_rpc::{ChangeFeed, Key, Secret, ServerAddress, Source};
 
 use crate::account::Account;
-use crate::ask::{Answer, Question};
-use crate::attempts::{Counts, Source};
-use crate::changes::{Changes, Stamp};
-use crate::courier;
+use crate::attempts::Counts;
+use crate::changes::{Changes, Stamp, Topic};
 use crate::directory::Directory;
 use crate::error::Error;
 use crate::flights::Flights;
-use crate::journal::Journal;
-use crate::keeper::Keeper;
 use crate::limits::{CLOCK_SKEW_MAX, LOOK_TIME, TRUST_TIME};
 use crate::names::account_name;
 use crate::remembered::{Fingerprint, Recall, Remembered, Standing, Verified};
-use crate::remote::{Place, Remote};
-use crate::secret::Secret;
+use crate::request::{AuthRequest, AuthResponse};
+use crate::rpc_client::RemoteService;
+use crate::service::AccountService;
 use crate::sessions::{Credential, Identity, LogIn, SessionId};
 use crate::settings::{Attempts, Settings, SignUp};
 use crate::shares::{Grant, NewShare, Share};
-use crate::table::Key;
-use crate::time::{self, Millis, millis};
 
 pub use validity::GrantBasis;
 
@@ -53,17 +49,17 @@ struct Shared {
     /// Password checks in progress.
     flights: Flights,
     /// When a refresh was last requested early, that is, before it was overdue.
-    set_out: AtomicU64,
+    early_poll: AtomicU64,
 }
 
 /// Where requests are answered: in this process, or by a remote auth server.
 enum Tier {
-    Here(Keeper),
-    Apart(Arc<Remote>),
+    Local(AccountService),
+    Remote(Arc<RemoteService>),
 }
 
 /// The cache entry for presented credentials, read before the request to the account service.
-struct Shown {
+struct CacheLookup {
     key: Key,
     recall: Recall,
     asked: Moment,
@@ -77,7 +73,7 @@ struct Moment {
 }
 
 /// Whether to poll for other processes' changes before a cached identity is trusted.
-enum Look {
+enum PollNeed {
     /// Not now: the last poll is recent.
     No,
     /// Poll in the background; cached identities stay valid meanwhile.
@@ -88,43 +84,44 @@ enum Look {
 
 impl Auth {
     /// Answers requests in this process, from `directory`.
-    pub fn here(directory: Box<dyn Directory>, settings: Settings) -> Auth {
-        Auth::of(Tier::Here(Keeper::new(directory, settings)))
+    pub fn local(directory: Box<dyn Directory>, settings: Settings) -> Auth {
+        Auth::of(Tier::Local(AccountService::new(directory, settings)))
     }
 
-    /// Sends requests to a remote auth server. Of the settings, a front uses the cache lifetime, whether
-    /// sign-up is open here, and the limits on guessing. The caller must poll the future of
-    /// [`Auth::courier`].
-    pub fn apart(place: Place, settings: Settings) -> Auth {
-        Auth::of(Tier::Apart(Arc::new(Remote::new(place, settings, false))))
+    /// Sends requests to the authentication server at `address`. Of the settings, a front uses the cache
+    /// lifetime, whether sign-up is open here, and the limits on guessing. The caller must poll the future
+    /// of [`Auth::follow_changes`].
+    pub fn remote(address: ServerAddress, settings: Settings) -> Auth {
+        Auth::of(Tier::Remote(Arc::new(RemoteService::new(address, settings, true))))
     }
 
-    /// Sends requests to the main process of this server ([`Auth::answer_beside`]), for a process that
-    /// serves one connection. The main process answers each request and caches for all. Otherwise like
-    /// [`Auth::apart`].
-    pub fn beside(place: Place, settings: Settings) -> Auth {
-        Auth::of(Tier::Apart(Arc::new(Remote::new(place, settings, true))))
+    /// Sends requests to the main process of this server ([`crate::AuthServer::for_connection_processes`]),
+    /// for a process that serves one connection. The main process answers each request and caches for
+    /// all. It reports no changes. Otherwise like [`Auth::remote`].
+    pub fn of_main_process(address: ServerAddress, settings: Settings) -> Auth {
+        Auth::of(Tier::Remote(Arc::new(RemoteService::new(address, settings, false))))
     }
 
     fn of(tier: Tier) -> Auth {
-        let (remembered, misses, set_out) = (Remembered::new(), Counts::new(), AtomicU64::new(0));
-        Auth { shared: Arc::new(Shared { tier, remembered, misses, flights: Flights::default(), set_out }) }
+        let (remembered, misses, early_poll) = (Remembered::new(), Counts::new(), AtomicU64::new(0));
+        Auth {
+            shared: Arc::new(Shared { tier, remembered, misses, flights: Flights::default(), early_poll }),
+        }
     }
 
-    /// The RPC client task: carries requests to a remote auth server and receives its changes. It never
-    /// ends. A process has one, on any thread. Returns `None` if requests are answered in this process.
-    pub fn courier(&self, io: &Io, resolve: Option<Resolve>) -> Option<LocalFuture> {
-        match &self.shared.tier {
-            Tier::Here(_) => None,
-            Tier::Apart(remote) => Some(Box::pin(courier::carry(Arc::clone(remote), io.clone(), resolve))),
-        }
+    /// Applies the changes that a remote authentication server reports. The future never ends. A process
+    /// has one, on any thread. Returns `None` if there is no such server.
+    pub fn follow_changes(&self, io: &Io) -> Option<LocalFuture> {
+        let Tier::Remote(remote) = &self.shared.tier else { return None };
+        let (remote, io) = (Arc::clone(remote), io.clone());
+        remote.reports_changes().then(|| Box::pin(async move { remote.follow_changes(&io).await }) as _)
     }
 
     /// Replaces the settings. Cached identities and open sessions stay.
     pub fn set(&self, settings: Settings) {
         match &self.shared.tier {
-            Tier::Here(keeper) => keeper.set(settings),
-            Tier::Apart(remote) => remote.set(settings),
+            Tier::Local(service) => service.set(settings),
+            Tier::Remote(remote) => remote.set(settings),
         }
     }
 
@@ -135,12 +132,12 @@ impl Auth {
     /// [`Error::Busy`], [`Error::Unavailable`], [`Error::Full`].
     pub async fn check(&self, io: &Io) -> Result<(), Error> {
         match &self.shared.tier {
-            Tier::Apart(remote) if !remote.is_beside() && !remote.is_trusted(io.now()) => {
+            Tier::Remote(remote) if remote.reports_changes() && !remote.is_trusted(io.now()) => {
                 return Err(Error::Unavailable);
             }
             _ => {}
         }
-        match self.answer(io, Question::Check {}).await {
+        match self.answer(io, AuthRequest::Check {}).await {
             // Another implementation of the auth server need not support this request.
             Ok(_) | Err(Error::NotAllowed) => Ok(()),
             Err(error) => Err(error),
@@ -150,8 +147,8 @@ impl Auth {
     /// Returns how many passwords this process has hashed since it started.
     pub fn hashes(&self) -> u64 {
         match &self.shared.tier {
-            Tier::Here(keeper) => keeper.hashes(),
-            Tier::Apart(_) => 0,
+            Tier::Local(service) => service.hashes(),
+            Tier::Remote(_) => 0,
         }
     }
 
@@ -174,7 +171,7 @@ impl Auth {
             return Err(Error::SignUpClosed);
         }
         let (name, password, from) = (name.to_owned(), password.clone(), Source::from(from));
-        self.ask(io, Question::SignUp { name, password, from }).await
+        self.ask(io, AuthRequest::SignUp { name, password, from }).await
     }
 
     /// Opens a session.
@@ -197,7 +194,7 @@ impl Auth {
     ) -> Result<(LogIn, i64), Error> {
         let shown = self.shown(io, &name, &password, from).await?;
         let is_known = !matches!(shown.recall, Recall::Nothing);
-        let begun = self.ask(io, Question::LogIn { name, password, from, is_known }).await;
+        let begun = self.ask(io, AuthRequest::LogIn { name, password, from, is_known }).await;
         let (begun, version): (LogIn, i64) = self.noting_misses(io, from, begun)?;
         self.remember(&shown, shown.asked.password(begun.account.clone(), version));
         Ok((begun, version))
@@ -217,7 +214,7 @@ impl Auth {
         if let Recall::Holds(identity) = shown.recall {
             return Ok(identity);
         }
-        let (account, expires) = self.ask(io, Question::Session(session)).await?;
+        let (account, expires) = self.ask(io, AuthRequest::Session(session)).await?;
         let identity = shown.asked.session(account, session, time::since_1970(expires));
         Ok(self.remember(&shown, identity))
     }
@@ -254,7 +251,7 @@ impl Auth {
         match who.credential {
             Credential::Session(session) => self.by_session(io, session).await,
             Credential::Password(version) => {
-                let question = Question::Renew { account: who.account.id, version };
+                let question = AuthRequest::Renew { account: who.account.id, version };
                 Ok(asked.password(self.ask(io, question).await?, version))
             }
         }
@@ -302,7 +299,7 @@ impl Auth {
             // A remote server does not hash it again, so that clients with the right password do not
             // queue behind guesses. If the account still has this version of the password, the password
             // is right.
-            Recall::Held(identity) if self.is_apart() => match self.renew(io, identity).await {
+            Recall::Held(identity) if self.is_remote() => match self.renew(io, identity).await {
                 Ok(renewed) => return Ok(self.remember(&shown, renewed)),
                 // The account has another version, which may be the same password again.
                 Err(Error::NoSession) => false,
@@ -311,7 +308,7 @@ impl Auth {
             Recall::Held(_) => true,
             Recall::Nothing => false,
         };
-        let found = self.ask(io, Question::Password { name, password, from, is_known }).await;
+        let found = self.ask(io, AuthRequest::Password { name, password, from, is_known }).await;
         let (account, version): (Account, i64) = self.noting_misses(io, from, found)?;
         let identity = self.remember(&shown, shown.asked.password(account, version));
         // Only after the result is cached.
@@ -324,7 +321,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NoSession`] if a password verified it, or if the session has ended already.
     pub async fn log_out(&self, io: &Io, who: &Identity) -> Result<(), Error> {
-        self.ask(io, Question::LogOut(who.session().ok_or(Error::NoSession)?)).await
+        self.ask(io, AuthRequest::LogOut(who.session().ok_or(Error::NoSession)?)).await
     }
 
     /// Sets the password. Ends all other sessions and all identities that the old password verified,
@@ -343,7 +340,7 @@ impl Auth {
     ) -> Result<(), Error> {
         let (old, new, from) = (old.clone(), new.clone(), Source::from(from));
         let (account, but) = (who.account.id, who.session());
-        self.ask(io, Question::ChangePassword { account, but, old, new, from }).await
+        self.ask(io, AuthRequest::ChangePassword { account, but, old, new, from }).await
     }
 
     /// Creates a share. A share of the same path with the same account gets the new permission and
@@ -352,7 +349,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NotAllowed`], [`Error::NotFound`] if there is no such account, [`Error::BadShare`].
     pub async fn share(&self, io: &Io, owner: &Identity, new: NewShare) -> Result<Share, Error> {
-        self.ask(io, Question::Share { owner: owner.account.id, new }).await
+        self.ask(io, AuthRequest::Share { owner: owner.account.id, new }).await
     }
 
     /// Ends a share. It is no longer valid at the next request.
@@ -360,7 +357,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NotFound`] if this account has no share of this id.
     pub async fn unshare(&self, io: &Io, owner: &Identity, id: &str) -> Result<(), Error> {
-        self.ask(io, Question::Unshare { owner: owner.account.id, id: id.to_owned() }).await
+        self.ask(io, AuthRequest::Unshare { owner: owner.account.id, id: id.to_owned() }).await
     }
 
     /// Lists the shares that this account gives.
@@ -368,7 +365,7 @@ impl Auth {
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
     pub async fn shares_by(&self, io: &Io, owner: &Identity) -> Result<Vec<Share>, Error> {
-        self.ask(io, Question::SharesBy(owner.account.id)).await
+        self.ask(io, AuthRequest::SharesBy(owner.account.id)).await
     }
 
     /// Lists the shares that this account receives.
@@ -376,7 +373,7 @@ impl Auth {
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
     pub async fn shared_with(&self, io: &Io, who: &Identity) -> Result<Vec<Share>, Error> {
-        self.ask(io, Question::SharedWith(who.account.id)).await
+        self.ask(io, AuthRequest::SharedWith(who.account.id)).await
     }
 
     /// Returns the part of `owner`'s home that this account may reach. These are the shares that cover
@@ -393,12 +390,12 @@ impl Auth {
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
     pub async fn end_shares(&self, io: &Io, owner: i64, path: &[u8]) -> Result<(), Error> {
-        self.ask(io, Question::EndShares { owner, path: path.to_vec() }).await
+        self.ask(io, AuthRequest::EndShares { owner, path: path.to_vec() }).await
     }
 }
 
 impl Auth {
-    async fn ask<T: TryFrom<Answer>>(&self, io: &Io, question: Question) -> Result<T, Error> {
+    async fn ask<T: TryFrom<AuthResponse>>(&self, io: &Io, question: AuthRequest) -> Result<T, Error> {
         // Boxed: most identities are cached, and then no request is sent.
         let answer = Box::pin(self.answer(io, question)).await?;
         T::try_from(answer).map_err(|_| {
@@ -409,8 +406,8 @@ impl Auth {
 
     /// Sends a request to the account service or the remote server. Delays the response to a wrong
     /// password.
-    pub(crate) async fn answer(&self, io: &Io, question: Question) -> Result<Answer, Error> {
-        match self.answer_at_once(io, question).await {
+    pub(crate) async fn answer(&self, io: &Io, question: AuthRequest) -> Result<AuthResponse, Error> {
+        match self.call_without_delay(io, question).await {
             Err(Error::WrongCredentialsAfter { wait }) => {
                 io.sleep(wait).await;
                 Err(Error::WrongCredentials)
@@ -420,34 +417,38 @@ impl Auth {
     }
 
     /// The same without the delay, which is left to the caller.
-    pub(crate) async fn answer_at_once(&self, io: &Io, question: Question) -> Result<Answer, Error> {
+    pub(crate) async fn call_without_delay(
+        &self,
+        io: &Io,
+        question: AuthRequest,
+    ) -> Result<AuthResponse, Error> {
         match &self.shared.tier {
-            Tier::Here(keeper) => keeper.answer(io, question).await,
-            Tier::Apart(remote) => remote.answer(io, question).await,
+            Tier::Local(service) => service.answer(io, question).await,
+            Tier::Remote(remote) => remote.call(io, &question).await,
         }
     }
 
     /// Returns the change feed: the changes noted in this process, in order.
-    pub(crate) fn journal(&self) -> &Journal {
-        self.changes().journal()
+    pub(crate) fn change_feed(&self) -> &ChangeFeed<Topic> {
+        self.changes().feed()
     }
 
     fn changes(&self) -> &Changes {
         match &self.shared.tier {
-            Tier::Here(keeper) => keeper.changes(),
-            Tier::Apart(remote) => remote.changes(),
+            Tier::Local(service) => service.changes(),
+            Tier::Remote(remote) => remote.changes(),
         }
     }
 
     fn settings(&self) -> Arc<Settings> {
         match &self.shared.tier {
-            Tier::Here(keeper) => keeper.settings(),
-            Tier::Apart(remote) => remote.settings(),
+            Tier::Local(service) => service.settings(),
+            Tier::Remote(remote) => remote.settings(),
         }
     }
 
-    fn is_apart(&self) -> bool {
-        matches!(self.shared.tier, Tier::Apart(_))
+    fn is_remote(&self) -> bool {
+        matches!(self.shared.tier, Tier::Remote(_))
     }
 
     /// Returns whether cached identities can be trusted. Behind a remote auth server, they cannot if its
@@ -455,14 +456,20 @@ impl Auth {
     /// changes are applied before the time of trust is extended.
     fn is_trusted(&self, io: &Io) -> bool {
         match &self.shared.tier {
-            Tier::Here(_) => true,
-            Tier::Apart(remote) => remote.is_trusted(io.now()),
+            Tier::Local(_) => true,
+            Tier::Remote(remote) => remote.is_trusted(io.now()),
         }
     }
 
     /// Looks up a name with a password in the cache. Finds nothing for an address with too many wrong
     /// guesses.
-    async fn shown(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Result<Shown, Error> {
+    async fn shown(
+        &self,
+        io: &Io,
+        name: &str,
+        password: &Secret,
+        from: Source,
+    ) -> Result<CacheLookup, Error> {
         let mut shown =
             self.recall(io, self.shared.remembered.password_key(io, name, password, from)).await?;
         if self.guarded(from).is_some_and(|limits| self.shared.misses.is_spent(io, limits, from)) {
@@ -488,14 +495,14 @@ impl Auth {
     /// Returns the present change counter and time, after polling for other processes' changes if that is
     /// due.
     async fn moment(&self, io: &Io) -> Result<Moment, Error> {
-        self.look_around(io).await?;
+        self.poll_directory(io).await?;
         Ok(Moment { stamp: self.changes().stamp(), now: time::now(io) })
     }
 
     /// Polls for changes that other processes made to the directory, if that is due.
-    pub(crate) async fn look_around(&self, io: &Io) -> Result<(), Error> {
+    pub(crate) async fn poll_directory(&self, io: &Io) -> Result<(), Error> {
         match &self.shared.tier {
-            Tier::Here(keeper) if !self.is_seen(io) => Box::pin(keeper.look(io)).await,
+            Tier::Local(service) if !self.is_seen(io) => Box::pin(service.poll(io)).await,
             _ => Ok(()),
         }
     }
@@ -504,49 +511,50 @@ impl Auth {
     /// poll in the background.
     fn is_seen(&self, io: &Io) -> bool {
         // A remote auth server polls by itself.
-        let Tier::Here(keeper) = &self.shared.tier else { return true };
-        match self.look(keeper, time::now(io)) {
-            Look::No => {}
-            Look::Ahead => keeper.look_ahead(io),
-            Look::Now => return false,
+        let Tier::Local(service) = &self.shared.tier else { return true };
+        match self.poll(service, time::now(io)) {
+            PollNeed::No => {}
+            PollNeed::Ahead => service.poll_in_background(io),
+            PollNeed::Now => return false,
         }
         true
     }
 
     /// Looks up `key` in the cache, without entries that have changed since.
-    async fn recall(&self, io: &Io, key: Key) -> Result<Shown, Error> {
+    async fn recall(&self, io: &Io, key: Key) -> Result<CacheLookup, Error> {
         let (asked, is_trusted) = (self.moment(io).await?, self.is_trusted(io));
         let life = self.settings().remembered_time;
         let recall = match self.shared.remembered.recall(&key, self.changes(), asked.now, life) {
             Recall::Holds(identity) if !is_trusted => Recall::Held(identity),
             recall => recall,
         };
-        Ok(Shown { key, recall, asked })
+        Ok(CacheLookup { key, recall, asked })
     }
 
     /// Caches the account service's answer. If the account changed meanwhile, the entry is out of date at
     /// once.
-    fn remember(&self, shown: &Shown, identity: Identity) -> Identity {
+    fn remember(&self, shown: &CacheLookup, identity: Identity) -> Identity {
         self.shared.remembered.remember(shown.key, identity.clone());
         identity
     }
 
     /// Decides whether to poll now. Of concurrent requests, one starts the poll early, so that none
     /// waits.
-    fn look(&self, keeper: &Keeper, now: Millis) -> Look {
+    fn poll(&self, service: &AccountService, now: Millis) -> PollNeed {
         let age = |then: Millis| {
             if then > now + millis(CLOCK_SKEW_MAX) { Millis::MAX } else { now.saturating_sub(then) }
         };
-        let looked = age(keeper.looked());
-        if looked >= millis(TRUST_TIME) {
-            return Look::Now;
+        let last_poll = age(service.last_poll());
+        if last_poll >= millis(TRUST_TIME) {
+            return PollNeed::Now;
         }
-        let set_out = self.shared.set_out.load(Ordering::SeqCst);
-        if looked < millis(LOOK_TIME) || age(set_out) < millis(LOOK_TIME) {
-            return Look::No;
+        let early_poll = self.shared.early_poll.load(Ordering::SeqCst);
+        if last_poll < millis(LOOK_TIME) || age(early_poll) < millis(LOOK_TIME) {
+            return PollNeed::No;
         }
-        let sent = self.shared.set_out.compare_exchange(set_out, now, Ordering::SeqCst, Ordering::SeqCst);
-        if sent.is_ok() { Look::Ahead } else { Look::No }
+        let sent =
+            self.shared.early_poll.compare_exchange(early_poll, now, Ordering::SeqCst, Ordering::SeqCst);
+        if sent.is_ok() { PollNeed::Ahead } else { PollNeed::No }
     }
 }
 

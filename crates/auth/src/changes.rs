@@ -5,9 +5,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plimsoll_rpc::ChangeFeed;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journal;
 use crate::limits::CHANGE_PLACES;
 use crate::sessions::SessionId;
 
@@ -49,7 +49,7 @@ pub(crate) struct Changes {
     accounts: Box<[AtomicU64]>,
     sessions: Box<[AtomicU64]>,
     shares: Box<[AtomicU64]>,
-    journal: Journal,
+    feed: ChangeFeed<Topic>,
 }
 
 impl Changes {
@@ -61,7 +61,7 @@ impl Changes {
             accounts: places(),
             sessions: places(),
             shares: places(),
-            journal: Journal::new(),
+            feed: ChangeFeed::new(Topic::Everything),
         }
     }
 
@@ -71,14 +71,14 @@ impl Changes {
     }
 
     /// Returns the change feed for remote fronts.
-    pub(crate) fn journal(&self) -> &Journal {
-        &self.journal
+    pub(crate) fn feed(&self) -> &ChangeFeed<Topic> {
+        &self.feed
     }
 
     /// Notes a change, after it was made and before it is confirmed to the caller.
     pub(crate) fn note(&self, topic: Topic) {
         self.latest(topic).fetch_max(self.next(), Ordering::SeqCst);
-        self.journal.add(topic);
+        self.feed.publish(topic);
     }
 
     /// Returns whether no change of `topic` was noted since `stamp`.

@@ -9,7 +9,7 @@ use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use crate::table::Key;
+use plimsoll_rpc::Key;
 
 /// Checks in progress, by what is checked, and the requests that wait for each.
 #[derive(Default)]

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use plimsoll_io::oneshot::{Sender, oneshot};
 use plimsoll_io::{FairQueue, Io};
 
-use crate::attempts::Network;
 use crate::error::Error;
 use crate::limits::{BUSY_RETRY_TIME, HASH_WAIT_TIME_MAX, HASHES_WAITING_MAX, HASHES_WAITING_PER_NAME_MAX};
+use plimsoll_rpc::Network;
 
 /// A request for a turn.
 pub(crate) struct Request {

@@ -1,6 +1,6 @@
 //! The auth tier: accounts, sessions, rights, and the limits on guessing.
 //!
-//! [`Auth`] is the handle that protocols hold. Requests to the tier are data ([`ask`]). The account
+//! [`Auth`] is the handle that protocols hold. Requests to the tier are data ([`request`]). The account
 //! service answers them from a [`directory`], which stores accounts. The crate is neither a protocol nor
 //! an engine: it knows no HTTP or FTP request, and its blocking calls go through [`plimsoll_io::Io`].
 //!
@@ -15,39 +15,29 @@
 #![forbid(unsafe_code)]
 
 mod account;
-pub mod ask;
-mod asking;
 mod attempts;
 mod auth;
 mod changes;
-mod courier;
-pub mod desk;
 pub mod directory;
 mod error;
 mod flights;
 mod hash_turns;
-mod journal;
-mod keeper;
 pub mod limits;
 pub mod names;
 mod networks;
 mod passwords;
 mod remembered;
-mod remote;
-mod secret;
+pub mod request;
+mod rpc_client;
+mod rpc_server;
+mod service;
 mod sessions;
 mod settings;
 mod shares;
-mod table;
-mod tier_secret;
-mod time;
 
 pub use account::{Account, Change, Exported, Permissions, Quota};
-pub use asking::asking;
-pub use attempts::Source;
 pub use auth::{Auth, GrantBasis};
 pub use changes::Topic;
-pub use courier::{CHANGES, QUESTIONS, hand_on, try_out};
 #[cfg(feature = "mysql")]
 pub use directory::MysqlDirectory;
 #[cfg(feature = "postgres")]
@@ -58,9 +48,10 @@ pub use directory::{Directory, MemoryDirectory, SqliteDirectory};
 pub use error::Error;
 pub use networks::NetworkHash;
 pub use remembered::Fingerprint;
-pub use remote::Place;
-pub use secret::Secret;
+pub use rpc_client::{CHANGES_PATH, REQUESTS_PATH, check_server, forwarder};
+pub use rpc_server::AuthServer;
 pub use sessions::{Identity, LogIn, SessionId};
-pub use settings::{Argon2Settings, Attempts, Budget, Settings, SignUp};
+pub use settings::{Argon2Settings, Attempts, Settings, SignUp};
 pub use shares::{Grant, NewShare, Permission, Share};
-pub use tier_secret::{SecretRefused, TierSecret};
+
+pub use plimsoll_rpc::{Budget, Secret, ServerAddress, Source};

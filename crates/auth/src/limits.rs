@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use crate::settings::Budget;
-
 /// Bytes of an account's name: it is also the name of a folder.
 pub const NAME_BYTES_MAX: usize = 64;
 /// Bytes of a password: far more than any that a person uses.
@@ -54,10 +52,6 @@ pub const NETWORK_AGE_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
 pub const NETWORK_REFRESH_TIME: Duration = Duration::from_secs(24 * 3600);
 /// How long a wrong password keeps a network from counting as fresh for that account.
 pub const NETWORK_TRIED_TIME: Duration = Duration::from_secs(24 * 3600);
-/// Sets of a bounded table. Each set has one lock.
-pub const TABLE_SETS: usize = 4096;
-/// Entries of one set. One more evicts the one with the lowest priority.
-pub const TABLE_WAYS: usize = 8;
 /// Slots of the change counters. Accounts that share a slot are invalidated together, which costs one
 /// extra request.
 pub const CHANGE_PLACES: usize = 4096;
@@ -73,51 +67,21 @@ pub const DIRECTORY_BUSY_TIME: Duration = Duration::from_secs(5);
 pub const OPEN_TRIES_MAX: u32 = 100;
 /// Prepared statements that are cached: more than the program uses.
 pub const STATEMENTS_KEPT: usize = 64;
-/// Changes that the feed stores for remote fronts. A front that has missed more invalidates its whole
-/// cache.
-pub const JOURNAL_CHANGES_MAX: usize = 4096;
-/// Fronts that one auth server serves at a time.
-pub const FRONTS_MAX: usize = 256;
-/// Bytes of the name that a front gives itself.
-pub const FRONT_NAME_BYTES_MAX: usize = 64;
-/// How long an auth server waits for a front to acknowledge a change. After this time, a disconnected
-/// front no longer trusts its cache.
-pub const FRONT_WAIT_TIME: Duration = Duration::from_secs(2);
-/// How long a front trusts its cache after it sent the last answered request for changes. Shorter than
-/// [`FRONT_WAIT_TIME`] by more than two clocks that are read once a turn should differ.
-pub const FRONT_TRUST_TIME: Duration = Duration::from_millis(1500);
-/// How long an auth server holds a front's request for changes before it answers that there are none. The
-/// front asks again at once, so this is also the interval of its heartbeat.
-pub const WATCH_TIME: Duration = Duration::from_millis(500);
-/// How long a front waits before it requests changes again after an error.
-pub const WATCH_RETRY_TIME: Duration = Duration::from_millis(100);
 /// How long a front waits for the response to a request without a password, its time in the queue
 /// included. Longer than all fronts may take to acknowledge that a right ended.
 pub const QUICK_ANSWER_TIME: Duration = Duration::from_secs(5);
 /// The same with a password: it may wait for its turn to be hashed.
 pub const SLOW_ANSWER_TIME: Duration = Duration::from_secs(15);
-/// The same for changes. Longer than [`WATCH_TIME`].
-pub const WATCH_ANSWER_TIME: Duration = Duration::from_secs(2);
 /// How long a front waits for a connection to its auth server.
 pub const CONNECT_TIME: Duration = Duration::from_secs(1);
 /// Requests of one kind (with a password, or without) that wait in a front for a connection. One more is
 /// refused, or displaces one of the network that has most.
-pub const QUESTIONS_WAITING_MAX: usize = 1024;
+pub const REQUESTS_WAITING_MAX: usize = 1024;
 /// Connections that a front has to its auth server for requests without a password.
 pub const QUICK_CONNECTIONS: usize = 8;
 /// The same for requests with one. They are separate, so that a flood of wrong passwords does not delay
 /// clients that are logged in.
 pub const SLOW_CONNECTIONS: usize = 24;
-/// Wrong secrets of a tier that one network may present.
-pub const WRONG_SECRETS_PER_NETWORK: Budget = Budget { count: 10, forgiven_after: Duration::from_secs(10) };
-/// Wrong secrets of a tier from all networks together. Beyond this, unknown networks are delayed.
-pub const WRONG_SECRETS: Budget = Budget { count: 1000, forgiven_after: Duration::from_secs(1) };
-/// How long a network stays known after it has presented the secret of a tier.
-pub const SECRET_KNOWN_TIME: Duration = Duration::from_secs(24 * 3600);
-/// How long a request is delayed before its secret is checked.
-pub const SECRET_SLOW_TIME: Duration = Duration::from_secs(1);
-/// Requests that are delayed at a time; one more is refused.
-pub const SECRETS_SLOWED_MAX: usize = 64;
 /// Bytes of a request, and of a response: an account's shares are the longest.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long a database call may take in all, connecting included; then it has failed.

@@ -3,8 +3,8 @@
 //! An address is stored only as a keyed hash. The key is the stored hash of the account's password, so a new
 //! password forgets all networks of the old one. Invariant: a network becomes known only by a right password.
 
-use crate::attempts::Source;
 use crate::directory::Record;
+use plimsoll_rpc::Source;
 
 /// Names the purpose of the hash, so that no other hash of this program can be equal to it.
 const CONTEXT: &str = "plimsoll 2026 networks of earlier log-ins";
@@ -28,7 +28,7 @@ impl NetworkHash {
     /// Hashes the network of `from` under the stored hash of a password.
     pub(crate) fn under(password_hash: &str, from: Source) -> NetworkHash {
         let key = blake3::derive_key(CONTEXT, password_hash.as_bytes());
-        let network = from.place();
+        let network = from.network();
         NetworkHash(*blake3::keyed_hash(&key, &network).as_bytes())
     }
 }

@@ -7,10 +7,10 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
 
-use crate::directory::Trouble;
+use crate::directory::DirectoryError;
 use crate::limits::{ARGON2_LANES_MAX, ARGON2_MEMORY_KIB_MAX, ARGON2_PASSES_MAX};
-use crate::secret::Secret;
 use crate::settings::Argon2Settings;
+use plimsoll_rpc::Secret;
 
 /// Random bytes in each hash (RFC 9106, section 3.1).
 pub(crate) type Salt = [u8; 16];
@@ -25,11 +25,15 @@ pub(crate) enum Weighed {
 }
 
 /// Hashes `password`.
-pub(crate) fn hash(settings: Argon2Settings, password: &Secret, salt: &Salt) -> Result<String, Trouble> {
+pub(crate) fn hash(
+    settings: Argon2Settings,
+    password: &Secret,
+    salt: &Salt,
+) -> Result<String, DirectoryError> {
     let hashed = hasher(settings)?.hash_password_with_salt(password.bytes(), salt);
     hashed
         .map(|hash| hash.to_string())
-        .map_err(|error| Trouble::Failed(format!("Argon2 made no hash: {error}")))
+        .map_err(|error| DirectoryError::Failed(format!("Argon2 made no hash: {error}")))
 }
 
 /// Checks `password` against `stored`. An unknown account (`None`) gives a wrong password after the same
@@ -39,12 +43,12 @@ pub(crate) fn weigh(
     stored: Option<&str>,
     password: &Secret,
     salt: &Salt,
-) -> Result<Weighed, Trouble> {
+) -> Result<Weighed, DirectoryError> {
     let Some(stored) = stored else {
         return hash(settings, password, salt).map(|_| Weighed::Wrong);
     };
     let (parsed, params) =
-        parse(stored).ok_or_else(|| Trouble::Failed("a stored hash cannot be read".to_owned()))?;
+        parse(stored).ok_or_else(|| DirectoryError::Failed("a stored hash cannot be read".to_owned()))?;
     if Argon2::default().verify_password(password.bytes(), &parsed).is_err() {
         return Ok(Weighed::Wrong);
     }
@@ -60,11 +64,11 @@ pub(crate) fn is_hash(stored: &str) -> bool {
     parse(stored).is_some()
 }
 
-fn hasher(settings: Argon2Settings) -> Result<Argon2<'static>, Trouble> {
+fn hasher(settings: Argon2Settings) -> Result<Argon2<'static>, DirectoryError> {
     let Argon2Settings { memory_kib, passes, lanes } = settings;
     let params = Params::new(memory_kib, passes, lanes, None);
-    let params =
-        params.map_err(|error| Trouble::Failed(format!("Argon2 cannot run with these settings: {error}")))?;
+    let params = params
+        .map_err(|error| DirectoryError::Failed(format!("Argon2 cannot run with these settings: {error}")))?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use plimsoll_io::Io;
 
-use crate::attempts::Source;
 use crate::changes::{Changes, Stamp, Topic};
 use crate::limits::CLOCK_SKEW_MAX;
-use crate::secret::Secret;
 use crate::sessions::{Identity, SessionId};
-use crate::table::{Key, Table};
-use crate::time::{Millis, millis};
+use plimsoll_rpc::Secret;
+use plimsoll_rpc::Source;
+use plimsoll_rpc::time::{Millis, millis};
+use plimsoll_rpc::{Key, Table};
 
 /// When an identity was verified, and until when it can be valid.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Remembered {
     /// another network must not learn from quick responses which password the owner has used.
     pub(crate) fn password_key(&self, io: &Io, name: &str, password: &Secret, from: Source) -> Key {
         let mut hasher = blake3::Hasher::new_keyed(self.key(io));
-        let place = from.place();
+        let place = from.network();
         let length = u8::try_from(place.len()).unwrap_or(u8::MAX);
         // A name has no zero byte, and the network has a length prefix: no other input gives the same
         // bytes.

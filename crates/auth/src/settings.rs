@@ -6,6 +6,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use plimsoll_rpc::Budget;
+
 use crate::account::Quota;
 
 /// An operator's settings; a reload replaces all of them.
@@ -131,13 +133,4 @@ impl Default for Attempts {
             exempt_local: false,
         }
     }
-}
-
-/// A rate limit: `count` attempts at once, then one more per `forgiven_after`. A count of 0 means 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    /// How many attempts are admitted at once.
-    pub count: u32,
-    /// The time after which one attempt is forgiven.
-    pub forgiven_after: Duration,
 }

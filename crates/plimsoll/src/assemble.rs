@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use plimsoll_auth::{Auth, Place, Secret, asking};
+use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress, forwarder};
 use plimsoll_engine::{
     Bound, Connections, Forking, Kind, Orders, PerAddress, Plan, SlotPolicy, WhenFull, serve,
 };
@@ -19,12 +19,13 @@ use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, StartBarrier};
 use plimsoll_proto::http::site::{HotSet, Site};
 use plimsoll_proto::http::{
-    AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, Snapshot, StatusPage,
+    AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, RpcServer, Snapshot, StatusPage,
     TierLocation, Tiers,
 };
 use plimsoll_proto::{Current, Proxied as ProxiedHandler};
+use plimsoll_rpc::{SecretCheck, Service};
 use plimsoll_store::Store;
-use plimsoll_web::{AuthTier, StoreTier, Web};
+use plimsoll_web::{Web, with_store};
 
 use crate::config::{AuthAt, Config, Fixed, Proxied, StoreAt};
 use crate::line_writer::Reopen;
@@ -180,16 +181,16 @@ impl Server {
         Server::of_tier(config, Arc::default(), accounts, Logs::default(), folder)
     }
 
-    /// Builds the server of an authentication server's fork master. It forwards requests to `place`.
+    /// Builds the server of an authentication server's fork master. It forwards requests to `main_process`.
     pub(crate) fn of_auth_master(
         config: &Config,
         counters: Arc<Counters>,
         cells: CommonCells,
-        place: Place,
+        main_process: ServerAddress,
         secret: Secret,
     ) -> anyhow::Result<Server> {
-        let auth = Auth::beside(place.clone(), auth_settings(config));
-        let api = AuthTier::through(place, secret);
+        let auth = Auth::of_main_process(main_process.clone(), auth_settings(config));
+        let api = auth_server(SecretCheck::of_one_connection(secret), Arc::new(forwarder(main_process)));
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
         let (logs, folder, data) = (Logs::default(), None, None);
         let (operations, sinks) = (None, logs.sinks(&counters));
@@ -204,7 +205,7 @@ impl Server {
         let folder = fixed.has_directory_in_data().then(|| share_data_folder(&fixed.data)).transpose()?;
         let logs = Logs::open(fixed)?;
         let auth = open_auth_here(config)?;
-        let api = AuthTier::new(auth.clone(), secret);
+        let api = auth_server(SecretCheck::new(secret), Arc::new(AuthServer::for_fronts(auth.clone())));
         let accounts = Some(Accounts { auth: Some(auth), store: None, api });
         Server::of_tier(config, counters, accounts, logs, folder)
     }
@@ -214,7 +215,7 @@ impl Server {
         let counters = Arc::<Counters>::default();
         let folder = Some(take_data_folder(&config.fixed.data)?);
         let logs = Logs::open(&config.fixed)?;
-        let api = StoreTier::new(open_store_of_fronts(config)?, secret);
+        let api = store_server(open_store_of_fronts(config)?, SecretCheck::new(secret));
         let accounts = Some(Accounts { auth: None, store: None, api });
         Server::of_tier(config, counters, accounts, logs, folder)
     }
@@ -309,17 +310,8 @@ impl Server {
         reload: Box<dyn FnMut() -> bool>,
     ) -> anyhow::Result<()> {
         let (stop, connections) = (self.shared.stop.clone(), Arc::clone(&self.shared.connections));
-        let listeners = self.behind(listening).into_iter();
-        let listeners = listeners.map(|(bound, setup)| (bound, self.asking(setup))).collect();
+        let listeners = self.behind(listening);
         Ok(orders.serve(Forking { listeners, stop, grace: self.grace, connections, reload })?)
-    }
-
-    /// Makes each process that serves by `setup` send its own auth requests.
-    fn asking(&self, setup: Setup) -> Setup {
-        match self.shared.accounts.as_ref().and_then(|accounts| accounts.auth.clone()) {
-            Some(auth) => asking(setup, auth),
-            None => setup,
-        }
     }
 
     /// Returns each listener with the handler of its protocol.
@@ -465,6 +457,16 @@ fn checks(folder: Option<&Path>, accounts: Option<&Accounts>) -> Vec<Check> {
     let auth = accounts.and_then(|accounts| accounts.auth.clone()).map(readiness::accounts);
     let store = accounts.and_then(|accounts| accounts.store.clone()).map(readiness::store);
     folder.into_iter().chain(auth).chain(store).collect()
+}
+
+/// Returns the RPC server of accounts.
+pub(crate) fn auth_server(secret: SecretCheck, service: Arc<dyn Service>) -> Arc<RpcServer> {
+    Arc::new(RpcServer::new(secret, "an authentication server", "plimsoll auth").with(service))
+}
+
+/// Returns the RPC server of files.
+fn store_server(store: Store, secret: SecretCheck) -> Arc<RpcServer> {
+    Arc::new(with_store(RpcServer::new(secret, "a storage server", "plimsoll store"), store))
 }
 
 fn accounts(operations: &Operations, fixed: &Fixed) -> Accounts {

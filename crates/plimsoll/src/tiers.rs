@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use plimsoll_auth::directory::{self, NotOpened, file_of};
-use plimsoll_auth::{Argon2Settings, Auth, Directory, Place, Secret};
+use plimsoll_auth::{Argon2Settings, Auth, Directory, Secret, ServerAddress};
 use plimsoll_cli::WrongUsage;
 use plimsoll_client::http::Url;
 use plimsoll_engine::{Kind, SystemFs, block_on};
@@ -58,18 +58,14 @@ pub(crate) fn open_store_of_fronts(config: &Config) -> anyhow::Result<Store> {
 
 /// Returns the storage server at `url`, which may be unreachable now.
 pub(crate) fn open_store_apart(url: &Url, fixed: &Fixed) -> anyhow::Result<Store> {
-    let secret = read_secret(fixed)?;
-    let secret = Zeroizing::new(String::from_utf8_lossy(secret.bytes()).into_owned());
-    Ok(Store::apart(apart::Place {
-        url: url.clone(),
-        secret,
+    Ok(Store::remote(apart::StoreAddress {
+        server: tier_server(fixed, url)?,
         // Only a directory in a file of this front has a name; a shared directory never had one.
         directory: match fixed.auth == AuthAt::Embedded && file_of(&fixed.directory).is_some() {
             true => directory_name(&fixed.data)?,
             false => String::new(),
         },
         spool: open_spool(fixed)?,
-        resolve: Some(resolve),
     }))
 }
 
@@ -108,36 +104,36 @@ pub(crate) fn open_auth(config: &Config) -> anyhow::Result<Auth> {
     match &config.fixed.auth {
         AuthAt::Embedded => open_auth_here(config),
         AuthAt::Apart(url) => {
-            let auth = Auth::apart(place(&config.fixed, url)?, auth_settings(config));
-            carry_questions(auth.clone()).context("cannot start a thread")?;
+            let auth = Auth::remote(tier_server(&config.fixed, url)?, auth_settings(config));
+            follow_changes(auth.clone()).context("cannot start a thread")?;
             Ok(auth)
         }
     }
 }
 
-/// Returns the authentication server at `url`, with the shared secret.
-pub(crate) fn place(fixed: &Fixed, url: &Url) -> anyhow::Result<Place> {
-    Ok(Place { url: url.clone(), secret: read_secret(fixed)? })
+/// Returns the server of a tier at `url`, with the shared secret.
+pub(crate) fn tier_server(fixed: &Fixed, url: &Url) -> anyhow::Result<ServerAddress> {
+    Ok(ServerAddress { url: url.clone(), secret: read_secret(fixed)?, resolve: Some(resolve) })
 }
 
-/// Runs the RPC client of an authentication server until the process ends. It has a thread of its own,
-/// because serving threads may end earlier.
-fn carry_questions(auth: Auth) -> io::Result<()> {
-    let carry = move || {
+/// Applies the changes that an authentication server reports until the process ends. It has a thread of
+/// its own, because serving threads may end earlier.
+fn follow_changes(auth: Auth) -> io::Result<()> {
+    let follow = move || {
         let ended = block_on(Kind::Epoll, |io| async move {
-            if let Some(courier) = auth.courier(&io, Some(resolve(&io))) {
-                courier.await;
+            if let Some(following) = auth.follow_changes(&io) {
+                following.await;
             }
         });
-        tracing::error!(?ended, "the client of the authentication server has ended");
+        tracing::error!(?ended, "changes of the auth server are no longer followed");
     };
-    std::thread::Builder::new().name("courier".to_owned()).spawn(carry).map(drop)
+    std::thread::Builder::new().name("changes".to_owned()).spawn(follow).map(drop)
 }
 
 /// Opens the auth tier in this process.
 pub(crate) fn open_auth_here(config: &Config) -> anyhow::Result<Auth> {
     let directory = open_directory(&config.fixed.directory)?;
-    Ok(Auth::here(directory, auth_settings(config)))
+    Ok(Auth::local(directory, auth_settings(config)))
 }
 
 /// The command that generates a secret.

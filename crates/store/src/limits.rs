@@ -71,10 +71,10 @@ pub const HOMES_OPEN_MAX: usize = 1_024;
 pub const HOMES_CLOSED_PARTS: usize = 64;
 /// Timeout for connecting to a remote store.
 pub const STORE_CONNECT_TIME: Duration = Duration::from_secs(3);
-/// Time for which a remote store may send nothing. While it works on a request, it sends interim responses.
+/// Time for which a remote store may send nothing, and for which a transfer may make no progress. While it works on a request, it sends interim responses.
 pub const STORE_SILENT_TIME: Duration = Duration::from_secs(30);
 /// Interval of a store's interim responses to a front, well within [`STORE_SILENT_TIME`].
-pub const STORE_TELLS_EVERY: Duration = Duration::from_secs(10);
+pub const STORE_TELLS_EVERY: Duration = plimsoll_rpc::limits::INTERIM_RESPONSE_INTERVAL;
 /// Time that a remote store may take to respond, in all.
 pub const STORE_ANSWER_TIME: Duration = Duration::from_secs(30);
 /// The same for requests that are checked against a quota, and so may wait until a home is counted: a new
@@ -84,10 +84,8 @@ pub const STORE_COUNT_TIME: Duration = Duration::from_secs(120);
 /// counts, listings. For an upload it covers begin and commit, without the time in which its bytes are
 /// received.
 pub const STORE_LONG_ANSWER_TIME: Duration = Duration::from_secs(600);
-/// Time for which a file transfer to or from a remote store may make no progress.
-pub const STORE_BETWEEN_BYTES_TIME: Duration = Duration::from_secs(30);
-/// Idle connections to a remote store that a thread keeps.
-pub const STORE_CONNECTIONS_KEPT_MAX: usize = 64;
+/// Idle connections to a remote store that all threads keep.
+pub const STORE_CONNECTIONS_IDLE_MAX: usize = STORE_TRANSFERS_MAX;
 /// File transfers between a front and a remote store at a time. Each takes two descriptors and a
 /// connection, for as long as its client takes. More wait.
 pub const STORE_TRANSFERS_MAX: usize = 512;
@@ -97,15 +95,9 @@ pub const STORE_TRANSFERS_WAITING_MAX: usize = 1_024;
 pub const STORE_TRANSFER_WAIT_TIME: Duration = Duration::from_secs(10);
 /// Bytes of the name of a directory of accounts.
 pub const DIRECTORY_BYTES_MAX: usize = 64;
-/// Time for which an idle connection to a remote store is kept: less than the store waits for another
-/// request on it.
-pub const STORE_CONNECTION_KEPT_TIME: Duration = Duration::from_secs(20);
 /// Bytes of a remote store's response: the listing of a folder with the maximum number of entries, with
 /// long names.
 pub const STORE_ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// Bytes of such a response that a thread parses while its other connections wait: a fraction of a
-/// millisecond. Only responses to read requests are longer; they are parsed by the threads for listings.
-pub const READ_AT_ONCE_BYTES_MAX: usize = 64 * 1024;
 /// Digests of whole files that may be in progress in all; more are refused. A storage server counts those
 /// of all its fronts. Under the engine `process`, the program counts those of all processes of its
 /// connections.

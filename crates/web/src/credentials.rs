@@ -5,13 +5,12 @@
 
 use std::rc::Rc;
 
-use plimsoll_auth::{Error as AuthError, Fingerprint, Identity, Secret, SecretRefused, TierSecret};
+use plimsoll_auth::{Error as AuthError, Fingerprint, Identity, Secret};
 use plimsoll_io::Peer;
 use plimsoll_operations::{Caller, Error, Protocol, Visitor};
 use plimsoll_proto::http::Request;
 use plimsoll_wire::http::credentials::{Credentials, parse_authorization};
 use plimsoll_wire::http::head::Field;
-use plimsoll_wire::http::status::Status;
 
 use crate::Web;
 use crate::refusal::Refusal;
@@ -107,26 +106,4 @@ async fn anew(web: &Web, request: &Request<'_>, value: &[u8]) -> Result<Caller, 
             web.operations.by_password(&visitor, name.as_bytes(), &password).await?
         }
     })
-}
-
-/// Checks that a request presents the secret of a tier. `server` names this server in the refusal.
-pub(crate) async fn tier(
-    request: &Request<'_>,
-    secret: &TierSecret,
-    server: &str,
-    realm: &str,
-) -> Result<(), Refusal> {
-    let shown = request.field(Field::Authorization).and_then(|value| value.strip_prefix(b"Bearer "));
-    match secret.check(request.io, shown, request.peer).await {
-        Ok(()) => Ok(()),
-        Err(SecretRefused::Wrong) => {
-            let detail = format!("This is {server}. Show the secret that its fronts share.");
-            let refusal = Refusal::new(Status::UNAUTHORIZED, detail);
-            Err(refusal.with("WWW-Authenticate", format!("Bearer realm=\"{realm}\"")))
-        }
-        Err(SecretRefused::TooMany { retry_after }) => {
-            let detail = "Too many wrong secrets were shown. Give the same --secret-file to both, then wait.";
-            Err(Refusal::later(Status::TOO_MANY_REQUESTS, detail, Some(retry_after)))
-        }
-    }
 }

@@ -1,20 +1,19 @@
 //! JSON bodies of requests and responses.
 //!
-//! Invariants: a body is bounded; its memory is proportional to the bytes received; an unknown member is
-//! an error; its bytes, which may contain a password, are wiped. A page must declare that its body is
+//! Invariants: a body is bounded; an unknown member is an error; its bytes, which may contain a password,
+//! are wiped. A page must declare that its body is
 //! JSON, which a page of another site cannot do without a CORS preflight.
 
-use plimsoll_proto::http::{Answer, Body, Request};
+use plimsoll_proto::http::{Answer, Body, BodyError, Request};
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::status::Status;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use zeroize::Zeroizing;
 
 use crate::limits::{JSON_BYTES_MAX, STRANGERS_JSON_BYTES_MAX};
 use crate::refusal::Refusal;
 
-/// Reads the body of a request that has been authenticated, by an account or a tier's secret.
+/// Reads the body of a request that has been authenticated.
 pub(crate) async fn read<T: DeserializeOwned>(request: &mut Request<'_>) -> Result<T, Refusal> {
     let too_long = "The body is longer than 64 KiB. Send less.";
     read_within(request, JSON_BYTES_MAX, too_long).await
@@ -37,13 +36,10 @@ async fn read_within<T: DeserializeOwned>(
             "A page must say that its body is JSON. Send it with Content-Type: application/json.",
         ));
     }
-    let mut bytes = Zeroizing::new(Vec::new());
-    while let Some(lease) = request.body.recv().await? {
-        if bytes.len() + lease.len() > max {
-            return Err(Refusal::new(Status::CONTENT_TOO_LARGE, too_long));
-        }
-        append(&mut bytes, &lease, max);
-    }
+    let bytes = request.body.bytes(max).await.map_err(|error| match error {
+        BodyError::TooLong => Refusal::new(Status::CONTENT_TOO_LARGE, too_long),
+        error => error.into(),
+    })?;
     // Otherwise serde would accept an array with the members in order.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Refusal::bad(
@@ -52,19 +48,6 @@ async fn read_within<T: DeserializeOwned>(
     }
     serde_json::from_slice(&bytes)
         .map_err(|error| Refusal::bad(format!("The body is not what is expected here: {error}.")))
-}
-
-/// Appends to `bytes`. If they are reallocated, the old memory is wiped, which a growing vector does not
-/// do.
-fn append(bytes: &mut Zeroizing<Vec<u8>>, more: &[u8], max: usize) {
-    let length = bytes.len() + more.len();
-    if length > bytes.capacity() {
-        let capacity = length.max((2 * bytes.capacity()).min(max));
-        let mut moved = Zeroizing::new(Vec::with_capacity(capacity));
-        moved.extend_from_slice(bytes);
-        *bytes = moved;
-    }
-    bytes.extend_from_slice(more);
 }
 
 /// Whether a browser sends the request for a page. Browsers add Origin or Sec-Fetch-Site to every
@@ -89,24 +72,4 @@ pub(crate) fn answer(status: Status, value: &impl Serialize) -> Answer {
         .field("Cache-Control", "no-store")
         .field("X-Content-Type-Options", "nosniff")
         .body(Body::Bytes(body))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_of_the_size_of_what_has_come() {
-        let mut bytes = Zeroizing::new(Vec::new());
-        for byte in 0..=255 {
-            append(&mut bytes, &[byte], 300);
-            assert!(
-                bytes.capacity() <= (2 * bytes.len()).min(300),
-                "{} of {}",
-                bytes.len(),
-                bytes.capacity()
-            );
-        }
-        assert_eq!(**bytes, (0..=255).collect::<Vec<u8>>());
-    }
 }

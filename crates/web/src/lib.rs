@@ -12,17 +12,15 @@
 #![forbid(unsafe_code)]
 
 mod api;
-mod auth_tier;
 mod body;
 mod conditions;
 mod credentials;
-mod desks;
 mod files;
 mod json;
 pub mod limits;
 mod refusal;
 mod resource;
-mod store_tier;
+mod store_transfers;
 mod uploads;
 
 use std::sync::Arc;
@@ -34,11 +32,9 @@ use plimsoll_proto::http::{
 use plimsoll_wire::http::head::{Field, Method};
 use plimsoll_wire::http::status::Status;
 
-pub use self::auth_tier::AuthTier;
-pub use self::desks::Desks;
 use self::refusal::Refusal;
 use self::resource::Resource;
-pub use self::store_tier::StoreTier;
+pub use self::store_transfers::with_store;
 
 /// The API. It has no state of its own.
 pub struct Web {

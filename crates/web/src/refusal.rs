@@ -255,16 +255,7 @@ impl From<BadPath> for Refusal {
 
 impl From<BodyError> for Refusal {
     fn from(error: BodyError) -> Refusal {
-        match error {
-            BodyError::Broken(_) => Refusal::bad("The body ended before its end. Send all of it."),
-            BodyError::Late => {
-                Refusal::new(Status::REQUEST_TIMEOUT, "The body came too slowly. Send it faster.")
-            }
-            BodyError::TooLong => Refusal::new(
-                Status::CONTENT_TOO_LARGE,
-                "The body is longer than this server takes. Send less.",
-            ),
-            BodyError::Refused(refusal) => Refusal::new(refusal.status(), refusal.detail()),
-        }
+        let (status, detail) = error.refusal();
+        Refusal::new(status, detail)
     }
 }

@@ -13,17 +13,18 @@ pub(super) const RULE: &str = "arrows";
 const PREFIX: &str = "plimsoll-";
 
 /// Each crate, and the crates of the workspace that it may link.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("io", &[]),
     ("wire", &[]),
     ("engine", &["io"]),
     ("channel", &["io"]),
     ("client", &["wire", "io"]),
-    ("auth", &["client", "wire", "io"]),
-    ("store", &["client", "wire", "io"]),
+    ("rpc", &["client", "wire", "io"]),
+    ("auth", &["rpc", "wire", "io"]),
+    ("store", &["rpc", "wire", "io"]),
     ("operations", &["auth", "store", "wire", "io"]),
-    ("proto", &["client", "operations", "auth", "store", "wire", "io"]),
-    ("web", &["proto", "client", "operations", "auth", "store", "wire", "io"]),
+    ("proto", &["client", "operations", "auth", "store", "rpc", "wire", "io"]),
+    ("web", &["proto", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
     ("proxy", &["client", "auth", "store", "wire", "io"]),
     ("cli", &["client", "wire", "io"]),
     ("lab", &["engine", "client", "auth", "store", "wire", "io"]),

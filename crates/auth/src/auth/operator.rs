@@ -7,9 +7,9 @@ use plimsoll_io::Io;
 
 use super::Auth;
 use crate::account::{Account, Change, Exported, Permissions, Quota};
-use crate::ask::{Answer, Order, Question};
 use crate::error::Error;
-use crate::secret::Secret;
+use crate::request::{AuthRequest, AuthResponse, OperatorRequest};
+use plimsoll_rpc::Secret;
 
 impl Auth {
     /// Lists all accounts by name.
@@ -17,7 +17,7 @@ impl Auth {
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
     pub async fn accounts(&self, io: &Io) -> Result<Vec<Account>, Error> {
-        self.order(io, Order::Accounts).await
+        self.order(io, OperatorRequest::Accounts).await
     }
 
     /// Looks up one account.
@@ -25,7 +25,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn account(&self, io: &Io, name: &str) -> Result<Account, Error> {
-        self.order(io, Order::Account(name.to_owned())).await
+        self.order(io, OperatorRequest::Account(name.to_owned())).await
     }
 
     /// Creates an account.
@@ -41,7 +41,7 @@ impl Auth {
         permissions: Permissions,
     ) -> Result<Account, Error> {
         let (name, password) = (name.to_owned(), password.clone());
-        self.order(io, Order::Add { name, password, quota, permissions }).await
+        self.order(io, OperatorRequest::Add { name, password, quota, permissions }).await
     }
 
     /// Sets a password and ends all sessions.
@@ -49,7 +49,8 @@ impl Auth {
     /// # Errors
     /// [`Error::NotFound`], [`Error::BadPassword`].
     pub async fn set_password(&self, io: &Io, name: &str, password: &Secret) -> Result<(), Error> {
-        self.order(io, Order::SetPassword { name: name.to_owned(), password: password.clone() }).await
+        self.order(io, OperatorRequest::SetPassword { name: name.to_owned(), password: password.clone() })
+            .await
     }
 
     /// Sets the storage limits of an account.
@@ -57,7 +58,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn set_quota(&self, io: &Io, name: &str, quota: Quota) -> Result<Account, Error> {
-        self.order(io, Order::Change(name.to_owned(), Change::Quota(quota))).await
+        self.order(io, OperatorRequest::Change(name.to_owned(), Change::Quota(quota))).await
     }
 
     /// Sets the permissions of an account.
@@ -65,7 +66,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn set_permissions(&self, io: &Io, name: &str, may: Permissions) -> Result<Account, Error> {
-        self.order(io, Order::Change(name.to_owned(), Change::Permissions(may))).await
+        self.order(io, OperatorRequest::Change(name.to_owned(), Change::Permissions(may))).await
     }
 
     /// Enables or disables an account. Disabling it ends its sessions.
@@ -73,7 +74,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn set_enabled(&self, io: &Io, name: &str, is_enabled: bool) -> Result<Account, Error> {
-        self.order(io, Order::Change(name.to_owned(), Change::Enabled(is_enabled))).await
+        self.order(io, OperatorRequest::Change(name.to_owned(), Change::Enabled(is_enabled))).await
     }
 
     /// Removes an account with its sessions and shares, and returns its last state. Its files are left to
@@ -82,7 +83,7 @@ impl Auth {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn remove(&self, io: &Io, name: &str) -> Result<Account, Error> {
-        self.order(io, Order::Remove(name.to_owned())).await
+        self.order(io, OperatorRequest::Remove(name.to_owned())).await
     }
 
     /// Exports all accounts, with the hashes of their passwords.
@@ -90,7 +91,7 @@ impl Auth {
     /// # Errors
     /// [`Error::Busy`], [`Error::Unavailable`].
     pub async fn export(&self, io: &Io) -> Result<Vec<Exported>, Error> {
-        self.order(io, Order::Export).await
+        self.order(io, OperatorRequest::Export).await
     }
 
     /// Creates an account from an export.
@@ -98,10 +99,10 @@ impl Auth {
     /// # Errors
     /// [`Error::BadName`], [`Error::NameTaken`], [`Error::BadImport`] if the password is not a hash.
     pub async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
-        self.order(io, Order::Import(account)).await
+        self.order(io, OperatorRequest::Import(account)).await
     }
 
-    async fn order<T: TryFrom<Answer>>(&self, io: &Io, order: Order) -> Result<T, Error> {
-        self.ask(io, Question::Operator(order)).await
+    async fn order<T: TryFrom<AuthResponse>>(&self, io: &Io, order: OperatorRequest) -> Result<T, Error> {
+        self.ask(io, AuthRequest::Operator(order)).await
     }
 }

@@ -6,13 +6,13 @@
 use plimsoll_io::Io;
 
 use super::Auth;
-use crate::ask::Question;
 use crate::changes::{Stamp, Topic};
 use crate::error::Error;
 use crate::limits::CLOCK_SKEW_MAX;
+use crate::request::AuthRequest;
 use crate::sessions::Identity;
 use crate::shares::Grant;
-use crate::time::{self, Millis, millis};
+use plimsoll_rpc::time::{self, Millis, millis};
 
 /// When a grant was read, and the account whose changes end it.
 #[derive(Clone, Debug)]
@@ -40,7 +40,8 @@ impl Auth {
     ) -> Result<(Grant, GrantBasis), Error> {
         let (stamp, since) = (self.changes().stamp(), time::now(io));
         let (owner, path) = (owner.to_owned(), path.to_vec());
-        let grant: Grant = self.ask(io, Question::Granted { account: who.account.id, owner, path }).await?;
+        let grant: Grant =
+            self.ask(io, AuthRequest::Granted { account: who.account.id, owner, path }).await?;
         let expiries = grant.shares.iter().filter_map(|share| share.expires).map(time::since_1970);
         let until = expiries.min().unwrap_or(Millis::MAX);
         let basis = GrantBasis { owner: grant.owner.id, stamp, since, until };

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use super::around::around;
-use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use super::effective_shares::effective_shares;
+use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
 use crate::account::{Account, Change};
 use crate::limits::NETWORK_AGE_MAX;
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Share, covers};
-use crate::time::{Millis, millis, time};
+use plimsoll_rpc::time::{Millis, millis, time};
 
 /// Accounts, sessions and shares in maps.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl MemoryDirectory {
         by_age.into_iter().map(|(_, id)| id).collect()
     }
 
-    fn seen(&self, share: &GivenShare) -> Option<Share> {
+    fn effective_share(&self, share: &GivenShare) -> Option<Share> {
         Some(Share {
             id: share.id.clone(),
             owner: self.accounts.get(&share.owner)?.account.name.clone(),
@@ -71,27 +71,30 @@ fn holds(expires: Option<Millis>, now: Millis) -> bool {
 }
 
 impl Directory for MemoryDirectory {
-    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
         Ok(false)
     }
 
-    fn check_writable(&mut self, _: Millis) -> Result<(), Trouble> {
+    fn check_writable(&mut self, _: Millis) -> Result<(), DirectoryError> {
         Ok(())
     }
 
-    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+    fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError> {
         self.networks.retain(|_, seen| *seen > now.saturating_sub(millis(NETWORK_AGE_MAX)));
         self.sessions.retain(|_, session| session.expires > now);
         self.shares.retain(|share| holds(share.expires, now));
         Ok(())
     }
 
-    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
         if self.is_named(&new.name) {
             return Ok(None);
         }
         if self.accounts.contains_key(&new.id) {
-            return Err(Trouble::Failed(format!("there is an account of the number {} already", new.id)));
+            return Err(DirectoryError::Failed(format!(
+                "there is an account of the number {} already",
+                new.id
+            )));
         }
         let account = Account {
             id: new.id,
@@ -106,21 +109,21 @@ impl Directory for MemoryDirectory {
         Ok(Some(account))
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
         let mut all: Vec<Record> = self.accounts.values().cloned().collect();
         all.sort_by(|one, other| one.account.name.cmp(&other.account.name));
         Ok(all)
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
         Ok(self.accounts.values().find(|record| record.account.name == name).cloned())
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
         Ok(self.accounts.get(&id).cloned())
     }
 
-    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
         let Some(record) = self.accounts.get_mut(&id) else { return Ok(None) };
         match change {
             Change::Quota(quota) => record.account.quota = quota,
@@ -134,7 +137,7 @@ impl Directory for MemoryDirectory {
         Ok(Some(account))
     }
 
-    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+    fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
         self.end_sessions(id, None);
         self.shares.retain(|share| share.owner != id && share.with != id);
         self.networks.retain(|(account, _), _| *account != id);
@@ -147,7 +150,7 @@ impl Directory for MemoryDirectory {
         version: i64,
         hash: &str,
         but: Option<SessionId>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, DirectoryError> {
         let Some(record) = self.accounts.get_mut(&id).filter(|record| record.version == version) else {
             return Ok(false);
         };
@@ -157,14 +160,18 @@ impl Directory for MemoryDirectory {
         Ok(true)
     }
 
-    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), DirectoryError> {
         if let Some(record) = self.accounts.get_mut(&id).filter(|record| record.version == version) {
             hash.clone_into(&mut record.hash);
         }
         Ok(())
     }
 
-    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+    fn add_session(
+        &mut self,
+        new: &NewSession,
+        max: usize,
+    ) -> Result<Option<Vec<SessionId>>, DirectoryError> {
         let is_shown = |record: &Record| record.account.enabled && record.version == new.version;
         if !self.accounts.get(&new.account).is_some_and(is_shown) {
             return Ok(None);
@@ -177,7 +184,7 @@ impl Directory for MemoryDirectory {
         Ok(Some(ended))
     }
 
-    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, DirectoryError> {
         let Some(session) = self.sessions.get(&id).filter(|session| session.expires > now) else {
             return Ok(None);
         };
@@ -185,11 +192,11 @@ impl Directory for MemoryDirectory {
         Ok(owner.map(|record| (record.account.clone(), session.expires)))
     }
 
-    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+    fn end_session(&mut self, id: SessionId) -> Result<bool, DirectoryError> {
         Ok(self.sessions.remove(&id).is_some())
     }
 
-    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, DirectoryError> {
         Ok(self.networks.get(&(account, network)).copied())
     }
 
@@ -199,7 +206,7 @@ impl Directory for MemoryDirectory {
         network: NetworkHash,
         seen: Millis,
         max: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DirectoryError> {
         if !self.accounts.contains_key(&account) {
             return Ok(());
         }
@@ -215,13 +222,13 @@ impl Directory for MemoryDirectory {
         Ok(())
     }
 
-    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, DirectoryError> {
         let is_same =
             |share: &GivenShare| (share.owner, share.with, &share.path) == (new.owner, new.with, &new.path);
         self.shares.retain(|share| share.owner != new.owner || holds(share.expires, new.created));
         let others = self.shares.iter().filter(|share| share.owner == new.owner && !is_same(share));
         let is_full = others.count() >= max;
-        let (false, Some(mut seen)) = (is_full, self.seen(new)) else { return Ok(None) };
+        let (false, Some(mut seen)) = (is_full, self.effective_share(new)) else { return Ok(None) };
         if let Some(share) = self.shares.iter_mut().find(|share| is_same(share)) {
             (share.permission, share.expires) = (new.permission, new.expires);
             (seen.id, seen.created) = (share.id.clone(), time(share.created));
@@ -231,10 +238,10 @@ impl Directory for MemoryDirectory {
         Ok(Some(seen))
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let held =
             self.shares.iter().filter(|share| holds(share.expires, now) && self.is_given(share, given));
-        let mut seen: Vec<Share> = held.filter_map(|share| self.seen(share)).collect();
+        let mut seen: Vec<Share> = held.filter_map(|share| self.effective_share(share)).collect();
         seen.sort_by(|one, other| {
             (&one.owner, &one.path, &one.with).cmp(&(&other.owner, &other.path, &other.with))
         });
@@ -247,23 +254,23 @@ impl Directory for MemoryDirectory {
         with: i64,
         path: &[u8],
         now: Millis,
-    ) -> Result<Vec<Share>, Trouble> {
+    ) -> Result<Vec<Share>, DirectoryError> {
         let between = self.shares.iter().filter(|share| share.owner == owner && share.with == with);
         let mut held: Vec<_> = between.filter(|share| holds(share.expires, now)).collect();
         held.sort_by(|one, other| one.path.cmp(&other.path));
-        around(path, |from| {
+        effective_shares(path, |from| {
             let at = held.partition_point(|share| share.path.as_slice() < from);
-            Ok(held.get(at).and_then(|share| self.seen(share)))
+            Ok(held.get(at).and_then(|share| self.effective_share(share)))
         })
     }
 
-    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         let before = self.shares.len();
         self.shares.retain(|share| share.owner != owner || share.id != id);
         Ok(self.shares.len() < before)
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         let before = self.shares.len();
         self.shares.retain(|share| share.owner != owner || !covers(path, &share.path));
         Ok(self.shares.len() < before)

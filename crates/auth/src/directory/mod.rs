@@ -5,16 +5,16 @@
 //! The exception is a remote database whose response was lost. All implementations pass the same suite of
 //! tests.
 
-mod around;
 mod connections;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
+mod database;
+mod effective_shares;
 mod memory;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod open;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
-mod reach;
 #[cfg(feature = "redis")]
 mod redis;
 mod sqlite;
@@ -24,25 +24,27 @@ use crate::account::{Account, Change, Permissions, Quota};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::Millis;
+use plimsoll_rpc::time::Millis;
 
 pub(crate) use connections::Connections;
 pub use memory::MemoryDirectory;
 #[cfg(feature = "mysql")]
-pub use mysql::{MysqlDirectory, MysqlFacts};
-pub use open::{BadUrl, Facts, NotOpened, facts, file_of, open, without_password};
+pub use mysql::{MysqlDirectory, MysqlInfo};
+pub use open::{BadUrl, NotOpened, ServerInfo, file_of, open, server_info, without_password};
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresDirectory, PostgresFacts};
+pub use postgres::{PostgresDirectory, PostgresInfo};
 #[cfg(feature = "redis")]
-pub use redis::{RedisDirectory, RedisFacts};
+pub use redis::{RedisDirectory, RedisInfo};
 pub use sqlite::SqliteDirectory;
 
 /// Why a directory call failed: a text for the log, never for a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub enum Trouble {
+pub enum DirectoryError {
     /// Its disk is full; nothing was changed.
     Full(String),
+    /// A concurrent transaction had it rolled back; nothing was changed, and it may be retried.
+    RolledBack(String),
     /// Any other error.
     Failed(String),
 }
@@ -125,7 +127,7 @@ pub enum Given {
 pub trait Directory: Send {
     /// Returns whether another process has changed or ended existing data since the last call. Additions
     /// (an account, a session) need not be reported.
-    fn changed_elsewhere(&mut self) -> Result<bool, Trouble>;
+    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError>;
     /// Creates another handle on the same database, for concurrent work. It connects at its first use.
     /// Neither reports the other's changes. Returns `None` if one handle serves all.
     fn another(&self) -> Option<Box<dyn Directory>> {
@@ -136,26 +138,26 @@ pub trait Directory: Send {
     /// Checks that the directory can be written, by writing data that no other call reads.
     ///
     /// # Errors
-    /// [`Trouble::Full`] if the disk is full; else the error of the store.
-    fn check_writable(&mut self, now: Millis) -> Result<(), Trouble>;
+    /// [`DirectoryError::Full`] if the disk is full; else the error of the store.
+    fn check_writable(&mut self, now: Millis) -> Result<(), DirectoryError>;
     /// Removes sessions and shares that ended before `now`, and networks of log-ins longer ago than
     /// [`NETWORK_AGE_MAX`](crate::limits::NETWORK_AGE_MAX).
-    fn sweep(&mut self, now: Millis) -> Result<(), Trouble>;
+    fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError>;
 
     /// Creates an account; `None` if the name is taken. A number that is taken is an error.
-    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble>;
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError>;
     /// Lists all accounts by name.
-    fn accounts(&mut self) -> Result<Vec<Record>, Trouble>;
+    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError>;
     /// Looks up the account of this name.
-    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble>;
+    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError>;
     /// Looks up the account of this number.
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble>;
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError>;
     /// Changes an account, and ends its sessions if it is disabled; `None` if there is none of this
     /// number.
-    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble>;
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError>;
     /// Removes an account, its sessions, and the shares that it gave and received. Returns false if there
     /// is none.
-    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble>;
+    fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError>;
     /// Replaces the password of `version` and ends all sessions except `but`; false if the version is
     /// another.
     fn set_password(
@@ -164,21 +166,22 @@ pub trait Directory: Send {
         version: i64,
         hash: &str,
         but: Option<SessionId>,
-    ) -> Result<bool, Trouble>;
+    ) -> Result<bool, DirectoryError>;
     /// Stores another hash of the same password, if that still is of `version`.
-    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble>;
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), DirectoryError>;
 
     /// Stores a session if the account is enabled and its password is of that version, else returns
     /// `None`. Ends the oldest sessions beyond `max` and returns them.
-    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble>;
+    fn add_session(&mut self, new: &NewSession, max: usize)
+    -> Result<Option<Vec<SessionId>>, DirectoryError>;
     /// Looks up the account of a session that has not ended, and when it will; `None` if the account is
     /// disabled.
-    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble>;
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, DirectoryError>;
     /// Ends a session; false if there is none.
-    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble>;
+    fn end_session(&mut self, id: SessionId) -> Result<bool, DirectoryError>;
 
     /// Returns when the account last logged in from a network, if that is stored.
-    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble>;
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, DirectoryError>;
     /// Stores that the account logged in from a network, and forgets all but its `max` latest networks. Does
     /// nothing if the account is gone.
     fn add_network(
@@ -187,13 +190,13 @@ pub trait Directory: Send {
         network: NetworkHash,
         seen: Millis,
         max: usize,
-    ) -> Result<(), Trouble>;
+    ) -> Result<(), DirectoryError>;
 
     /// Stores a share. Returns `None` if the owner has `max` other valid ones, or if one of the two
     /// accounts is gone.
-    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble>;
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, DirectoryError>;
     /// Lists the selected shares that have not ended, by owner, path and account.
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble>;
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError>;
     /// Returns the valid shares between two accounts that cover `path`. If there are none, returns one
     /// for each name below `path`, for the first names in byte order.
     fn shares_around(
@@ -202,9 +205,9 @@ pub trait Directory: Send {
         with: i64,
         path: &[u8],
         now: Millis,
-    ) -> Result<Vec<Share>, Trouble>;
+    ) -> Result<Vec<Share>, DirectoryError>;
     /// Ends a share of this owner; false if there is none.
-    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble>;
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError>;
     /// Ends the shares of a path and of all paths below it. Returns whether there were any.
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble>;
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError>;
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Directory, SqliteDirectory, Trouble};
+use super::{Directory, DirectoryError, SqliteDirectory};
 
 /// The problem with a URL, and the correct form: a text for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum NotOpened {
     Url(#[from] BadUrl),
     /// The store cannot be used.
     #[error(transparent)]
-    Store(#[from] Trouble),
+    Store(#[from] DirectoryError),
 }
 
 /// Returns the path of the file that `url` names, if it names a directory in a file.
@@ -68,16 +68,16 @@ pub fn open(url: &str) -> Result<Box<dyn Directory>, NotOpened> {
 /// The configuration of a database server that stores a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Facts {
+pub enum ServerInfo {
     /// Of PostgreSQL.
     #[cfg(feature = "postgres")]
-    Postgres(super::PostgresFacts),
+    Postgres(super::PostgresInfo),
     /// Of MySQL or MariaDB.
     #[cfg(feature = "mysql")]
-    Mysql(super::MysqlFacts),
+    Mysql(super::MysqlInfo),
     /// Of Redis.
     #[cfg(feature = "redis")]
-    Redis(super::RedisFacts),
+    Redis(super::RedisInfo),
 }
 
 /// Reads the configuration of the server that `url` names; `None` if the directory is not on a server.
@@ -85,14 +85,14 @@ pub enum Facts {
 ///
 /// # Errors
 /// [`NotOpened::Url`] if the URL is invalid, [`NotOpened::Store`] with the error of the server.
-pub fn facts(url: &str) -> Result<Option<Facts>, NotOpened> {
+pub fn server_info(url: &str) -> Result<Option<ServerInfo>, NotOpened> {
     match url.split_once("://").map(|(scheme, _)| scheme) {
         #[cfg(feature = "postgres")]
-        Some("postgres" | "postgresql") => super::PostgresFacts::of(url).map(Facts::Postgres).map(Some),
+        Some("postgres" | "postgresql") => super::PostgresInfo::of(url).map(ServerInfo::Postgres).map(Some),
         #[cfg(feature = "mysql")]
-        Some("mysql" | "mariadb") => super::MysqlFacts::of(url).map(Facts::Mysql).map(Some),
+        Some("mysql" | "mariadb") => super::MysqlInfo::of(url).map(ServerInfo::Mysql).map(Some),
         #[cfg(feature = "redis")]
-        Some("redis" | "redis+unix") => super::RedisFacts::of(url).map(Facts::Redis).map(Some),
+        Some("redis" | "redis+unix") => super::RedisInfo::of(url).map(ServerInfo::Redis).map(Some),
         _ => Ok(None),
     }
 }

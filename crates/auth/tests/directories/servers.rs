@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use plimsoll_auth::directory::{GivenShare, Trouble, open};
+use plimsoll_auth::directory::{DirectoryError, GivenShare, open};
 use plimsoll_auth::{Account, Change, Directory, NetworkHash, Permission, Permissions, Quota};
 
 use crate::database::{Database, Fresh};
@@ -40,7 +40,7 @@ fn beside_each_other(test: impl Fn(&str) + Sync) {
 
 /// Retries `ask` until the server is back, and returns the result. Attempts within the retry time fail at
 /// once.
-fn once_found<T>(mut ask: impl FnMut() -> Result<T, Trouble>) -> T {
+fn once_found<T>(mut ask: impl FnMut() -> Result<T, DirectoryError>) -> T {
     let start = Instant::now();
     loop {
         match ask() {

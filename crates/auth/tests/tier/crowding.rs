@@ -78,7 +78,7 @@ fn one_network_that_fills_the_queue_delays_others_by_one_turn() {
 #[test]
 fn a_class_that_signs_up_at_once_waits_and_gets_in() {
     let sim = Sim::new(1, Faults::none());
-    let auth = Auth::here(Box::new(MemoryDirectory::new()), guarded());
+    let auth = Auth::local(Box::new(MemoryDirectory::new()), guarded());
     let host = sim.host("one");
     let io = host.io();
     sim.run(&host, async move {
@@ -119,7 +119,7 @@ fn many_requests_that_show_one_password_at_once_wait_until_it_is_remembered() {
 #[test]
 fn a_connection_that_breaks_keeps_its_turn_until_the_hash_is_made() {
     let sim = Sim::new(1, Faults::none());
-    let auth = Auth::here(Box::new(MemoryDirectory::new()), guarded());
+    let auth = Auth::local(Box::new(MemoryDirectory::new()), guarded());
     let host = sim.host("one");
     let io = host.io();
     sim.run(&host, async move {

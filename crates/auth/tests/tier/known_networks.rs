@@ -83,7 +83,7 @@ fn known_networks_outlive_the_server_and_end_with_the_password() {
     let path = folder.path().join("directory.sqlite");
     let open = move || {
         let settings = Settings { attempts: Some(plimsoll_auth::Attempts::default()), ..crate::settings() };
-        Auth::here(Box::new(SqliteDirectory::open(&path).unwrap()), settings)
+        Auth::local(Box::new(SqliteDirectory::open(&path).unwrap()), settings)
     };
     let sim = Sim::new(1, Faults::splits());
     let host = sim.host("one");

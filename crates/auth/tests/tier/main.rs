@@ -49,7 +49,7 @@ fn guarded() -> Settings {
 fn run(settings: &Settings, test: impl AsyncFn(Io, Auth) + Copy + 'static) {
     for seed in seeds(10) {
         let sim = Sim::new(seed, Faults::splits());
-        let auth = Auth::here(Box::new(MemoryDirectory::new()), settings.clone());
+        let auth = Auth::local(Box::new(MemoryDirectory::new()), settings.clone());
         let host = sim.host("one");
         let io = host.io();
         sim.run(&host, async move { test(io, auth).await });
@@ -60,7 +60,7 @@ fn run(settings: &Settings, test: impl AsyncFn(Io, Auth) + Copy + 'static) {
 /// Runs `test` once, for directories that bring their own.
 fn run_over<D: Directory + 'static>(directory: D, test: impl AsyncFnOnce(Io, Auth) + 'static) {
     let sim = Sim::new(1, Faults::splits());
-    let auth = Auth::here(Box::new(directory), settings());
+    let auth = Auth::local(Box::new(directory), settings());
     let host = sim.host("one");
     let io = host.io();
     sim.run(&host, async move { test(io, auth).await });

@@ -20,7 +20,7 @@ fn a_session_survives_a_restart_and_a_log_out_does_too() {
         let who = auth.by_token(&io, ended.as_bytes()).await.unwrap();
         auth.log_out(&io, &who).await.unwrap();
         drop(auth);
-        let auth = Auth::here(Box::new(open(&path)), settings());
+        let auth = Auth::local(Box::new(open(&path)), settings());
         assert_eq!(auth.by_token(&io, kept.as_bytes()).await.unwrap().account.name, "alice");
         assert_eq!(auth.by_token(&io, ended.as_bytes()).await.unwrap_err(), Error::NoSession);
         assert!(auth.log_in(&io, "alice", &secret(PASSWORD), &here()).await.is_ok());
@@ -32,7 +32,7 @@ fn what_another_process_changes_holds_within_a_second() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.sqlite");
     run_over(open(&path), async move |io, server| {
-        let operator = Auth::here(Box::new(open(&path)), settings());
+        let operator = Auth::local(Box::new(open(&path)), settings());
         join_as(&io, &server, "alice").await;
         let token = token(&io, &server, "alice").await;
         server.by_token(&io, token.as_bytes()).await.unwrap();
@@ -53,7 +53,7 @@ fn under_steady_requests_another_process_is_seen_within_a_second_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.sqlite");
     run_over(open(&path), async move |io, server| {
-        let operator = Auth::here(Box::new(open(&path)), settings());
+        let operator = Auth::local(Box::new(open(&path)), settings());
         join_as(&io, &server, "alice").await;
         let token = token(&io, &server, "alice").await;
         for _ in 0..50 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use plimsoll_auth::directory::{Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use plimsoll_auth::directory::{DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
 use plimsoll_auth::{
     Account, Auth, Change, Directory, Error, MemoryDirectory, NetworkHash, Permissions, Quota, SessionId,
     Share,
@@ -130,7 +130,7 @@ fn under_steady_requests_nobody_waits_for_a_directory_that_is_slow() {
     for seed in seeds(10) {
         let faults = Faults { offload_delay_max: SECOND * 7 / 10, ..Faults::none() };
         let sim = Sim::new(seed, faults);
-        let auth = Auth::here(Box::new(MemoryDirectory::new()), settings());
+        let auth = Auth::local(Box::new(MemoryDirectory::new()), settings());
         let host = sim.host("one");
         let io = host.io();
         sim.run(&host, async move {
@@ -199,45 +199,45 @@ impl Counting {
 }
 
 impl Directory for Counting {
-    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         if self.is_broken.load(Ordering::SeqCst) {
-            Err(Trouble::Failed("broken".to_owned()))
+            Err(DirectoryError::Failed("broken".to_owned()))
         } else {
             Ok(false)
         }
     }
 
-    fn check_writable(&mut self, now: u64) -> Result<(), Trouble> {
+    fn check_writable(&mut self, now: u64) -> Result<(), DirectoryError> {
         self.inner.check_writable(now)
     }
 
-    fn sweep(&mut self, _: u64) -> Result<(), Trouble> {
+    fn sweep(&mut self, _: u64) -> Result<(), DirectoryError> {
         self.sweeps.fetch_add(1, Ordering::SeqCst);
-        Err(Trouble::Failed("no time for that".to_owned()))
+        Err(DirectoryError::Failed("no time for that".to_owned()))
     }
 
-    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
         self.count().add_account(new)
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
         self.count().accounts()
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
         self.count().account(name)
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
         self.count().account_of(id)
     }
 
-    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
         self.count().change(id, change)
     }
 
-    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+    fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
         self.count().remove_account(id)
     }
 
@@ -247,27 +247,31 @@ impl Directory for Counting {
         at: i64,
         hash: &str,
         but: Option<SessionId>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, DirectoryError> {
         self.count().set_password(id, at, hash, but)
     }
 
-    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), DirectoryError> {
         self.count().set_hash(id, version, hash)
     }
 
-    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+    fn add_session(
+        &mut self,
+        new: &NewSession,
+        max: usize,
+    ) -> Result<Option<Vec<SessionId>>, DirectoryError> {
         self.count().add_session(new, max)
     }
 
-    fn session(&mut self, id: SessionId, now: u64) -> Result<Option<(Account, u64)>, Trouble> {
+    fn session(&mut self, id: SessionId, now: u64) -> Result<Option<(Account, u64)>, DirectoryError> {
         self.count().session(id, now)
     }
 
-    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+    fn end_session(&mut self, id: SessionId) -> Result<bool, DirectoryError> {
         self.count().end_session(id)
     }
 
-    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<u64>, Trouble> {
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<u64>, DirectoryError> {
         self.count().network_seen(account, network)
     }
 
@@ -277,27 +281,33 @@ impl Directory for Counting {
         network: NetworkHash,
         seen: u64,
         max: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DirectoryError> {
         self.count().add_network(account, network, seen, max)
     }
 
-    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, DirectoryError> {
         self.count().add_share(new, max)
     }
 
-    fn shares(&mut self, given: Given, now: u64) -> Result<Vec<Share>, Trouble> {
+    fn shares(&mut self, given: Given, now: u64) -> Result<Vec<Share>, DirectoryError> {
         self.count().shares(given, now)
     }
 
-    fn shares_around(&mut self, owner: i64, with: i64, path: &[u8], now: u64) -> Result<Vec<Share>, Trouble> {
+    fn shares_around(
+        &mut self,
+        owner: i64,
+        with: i64,
+        path: &[u8],
+        now: u64,
+    ) -> Result<Vec<Share>, DirectoryError> {
         self.count().shares_around(owner, with, path, now)
     }
 
-    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         self.count().end_share(owner, id)
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         self.count().end_shares(owner, path)
     }
 }

@@ -164,7 +164,7 @@ fn what_another_process_changes_is_seen_within_a_second() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("d.sqlite");
     run_over(open(&path), async move |io, server| {
-        let operator = Auth::here(Box::new(open(&path)), settings());
+        let operator = Auth::local(Box::new(open(&path)), settings());
         let who = join_as(&io, &server, "alice").await;
         let may = Permissions { delete: false, ..Permissions::default() };
         operator.set_permissions(&io, "alice", may).await.unwrap();

@@ -66,7 +66,7 @@ fn run(test: impl AsyncFn(Scene) + Copy + 'static) {
         let store = Store::open(&**host.disk(), Folder::new("/data"), Default::default()).unwrap();
         let argon2 = Argon2Settings { memory_kib: 8, passes: 1, lanes: 1 };
         let settings = Settings { argon2, attempts: None, ..Settings::default() };
-        let auth = Auth::here(Box::new(MemoryDirectory::new()), settings);
+        let auth = Auth::local(Box::new(MemoryDirectory::new()), settings);
         let (log, xferlog) = (Arc::<Lines>::default(), Arc::<Lines>::default());
         let meter = Arc::<Meter>::default();
         let recorder = Recorder::new(meter, Some(log.clone()), Some(xferlog.clone()));

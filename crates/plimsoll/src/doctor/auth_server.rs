@@ -2,13 +2,12 @@
 //!
 //! It neither logs in nor signs up. Invariant: a server with a local auth tier gets no finding.
 
-use plimsoll_auth::try_out;
+use plimsoll_auth::check_server;
 use plimsoll_engine::{Kind, block_on};
 
 use super::Finding;
 use crate::config::{AuthAt, Config};
-use crate::resolve::resolve;
-use crate::tiers::place;
+use crate::tiers::tier_server;
 
 const CHECK: &str = "auth server";
 
@@ -17,11 +16,11 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     if !config.fixed.accounts {
         return Vec::new();
     }
-    let place = match place(&config.fixed, url) {
-        Ok(place) => place,
+    let address = match tier_server(&config.fixed, url) {
+        Ok(address) => address,
         Err(error) => return vec![Finding::fail(CHECK, format!("{error:#}"))],
     };
-    let tried = block_on(Kind::Epoll, |io| async move { try_out(&place, &io, Some(resolve(&io))).await });
+    let tried = block_on(Kind::Epoll, |io| async move { check_server(address, &io).await });
     let tried = tried.unwrap_or_else(|error| Err(error.to_string()));
     vec![match tried {
         Ok(()) => Finding::ok(CHECK, format!("{url} answers, and takes the secret")),

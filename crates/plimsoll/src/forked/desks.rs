@@ -11,17 +11,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use plimsoll_auth::{Auth, Place, Secret};
+use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress};
 use plimsoll_io::Stop;
 use plimsoll_operations::{Operations, Recorder};
-use plimsoll_proto::http::Api;
+use plimsoll_proto::http::{Api, RpcServer};
+use plimsoll_rpc::SecretCheck;
 use plimsoll_store::{Store, apart};
-use plimsoll_web::AuthTier;
-use zeroize::Zeroizing;
+use plimsoll_web::with_store;
 
 use super::Role;
 use super::socket::Socket;
-use crate::assemble::Server;
+use crate::assemble::{Server, auth_server};
 use crate::config::{Config, StoreAt};
 use crate::listening::Listening;
 use crate::open_files::at_desks;
@@ -59,21 +59,19 @@ impl Desks {
     }
 
     /// Returns the address and secret of the auth RPC server.
-    pub(super) fn place(&self) -> anyhow::Result<Place> {
+    pub(super) fn address(&self) -> anyhow::Result<ServerAddress> {
         let url =
             self.at.address().to_string().parse().context("the data folder cannot be named in a URL")?;
-        Ok(Place { url, secret: Secret::from(self.secret.as_str()) })
+        Ok(ServerAddress { url, secret: Secret::from(self.secret.as_str()), resolve: None })
     }
 
     /// Returns the operations of a connection process, which call these RPC servers.
     pub(super) fn ask(&self, config: &Config, recorder: &Recorder) -> anyhow::Result<Operations> {
-        let place = self.place()?;
-        let url = place.url.clone();
-        let auth = Auth::beside(place, auth_settings(config));
+        let server = self.address()?;
+        let auth = Auth::of_main_process(server.clone(), auth_settings(config));
         let store = match &config.fixed.store {
             StoreAt::Local => {
-                let (secret, directory) = (Zeroizing::new(self.secret.clone()), String::new());
-                Store::apart(apart::Place { url, secret, directory, spool: None, resolve: None })
+                Store::remote(apart::StoreAddress { server, directory: String::new(), spool: None })
             }
             StoreAt::Apart(url) => open_store_apart(url, &config.fixed)?,
         };
@@ -104,11 +102,11 @@ impl Desks {
 
     /// Opens accounts and files, and returns the API of the RPC servers.
     fn answering(&self, config: &Config) -> anyhow::Result<(Auth, Arc<dyn Api>)> {
-        let secret = Secret::from(self.secret.as_str());
+        let secret = SecretCheck::new(Secret::from(self.secret.as_str()));
         let (auth, api): (_, Arc<dyn Api>) = match self.role {
             Role::Auth(_) => {
                 let auth = open_auth_here(config)?;
-                (auth.clone(), AuthTier::new(auth, secret))
+                (auth.clone(), auth_server(secret, Arc::new(AuthServer::for_fronts(auth))))
             }
             Role::Front => {
                 let store = match config.fixed.store {
@@ -116,7 +114,14 @@ impl Desks {
                     StoreAt::Apart(_) => None,
                 };
                 let auth = open_auth(config)?;
-                (auth.clone(), plimsoll_web::Desks::new(auth, store, &secret))
+                let accounts = AuthServer::for_connection_processes(auth.clone());
+                let server = RpcServer::new(secret, "the main process", "plimsoll serve");
+                let server = server.with(Arc::new(accounts));
+                let server = match store {
+                    Some(store) => with_store(server, store),
+                    None => server,
+                };
+                (auth, Arc::new(server))
             }
         };
         Ok((auth, api))

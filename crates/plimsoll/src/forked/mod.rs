@@ -115,7 +115,7 @@ fn accept(
     let Common { cells, desks, .. } = common;
     let server = match (role, desks) {
         (Role::Auth(secret), Some(desks)) => {
-            Server::of_auth_master(config, counters, cells, desks.place()?, secret)?
+            Server::of_auth_master(config, counters, cells, desks.address()?, secret)?
         }
         (_, desks) => {
             let operations = desks.map(|desks| desks.ask(config, &sinks.recorder)).transpose()?;

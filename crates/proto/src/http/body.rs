@@ -14,6 +14,8 @@ use plimsoll_wire::http::answer::{CONTINUE, PROCESSING};
 use plimsoll_wire::http::chunked::{ChunkedDecoder, Step};
 use plimsoll_wire::http::head::Framing;
 use plimsoll_wire::http::refusal::Refusal;
+use plimsoll_wire::http::status::Status;
+use zeroize::Zeroizing;
 
 use super::limits::{DISCARD_BYTES_MAX, HALF_CLOSED_TIME, Limits, UNAUTHENTICATED_BYTES_PER_SECOND_MIN};
 
@@ -55,6 +57,20 @@ pub enum BodyError {
     TooLong,
     /// The chunked coding is malformed.
     Refused(Refusal),
+}
+
+impl BodyError {
+    /// Returns the status and the sentence of a response to the client.
+    pub fn refusal(&self) -> (Status, &'static str) {
+        match self {
+            BodyError::Broken(_) => (Status::BAD_REQUEST, "The body ended before its end. Send all of it."),
+            BodyError::Late => (Status::REQUEST_TIMEOUT, "The body came too slowly. Send it faster."),
+            BodyError::TooLong => {
+                (Status::CONTENT_TOO_LARGE, "The body is longer than this server takes. Send less.")
+            }
+            BodyError::Refused(refusal) => (refusal.status(), refusal.detail()),
+        }
+    }
 }
 
 impl BodyState {
@@ -117,6 +133,22 @@ impl RequestBody<'_> {
                 Err(refusal) => return Err(self.broken(BodyError::Refused(refusal))),
             }
         }
+    }
+
+    /// Receives the whole body. Its memory is proportional to the bytes received, and is wiped, because they
+    /// may contain a password.
+    ///
+    /// # Errors
+    /// As [`RequestBody::recv`]; [`BodyError::TooLong`] if it has more than `bytes_max`.
+    pub async fn bytes(&mut self, bytes_max: usize) -> Result<Zeroizing<Vec<u8>>, BodyError> {
+        let mut bytes = Zeroizing::new(Vec::new());
+        while let Some(lease) = self.recv().await? {
+            if bytes.len() + lease.len() > bytes_max {
+                return Err(BodyError::TooLong);
+            }
+            append(&mut bytes, &lease, bytes_max);
+        }
+        Ok(bytes)
     }
 
     /// Waits for `work`. Returns `None` as soon as the client has closed its side or the connection broke:
@@ -225,6 +257,19 @@ impl RequestBody<'_> {
     }
 }
 
+/// Appends to `bytes`. If they are reallocated, the old memory is wiped, which a growing vector does not
+/// do.
+fn append(bytes: &mut Zeroizing<Vec<u8>>, more: &[u8], max: usize) {
+    let length = bytes.len() + more.len();
+    if length > bytes.capacity() {
+        let capacity = length.max((2 * bytes.capacity()).min(max));
+        let mut moved = Zeroizing::new(Vec::with_capacity(capacity));
+        moved.extend_from_slice(bytes);
+        *bytes = moved;
+    }
+    bytes.extend_from_slice(more);
+}
+
 async fn send_interims_during<T>(
     tx: &mut Tx,
     deadline: &Deadline,
@@ -323,4 +368,24 @@ fn split_off(lease: &mut Lease, bytes: usize) -> Option<Lease> {
     let rest = (!rest.is_empty()).then(|| Lease::owned(rest.to_vec()));
     lease.truncate(bytes);
     rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_of_the_size_of_what_has_come() {
+        let mut bytes = Zeroizing::new(Vec::new());
+        for byte in 0..=255 {
+            append(&mut bytes, &[byte], 300);
+            assert!(
+                bytes.capacity() <= (2 * bytes.len()).min(300),
+                "{} of {}",
+                bytes.len(),
+                bytes.capacity()
+            );
+        }
+        assert_eq!(**bytes, (0..=255).collect::<Vec<u8>>());
+    }
 }

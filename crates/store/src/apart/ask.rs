@@ -6,10 +6,12 @@
 use std::time::Duration;
 
 use plimsoll_io::{Entry, FileKind, JobOwner, ListingPage, Stat};
+use plimsoll_rpc::{ConnectionClass, Method, Request};
 use plimsoll_wire::http::target::{decode_path, encode_path};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::remote::QUESTIONS;
 use crate::condition::Said;
 use crate::limits::{STORE_ANSWER_TIME, STORE_COUNT_TIME, STORE_LONG_ANSWER_TIME};
 use crate::path::Path;
@@ -123,39 +125,44 @@ pub enum Question {
     Digest(Path, Algorithm),
 }
 
-/// The effect of a request on a home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
-    /// None: the request may be repeated.
-    Looks,
-    /// A change: after an unknown outcome, the request must not be repeated.
-    Changes,
-}
+/// A lookup: it may be repeated.
+const READ: Method = Method {
+    path: QUESTIONS,
+    deadline: STORE_ANSWER_TIME,
+    is_idempotent: true,
+    class: ConnectionClass::Unbounded,
+};
+/// A lookup that takes as long as a file or a tree is large.
+const LONG_READ: Method = Method { deadline: STORE_LONG_ANSWER_TIME, ..READ };
+/// A change: after an unknown outcome, it must not be repeated.
+const CHANGE: Method = Method { is_idempotent: false, ..READ };
+/// A change that may wait until the home is counted.
+const COUNTED_CHANGE: Method = Method { deadline: STORE_COUNT_TIME, ..CHANGE };
+/// A change that takes as long as a file or a tree is large.
+const LONG_CHANGE: Method = Method { deadline: STORE_LONG_ANSWER_TIME, ..CHANGE };
 
-impl Question {
-    /// The effect of the request, and the time to wait for its response.
-    pub(super) fn manner(&self) -> (Effect, Duration) {
-        use Effect::{Changes, Looks};
-        match self {
-            Question::Usage => (Looks, STORE_LONG_ANSWER_TIME),
-            Question::Stat(_) => (Looks, STORE_ANSWER_TIME),
-            Question::List { .. } => (Looks, STORE_LONG_ANSWER_TIME),
-            Question::MakeFolder { .. } => (Changes, STORE_COUNT_TIME),
-            Question::CheckRemoval(_) => (Looks, STORE_ANSWER_TIME),
-            Question::Remove(_) => (Changes, STORE_LONG_ANSWER_TIME),
-            Question::SetModified { .. } => (Changes, STORE_ANSWER_TIME),
-            Question::CheckRename(..) => (Looks, STORE_ANSWER_TIME),
-            Question::Rename(..) => (Changes, STORE_LONG_ANSWER_TIME),
-            Question::CheckCopy(..) => (Looks, STORE_ANSWER_TIME),
-            Question::Copy(..) => (Changes, STORE_LONG_ANSWER_TIME),
-            Question::Keep { .. } => (Changes, STORE_COUNT_TIME),
-            Question::Kept(_) => (Looks, STORE_ANSWER_TIME),
-            Question::Completed(_) => (Looks, STORE_ANSWER_TIME),
-            Question::PendingAt(_) => (Looks, STORE_ANSWER_TIME),
-            Question::AllKept => (Looks, STORE_ANSWER_TIME),
-            Question::Discard(_) => (Changes, STORE_ANSWER_TIME),
-            Question::EndOf { .. } => (Looks, STORE_ANSWER_TIME),
-            Question::Digest(..) => (Looks, STORE_LONG_ANSWER_TIME),
+impl Request for Asked {
+    fn method(&self) -> Method {
+        match &self.question {
+            Question::Usage => LONG_READ,
+            Question::Stat(_) => READ,
+            Question::List { .. } => LONG_READ,
+            Question::MakeFolder { .. } => COUNTED_CHANGE,
+            Question::CheckRemoval(_) => READ,
+            Question::Remove(_) => LONG_CHANGE,
+            Question::SetModified { .. } => CHANGE,
+            Question::CheckRename(..) => READ,
+            Question::Rename(..) => LONG_CHANGE,
+            Question::CheckCopy(..) => READ,
+            Question::Copy(..) => LONG_CHANGE,
+            Question::Keep { .. } => COUNTED_CHANGE,
+            Question::Kept(_) => READ,
+            Question::Completed(_) => READ,
+            Question::PendingAt(_) => READ,
+            Question::AllKept => READ,
+            Question::Discard(_) => CHANGE,
+            Question::EndOf { .. } => READ,
+            Question::Digest(..) => LONG_READ,
         }
     }
 }

@@ -6,15 +6,15 @@
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_client::http::{Error as HttpError, Response};
 use plimsoll_io::{Io, Lease, Segment, Stat, Tx};
+use plimsoll_rpc::Permit;
+use plimsoll_rpc::transport::{Error as HttpError, Response};
 use plimsoll_wire::http::status::Status;
 
 use super::ask::{Get, Seen};
 use super::elsewhere::Elsewhere;
-use super::remote::{CALL, FILES, Remote, STAT, TROUBLE, away, check};
+use super::remote::{CALL, FILES, Remote, STAT, TROUBLE, broken, check};
 use super::trouble::Trouble;
-use super::turns::Turn;
 use super::{from_ascii, to_ascii};
 use crate::error::{Error, Result};
 use crate::limits::{STORE_ANSWER_TIME, STORE_LONG_ANSWER_TIME};
@@ -45,7 +45,7 @@ pub struct Contents {
 }
 
 /// A response in progress, and its permit; a head alone needs none.
-type Coming = (Response<'static>, Option<Turn>);
+type Coming = (Response<'static>, Option<Permit>);
 
 impl Elsewhere {
     /// Requests a file.
@@ -62,7 +62,7 @@ impl Elsewhere {
         request.fields.extend(wanted.fields);
         let turn = if wanted.head_only { None } else { Some(remote.transfer(io).await?) };
         let patience = if wanted.is_long { STORE_LONG_ANSWER_TIME } else { STORE_ANSWER_TIME };
-        let response = remote.client(io, patience).send_owned(request).await.map_err(|error| away(&error))?;
+        let response = remote.client(io, patience).send_owned(request).await.map_err(broken)?;
         Contents::of(io, remote, (response, turn))
     }
 }

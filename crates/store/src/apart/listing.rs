@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use plimsoll_io::{Entry, EntryCollector, FolderListing, Io, ListingPage, Stat};
 
 use super::ask::Named;
-use super::desk::told;
+use super::rpc_server::encode_result;
 use crate::error::Error;
 use crate::path::Path;
 use crate::{Files, Home};
 
-/// Writes entries in the format of [`told`].
+/// Writes entries in the format of [`encode_result`].
 struct JsonEntries {
     json: Vec<u8>,
     page: Option<(ListingPage, BTreeMap<Vec<u8>, Stat>)>,
@@ -29,13 +29,15 @@ pub(super) async fn list(
     most: usize,
     page: Option<ListingPage>,
 ) -> Vec<u8> {
-    let Files::Here { folder, .. } = home.files() else { return told::<()>(Err(Error::Away)) };
+    let Files::Here { folder, .. } = home.files() else { return encode_result::<()>(Err(Error::Away)) };
     let most = if page.is_some() { usize::MAX } else { most };
     let collector = JsonEntries::new(page);
     match io.list(FolderListing::of_folder(folder, path.to_open(), most, collector)).await {
         Ok(answer) => answer,
-        Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => told::<()>(Err(Error::TooManyEntries)),
-        Err(error) => told::<()>(Err(error.into())),
+        Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
+            encode_result::<()>(Err(Error::TooManyEntries))
+        }
+        Err(error) => encode_result::<()>(Err(error.into())),
     }
 }
 
@@ -104,7 +106,7 @@ mod tests {
     }
 
     fn whole(names: &[&str]) -> Vec<u8> {
-        told(Ok(names.iter().map(|name| Named(entry(name))).collect::<Vec<_>>()))
+        encode_result(Ok(names.iter().map(|name| Named(entry(name))).collect::<Vec<_>>()))
     }
 
     #[test]

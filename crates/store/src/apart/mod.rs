@@ -1,6 +1,6 @@
 //! A remote store: requests of fronts as data, their transport, and the RPC server that answers them.
 //!
-//! It stores no bytes and decides nothing: [`Desk`] calls the store in its process, which decides under the
+//! It stores no bytes and decides nothing: [`StoreServer`] calls the store in its process, which decides under the
 //! home's lock as for any caller. Requests are JSON, each in one HTTP request. Bytes are streamed, one HTTP
 //! request for each file. A GET has the file as its body. A PUT has [`Frames`], the last of which says how
 //! the upload ends.
@@ -12,24 +12,23 @@
 mod ascii;
 mod ask;
 mod contents;
-mod desk;
 mod elsewhere;
 mod frames;
 mod listing;
 mod remote;
+mod rpc_server;
 mod spool;
 mod trouble;
-mod turns;
 mod upload;
 
 pub use ascii::{from_ascii, to_ascii};
 pub use ask::{Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, SaidPage, Seen};
 pub use contents::{Contents, Wanted};
-pub use desk::{Desk, told};
 pub use elsewhere::Elsewhere;
 pub use frames::{Frame, Frames};
-pub use remote::{CALL, FILES, Place, QUESTIONS, READY, STAT, TROUBLE};
-pub use trouble::{Told, Trouble};
+pub use remote::{CALL, FILES, QUESTIONS, READY, STAT, StoreAddress, TROUBLE};
+pub use rpc_server::{StoreServer, encode_result};
+pub use trouble::Trouble;
 
 pub(crate) use ask::SaidStat;
 pub(crate) use remote::Remote;

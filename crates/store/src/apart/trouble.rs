@@ -10,16 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, NotResumable};
 use crate::path::BadPath;
 
-/// The response to a request of a front.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Told<T> {
-    /// The value.
-    Answer(T),
-    /// The error.
-    Error(Trouble),
-}
-
 /// An [`Error`] as data, with the same variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,21 +41,6 @@ pub enum Trouble {
     Busy,
     Away,
     Failed(String),
-}
-
-impl<T> From<Result<T, Error>> for Told<T> {
-    fn from(answered: Result<T, Error>) -> Told<T> {
-        answered.map_or_else(|error| Told::Error(error.into()), Told::Answer)
-    }
-}
-
-impl<T> From<Told<T>> for Result<T, Error> {
-    fn from(told: Told<T>) -> Result<T, Error> {
-        match told {
-            Told::Answer(answer) => Ok(answer),
-            Told::Error(trouble) => Err(trouble.into()),
-        }
-    }
 }
 
 impl From<Error> for Trouble {

@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use plimsoll_client::http::{Body, NextSegment, Source};
 use plimsoll_io::{Detached, File, Io, Lease, Segment};
+use plimsoll_rpc::transport::{Body, NextSegment, Source};
 
 use super::ask::{Ended, Ending, NewArrival};
 use super::frames;
-use super::remote::{CALL, FILES, Remote, away};
+use super::remote::{CALL, FILES, Remote, broken};
 use super::spool::Spool;
 use super::to_ascii;
 use crate::error::{Error, Result};
@@ -288,6 +288,6 @@ async fn send(remote: Arc<Remote>, io: Io, arrival: NewArrival, mut out: Out) ->
     let request = remote.request("PUT", FILES).field(CALL, to_ascii(&arrival));
     let request = request.body(Body::Stream { length: None, source: &mut out });
     let client = remote.client(&io, STORE_LONG_ANSWER_TIME).with_required_continue(STORE_SILENT_TIME);
-    let response = client.send_owned(request).await.map_err(|error| away(&error))?;
-    remote.told(&io, response).await
+    let response = client.send_owned(request).await.map_err(broken)?;
+    remote.receive(&io, response).await
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use plimsoll_io::{Fs, Io};
 
 use super::home::{At, Home};
-use crate::apart::{Elsewhere, Owner, Place, Remote};
+use crate::apart::{Elsewhere, Owner, Remote, StoreAddress};
 use crate::error::{Error, Result};
 use crate::store::{self, Settings};
 
@@ -19,8 +19,8 @@ pub struct Store(Tier);
 
 #[derive(Clone)]
 enum Tier {
-    Here(store::Store),
-    Apart(Arc<Remote>),
+    Local(store::Store),
+    Remote(Arc<Remote>),
 }
 
 impl Store {
@@ -29,12 +29,12 @@ impl Store {
     /// # Errors
     /// Any error of the file system.
     pub fn open(fs: &dyn Fs, root: &std::path::Path, settings: Settings) -> io::Result<Store> {
-        Ok(Store(Tier::Here(store::Store::open(fs, root, settings)?)))
+        Ok(Store(Tier::Local(store::Store::open(fs, root, settings)?)))
     }
 
     /// Returns a remote store.
-    pub fn apart(place: Place) -> Store {
-        Store(Tier::Apart(Remote::new(place)))
+    pub fn remote(address: StoreAddress) -> Store {
+        Store(Tier::Remote(Remote::new(address)))
     }
 
     /// Returns the home of the account of this number and name. Creates a missing one. `name` must be a
@@ -44,20 +44,20 @@ impl Store {
     /// Any error of opening the home; none for a remote one, which is not contacted yet.
     pub async fn home(&self, io: &Io, account: i64, name: &str) -> Result<Home> {
         match &self.0 {
-            Tier::Here(store) => Ok(Home(At::Here(store.home(io, account, name, "").await?))),
-            Tier::Apart(remote) => Ok(Home(At::Apart(Elsewhere::new(Arc::clone(remote), account, name)))),
+            Tier::Local(store) => Ok(Home(At::Here(store.home(io, account, name, "").await?))),
+            Tier::Remote(remote) => Ok(Home(At::Apart(Elsewhere::new(Arc::clone(remote), account, name)))),
         }
     }
 
     /// Returns the same home if it is in this process and open, without blocking.
     pub fn home_at_hand(&self, account: i64, name: &str) -> Option<Home> {
-        let Tier::Here(store) = &self.0 else { return None };
+        let Tier::Local(store) = &self.0 else { return None };
         Some(Home(At::Here(store.home_at_hand(account, name, "")?)))
     }
 
     /// Returns the home that a front requests; a store that is itself remote has none.
     pub(crate) async fn home_of(&self, io: &Io, owner: &Owner) -> Result<Home> {
-        let Tier::Here(store) = &self.0 else { return Err(Error::Away) };
+        let Tier::Local(store) = &self.0 else { return Err(Error::Away) };
         let Owner { account, name, directory } = owner;
         Ok(Home(At::Here(store.home(io, *account, name, directory).await?)))
     }
@@ -68,8 +68,8 @@ impl Store {
     /// [`crate::Error::Away`].
     pub async fn is_there(&self, io: &Io) -> Result<()> {
         match &self.0 {
-            Tier::Here(_) => Ok(()),
-            Tier::Apart(remote) => remote.is_there(io).await,
+            Tier::Local(_) => Ok(()),
+            Tier::Remote(remote) => remote.is_there(io).await,
         }
     }
 }

@@ -12,19 +12,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_auth::Secret;
 use plimsoll_client::http::{Client, Request, Url};
 use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
 use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Networks, Setup};
 use plimsoll_proto::Current;
 use plimsoll_proto::http::site::{HotSet, HotSettings};
-use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
-use plimsoll_store::apart::{Contents, FILES, Place, QUESTIONS, Wanted};
+use plimsoll_proto::http::{
+    AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
+};
+use plimsoll_rpc::{Secret, SecretCheck, ServerAddress};
+use plimsoll_store::apart::{Contents, FILES, QUESTIONS, StoreAddress, Wanted};
 use plimsoll_store::limits::{HELD_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
 use plimsoll_store::{
     Begin, Condition, End, Error, Expected, Files, Home, Path, Quota, Settings, Store, Terms, What,
 };
-use plimsoll_web::StoreTier;
+use plimsoll_web::with_store;
 
 const SECRET: &str = "only the tiers know";
 const DATA: &str = "/data";
@@ -62,8 +64,9 @@ fn serve(sim: &Sim, host: &Host) -> Address {
 
 fn serve_at(sim: &Sim, host: &Host, port: u16) -> Address {
     host.disk().mkdir(DATA).unwrap();
-    let tier = StoreTier::new(open(host.disk()), Secret::from(SECRET));
-    let service = Routes::with_api(Vec::new(), status_page(), tier);
+    let server = RpcServer::new(SecretCheck::new(Secret::from(SECRET)), "a test", "test");
+    let server = with_store(server, open(host.disk()));
+    let service = Routes::with_api(Vec::new(), status_page(), Arc::new(server));
     let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
     let hot = HotSet::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
     let setup: Setup = Arc::new(move |io| {
@@ -107,9 +110,9 @@ impl Front {
         (account, name): (i64, &str),
         spool: Option<File>,
     ) -> Front {
-        let (secret, directory) = (secret.to_owned().into(), String::new());
-        let place = Place { url: url(at), secret, directory, spool, resolve: None };
-        let home = Store::apart(place).home(&io, account, name).await.unwrap();
+        let server = ServerAddress { url: url(at), secret: Secret::from(secret), resolve: None };
+        let address = StoreAddress { server, directory: String::new(), spool };
+        let home = Store::remote(address).home(&io, account, name).await.unwrap();
         Front { io, home }
     }
 

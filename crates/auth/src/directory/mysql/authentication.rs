@@ -5,11 +5,11 @@
 use sha1::{Digest as _, Sha1};
 use sha2::Sha256;
 
+use super::address::DatabaseAddress;
 use super::packets::{Packets, Reader, broken, strange};
-use super::way::Way;
-use crate::directory::Trouble;
-use crate::directory::reach::socket::Place;
-use crate::secret::Secret;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::Endpoint;
+use plimsoll_rpc::Secret;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING: &[u8] = b"caching_sha2_password";
@@ -32,7 +32,7 @@ pub(super) struct Greeting {
 }
 
 impl Greeting {
-    pub(super) fn read(packet: &[u8]) -> Result<Greeting, Trouble> {
+    pub(super) fn read(packet: &[u8]) -> Result<Greeting, DirectoryError> {
         let mut reader = Reader(packet);
         if reader.take(1)? != [10] {
             return Err(strange());
@@ -50,7 +50,11 @@ impl Greeting {
 }
 
 /// Authenticates: answers the server's requests until it accepts.
-pub(super) fn show(packets: &mut Packets, way: &Way, greeting: &Greeting) -> Result<(), Trouble> {
+pub(super) fn show(
+    packets: &mut Packets,
+    way: &DatabaseAddress,
+    greeting: &Greeting,
+) -> Result<(), DirectoryError> {
     let first = proof(&greeting.plugin, way, &greeting.scramble).unwrap_or_default();
     packets.send(&introduction(way, &greeting.plugin, &first))?;
     loop {
@@ -71,7 +75,7 @@ pub(super) fn show(packets: &mut Packets, way: &Way, greeting: &Greeting) -> Res
     }
 }
 
-fn introduction(way: &Way, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
+fn introduction(way: &DatabaseAddress, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
     let mut said = CAPABILITIES.to_le_bytes().to_vec();
     said.extend_from_slice(&PACKET_BYTES_MAX.to_le_bytes());
     said.push(BINARY);
@@ -88,7 +92,7 @@ fn introduction(way: &Way, plugin: &[u8], proof: &[u8]) -> Vec<u8> {
 }
 
 /// Computes the proof that we know the password.
-fn proof(plugin: &[u8], way: &Way, scramble: &[u8]) -> Result<Vec<u8>, Trouble> {
+fn proof(plugin: &[u8], way: &DatabaseAddress, scramble: &[u8]) -> Result<Vec<u8>, DirectoryError> {
     let password = way.password.as_ref().map_or(&[][..], Secret::bytes);
     match plugin {
         _ if BY_SOCKET.contains(&plugin) => Ok(Vec::new()),
@@ -112,8 +116,8 @@ fn mix(one: &[u8], other: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the password in clear, for a server that has only its hash.
-fn plain(way: &Way) -> Result<Vec<u8>, Trouble> {
-    let Place::Unix(_) = way.place else {
+fn plain(way: &DatabaseAddress) -> Result<Vec<u8>, DirectoryError> {
+    let Endpoint::Unix(_) = way.place else {
         return Err(broken(
             "it asks for the password as it is, which we send through a Unix socket only; log in by one \
              once, or use mysql_native_password",

@@ -3,11 +3,11 @@
 //! It speaks the text protocol, without TLS. Invariants: text from outside is in a statement as
 //! hexadecimal digits only. After any error the connection is not used again.
 
+use super::address::DatabaseAddress;
 use super::authentication::{self, Greeting};
 use super::packets::{Packets, Reader, broken, strange};
-use super::way::Way;
-use crate::directory::Trouble;
-use crate::directory::reach::socket::{Deadline, Socket};
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::{Deadline, Socket};
 use crate::limits::{DATABASE_STATEMENT_TIME, MYSQL_COLUMNS_MAX, PATH_BYTES_MAX};
 
 /// A row of a result.
@@ -33,26 +33,26 @@ const MORE: u16 = 0x0008;
 const COM_QUERY: u8 = 0x03;
 
 impl Row {
-    pub(super) fn bytes(&self, at: usize) -> Result<&[u8], Trouble> {
+    pub(super) fn bytes(&self, at: usize) -> Result<&[u8], DirectoryError> {
         self.0.get(at).and_then(Option::as_deref).ok_or_else(strange)
     }
 
-    pub(super) fn text(&self, at: usize) -> Result<&str, Trouble> {
+    pub(super) fn text(&self, at: usize) -> Result<&str, DirectoryError> {
         std::str::from_utf8(self.bytes(at)?).map_err(|_| strange())
     }
 
-    pub(super) fn int(&self, at: usize) -> Result<i64, Trouble> {
+    pub(super) fn int(&self, at: usize) -> Result<i64, DirectoryError> {
         self.text(at)?.parse().map_err(|_| strange())
     }
 
-    pub(super) fn maybe_int(&self, at: usize) -> Result<Option<i64>, Trouble> {
+    pub(super) fn maybe_int(&self, at: usize) -> Result<Option<i64>, DirectoryError> {
         if self.0.get(at).is_some_and(Option::is_some) { self.int(at).map(Some) } else { Ok(None) }
     }
 }
 
 impl Connection {
     /// Connects, authenticates, and sets the server's timeout for statements.
-    pub(super) fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+    pub(super) fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
         let socket =
             Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
         let mut packets = Packets::new(socket);
@@ -79,7 +79,7 @@ impl Connection {
     }
 
     /// Runs the statements in one transaction. Returns the result of each.
-    pub(super) fn transaction(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
+    pub(super) fn transaction(&mut self, batch: &[String]) -> Result<Vec<Answered>, DirectoryError> {
         let mut all = vec!["START TRANSACTION".to_owned()];
         all.extend_from_slice(batch);
         all.push("COMMIT".to_owned());
@@ -90,7 +90,7 @@ impl Connection {
     }
 
     /// Runs the statements one after the other, until one fails. Returns the result of each.
-    pub(super) fn run(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
+    pub(super) fn run(&mut self, batch: &[String]) -> Result<Vec<Answered>, DirectoryError> {
         let sql = batch.join("; ");
         self.packets.begin();
         self.packets.send(&[&[COM_QUERY], sql.as_bytes()].concat())?;
@@ -104,7 +104,7 @@ impl Connection {
         }
     }
 
-    fn answer(&mut self) -> Result<(Answered, u16), Trouble> {
+    fn answer(&mut self) -> Result<(Answered, u16), DirectoryError> {
         let packet = self.packets.receive()?;
         let mut reader = Reader(&packet);
         if packet.first() == Some(&0) {

@@ -6,45 +6,45 @@
 //! succeeded is committed. A call that failed has changed nothing, unless the response to the commit was
 //! lost.
 
+mod address;
 mod authentication;
 mod connection;
-mod facts;
 mod packets;
 mod rows;
 mod schema;
-mod way;
+mod server_info;
 
 use std::sync::Arc;
 
-use super::around::around;
+use super::database::change_counter::ChangeCounter;
+use super::database::socket::{Deadline, Socket};
+use super::database::{Database, DatabaseConnection};
+use super::effective_shares::effective_shares;
 use super::open::NotOpened;
-use super::reach::seen::Seen;
-use super::reach::socket::{Deadline, Socket};
-use super::reach::{Line, Reach};
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, MYSQL_DEADLOCKS_MAX, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, millis};
+use address::DatabaseAddress;
 use connection::{Answered, Connection, Row};
+use plimsoll_rpc::time::{Millis, millis};
 use rows::{RECORD, SHARE, literal, maybe};
-use way::Way;
 
-pub use facts::MysqlFacts;
+pub use server_info::MysqlInfo;
 
 /// A database, and a connection to it.
 pub struct MysqlDirectory {
-    reach: Reach<Connection>,
-    seen: Arc<Seen>,
+    database: Database<Connection>,
+    counter: Arc<ChangeCounter>,
 }
 
-impl Line for Connection {
-    type Way = Way;
+impl DatabaseConnection for Connection {
+    type Address = DatabaseAddress;
 
-    fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+    fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
         let mut connection = Connection::open(way, by)?;
         schema::check(&mut connection)?;
         Ok(connection)
@@ -77,7 +77,10 @@ fn shares_where(now: Millis, what: &str) -> String {
 }
 
 /// Reads the first row of a result, if there is one.
-fn first<T>(rows: &[Row], read: impl FnOnce(&Row) -> Result<T, Trouble>) -> Result<Option<T>, Trouble> {
+fn first<T>(
+    rows: &[Row],
+    read: impl FnOnce(&Row) -> Result<T, DirectoryError>,
+) -> Result<Option<T>, DirectoryError> {
     rows.first().map(read).transpose()
 }
 
@@ -89,34 +92,37 @@ impl MysqlDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
     /// a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<MysqlDirectory, NotOpened> {
-        let way = Way::parse(url)?;
+        let way = DatabaseAddress::parse(url)?;
         let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
         connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
         schema::bring_up_to_date(&mut connection)?;
         connection.socket().set_deadline(Deadline::after(DATABASE_TIME));
         let count = changes(&mut connection)?;
-        Ok(MysqlDirectory { reach: Reach::new(way, connection), seen: Arc::new(Seen::new(count)) })
+        Ok(MysqlDirectory {
+            database: Database::new(way, connection),
+            counter: Arc::new(ChangeCounter::new(count)),
+        })
     }
 
     /// Runs one statement that changes nothing, and returns its rows.
-    fn rows(&mut self, sql: String) -> Result<Vec<Row>, Trouble> {
-        let mut answers = self.reach.call(|connection| connection.run(&[sql]))?;
+    fn rows(&mut self, sql: String) -> Result<Vec<Row>, DirectoryError> {
+        let mut answers = self.database.call(|connection| connection.run(&[sql]))?;
         Ok(answers.pop().unwrap_or_default().rows)
     }
 
     /// Runs statements in one transaction, and notes each value of the change counter that they set.
-    fn change_by(&mut self, batch: &[String]) -> Result<Vec<Answered>, Trouble> {
+    fn change_by(&mut self, batch: &[String]) -> Result<Vec<Answered>, DirectoryError> {
         let mut tries = 0;
         let answers = loop {
             tries += 1;
-            match self.reach.call(|connection| connection.transaction(batch)) {
-                Err(trouble) if packets::is_deadlock(&trouble) && tries < MYSQL_DEADLOCKS_MAX => {}
+            match self.database.call(|connection| connection.transaction(batch)) {
+                Err(DirectoryError::RolledBack(_)) if tries < MYSQL_DEADLOCKS_MAX => {}
                 done => break done?,
             }
         };
         for (sql, answered) in batch.iter().zip(&answers) {
             if sql.starts_with("UPDATE plimsoll_state") && answered.number > 0 {
-                self.seen.raised_to(signed(answered.number));
+                self.counter.note_own_change(signed(answered.number));
             }
         }
         Ok(answers)
@@ -124,7 +130,7 @@ impl MysqlDirectory {
 
     /// The same for a batch whose last statement changes rows: appends [`RAISE`]. Returns whether rows
     /// were changed.
-    fn change_counted(&mut self, mut batch: Vec<String>) -> Result<bool, Trouble> {
+    fn change_counted(&mut self, mut batch: Vec<String>) -> Result<bool, DirectoryError> {
         let at = batch.len().saturating_sub(1);
         batch.push(RAISE.to_owned());
         let answers = self.change_by(&batch)?;
@@ -132,32 +138,35 @@ impl MysqlDirectory {
     }
 }
 
-fn changes(connection: &mut Connection) -> Result<i64, Trouble> {
+fn changes(connection: &mut Connection) -> Result<i64, DirectoryError> {
     let answers = connection.run(&["SELECT changes FROM plimsoll_state".to_owned()])?;
     first(&answers[0].rows, |row| row.int(0)).map(Option::unwrap_or_default)
 }
 
 impl Directory for MysqlDirectory {
     fn another(&self) -> Option<Box<dyn Directory>> {
-        Some(Box::new(MysqlDirectory { reach: self.reach.another(), seen: Arc::clone(&self.seen) }))
+        Some(Box::new(MysqlDirectory {
+            database: self.database.another(),
+            counter: Arc::clone(&self.counter),
+        }))
     }
 
     fn disconnect(&mut self) {
-        self.reach.disconnect();
+        self.database.disconnect();
     }
 
-    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
-        let count = self.reach.call(changes)?;
-        let is_news = self.seen.is_news(count);
-        Ok(self.reach.was_lost() || is_news)
+    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+        let count = self.database.call(changes)?;
+        let replace_with = self.counter.replace_with(count);
+        Ok(self.database.was_lost() || replace_with)
     }
 
-    fn check_writable(&mut self, now: Millis) -> Result<(), Trouble> {
+    fn check_writable(&mut self, now: Millis) -> Result<(), DirectoryError> {
         let sql = format!("REPLACE INTO plimsoll_probe VALUES (1, {})", signed(now));
         self.change_by(&[sql]).map(drop)
     }
 
-    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+    fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError> {
         let oldest = signed(now.saturating_sub(millis(NETWORK_AGE_MAX)));
         let now = signed(now);
         let sweep = |table: &str| format!("DELETE FROM {table} WHERE expires <= {now}");
@@ -165,7 +174,7 @@ impl Directory for MysqlDirectory {
         self.change_by(&[sweep("plimsoll_sessions"), sweep("plimsoll_shares"), networks]).map(drop)
     }
 
-    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
         let insert = format!(
             "INSERT INTO plimsoll_accounts
             (id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
@@ -184,19 +193,19 @@ impl Directory for MysqlDirectory {
         if answers[0].count == 0 { Ok(None) } else { first(&answers[1].rows, rows::account) }
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
         self.rows(records_where("TRUE ORDER BY a.name"))?.iter().map(rows::record).collect()
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
         first(&self.rows(records_where(&format!("a.name = {}", literal(name))))?, rows::record)
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
         first(&self.rows(records_where(&format!("a.id = {id}")))?, rows::record)
     }
 
-    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
         let set = match change {
             Change::Quota(quota) => {
                 format!("quota_bytes = {}, quota_files = {}", maybe(quota.bytes), maybe(quota.files))
@@ -221,7 +230,7 @@ impl Directory for MysqlDirectory {
         first(&answers[4].rows, rows::account)
     }
 
-    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+    fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
         self.change_counted(vec![
             lock(&format!("id = {id}")),
             format!("DELETE FROM plimsoll_sessions WHERE account = {id}"),
@@ -237,7 +246,7 @@ impl Directory for MysqlDirectory {
         version: i64,
         hash: &str,
         but: Option<SessionId>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, DirectoryError> {
         let but = but.map(|session| format!("AND id <> {}", literal(session.0))).unwrap_or_default();
         self.change_counted(vec![
             lock(&format!("id = {id}")),
@@ -254,14 +263,18 @@ impl Directory for MysqlDirectory {
         ])
     }
 
-    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), DirectoryError> {
         let hash = literal(hash);
         let sql =
             format!("UPDATE plimsoll_accounts SET hash = {hash} WHERE id = {id} AND version = {version}");
         self.change_by(&[sql]).map(drop)
     }
 
-    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+    fn add_session(
+        &mut self,
+        new: &NewSession,
+        max: usize,
+    ) -> Result<Option<Vec<SessionId>>, DirectoryError> {
         let (account, version) = (new.account, new.version);
         let beyond = format!(
             "SELECT id FROM plimsoll_sessions WHERE account = {account}
@@ -285,7 +298,7 @@ impl Directory for MysqlDirectory {
         Ok((answers[1].count > 0).then_some(ended))
     }
 
-    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, DirectoryError> {
         let found = self.rows(format!(
             "SELECT {RECORD}, s.expires FROM plimsoll_sessions s JOIN plimsoll_accounts a ON a.id = s.account
             WHERE s.id = {} AND s.expires > {} AND a.enabled",
@@ -295,11 +308,11 @@ impl Directory for MysqlDirectory {
         first(&found, |row| Ok((rows::account(row)?, unsigned(row.int(9)?))))
     }
 
-    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+    fn end_session(&mut self, id: SessionId) -> Result<bool, DirectoryError> {
         self.change_counted(vec![format!("DELETE FROM plimsoll_sessions WHERE id = {}", literal(id.0))])
     }
 
-    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, DirectoryError> {
         let network = literal(network.0);
         let sql =
             format!("SELECT seen FROM plimsoll_networks WHERE account = {account} AND network = {network}");
@@ -312,7 +325,7 @@ impl Directory for MysqlDirectory {
         network: NetworkHash,
         seen: Millis,
         max: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DirectoryError> {
         let (network, seen) = (literal(network.0), signed(seen));
         self.change_by(&[
             lock(&format!("id = {account}")),
@@ -334,7 +347,7 @@ impl Directory for MysqlDirectory {
         .map(drop)
     }
 
-    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, DirectoryError> {
         let (owner, holder, path) = (new.owner, new.with, literal(&new.path));
         let (created, writes) = (signed(new.created), new.permission == Permission::Write);
         let others = format!(
@@ -365,7 +378,7 @@ impl Directory for MysqlDirectory {
         if others >= signed(max as u64) { Ok(None) } else { first(&answers[5].rows, rows::share) }
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let what = match given {
             Given::By(owner) => format!("s.owner = {owner}"),
             Given::With(holder) => format!("s.holder = {holder} AND o.enabled"),
@@ -380,9 +393,9 @@ impl Directory for MysqlDirectory {
         with: i64,
         path: &[u8],
         now: Millis,
-    ) -> Result<Vec<Share>, Trouble> {
-        self.reach.call(|connection| {
-            around(path, |from| {
+    ) -> Result<Vec<Share>, DirectoryError> {
+        self.database.call(|connection| {
+            effective_shares(path, |from| {
                 let from = literal(from);
                 let what = format!("s.owner = {owner} AND s.holder = {with} AND s.path >= {from}");
                 let sql = format!("{} ORDER BY s.path LIMIT 1", shares_where(now, &what));
@@ -391,12 +404,12 @@ impl Directory for MysqlDirectory {
         })
     }
 
-    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         let id = literal(id);
         self.change_counted(vec![format!("DELETE FROM plimsoll_shares WHERE owner = {owner} AND id = {id}")])
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         let below = [path, b"/"].concat();
         let which = if path.is_empty() {
             String::new()

@@ -3,8 +3,8 @@
 //! It knows no statement. Invariants: packets are received whole and in order. An error packet from the
 //! server is returned as an error.
 
-use crate::directory::Trouble;
-use crate::directory::reach::socket::Socket;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::Socket;
 use crate::limits::{DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX};
 
 /// The socket, and the bytes received from it.
@@ -19,21 +19,12 @@ pub(super) struct Packets {
 
 /// The code of a deadlock: the server has rolled back the transaction, which may be retried.
 const DEADLOCK: u16 = 1213;
-/// The prefix of errors after which a retry may help.
-const AGAIN: &str = "MySQL (try again): ";
-
-pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
-    Trouble::Failed(format!("MySQL: {error}"))
+pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
+    DirectoryError::Failed(format!("MySQL: {error}"))
 }
 
-pub(super) fn strange() -> Trouble {
+pub(super) fn strange() -> DirectoryError {
     broken("it said something else than was asked")
-}
-
-/// Returns whether the server has rolled back the transaction because of a deadlock, so that it may be
-/// retried.
-pub(super) fn is_deadlock(trouble: &Trouble) -> bool {
-    matches!(trouble, Trouble::Failed(text) if text.starts_with(AGAIN))
 }
 
 impl Packets {
@@ -50,7 +41,7 @@ impl Packets {
         self.next = 0;
     }
 
-    pub(super) fn send(&mut self, said: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn send(&mut self, said: &[u8]) -> Result<(), DirectoryError> {
         let length = u32::try_from(said.len()).ok().filter(|_| said.len() <= DATABASE_MESSAGE_BYTES_MAX);
         let [low, middle, high, _] = length.ok_or_else(|| broken("too long a question"))?.to_le_bytes();
         let packet = [&[low, middle, high, self.next], said].concat();
@@ -59,7 +50,7 @@ impl Packets {
     }
 
     /// Receives the next packet. Returns its payload, or its error.
-    pub(super) fn receive(&mut self) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn receive(&mut self) -> Result<Vec<u8>, DirectoryError> {
         let head = self.take(4)?;
         let length = usize::from(head[0]) | usize::from(head[1]) << 8 | usize::from(head[2]) << 16;
         if length > DATABASE_MESSAGE_BYTES_MAX || head[3] != self.next {
@@ -70,7 +61,7 @@ impl Packets {
         if said.first() == Some(&0xff) { Err(refusal(&said)) } else { Ok(said) }
     }
 
-    fn take(&mut self, length: usize) -> Result<Vec<u8>, Trouble> {
+    fn take(&mut self, length: usize) -> Result<Vec<u8>, DirectoryError> {
         while self.received.len() - self.read < length {
             self.received.drain(..self.read);
             self.read = 0;
@@ -85,39 +76,36 @@ impl Packets {
 }
 
 /// Converts an error packet: its code, an SQL state, which is dropped, and its text.
-fn refusal(said: &[u8]) -> Trouble {
+fn refusal(said: &[u8]) -> DirectoryError {
     let mut reader = Reader(said);
     let code = reader.skip(1).and_then(|()| reader.u16()).unwrap_or_default();
     let text = String::from_utf8_lossy(reader.0);
     let text = if text.starts_with('#') { text.get(6..).unwrap_or_default() } else { &text };
-    if code == DEADLOCK {
-        Trouble::Failed(format!("{AGAIN}{text}"))
-    } else {
-        broken(format!("{text} ({code})"))
-    }
+    let text = format!("{text} ({code})");
+    if code == DEADLOCK { DirectoryError::RolledBack(format!("MySQL: {text}")) } else { broken(text) }
 }
 
 /// The unread part of a packet.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], Trouble> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], DirectoryError> {
         let (taken, left) = self.0.split_at_checked(length).ok_or_else(strange)?;
         self.0 = left;
         Ok(taken)
     }
 
-    pub(super) fn skip(&mut self, length: usize) -> Result<(), Trouble> {
+    pub(super) fn skip(&mut self, length: usize) -> Result<(), DirectoryError> {
         self.take(length).map(drop)
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, Trouble> {
+    pub(super) fn u16(&mut self) -> Result<u16, DirectoryError> {
         let taken = self.take(2)?;
         Ok(u16::from_le_bytes([taken[0], taken[1]]))
     }
 
     /// Reads an integer of one byte, or of the length that its first byte gives.
-    pub(super) fn number(&mut self) -> Result<u64, Trouble> {
+    pub(super) fn number(&mut self) -> Result<u64, DirectoryError> {
         let length = match self.take(1)?[0] {
             small @ 0..=0xfa => return Ok(u64::from(small)),
             0xfc => 2,
@@ -131,7 +119,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a value of a row. NULL is a byte of its own.
-    pub(super) fn cell(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
+    pub(super) fn cell(&mut self) -> Result<Option<Vec<u8>>, DirectoryError> {
         if self.0.first() == Some(&0xfb) {
             return self.skip(1).map(|()| None);
         }
@@ -164,9 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn an_error_has_its_text_and_a_deadlock_is_told_apart() {
-        let told = refusal(b"\xff\x15\x04#28000Access denied");
-        assert_eq!((told.to_string().as_str(), is_deadlock(&told)), ("MySQL: Access denied (1045)", false));
-        assert!(is_deadlock(&refusal(b"\xff\xbd\x04#40001Deadlock found")));
+    fn an_error_has_its_text_and_a_deadlock_may_be_retried() {
+        let error = refusal(b"\xff\x15\x04#28000Access denied");
+        assert_eq!(error, DirectoryError::Failed("MySQL: Access denied (1045)".to_owned()));
+        let error = refusal(b"\xff\xbd\x04#40001Deadlock found");
+        assert_eq!(error, DirectoryError::RolledBack("MySQL: Deadlock found (1213)".to_owned()));
     }
 }

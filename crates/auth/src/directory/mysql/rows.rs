@@ -9,10 +9,10 @@ use super::connection::Row;
 use super::packets::strange;
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, signed, unsigned};
-use crate::directory::{Record, Trouble};
+use crate::directory::{DirectoryError, Record};
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::time;
+use plimsoll_rpc::time::time;
 
 /// The columns that [`account`] and [`record`] read.
 pub(super) const RECORD: &str =
@@ -31,7 +31,7 @@ pub(super) fn maybe(number: Option<u64>) -> String {
     number.map_or("NULL".to_owned(), |number| signed(number).to_string())
 }
 
-pub(super) fn account(row: &Row) -> Result<Account, Trouble> {
+pub(super) fn account(row: &Row) -> Result<Account, DirectoryError> {
     let quota = |at| row.maybe_int(at).map(|kept| kept.map(unsigned));
     Ok(Account {
         id: row.int(0)?,
@@ -43,15 +43,15 @@ pub(super) fn account(row: &Row) -> Result<Account, Trouble> {
     })
 }
 
-pub(super) fn record(row: &Row) -> Result<Record, Trouble> {
+pub(super) fn record(row: &Row) -> Result<Record, DirectoryError> {
     Ok(Record { account: account(row)?, hash: row.text(7)?.to_owned(), version: row.int(8)? })
 }
 
-pub(super) fn session_id(row: &Row) -> Result<SessionId, Trouble> {
+pub(super) fn session_id(row: &Row) -> Result<SessionId, DirectoryError> {
     row.bytes(0)?.try_into().map(SessionId).map_err(|_| strange())
 }
 
-pub(super) fn share(row: &Row) -> Result<Share, Trouble> {
+pub(super) fn share(row: &Row) -> Result<Share, DirectoryError> {
     Ok(Share {
         id: row.text(0)?.to_owned(),
         owner: row.text(1)?.to_owned(),

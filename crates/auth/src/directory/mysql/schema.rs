@@ -7,8 +7,8 @@
 
 use super::connection::Connection;
 use super::packets::broken;
-use crate::directory::Trouble;
-use crate::directory::reach::socket::Deadline;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::Deadline;
 use crate::limits::DATABASE_MIGRATION_TIME;
 
 /// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions`
@@ -75,7 +75,7 @@ fn one(sql: &str) -> [String; 1] {
 }
 
 /// Returns the number of migrations that the database has had.
-fn version(connection: &mut Connection) -> Result<usize, Trouble> {
+fn version(connection: &mut Connection) -> Result<usize, DirectoryError> {
     let known = connection.run(&one("SELECT COUNT(*) FROM information_schema.tables
         WHERE table_schema = DATABASE() AND table_name = 'plimsoll_state'"))?;
     if known[0].rows.first().map_or(Ok(0), |row| row.int(0))? == 0 {
@@ -86,7 +86,7 @@ fn version(connection: &mut Connection) -> Result<usize, Trouble> {
     usize::try_from(version).map_err(|_| unknown(version))
 }
 
-fn unknown(version: impl std::fmt::Display) -> Trouble {
+fn unknown(version: impl std::fmt::Display) -> DirectoryError {
     let known = STEPS.len();
     broken(format!(
         "a newer plimsoll made the tables (version {version}, this one knows {known}): start that one"
@@ -94,7 +94,7 @@ fn unknown(version: impl std::fmt::Display) -> Trouble {
 }
 
 /// Checks that the tables have the version of this program.
-pub(super) fn check(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn check(connection: &mut Connection) -> Result<(), DirectoryError> {
     match version(connection)? {
         had if had == STEPS.len() => Ok(()),
         had if had > STEPS.len() => Err(unknown(had)),
@@ -105,7 +105,7 @@ pub(super) fn check(connection: &mut Connection) -> Result<(), Trouble> {
 }
 
 /// Applies the missing migrations.
-pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), DirectoryError> {
     if version(connection)? < STEPS.len() {
         connection.socket().set_deadline(Deadline::after(DATABASE_MIGRATION_TIME));
         let time = DATABASE_MIGRATION_TIME.as_secs();
@@ -124,7 +124,7 @@ pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Troubl
     check(connection)
 }
 
-fn take_steps(connection: &mut Connection) -> Result<(), Trouble> {
+fn take_steps(connection: &mut Connection) -> Result<(), DirectoryError> {
     connection.run(&[
         "CREATE TABLE IF NOT EXISTS plimsoll_state (
             one BIGINT NOT NULL PRIMARY KEY, version BIGINT NOT NULL, changes BIGINT NOT NULL

@@ -10,12 +10,12 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::{AuthenticationSaslBody, Message};
 use postgres_protocol::message::frontend;
 
+use super::address::DatabaseAddress;
 use super::connection::{Connection, broken, refusal};
-use super::way::Way;
-use crate::directory::Trouble;
+use crate::directory::DirectoryError;
 
 /// Authenticates: answers the server's requests until it accepts.
-pub(super) fn show(connection: &mut Connection, way: &Way) -> Result<(), Trouble> {
+pub(super) fn show(connection: &mut Connection, way: &DatabaseAddress) -> Result<(), DirectoryError> {
     match connection.receive()? {
         Message::AuthenticationOk => return Ok(()),
         Message::AuthenticationCleartextPassword => send_password(connection, password(way)?)?,
@@ -34,12 +34,12 @@ pub(super) fn show(connection: &mut Connection, way: &Way) -> Result<(), Trouble
     }
 }
 
-fn password(way: &Way) -> Result<&[u8], Trouble> {
-    let password = way.password.as_ref().map(crate::secret::Secret::bytes);
+fn password(way: &DatabaseAddress) -> Result<&[u8], DirectoryError> {
+    let password = way.password.as_ref().map(plimsoll_rpc::Secret::bytes);
     password.ok_or_else(|| broken("it asks for a password, and the URL has none"))
 }
 
-fn send_password(connection: &mut Connection, password: &[u8]) -> Result<(), Trouble> {
+fn send_password(connection: &mut Connection, password: &[u8]) -> Result<(), DirectoryError> {
     let mut message = BytesMut::new();
     frontend::password_message(password, &mut message).map_err(broken)?;
     connection.send(&message)
@@ -50,7 +50,7 @@ fn exchange(
     connection: &mut Connection,
     asked: &AuthenticationSaslBody,
     password: &[u8],
-) -> Result<(), Trouble> {
+) -> Result<(), DirectoryError> {
     if !asked.mechanisms().any(|name| Ok(name == SCRAM_SHA_256)).map_err(broken)? {
         return Err(broken("it asks for a way to show who we are that we do not know"));
     }

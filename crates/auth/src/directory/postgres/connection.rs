@@ -14,14 +14,13 @@ use postgres_protocol::IsNull;
 use postgres_protocol::message::backend::{DataRowBody, ErrorResponseBody, Message};
 use postgres_protocol::message::frontend;
 
-use plimsoll_wire::hex;
-
-use super::way::Way;
-use crate::directory::Trouble;
-use crate::directory::reach::socket::{Deadline, Socket};
+use super::address::DatabaseAddress;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::{Deadline, Socket};
 use crate::limits::{
     DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, DATABASE_STATEMENT_TIME, STATEMENTS_KEPT,
 };
+use plimsoll_wire::hex;
 
 /// A parameter of a statement, of one of the types that the tables use.
 #[derive(Clone, Copy)]
@@ -57,11 +56,11 @@ pub(super) struct Connection {
     statements: HashMap<String, String>,
 }
 
-pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
-    Trouble::Failed(format!("PostgreSQL: {error}"))
+pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
+    DirectoryError::Failed(format!("PostgreSQL: {error}"))
 }
 
-fn strange(what: &str) -> Trouble {
+fn strange(what: &str) -> DirectoryError {
     broken(format!("it said something else than was asked: {what}"))
 }
 
@@ -102,37 +101,37 @@ impl Row {
         self.bytes.get(self.cells.get(at)?.clone()?)
     }
 
-    pub(super) fn text(&self, at: usize) -> Result<&str, Trouble> {
+    pub(super) fn text(&self, at: usize) -> Result<&str, DirectoryError> {
         let cell = self.cell(at).ok_or_else(|| strange("nothing where a value was"))?;
         std::str::from_utf8(cell).map_err(|_| strange("no text"))
     }
 
-    pub(super) fn maybe_int(&self, at: usize) -> Result<Option<i64>, Trouble> {
+    pub(super) fn maybe_int(&self, at: usize) -> Result<Option<i64>, DirectoryError> {
         self.cell(at).map(|_| self.int(at)).transpose()
     }
 
-    pub(super) fn int(&self, at: usize) -> Result<i64, Trouble> {
+    pub(super) fn int(&self, at: usize) -> Result<i64, DirectoryError> {
         self.text(at)?.parse().map_err(|_| strange("no number"))
     }
 
-    pub(super) fn is_true(&self, at: usize) -> Result<bool, Trouble> {
+    pub(super) fn is_true(&self, at: usize) -> Result<bool, DirectoryError> {
         Ok(self.text(at)? == "t")
     }
 
-    pub(super) fn bytes(&self, at: usize) -> Result<Vec<u8>, Trouble> {
+    pub(super) fn bytes(&self, at: usize) -> Result<Vec<u8>, DirectoryError> {
         let digits = self.text(at)?.strip_prefix("\\x").and_then(|digits| hex::decode(digits.as_bytes()));
         digits.ok_or_else(|| strange("no bytes"))
     }
 
     /// Returns the last cell, as a number.
-    pub(super) fn last_int(&self) -> Result<i64, Trouble> {
+    pub(super) fn last_int(&self) -> Result<i64, DirectoryError> {
         self.int(self.cells.len().saturating_sub(1))
     }
 }
 
 impl Connection {
     /// Connects, authenticates, and sets the server's timeout for statements.
-    pub(super) fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+    pub(super) fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
         let socket =
             Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
         let mut connection = Connection { socket, received: BytesMut::new(), statements: HashMap::new() };
@@ -155,12 +154,12 @@ impl Connection {
         Ok(connection)
     }
 
-    pub(super) fn send(&mut self, message: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn send(&mut self, message: &[u8]) -> Result<(), DirectoryError> {
         self.socket.send(message).map_err(broken)
     }
 
     /// Receives the next message, except notices and parameter reports. An error is a message, too.
-    pub(super) fn receive(&mut self) -> Result<Message, Trouble> {
+    pub(super) fn receive(&mut self) -> Result<Message, DirectoryError> {
         let mut block = [0; DATABASE_BLOCK_BYTES];
         loop {
             match Message::parse(&mut self.received).map_err(broken)? {
@@ -178,7 +177,7 @@ impl Connection {
     }
 
     /// Runs the statements in one transaction. Returns the result of each.
-    pub(super) fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, Trouble> {
+    pub(super) fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, DirectoryError> {
         let mut messages = BytesMut::new();
         for (sql, values) in batch {
             self.ask(sql, values, &mut messages).map_err(broken)?;
@@ -189,7 +188,7 @@ impl Connection {
     }
 
     /// Runs a text of statements without results, in one transaction.
-    pub(super) fn script(&mut self, sql: &str) -> Result<(), Trouble> {
+    pub(super) fn script(&mut self, sql: &str) -> Result<(), DirectoryError> {
         let mut message = BytesMut::new();
         frontend::query(sql, &mut message).map_err(broken)?;
         self.send(&message)?;
@@ -223,7 +222,7 @@ impl Connection {
         frontend::execute("", 0, messages)
     }
 
-    fn answers(&mut self, expected: usize) -> Result<Vec<Answered>, Trouble> {
+    fn answers(&mut self, expected: usize) -> Result<Vec<Answered>, DirectoryError> {
         let (mut answers, mut answer) = (Vec::with_capacity(expected), Answered::default());
         self.until_ready(|message| {
             match message {
@@ -242,7 +241,7 @@ impl Connection {
 
     /// Passes on each message until the server is ready for the next query. Then returns its error, if
     /// there was one.
-    fn until_ready(&mut self, mut each: impl FnMut(Message) -> io::Result<()>) -> Result<(), Trouble> {
+    fn until_ready(&mut self, mut each: impl FnMut(Message) -> io::Result<()>) -> Result<(), DirectoryError> {
         let mut failed = None;
         loop {
             match self.receive() {
@@ -258,7 +257,7 @@ impl Connection {
 }
 
 /// Converts an error response: its text and its code.
-pub(super) fn refusal(body: &ErrorResponseBody) -> Trouble {
+pub(super) fn refusal(body: &ErrorResponseBody) -> DirectoryError {
     let (mut code, mut text) = (String::new(), String::new());
     let mut fields = body.fields();
     while let Ok(Some(field)) = fields.next() {

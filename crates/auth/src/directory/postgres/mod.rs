@@ -6,45 +6,45 @@
 //! a call that has succeeded is committed. A call that failed has changed nothing, unless the response to
 //! the commit was lost.
 
+mod address;
 mod authentication;
 mod connection;
-mod facts;
 mod rows;
 mod schema;
-mod way;
+mod server_info;
 
 use std::sync::Arc;
 
-use super::around::around;
+use super::database::change_counter::ChangeCounter;
+use super::database::socket::{Deadline, Socket};
+use super::database::{Database, DatabaseConnection};
+use super::effective_shares::effective_shares;
 use super::open::NotOpened;
-use super::reach::seen::Seen;
-use super::reach::socket::{Deadline, Socket};
-use super::reach::{Line, Reach};
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, millis};
+use address::DatabaseAddress;
 use connection::Value::{Bool, Bytes, Int, Text};
 use connection::{Answered, Connection, Statement, Value};
+use plimsoll_rpc::time::{Millis, millis};
 use rows::{RECORD, SHARE};
-use way::Way;
 
-pub use facts::PostgresFacts;
+pub use server_info::PostgresInfo;
 
 /// A database, and a connection to it.
 pub struct PostgresDirectory {
-    reach: Reach<Connection>,
-    seen: Arc<Seen>,
+    database: Database<Connection>,
+    counter: Arc<ChangeCounter>,
 }
 
-impl Line for Connection {
-    type Way = Way;
+impl DatabaseConnection for Connection {
+    type Address = DatabaseAddress;
 
-    fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+    fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
         let mut connection = Connection::open(way, by)?;
         schema::check(&mut connection)?;
         Ok(connection)
@@ -123,64 +123,70 @@ impl PostgresDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
     /// a newer plimsoll has created the tables.
     pub fn open(url: &str) -> Result<PostgresDirectory, NotOpened> {
-        let way = Way::parse(url)?;
+        let way = DatabaseAddress::parse(url)?;
         let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
         connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
         schema::bring_up_to_date(&mut connection)?;
         connection.socket.set_deadline(Deadline::after(DATABASE_TIME));
         let count = changes(&mut connection)?;
-        Ok(PostgresDirectory { reach: Reach::new(way, connection), seen: Arc::new(Seen::new(count)) })
+        Ok(PostgresDirectory {
+            database: Database::new(way, connection),
+            counter: Arc::new(ChangeCounter::new(count)),
+        })
     }
 
-    fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, Trouble> {
-        self.reach.call(|connection| connection.run(batch))
+    fn run(&mut self, batch: &[Statement<'_>]) -> Result<Vec<Answered>, DirectoryError> {
+        self.database.call(|connection| connection.run(batch))
     }
 
     /// Runs a batch, and returns the result of its last statement.
-    fn last(&mut self, batch: &[Statement<'_>]) -> Result<Answered, Trouble> {
+    fn last(&mut self, batch: &[Statement<'_>]) -> Result<Answered, DirectoryError> {
         Ok(self.run(batch)?.pop().unwrap_or_default())
     }
 
     /// Runs a batch whose last statement is [`counted`]. Returns the rows that it changed.
-    fn change_counted(&mut self, batch: &[Statement<'_>]) -> Result<Answered, Trouble> {
+    fn change_counted(&mut self, batch: &[Statement<'_>]) -> Result<Answered, DirectoryError> {
         let answered = self.last(batch)?;
         if let Some(row) = answered.rows.first() {
-            self.seen.raised_to(row.last_int()?);
+            self.counter.note_own_change(row.last_int()?);
         }
         Ok(answered)
     }
 
-    fn record_where(&mut self, what: &str, value: Value<'_>) -> Result<Option<Record>, Trouble> {
+    fn record_where(&mut self, what: &str, value: Value<'_>) -> Result<Option<Record>, DirectoryError> {
         let answered = self.last(&[(&records_where(what), &[value])])?;
         answered.rows.first().map(rows::record).transpose()
     }
 }
 
-fn changes(connection: &mut Connection) -> Result<i64, Trouble> {
+fn changes(connection: &mut Connection) -> Result<i64, DirectoryError> {
     let answered = connection.run(&[("SELECT changes FROM state", &[])])?;
     answered[0].rows.first().map_or(Ok(0), |row| row.int(0))
 }
 
 impl Directory for PostgresDirectory {
     fn another(&self) -> Option<Box<dyn Directory>> {
-        Some(Box::new(PostgresDirectory { reach: self.reach.another(), seen: Arc::clone(&self.seen) }))
+        Some(Box::new(PostgresDirectory {
+            database: self.database.another(),
+            counter: Arc::clone(&self.counter),
+        }))
     }
 
     fn disconnect(&mut self) {
-        self.reach.disconnect();
+        self.database.disconnect();
     }
 
-    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
-        let count = self.reach.call(changes)?;
-        let is_news = self.seen.is_news(count);
-        Ok(self.reach.was_lost() || is_news)
+    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+        let count = self.database.call(changes)?;
+        let replace_with = self.counter.replace_with(count);
+        Ok(self.database.was_lost() || replace_with)
     }
 
-    fn check_writable(&mut self, now: Millis) -> Result<(), Trouble> {
+    fn check_writable(&mut self, now: Millis) -> Result<(), DirectoryError> {
         self.run(&[("UPDATE state SET probed = $1", &[time(now)])]).map(drop)
     }
 
-    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+    fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError> {
         let (sessions, shares) = (forget_ended("sessions"), forget_ended("shares"));
         let networks = "DELETE FROM networks WHERE (account, network) IN (
             SELECT account, network FROM networks WHERE seen <= $1 FOR UPDATE SKIP LOCKED
@@ -189,7 +195,7 @@ impl Directory for PostgresDirectory {
         self.run(&[(&sessions, &[time(now)]), (&shares, &[time(now)]), (networks, &[oldest])]).map(drop)
     }
 
-    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
         let sql = format!(
             "INSERT INTO accounts AS a
             (id, name, hash, version, quota_bytes, quota_files, permissions, enabled, created)
@@ -209,20 +215,20 @@ impl Directory for PostgresDirectory {
         self.last(&[(&sql, &values)])?.rows.first().map(rows::account).transpose()
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
         let answered = self.last(&[(&records_where("true ORDER BY a.name"), &[])])?;
         answered.rows.iter().map(rows::record).collect()
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
         self.record_where("a.name = $1", Text(name))
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
         self.record_where("a.id = $1", number(id))
     }
 
-    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
         let (set, values) = match change {
             Change::Quota(quota) => (
                 "quota_bytes = $2, quota_files = $3",
@@ -243,7 +249,7 @@ impl Directory for PostgresDirectory {
         self.change_counted(&batch)?.rows.first().map(rows::account).transpose()
     }
 
-    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+    fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
         let id = [number(id)];
         let shares = end_shares_where("owner = $1 OR holder = $1");
         let batch: [Statement<'_>; 4] = [
@@ -261,7 +267,7 @@ impl Directory for PostgresDirectory {
         version: i64,
         hash: &str,
         but: Option<SessionId>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, DirectoryError> {
         let (id, version) = (number(id), number(version));
         let but = Bytes(but.as_ref().map(|session| session.0.as_slice()));
         let set = counted(
@@ -280,12 +286,16 @@ impl Directory for PostgresDirectory {
         Ok(self.change_counted(&batch)?.count > 0)
     }
 
-    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), DirectoryError> {
         let sql = "UPDATE accounts SET hash = $3 WHERE id = $1 AND version = $2";
         self.run(&[(sql, &[number(id), number(version), Text(hash)])]).map(drop)
     }
 
-    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+    fn add_session(
+        &mut self,
+        new: &NewSession,
+        max: usize,
+    ) -> Result<Option<Vec<SessionId>>, DirectoryError> {
         let account = number(new.account);
         let beyond = counted(
             "DELETE FROM sessions WHERE id IN (
@@ -304,14 +314,14 @@ impl Directory for PostgresDirectory {
         let mut answered = self.run(&batch)?;
         let ended = answered.pop().unwrap_or_default().rows;
         if let Some(row) = ended.first() {
-            self.seen.raised_to(row.last_int()?);
+            self.counter.note_own_change(row.last_int()?);
         }
         let ended = ended.iter().map(|row| Ok(SessionId(session_number(row.bytes(0)?)?)));
-        let ended = ended.collect::<Result<_, Trouble>>()?;
+        let ended = ended.collect::<Result<_, DirectoryError>>()?;
         Ok(answered.pop().is_some_and(|added| added.count > 0).then_some(ended))
     }
 
-    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, DirectoryError> {
         let sql = format!(
             "SELECT {RECORD}, s.expires FROM sessions s JOIN accounts a ON a.id = s.account
             WHERE s.id = $1 AND s.expires > $2 AND a.enabled"
@@ -321,12 +331,12 @@ impl Directory for PostgresDirectory {
         answered.rows.first().map(read).transpose()
     }
 
-    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+    fn end_session(&mut self, id: SessionId) -> Result<bool, DirectoryError> {
         let sql = counted("DELETE FROM sessions WHERE id = $1 RETURNING account");
         Ok(self.change_counted(&[(&sql, &[bytes(&id.0)])])?.count > 0)
     }
 
-    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, DirectoryError> {
         let sql = "SELECT seen FROM networks WHERE account = $1 AND network = $2";
         let answered = self.last(&[(sql, &[number(account), bytes(&network.0)])])?;
         answered.rows.first().map(|row| row.int(0).map(unsigned)).transpose()
@@ -338,7 +348,7 @@ impl Directory for PostgresDirectory {
         network: NetworkHash,
         seen: Millis,
         max: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DirectoryError> {
         let account = number(account);
         let batch: [Statement<'_>; 3] = [
             (LOCK, &[account]),
@@ -358,7 +368,7 @@ impl Directory for PostgresDirectory {
         self.run(&batch).map(drop)
     }
 
-    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, DirectoryError> {
         let (owner, holder, path) = (number(new.owner), number(new.with), bytes(&new.path));
         let kept = counted(
             "INSERT INTO shares (id, owner, holder, path, writes, created, expires)
@@ -383,7 +393,7 @@ impl Directory for PostgresDirectory {
         self.last(&[(&sql, &[created, Text(id)])])?.rows.first().map(rows::share).transpose()
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let (what, id) = match given {
             Given::By(owner) => ("s.owner = $2", owner),
             Given::With(holder) => ("s.holder = $2 AND o.enabled", holder),
@@ -398,10 +408,10 @@ impl Directory for PostgresDirectory {
         with: i64,
         path: &[u8],
         now: Millis,
-    ) -> Result<Vec<Share>, Trouble> {
+    ) -> Result<Vec<Share>, DirectoryError> {
         let sql = first_share();
-        self.reach.call(|connection| {
-            around(path, |from| {
+        self.database.call(|connection| {
+            effective_shares(path, |from| {
                 let values = [time(now), number(owner), number(with), bytes(from)];
                 let answered = connection.run(&[(&sql, &values)])?;
                 answered[0].rows.first().map(rows::share).transpose()
@@ -409,12 +419,12 @@ impl Directory for PostgresDirectory {
         })
     }
 
-    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         let sql = counted("DELETE FROM shares WHERE owner = $1 AND id = $2 RETURNING id");
         Ok(self.change_counted(&[(&sql, &[number(owner), Text(id)])])?.count > 0)
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         let below = [path, b"/"].concat();
         let which =
             "owner = $1 AND (length($2) = 0 OR path = $2 OR substring(path from 1 for length($3)) = $3)";
@@ -423,6 +433,6 @@ impl Directory for PostgresDirectory {
     }
 }
 
-fn session_number(bytes: Vec<u8>) -> Result<[u8; 32], Trouble> {
+fn session_number(bytes: Vec<u8>) -> Result<[u8; 32], DirectoryError> {
     bytes.try_into().map_err(|_| connection::broken("it holds a session that is none"))
 }

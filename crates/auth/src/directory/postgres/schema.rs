@@ -6,8 +6,8 @@
 //! once, one creates the tables.
 
 use super::connection::Connection;
-use crate::directory::Trouble;
-use crate::directory::reach::socket::Deadline;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::Deadline;
 use crate::limits::DATABASE_MIGRATION_TIME;
 
 /// Times are milliseconds since 1970. `accounts.version` counts the passwords an account has had.
@@ -69,7 +69,7 @@ const STEPS: [&str; 2] = [
 const LOCK: i64 = 0x0070_6c69_6d73_6f6c;
 
 /// Returns the number of migrations that the database has had.
-fn version(connection: &mut Connection) -> Result<usize, Trouble> {
+fn version(connection: &mut Connection) -> Result<usize, DirectoryError> {
     let is_made = connection.run(&[("SELECT to_regclass('plimsoll.state') IS NOT NULL", &[])])?;
     let is_made = is_made[0].rows.first().map(|row| row.is_true(0)).transpose()?;
     if is_made != Some(true) {
@@ -80,27 +80,27 @@ fn version(connection: &mut Connection) -> Result<usize, Trouble> {
     usize::try_from(version).map_err(|_| unknown(version))
 }
 
-fn unknown(version: impl std::fmt::Display) -> Trouble {
+fn unknown(version: impl std::fmt::Display) -> DirectoryError {
     let known = STEPS.len();
-    Trouble::Failed(format!(
+    DirectoryError::Failed(format!(
         "PostgreSQL: a newer plimsoll made the tables (version {version}, this one knows {known}): \
          start that one"
     ))
 }
 
 /// Checks that the tables have the version of this program.
-pub(super) fn check(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn check(connection: &mut Connection) -> Result<(), DirectoryError> {
     match version(connection)? {
         had if had == STEPS.len() => Ok(()),
         had if had > STEPS.len() => Err(unknown(had)),
-        had => Err(Trouble::Failed(format!(
+        had => Err(DirectoryError::Failed(format!(
             "PostgreSQL: the tables are gone, or older than they were (version {had}): start the server again"
         ))),
     }
 }
 
 /// Applies the missing migrations.
-pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), DirectoryError> {
     if version(connection)? < STEPS.len() {
         connection.socket.set_deadline(Deadline::after(DATABASE_MIGRATION_TIME));
         let time = DATABASE_MIGRATION_TIME.as_millis();

@@ -3,9 +3,9 @@
 //! The protocol is RESP 2, of which a client needs one form of request and five forms of reply. It does
 //! not speak TLS. Invariant: after any error the connection is not used again.
 
-use super::way::Way;
-use crate::directory::Trouble;
-use crate::directory::reach::socket::{Deadline, Socket};
+use super::address::DatabaseAddress;
+use crate::directory::DirectoryError;
+use crate::directory::database::socket::{Deadline, Socket};
 use crate::limits::{
     DATABASE_BLOCK_BYTES, DATABASE_MESSAGE_BYTES_MAX, REDIS_DEPTH_MAX, REDIS_LINE_BYTES_MAX,
 };
@@ -32,45 +32,45 @@ pub(super) struct Connection {
     script: Vec<u8>,
 }
 
-pub(super) fn broken(error: impl std::fmt::Display) -> Trouble {
-    Trouble::Failed(format!("Redis: {error}"))
+pub(super) fn broken(error: impl std::fmt::Display) -> DirectoryError {
+    DirectoryError::Failed(format!("Redis: {error}"))
 }
 
-pub(super) fn strange() -> Trouble {
+pub(super) fn strange() -> DirectoryError {
     broken("it said something else than was asked")
 }
 
 impl Reply {
-    pub(super) fn bytes(&self) -> Result<&[u8], Trouble> {
+    pub(super) fn bytes(&self) -> Result<&[u8], DirectoryError> {
         if let Reply::Bytes(bytes) = self { Ok(bytes) } else { Err(strange()) }
     }
 
-    pub(super) fn text(&self) -> Result<&str, Trouble> {
+    pub(super) fn text(&self) -> Result<&str, DirectoryError> {
         std::str::from_utf8(self.bytes()?).map_err(|_| strange())
     }
 
-    pub(super) fn int(&self) -> Result<i64, Trouble> {
+    pub(super) fn int(&self) -> Result<i64, DirectoryError> {
         if let Reply::Int(number) = self { Ok(*number) } else { self.text()?.parse().map_err(|_| strange()) }
     }
 
     /// Reads a number; `None` for an empty text.
-    pub(super) fn maybe_int(&self) -> Result<Option<i64>, Trouble> {
+    pub(super) fn maybe_int(&self) -> Result<Option<i64>, DirectoryError> {
         if self.bytes()?.is_empty() { Ok(None) } else { self.int().map(Some) }
     }
 
-    pub(super) fn many(&self) -> Result<&[Reply], Trouble> {
+    pub(super) fn many(&self) -> Result<&[Reply], DirectoryError> {
         if let Reply::Many(replies) = self { Ok(replies) } else { Err(strange()) }
     }
 
     /// Returns the element of an array reply at this index.
-    pub(super) fn at(&self, at: usize) -> Result<&Reply, Trouble> {
+    pub(super) fn at(&self, at: usize) -> Result<&Reply, DirectoryError> {
         self.many()?.get(at).ok_or_else(strange)
     }
 }
 
 impl Connection {
     /// Connects, authenticates, and selects the database.
-    pub(super) fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+    pub(super) fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
         let socket =
             Socket::open(&way.place, by).map_err(|error| broken(format!("{}: {error}", way.place)))?;
         let mut connection = Connection { socket, received: Vec::new(), read: 0, script: Vec::new() };
@@ -87,7 +87,7 @@ impl Connection {
     }
 
     /// Runs the script. Loads it first, once for each connection.
-    pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, Trouble> {
+    pub(super) fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, DirectoryError> {
         if self.script.is_empty() {
             let loaded = self.command(&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()])?;
             loaded.bytes()?.clone_into(&mut self.script);
@@ -99,7 +99,7 @@ impl Connection {
     }
 
     /// Sends one command and receives its reply.
-    pub(super) fn command(&mut self, words: &[&[u8]]) -> Result<Reply, Trouble> {
+    pub(super) fn command(&mut self, words: &[&[u8]]) -> Result<Reply, DirectoryError> {
         let mut message = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
             message.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
@@ -113,7 +113,7 @@ impl Connection {
         reply
     }
 
-    fn reply(&mut self, depth: usize) -> Result<Reply, Trouble> {
+    fn reply(&mut self, depth: usize) -> Result<Reply, DirectoryError> {
         if depth > REDIS_DEPTH_MAX {
             return Err(strange());
         }
@@ -137,7 +137,7 @@ impl Connection {
     }
 
     /// Reads a line, without its end.
-    fn line(&mut self) -> Result<Vec<u8>, Trouble> {
+    fn line(&mut self) -> Result<Vec<u8>, DirectoryError> {
         let mut seen = 0;
         loop {
             let unread = &self.received[self.read..];
@@ -154,7 +154,7 @@ impl Connection {
         }
     }
 
-    fn take(&mut self, length: usize, max: usize) -> Result<Vec<u8>, Trouble> {
+    fn take(&mut self, length: usize, max: usize) -> Result<Vec<u8>, DirectoryError> {
         if length > max {
             return Err(strange());
         }
@@ -166,7 +166,7 @@ impl Connection {
         Ok(taken)
     }
 
-    fn receive(&mut self) -> Result<(), Trouble> {
+    fn receive(&mut self) -> Result<(), DirectoryError> {
         // Read bytes are removed before more are received.
         self.received.drain(..self.read);
         self.read = 0;
@@ -178,6 +178,6 @@ impl Connection {
 }
 
 /// Converts an error reply, of the script or of Redis itself.
-fn refusal(text: &str) -> Trouble {
+fn refusal(text: &str) -> DirectoryError {
     broken(text.strip_prefix("PLIMSOLL ").unwrap_or(text))
 }

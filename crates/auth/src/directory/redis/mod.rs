@@ -5,43 +5,42 @@
 //! lose. Invariants: a run of the script changes all or nothing. While a server runs, a Redis that has
 //! lost its data is not taken for an empty one.
 
+mod address;
 mod connection;
-mod facts;
 mod rows;
-mod way;
+mod server_info;
 
 use std::sync::Arc;
 
-use plimsoll_wire::hex;
-
-use super::around::around;
+use super::database::change_counter::ChangeCounter;
+use super::database::socket::{Deadline, Socket};
+use super::database::{Database, DatabaseConnection};
+use super::effective_shares::effective_shares;
 use super::open::NotOpened;
-use super::reach::seen::Seen;
-use super::reach::socket::{Deadline, Socket};
-use super::reach::{Line, Reach};
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
 use crate::account::{Account, Change};
 use crate::limits::{DATABASE_CONNECT_TIME, NETWORK_AGE_MAX};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, millis};
+use address::DatabaseAddress;
 use connection::{Connection, Reply, strange};
-use way::Way;
+use plimsoll_rpc::time::{Millis, millis};
+use plimsoll_wire::hex;
 
-pub use facts::RedisFacts;
+pub use server_info::RedisInfo;
 
 /// A database, and a connection to it.
 pub struct RedisDirectory {
-    reach: Reach<Connection>,
-    seen: Arc<Seen>,
+    database: Database<Connection>,
+    counter: Arc<ChangeCounter>,
 }
 
-impl Line for Connection {
-    type Way = Way;
+impl DatabaseConnection for Connection {
+    type Address = DatabaseAddress;
 
-    fn open(way: &Way, by: Deadline) -> Result<Connection, Trouble> {
+    fn open(way: &DatabaseAddress, by: Deadline) -> Result<Connection, DirectoryError> {
         let mut connection = Connection::open(way, by)?;
         // The script reports an error if the database is not the expected directory.
         connection.ask(&[b"changes"])?;
@@ -78,17 +77,20 @@ impl RedisDirectory {
     /// [`NotOpened::Url`] if the URL is invalid. [`NotOpened::Store`] with the error of the server, or if
     /// a newer plimsoll has created the directory.
     pub fn open(url: &str) -> Result<RedisDirectory, NotOpened> {
-        let way = Way::parse(url)?;
+        let way = DatabaseAddress::parse(url)?;
         let mut connection = Connection::open(&way, Deadline::after(DATABASE_CONNECT_TIME))?;
         let count = connection.ask(&[b"open"])?.at(1)?.int()?;
-        Ok(RedisDirectory { reach: Reach::new(way, connection), seen: Arc::new(Seen::new(count)) })
+        Ok(RedisDirectory {
+            database: Database::new(way, connection),
+            counter: Arc::new(ChangeCounter::new(count)),
+        })
     }
 
     /// Runs the script with a command and its arguments; `None` for an empty reply.
-    fn ask<W: AsRef<[u8]>>(&mut self, question: &str, words: &[W]) -> Result<Option<Reply>, Trouble> {
+    fn ask<W: AsRef<[u8]>>(&mut self, question: &str, words: &[W]) -> Result<Option<Reply>, DirectoryError> {
         let words = [question.as_bytes()].into_iter().chain(words.iter().map(AsRef::as_ref));
         let words: Vec<&[u8]> = words.collect();
-        let reply = self.reach.call(|connection| connection.ask(&words))?;
+        let reply = self.database.call(|connection| connection.ask(&words))?;
         Ok(Some(reply).filter(|reply| *reply != Reply::Nothing))
     }
 
@@ -97,12 +99,12 @@ impl RedisDirectory {
         &mut self,
         question: &str,
         words: &[W],
-    ) -> Result<Option<Reply>, Trouble> {
+    ) -> Result<Option<Reply>, DirectoryError> {
         let reply = self.ask(question, words)?;
         if let Some(reply) = &reply
             && let count @ 1.. = reply.at(0)?.int()?
         {
-            self.seen.raised_to(count);
+            self.counter.note_own_change(count);
         }
         Ok(reply)
     }
@@ -110,33 +112,36 @@ impl RedisDirectory {
 
 impl Directory for RedisDirectory {
     fn another(&self) -> Option<Box<dyn Directory>> {
-        Some(Box::new(RedisDirectory { reach: self.reach.another(), seen: Arc::clone(&self.seen) }))
+        Some(Box::new(RedisDirectory {
+            database: self.database.another(),
+            counter: Arc::clone(&self.counter),
+        }))
     }
 
     fn disconnect(&mut self) {
-        self.reach.disconnect();
+        self.database.disconnect();
     }
 
-    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
-        let count = self.reach.call(|connection| connection.ask(&[b"changes"])?.int())?;
-        let is_news = self.seen.is_news(count);
-        Ok(self.reach.was_lost() || is_news)
+    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
+        let count = self.database.call(|connection| connection.ask(&[b"changes"])?.int())?;
+        let replace_with = self.counter.replace_with(count);
+        Ok(self.database.was_lost() || replace_with)
     }
 
-    fn check_writable(&mut self, now: Millis) -> Result<(), Trouble> {
+    fn check_writable(&mut self, now: Millis) -> Result<(), DirectoryError> {
         self.ask("check_writable", &[time(now)]).map(drop)
     }
 
-    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+    fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError> {
         let oldest = time(now.saturating_sub(millis(NETWORK_AGE_MAX)));
         let now = time(now);
-        self.reach.call(|connection| {
+        self.database.call(|connection| {
             while connection.ask(&[b"sweep", now.as_bytes(), oldest.as_bytes()])?.int()? > 0 {}
             Ok(())
         })
     }
 
-    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
         let words = [
             new.name.clone(),
             new.hash.clone(),
@@ -150,22 +155,22 @@ impl Directory for RedisDirectory {
         self.ask("add_account", &words)?.as_ref().map(rows::account).transpose()
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
         let reply = self.ask::<&str>("accounts", &[])?.ok_or_else(strange)?;
         let mut records = reply.many()?.iter().map(rows::record).collect::<Result<Vec<_>, _>>()?;
         records.sort_by(|one, other| one.account.name.cmp(&other.account.name));
         Ok(records)
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
         self.ask("account", &[name])?.as_ref().map(rows::record).transpose()
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
         self.ask("account_of", &[text(id)])?.as_ref().map(rows::record).transpose()
     }
 
-    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
         let mut words = vec![text(id)];
         let mut set = |field: &str, value: String| words.extend([field.to_owned(), value]);
         match change {
@@ -180,7 +185,7 @@ impl Directory for RedisDirectory {
         changed.map(|reply| rows::account(reply.at(1)?)).transpose()
     }
 
-    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+    fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
         Ok(self.change_counted("remove_account", &[text(id)])?.is_some())
     }
 
@@ -190,17 +195,21 @@ impl Directory for RedisDirectory {
         version: i64,
         hash: &str,
         but: Option<SessionId>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, DirectoryError> {
         let but = but.map(|session| hex::encode(&session.0)).unwrap_or_default();
         let words = [text(id), text(version), hash.to_owned(), but];
         Ok(self.change_counted("set_password", &words)?.is_some())
     }
 
-    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), DirectoryError> {
         self.ask("set_hash", &[&text(id), &text(version), hash]).map(drop)
     }
 
-    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+    fn add_session(
+        &mut self,
+        new: &NewSession,
+        max: usize,
+    ) -> Result<Option<Vec<SessionId>>, DirectoryError> {
         let words = [
             hex::encode(&new.id.0),
             text(new.account),
@@ -213,16 +222,16 @@ impl Directory for RedisDirectory {
         reply.at(1)?.many()?.iter().map(rows::session_id).collect::<Result<_, _>>().map(Some)
     }
 
-    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, DirectoryError> {
         let reply = self.ask("session", &[hex::encode(&id.0), time(now)])?;
         reply.map(|reply| Ok((rows::account(&reply)?, rows::expires_of_session(&reply)?))).transpose()
     }
 
-    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+    fn end_session(&mut self, id: SessionId) -> Result<bool, DirectoryError> {
         Ok(self.change_counted("end_session", &[hex::encode(&id.0)])?.is_some())
     }
 
-    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, DirectoryError> {
         let reply = self.ask("network_seen", &[text(account), hex::encode(&network.0)])?;
         reply.map(|reply| reply.int().map(unsigned)).transpose()
     }
@@ -233,12 +242,12 @@ impl Directory for RedisDirectory {
         network: NetworkHash,
         seen: Millis,
         max: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DirectoryError> {
         let words = [text(account), hex::encode(&network.0), time(seen), max.to_string()];
         self.ask("add_network", &words).map(drop)
     }
 
-    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, DirectoryError> {
         let (owner, holder) = (text(new.owner), text(new.with));
         let (created, expires) = (time(new.created), maybe(new.expires));
         let (writes, max) = (flag(new.permission == Permission::Write), max.to_string());
@@ -256,7 +265,7 @@ impl Directory for RedisDirectory {
         kept.map(|reply| rows::share(reply.at(1)?)).transpose()
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let (side, id) = match given {
             Given::By(owner) => ("given", owner),
             Given::With(holder) => ("held", holder),
@@ -275,10 +284,10 @@ impl Directory for RedisDirectory {
         with: i64,
         path: &[u8],
         now: Millis,
-    ) -> Result<Vec<Share>, Trouble> {
+    ) -> Result<Vec<Share>, DirectoryError> {
         let (owner, with, now) = (text(owner), text(with), time(now));
-        self.reach.call(|connection| {
-            around(path, |from| {
+        self.database.call(|connection| {
+            effective_shares(path, |from| {
                 let words = [b"first_share", owner.as_bytes(), with.as_bytes(), from, now.as_bytes()];
                 match connection.ask(&words)? {
                     Reply::Nothing => Ok(None),
@@ -288,11 +297,11 @@ impl Directory for RedisDirectory {
         })
     }
 
-    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         Ok(self.change_counted("end_share", &[&text(owner), id])?.is_some())
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         Ok(self.change_counted("end_shares", &[text(owner).as_bytes(), path])?.is_some())
     }
 }

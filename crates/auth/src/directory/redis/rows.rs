@@ -8,12 +8,12 @@ use plimsoll_wire::hex;
 use super::connection::{Reply, strange};
 use crate::account::{Account, Quota};
 use crate::directory::values::{permissions, unsigned};
-use crate::directory::{Record, Trouble};
+use crate::directory::{DirectoryError, Record};
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, time};
+use plimsoll_rpc::time::{Millis, time};
 
-pub(super) fn account(reply: &Reply) -> Result<Account, Trouble> {
+pub(super) fn account(reply: &Reply) -> Result<Account, DirectoryError> {
     let quota = |at| reply.at(at)?.maybe_int().map(|kept| kept.map(unsigned));
     Ok(Account {
         id: reply.at(0)?.int()?,
@@ -25,22 +25,22 @@ pub(super) fn account(reply: &Reply) -> Result<Account, Trouble> {
     })
 }
 
-pub(super) fn record(reply: &Reply) -> Result<Record, Trouble> {
+pub(super) fn record(reply: &Reply) -> Result<Record, DirectoryError> {
     let hash = reply.at(7)?.text()?.to_owned();
     Ok(Record { account: account(reply)?, hash, version: reply.at(8)?.int()? })
 }
 
 /// Returns when a session ends, from the element after its account.
-pub(super) fn expires_of_session(reply: &Reply) -> Result<Millis, Trouble> {
+pub(super) fn expires_of_session(reply: &Reply) -> Result<Millis, DirectoryError> {
     reply.at(9)?.int().map(unsigned)
 }
 
-pub(super) fn session_id(reply: &Reply) -> Result<SessionId, Trouble> {
+pub(super) fn session_id(reply: &Reply) -> Result<SessionId, DirectoryError> {
     let bytes = hex::decode(reply.bytes()?).and_then(|bytes| bytes.try_into().ok());
     bytes.map(SessionId).ok_or_else(strange)
 }
 
-pub(super) fn share(reply: &Reply) -> Result<Share, Trouble> {
+pub(super) fn share(reply: &Reply) -> Result<Share, DirectoryError> {
     Ok(Share {
         id: reply.at(0)?.text()?.to_owned(),
         owner: reply.at(1)?.text()?.to_owned(),

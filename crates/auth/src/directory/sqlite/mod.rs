@@ -17,15 +17,15 @@ use rusqlite::{
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::around::around;
+use super::effective_shares::effective_shares;
 use super::values::{permission_bits, signed, unsigned};
-use super::{Directory, Given, GivenShare, NewAccount, NewSession, Record, Trouble};
+use super::{Directory, DirectoryError, Given, GivenShare, NewAccount, NewSession, Record};
 use crate::account::{Account, Change};
 use crate::limits::{DIRECTORY_BUSY_TIME, NETWORK_AGE_MAX, OPEN_TRIES_MAX, STATEMENTS_KEPT};
 use crate::networks::NetworkHash;
 use crate::sessions::SessionId;
 use crate::shares::{Permission, Share};
-use crate::time::{Millis, millis};
+use plimsoll_rpc::time::{Millis, millis};
 use revoked::{Revoked, probe};
 use rows::{RECORD, SHARE};
 
@@ -39,11 +39,11 @@ pub struct SqliteDirectory {
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
-fn failed(error: rusqlite::Error) -> Trouble {
+fn failed(error: rusqlite::Error) -> DirectoryError {
     let text = format!("SQLite: {error}");
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => Trouble::Full(text),
-        _ => Trouble::Failed(text),
+        Some(ErrorCode::DiskFull) => DirectoryError::Full(text),
+        _ => DirectoryError::Failed(text),
     }
 }
 
@@ -52,13 +52,13 @@ impl SqliteDirectory {
     ///
     /// # Errors
     /// The error of the kernel or of SQLite, or that a newer plimsoll has created the file.
-    pub fn open(path: &Path) -> Result<SqliteDirectory, Trouble> {
-        let at = |trouble: Trouble| Trouble::Failed(format!("{}: {trouble}", path.display()));
+    pub fn open(path: &Path) -> Result<SqliteDirectory, DirectoryError> {
+        let at = |trouble: DirectoryError| DirectoryError::Failed(format!("{}: {trouble}", path.display()));
         make_private(path).map_err(at)?;
         Self::connect(path).map_err(at)
     }
 
-    fn connect(path: &Path) -> Result<SqliteDirectory, Trouble> {
+    fn connect(path: &Path) -> Result<SqliteDirectory, DirectoryError> {
         let mut connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(DIRECTORY_BUSY_TIME).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
@@ -83,30 +83,30 @@ impl SqliteDirectory {
         }
     }
 
-    fn is_session(&self, id: SessionId) -> Result<bool, Trouble> {
+    fn is_session(&self, id: SessionId) -> Result<bool, DirectoryError> {
         let found = one(&self.connection, "SELECT 1 FROM sessions WHERE id = ?1", [id.0], |_| Ok(()))?;
         Ok(found.is_some() && !self.revoked.contains(id))
     }
 
-    fn begin(&mut self) -> Result<Transaction<'_>, Trouble> {
+    fn begin(&mut self) -> Result<Transaction<'_>, DirectoryError> {
         self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)
     }
 }
 
 /// Creates the file with its own mode, before SQLite would with that of the process. Never opens an
 /// existing file: closing it would release the locks that this process has on it.
-fn make_private(path: &Path) -> Result<(), Trouble> {
+fn make_private(path: &Path) -> Result<(), DirectoryError> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(_) | Err(Errno::EXIST) => Ok(()),
-        Err(error) => Err(Trouble::Failed(format!("cannot be made: {error}"))),
+        Err(error) => Err(DirectoryError::Failed(format!("cannot be made: {error}"))),
     }
 }
 
 /// Creates the tables, and switches the file to WAL. SQLite waits for another process that creates the
 /// tables, but not for one that switches the file at this moment. Then both steps are repeated, and the
 /// first one waits.
-fn set_up(connection: &mut Connection) -> Result<(), Trouble> {
+fn set_up(connection: &mut Connection) -> Result<(), DirectoryError> {
     for _ in 1..OPEN_TRIES_MAX {
         schema::bring_up_to_date(connection)?;
         match turn_to_wal(connection) {
@@ -121,7 +121,7 @@ fn turn_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
 }
 
-fn run(connection: &Connection, sql: &str, params: impl Params) -> Result<usize, Trouble> {
+fn run(connection: &Connection, sql: &str, params: impl Params) -> Result<usize, DirectoryError> {
     connection.prepare_cached(sql).and_then(|mut prepared| prepared.execute(params)).map_err(failed)
 }
 
@@ -130,7 +130,7 @@ fn one<T>(
     sql: &str,
     params: impl Params,
     read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Option<T>, Trouble> {
+) -> Result<Option<T>, DirectoryError> {
     let mut prepared = connection.prepare_cached(sql).map_err(failed)?;
     prepared.query_row(params, read).optional().map_err(failed)
 }
@@ -140,13 +140,17 @@ fn all<T>(
     sql: &str,
     params: impl Params,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, Trouble> {
+) -> Result<Vec<T>, DirectoryError> {
     let mut prepared = connection.prepare_cached(sql).map_err(failed)?;
     let rows = prepared.query_map(params, read).map_err(failed)?;
     rows.collect::<rusqlite::Result<_>>().map_err(failed)
 }
 
-fn record_where(connection: &Connection, what: &str, value: impl Params) -> Result<Option<Record>, Trouble> {
+fn record_where(
+    connection: &Connection,
+    what: &str,
+    value: impl Params,
+) -> Result<Option<Record>, DirectoryError> {
     one(connection, &format!("SELECT {RECORD} FROM accounts a WHERE {what} = ?1"), value, rows::record)
 }
 
@@ -168,24 +172,24 @@ fn first_share() -> String {
 }
 
 impl Directory for SqliteDirectory {
-    fn changed_elsewhere(&mut self) -> Result<bool, Trouble> {
+    fn changed_elsewhere(&mut self) -> Result<bool, DirectoryError> {
         let has_revoked = self.revoked.refresh();
         self.delete_revoked();
         let version = one(&self.connection, "PRAGMA data_version", (), |row| row.get(0))?.unwrap_or(0);
         Ok(std::mem::replace(&mut self.data_version, version) != version || has_revoked)
     }
 
-    fn check_writable(&mut self, _: Millis) -> Result<(), Trouble> {
+    fn check_writable(&mut self, _: Millis) -> Result<(), DirectoryError> {
         // Without a commit: other processes would have to read it as a change.
         drop(self.begin()?);
         probe(&self.path).map_err(|error| {
             let text = format!("{}: {error}", self.path.display());
             let is_full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-            if is_full { Trouble::Full(text) } else { Trouble::Failed(text) }
+            if is_full { DirectoryError::Full(text) } else { DirectoryError::Failed(text) }
         })
     }
 
-    fn sweep(&mut self, now: Millis) -> Result<(), Trouble> {
+    fn sweep(&mut self, now: Millis) -> Result<(), DirectoryError> {
         self.revoked.allocate();
         let oldest = now.saturating_sub(millis(NETWORK_AGE_MAX));
         let transaction = self.begin()?;
@@ -195,7 +199,7 @@ impl Directory for SqliteDirectory {
         transaction.commit().map_err(failed)
     }
 
-    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, Trouble> {
+    fn add_account(&mut self, new: &NewAccount) -> Result<Option<Account>, DirectoryError> {
         let transaction = self.begin()?;
         let added = run(
             &transaction,
@@ -218,20 +222,20 @@ impl Directory for SqliteDirectory {
         Ok(record.map(|record| record.account))
     }
 
-    fn accounts(&mut self) -> Result<Vec<Record>, Trouble> {
+    fn accounts(&mut self) -> Result<Vec<Record>, DirectoryError> {
         let sql = format!("SELECT {RECORD} FROM accounts a ORDER BY a.name");
         all(&self.connection, &sql, (), rows::record)
     }
 
-    fn account(&mut self, name: &str) -> Result<Option<Record>, Trouble> {
+    fn account(&mut self, name: &str) -> Result<Option<Record>, DirectoryError> {
         record_where(&self.connection, "a.name", [name])
     }
 
-    fn account_of(&mut self, id: i64) -> Result<Option<Record>, Trouble> {
+    fn account_of(&mut self, id: i64) -> Result<Option<Record>, DirectoryError> {
         record_where(&self.connection, "a.id", [id])
     }
 
-    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, Trouble> {
+    fn change(&mut self, id: i64, change: Change) -> Result<Option<Account>, DirectoryError> {
         let transaction = self.begin()?;
         match change {
             Change::Quota(quota) => run(
@@ -258,7 +262,7 @@ impl Directory for SqliteDirectory {
         Ok(record.map(|record| record.account))
     }
 
-    fn remove_account(&mut self, id: i64) -> Result<bool, Trouble> {
+    fn remove_account(&mut self, id: i64) -> Result<bool, DirectoryError> {
         Ok(run(&self.connection, "DELETE FROM accounts WHERE id = ?1", [id])? > 0)
     }
 
@@ -268,7 +272,7 @@ impl Directory for SqliteDirectory {
         version: i64,
         hash: &str,
         but: Option<SessionId>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, DirectoryError> {
         let transaction = self.begin()?;
         let set = run(
             &transaction,
@@ -283,12 +287,16 @@ impl Directory for SqliteDirectory {
         Ok(set > 0)
     }
 
-    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), Trouble> {
+    fn set_hash(&mut self, id: i64, version: i64, hash: &str) -> Result<(), DirectoryError> {
         let sql = "UPDATE accounts SET hash = ?3 WHERE id = ?1 AND version = ?2";
         run(&self.connection, sql, (id, version, hash)).map(drop)
     }
 
-    fn add_session(&mut self, new: &NewSession, max: usize) -> Result<Option<Vec<SessionId>>, Trouble> {
+    fn add_session(
+        &mut self,
+        new: &NewSession,
+        max: usize,
+    ) -> Result<Option<Vec<SessionId>>, DirectoryError> {
         let transaction = self.begin()?;
         let added = run(
             &transaction,
@@ -309,7 +317,7 @@ impl Directory for SqliteDirectory {
         Ok((added > 0).then_some(ended))
     }
 
-    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, Trouble> {
+    fn session(&mut self, id: SessionId, now: Millis) -> Result<Option<(Account, Millis)>, DirectoryError> {
         if self.revoked.contains(id) {
             return Ok(None);
         }
@@ -321,7 +329,7 @@ impl Directory for SqliteDirectory {
         one(&self.connection, &sql, (id.0, signed(now)), read)
     }
 
-    fn end_session(&mut self, id: SessionId) -> Result<bool, Trouble> {
+    fn end_session(&mut self, id: SessionId) -> Result<bool, DirectoryError> {
         if !self.is_session(id)? {
             return Ok(false);
         }
@@ -341,7 +349,7 @@ impl Directory for SqliteDirectory {
         }
     }
 
-    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, Trouble> {
+    fn network_seen(&mut self, account: i64, network: NetworkHash) -> Result<Option<Millis>, DirectoryError> {
         let sql = "SELECT seen FROM networks WHERE account = ?1 AND network = ?2";
         one(&self.connection, sql, (account, network.0), |row| row.get(0).map(unsigned))
     }
@@ -352,7 +360,7 @@ impl Directory for SqliteDirectory {
         network: NetworkHash,
         seen: Millis,
         max: usize,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DirectoryError> {
         let transaction = self.begin()?;
         run(
             &transaction,
@@ -371,7 +379,7 @@ impl Directory for SqliteDirectory {
         transaction.commit().map_err(failed)
     }
 
-    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, Trouble> {
+    fn add_share(&mut self, new: &GivenShare, max: usize) -> Result<Option<Share>, DirectoryError> {
         let transaction = self.begin()?;
         let ended = "DELETE FROM shares WHERE owner = ?1 AND expires <= ?2";
         run(&transaction, ended, (new.owner, signed(new.created)))?;
@@ -408,7 +416,7 @@ impl Directory for SqliteDirectory {
         Ok(share)
     }
 
-    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, Trouble> {
+    fn shares(&mut self, given: Given, now: Millis) -> Result<Vec<Share>, DirectoryError> {
         let (connection, now) = (&self.connection, signed(now));
         match given {
             Given::By(owner) => all(connection, &all_shares_where("s.owner = ?2"), (now, owner), rows::share),
@@ -425,18 +433,18 @@ impl Directory for SqliteDirectory {
         with: i64,
         path: &[u8],
         now: Millis,
-    ) -> Result<Vec<Share>, Trouble> {
+    ) -> Result<Vec<Share>, DirectoryError> {
         let mut prepared = self.connection.prepare_cached(&first_share()).map_err(failed)?;
-        around(path, |from| {
+        effective_shares(path, |from| {
             prepared.query_row((signed(now), owner, with, from), rows::share).optional().map_err(failed)
         })
     }
 
-    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, Trouble> {
+    fn end_share(&mut self, owner: i64, id: &str) -> Result<bool, DirectoryError> {
         Ok(run(&self.connection, "DELETE FROM shares WHERE owner = ?1 AND id = ?2", (owner, id))? > 0)
     }
 
-    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, Trouble> {
+    fn end_shares(&mut self, owner: i64, path: &[u8]) -> Result<bool, DirectoryError> {
         let below = [path, b"/"].concat();
         let ended = run(
             &self.connection,

@@ -8,7 +8,7 @@ use crate::account::{Account, Quota};
 use crate::directory::Record;
 use crate::directory::values::{permissions, unsigned};
 use crate::shares::{Permission, Share};
-use crate::time::time;
+use plimsoll_rpc::time::time;
 
 /// The columns that [`account`] and [`record`] read.
 pub(super) const RECORD: &str =

@@ -6,7 +6,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::failed;
-use crate::directory::Trouble;
+use crate::directory::DirectoryError;
 use crate::directory::values::signed;
 
 /// Times are milliseconds since 1970. `version` counts the passwords an account has had. `permissions` are
@@ -58,12 +58,12 @@ const STEPS: [&str; 2] = [
 
 /// Applies the missing migrations. Two processes that open the file at once apply them one after the
 /// other.
-pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Trouble> {
+pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), DirectoryError> {
     let step = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let had: i64 = step.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(failed)?;
     let Some(left) = usize::try_from(had).ok().and_then(|had| STEPS.get(had..)) else {
         let known = STEPS.len();
-        return Err(Trouble::Failed(format!(
+        return Err(DirectoryError::Failed(format!(
             "a newer plimsoll made the directory (version {had}, this one knows {known}): start that one"
         )));
     };

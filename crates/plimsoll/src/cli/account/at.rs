@@ -108,7 +108,7 @@ fn run_on<T: 'static, F: Future<Output = anyhow::Result<T>> + 'static>(
     let log = log.context("cannot start the log")?;
     warn_of_arguments();
     let done = open_directory(&config.fixed.directory).and_then(|directory| {
-        let auth = Auth::here(directory, auth_settings(&config));
+        let auth = Auth::local(directory, auth_settings(&config));
         block_on(Kind::Epoll, |io| command(Opened { io, auth, config })).context("cannot run the command")?
     });
     log.finish();

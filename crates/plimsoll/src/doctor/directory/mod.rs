@@ -10,7 +10,7 @@ mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 
-use plimsoll_auth::directory::{Facts, facts, without_password};
+use plimsoll_auth::directory::{ServerInfo, server_info, without_password};
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]
 use plimsoll_auth::limits::DATABASE_CONNECTIONS_MAX;
 
@@ -27,7 +27,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     if !config.fixed.accounts || config.fixed.auth != AuthAt::Embedded {
         return Vec::new();
     }
-    match facts(url) {
+    match server_info(url) {
         Ok(None) => Vec::new(),
         Ok(Some(facts)) => judge(&facts),
         Err(error) => {
@@ -39,14 +39,14 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     }
 }
 
-fn judge(facts: &Facts) -> Vec<Finding> {
+fn judge(facts: &ServerInfo) -> Vec<Finding> {
     match facts {
         #[cfg(feature = "mysql")]
-        Facts::Mysql(facts) => mysql::judge(facts),
+        ServerInfo::Mysql(facts) => mysql::judge(facts),
         #[cfg(feature = "postgres")]
-        Facts::Postgres(facts) => postgres::judge(facts),
+        ServerInfo::Postgres(facts) => postgres::judge(facts),
         #[cfg(feature = "redis")]
-        Facts::Redis(facts) => redis::judge(facts),
+        ServerInfo::Redis(facts) => redis::judge(facts),
         _ => Vec::new(),
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! It sends no query. Invariant: a setting that can lose accounts is at least a warning.
 
-use plimsoll_auth::directory::MysqlFacts;
+use plimsoll_auth::directory::MysqlInfo;
 
 use super::{CHECK, room};
 use crate::doctor::Finding;
 
-pub(super) fn judge(facts: &MysqlFacts) -> Vec<Finding> {
+pub(super) fn judge(facts: &MysqlInfo) -> Vec<Finding> {
     vec![durability(facts), connections(facts)]
 }
 
-fn durability(facts: &MysqlFacts) -> Finding {
-    let MysqlFacts { version, flush, .. } = facts;
+fn durability(facts: &MysqlInfo) -> Finding {
+    let MysqlInfo { version, flush, .. } = facts;
     let loses = match flush {
         1 => return Finding::ok(CHECK, format!("MySQL {version} keeps what it confirms")),
         2 => "a power cut takes the accounts of the last second",
@@ -26,7 +26,7 @@ fn durability(facts: &MysqlFacts) -> Finding {
 
 const KEEP: &str = "the same line under [mysqld] in a file of /etc/mysql/conf.d";
 
-fn connections(facts: &MysqlFacts) -> Finding {
+fn connections(facts: &MysqlInfo) -> Finding {
     room(facts.connections_max, facts.connections_taken)
         .unwrap_or_else(|full| full.mend(set("max_connections = 500"), KEEP))
 }
@@ -43,13 +43,13 @@ mod tests {
 
     #[test]
     fn a_server_that_loses_what_it_confirms_or_has_no_room_is_told() {
-        let facts = |flush, taken| MysqlFacts {
+        let facts = |flush, taken| MysqlInfo {
             version: "10.11.6-MariaDB".to_owned(),
             flush,
             connections_max: 11 + CONNECTIONS,
             connections_taken: taken,
         };
-        let verdicts = |facts: &MysqlFacts| [durability(facts).verdict, connections(facts).verdict];
+        let verdicts = |facts: &MysqlInfo| [durability(facts).verdict, connections(facts).verdict];
         assert_eq!(verdicts(&facts(1, 11)), [Verdict::Ok, Verdict::Ok]);
         assert_eq!(verdicts(&facts(2, 11)), [Verdict::Warn, Verdict::Ok]);
         assert_eq!(verdicts(&facts(0, 12)), [Verdict::Warn, Verdict::Warn]);

@@ -2,17 +2,17 @@
 //!
 //! It sends no query. Invariant: a setting that can lose accounts is at least a warning.
 
-use plimsoll_auth::directory::PostgresFacts;
+use plimsoll_auth::directory::PostgresInfo;
 
 use super::{CHECK, room};
 use crate::doctor::Finding;
 
-pub(super) fn judge(facts: &PostgresFacts) -> Vec<Finding> {
+pub(super) fn judge(facts: &PostgresInfo) -> Vec<Finding> {
     vec![durability(facts), connections(facts)]
 }
 
-fn durability(facts: &PostgresFacts) -> Finding {
-    let PostgresFacts { version, syncs, synchronous_commit, .. } = facts;
+fn durability(facts: &PostgresInfo) -> Finding {
+    let PostgresInfo { version, syncs, synchronous_commit, .. } = facts;
     if !syncs {
         let seen = format!("PostgreSQL {version} syncs nothing (fsync is off): a power cut takes it all");
         return Finding::fail(CHECK, seen).mend(set("fsync", "on"), "the same: it stays");
@@ -27,7 +27,7 @@ fn durability(facts: &PostgresFacts) -> Finding {
     Finding::ok(CHECK, format!("PostgreSQL {version} keeps what it confirms"))
 }
 
-fn connections(facts: &PostgresFacts) -> Finding {
+fn connections(facts: &PostgresInfo) -> Finding {
     let mend =
         format!("{}, and restart it; see also CONNECTION LIMIT of the user", set("max_connections", "200"));
     let who = "end programs that hold connections to it: SELECT * FROM pg_stat_activity";
@@ -46,8 +46,8 @@ mod tests {
     use crate::doctor::Verdict;
     use crate::doctor::directory::CONNECTIONS;
 
-    fn facts() -> PostgresFacts {
-        PostgresFacts {
+    fn facts() -> PostgresInfo {
+        PostgresInfo {
             version: "15.3".to_owned(),
             syncs: true,
             synchronous_commit: "on".to_owned(),
@@ -56,7 +56,7 @@ mod tests {
         }
     }
 
-    fn verdicts(facts: &PostgresFacts) -> Vec<Verdict> {
+    fn verdicts(facts: &PostgresInfo) -> Vec<Verdict> {
         judge(facts).into_iter().map(|finding| finding.verdict).collect()
     }
 
@@ -64,10 +64,10 @@ mod tests {
     fn a_server_that_loses_what_it_confirms_or_has_no_room_is_told() {
         assert_eq!(verdicts(&facts()), [Verdict::Ok, Verdict::Ok]);
         let off = "off".to_owned();
-        let late = PostgresFacts { synchronous_commit: off, ..facts() };
+        let late = PostgresInfo { synchronous_commit: off, ..facts() };
         assert_eq!(verdicts(&late), [Verdict::Warn, Verdict::Ok]);
-        assert_eq!(verdicts(&PostgresFacts { syncs: false, ..late }), [Verdict::Fail, Verdict::Ok]);
-        let full = PostgresFacts { connections_taken: 12, ..facts() };
+        assert_eq!(verdicts(&PostgresInfo { syncs: false, ..late }), [Verdict::Fail, Verdict::Ok]);
+        let full = PostgresInfo { connections_taken: 12, ..facts() };
         assert_eq!(verdicts(&full), [Verdict::Ok, Verdict::Warn]);
     }
 }

@@ -3,17 +3,17 @@
 //! It sends no command. Invariants: a setting that can lose accounts is at least a warning. An unreadable
 //! setting is never reported as good.
 
-use plimsoll_auth::directory::RedisFacts;
+use plimsoll_auth::directory::RedisInfo;
 
 use super::{CHECK, room};
 use crate::doctor::Finding;
 
-pub(super) fn judge(facts: &RedisFacts) -> Vec<Finding> {
+pub(super) fn judge(facts: &RedisInfo) -> Vec<Finding> {
     vec![durability(facts), eviction(facts), connections(facts)]
 }
 
-fn durability(facts: &RedisFacts) -> Finding {
-    let RedisFacts { version, appendonly, appendfsync, .. } = facts;
+fn durability(facts: &RedisInfo) -> Finding {
+    let RedisInfo { version, appendonly, appendfsync, .. } = facts;
     if appendonly != "yes" {
         let seen = format!(
             "Redis {version} writes down nothing but now and then (appendonly is no): its end takes all that \
@@ -37,7 +37,7 @@ fn durability(facts: &RedisFacts) -> Finding {
 
 const KEEP: &str = "redis-cli CONFIG REWRITE, or the same line in /etc/redis/redis.conf";
 
-fn eviction(facts: &RedisFacts) -> Finding {
+fn eviction(facts: &RedisInfo) -> Finding {
     let policy = &facts.eviction;
     if policy.starts_with("allkeys-") {
         let seen = format!("it throws accounts away when its memory is full (maxmemory-policy is {policy})");
@@ -46,7 +46,7 @@ fn eviction(facts: &RedisFacts) -> Finding {
     Finding::ok(CHECK, format!("it throws no account away when its memory is full ({policy})"))
 }
 
-fn connections(facts: &RedisFacts) -> Finding {
+fn connections(facts: &RedisInfo) -> Finding {
     let (who, mend) =
         ("end programs that hold connections to it: redis-cli CLIENT LIST", set("maxclients 10000"));
     room(facts.connections_max, facts.connections_taken).unwrap_or_else(|full| full.mend(who, mend))
@@ -62,8 +62,8 @@ mod tests {
     use crate::doctor::Verdict;
     use crate::doctor::directory::CONNECTIONS;
 
-    fn facts(appendonly: &str, appendfsync: &str) -> RedisFacts {
-        RedisFacts {
+    fn facts(appendonly: &str, appendfsync: &str) -> RedisInfo {
+        RedisInfo {
             version: "7.0.15".to_owned(),
             appendonly: appendonly.to_owned(),
             appendfsync: appendfsync.to_owned(),
@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn what_throws_keys_away_and_what_has_no_room_is_told() {
-        let verdicts = |facts: &RedisFacts| [eviction(facts).verdict, connections(facts).verdict];
+        let verdicts = |facts: &RedisInfo| [eviction(facts).verdict, connections(facts).verdict];
         assert_eq!(verdicts(&facts("yes", "always")), [Verdict::Ok, Verdict::Ok]);
         let lru = "allkeys-lru".to_owned();
-        let full = RedisFacts { eviction: lru, connections_taken: 12, ..facts("yes", "always") };
+        let full = RedisInfo { eviction: lru, connections_taken: 12, ..facts("yes", "always") };
         assert_eq!(verdicts(&full), [Verdict::Fail, Verdict::Warn]);
         let ttl = "volatile-ttl".to_owned();
-        assert_eq!(verdicts(&RedisFacts { eviction: ttl, ..full }), [Verdict::Ok, Verdict::Warn]);
+        assert_eq!(verdicts(&RedisInfo { eviction: ttl, ..full }), [Verdict::Ok, Verdict::Warn]);
     }
 }

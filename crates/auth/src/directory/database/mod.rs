@@ -1,0 +1,244 @@
+//! A keep-alive connection to a database, which is replaced when it breaks.
+//!
+//! It speaks no database's protocol. Invariants: a call succeeds or fails within [`DATABASE_TIME`],
+//! connecting included. Name resolution is the exception: the C library has its own timeout. While a
+//! database is down, one call in [`DATABASE_RETRY_TIME`] waits to find that out. The others fail at once,
+//! so that waits do not add up. A connection that failed is never used again, so that a late response is
+//! never taken for another's. The same holds for all connections made before the database failed to
+//! respond in time.
+
+pub(super) mod change_counter;
+pub(super) mod socket;
+pub(super) mod url;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::DirectoryError;
+use crate::limits::{DATABASE_CONNECT_TIME, DATABASE_RETRY_TIME, DATABASE_TIME};
+use socket::{Deadline, Socket};
+
+/// A connection that speaks a database's protocol.
+pub(super) trait DatabaseConnection: Sized {
+    /// The address and credentials for it.
+    type Address;
+
+    /// Connects, and checks that the database has the expected directory.
+    fn open(way: &Self::Address, by: Deadline) -> Result<Self, DirectoryError>;
+
+    /// Returns its socket.
+    fn socket(&mut self) -> &mut Socket;
+}
+
+/// A database, and a connection to it if there is one.
+pub(super) struct Database<L: DatabaseConnection> {
+    line: Option<OpenConnection<L>>,
+    common: Arc<Common<L::Address>>,
+}
+
+/// A connection, and the count of timeouts when it was made.
+struct OpenConnection<L> {
+    line: L,
+    silences: u64,
+}
+
+/// The state that all connections of a process to a database share.
+struct Common<W> {
+    way: W,
+    away: Mutex<Option<Outage>>,
+    /// How often the database failed to respond in time. Connections made before that are not used again.
+    silences: AtomicU64,
+    /// Whether a connection was attempted since this was last read.
+    is_new: AtomicBool,
+}
+
+impl<W> Common<W> {
+    /// Counts a timeout of a connection that was made at count `known`. Returns whether it is the first
+    /// of those. Must precede [`Database::give_up`]: a call that finds no [`Outage`] then finds no older
+    /// connection either.
+    fn fell_silent(&self, known: u64) -> bool {
+        self.silences.compare_exchange(known, known + 1, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+}
+
+/// An unreachable database: until when no connection is tried, and the error.
+struct Outage {
+    until: Deadline,
+    why: DirectoryError,
+}
+
+impl<L: DatabaseConnection> Database<L> {
+    /// Wraps a new connection.
+    pub(super) fn new(way: L::Address, line: L) -> Database<L> {
+        let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
+        let common = Common { way, away: Mutex::new(None), silences, is_new };
+        Database { line: Some(OpenConnection { line, silences: 0 }), common: Arc::new(common) }
+    }
+
+    /// Creates another handle on the same database, which connects at its first use.
+    pub(super) fn another(&self) -> Database<L> {
+        Database { line: None, common: Arc::clone(&self.common) }
+    }
+
+    /// Runs `work` with a connection. It is not retried after an error, because the server may have
+    /// executed it.
+    pub(super) fn call<T>(
+        &mut self,
+        work: impl FnOnce(&mut L) -> Result<T, DirectoryError>,
+    ) -> Result<T, DirectoryError> {
+        let by = Deadline::after(DATABASE_TIME);
+        let mut known = self.common.silences.load(Ordering::SeqCst);
+        let done = self.line(by).and_then(|mut kept| {
+            known = kept.silences;
+            kept.line.socket().set_deadline(by);
+            let done = work(&mut kept.line)?;
+            self.line = Some(kept);
+            Ok(done)
+        });
+        if let Err(why) = &done
+            && by.is_over()
+            // A timeout on an older connection proves nothing about connections made since.
+            && self.common.fell_silent(known)
+        {
+            self.give_up(why);
+        }
+        done
+    }
+
+    /// Closes the connection; the next call opens another.
+    pub(super) fn disconnect(&mut self) {
+        self.line = None;
+    }
+
+    /// Returns whether any connection was attempted since the last call. The database may have changed
+    /// meanwhile, or lost data, including its change counter.
+    pub(super) fn was_lost(&self) -> bool {
+        self.common.is_new.swap(false, Ordering::SeqCst)
+    }
+
+    /// Returns the open connection, or a new one.
+    fn line(&mut self, by: Deadline) -> Result<OpenConnection<L>, DirectoryError> {
+        let silences = self.common.silences.load(Ordering::SeqCst);
+        if let Some(mut kept) = self.line.take()
+            && kept.silences == silences
+            && kept.line.socket().is_quiet()
+        {
+            return Ok(kept);
+        }
+        self.may_try()?;
+        let line = L::open(&self.common.way, by.within(DATABASE_CONNECT_TIME));
+        // Before the first request on it.
+        self.common.is_new.store(true, Ordering::SeqCst);
+        match &line {
+            Ok(_) => *self.away() = None,
+            Err(why) => self.give_up(why),
+        }
+        line.map(|line| OpenConnection { line, silences })
+    }
+
+    /// Returns an error unless a connection may be tried. When it is time to retry, the first call tries.
+    /// The others get the old error until it has finished.
+    fn may_try(&self) -> Result<(), DirectoryError> {
+        match &mut *self.away() {
+            Some(Outage { until, why }) if !until.is_over() => Err(why.clone()),
+            Some(Outage { until, .. }) => {
+                *until = Deadline::after(DATABASE_CONNECT_TIME);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn give_up(&self, why: &DirectoryError) {
+        *self.away() = Some(Outage { until: Deadline::after(DATABASE_RETRY_TIME), why: why.clone() });
+    }
+
+    fn away(&self) -> MutexGuard<'_, Option<Outage>> {
+        self.common.away.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
+
+    use super::socket::Endpoint;
+    use super::*;
+
+    /// A connection to a server that never responds.
+    struct Silent(Socket);
+
+    struct DatabaseAddress {
+        path: PathBuf,
+        made: AtomicUsize,
+    }
+
+    impl DatabaseConnection for Silent {
+        type Address = DatabaseAddress;
+
+        fn open(way: &DatabaseAddress, by: Deadline) -> Result<Silent, DirectoryError> {
+            way.made.fetch_add(1, Ordering::SeqCst);
+            let socket = Socket::open(&Endpoint::Unix(way.path.clone()), by);
+            socket.map(Silent).map_err(|error| DirectoryError::Failed(error.to_string()))
+        }
+
+        fn socket(&mut self) -> &mut Socket {
+            &mut self.0
+        }
+    }
+
+    fn wait(line: &mut Silent) -> Result<(), DirectoryError> {
+        line.0.receive(&mut [0]).map(drop).map_err(|error| DirectoryError::Failed(error.to_string()))
+    }
+
+    #[test]
+    fn a_database_that_gave_no_answer_is_not_waited_for_again_on_what_was_connected_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let way = DatabaseAddress { path, made: AtomicUsize::new(0) };
+        let line = Silent::open(&way, Deadline::after(DATABASE_TIME)).unwrap();
+        let mut one = Database::<Silent>::new(way, line);
+        let mut other = one.another();
+        other.call(|_| Ok(())).unwrap();
+        one.call(wait).unwrap_err();
+        let common = Arc::clone(&one.common);
+        let made = || common.way.made.load(Ordering::SeqCst);
+        let before = made();
+        // The retry time passes when the test says so, however slow the machine is.
+        let retry_after = |time| common.away.lock().unwrap().as_mut().unwrap().until = Deadline::after(time);
+        retry_after(Duration::from_secs(3600));
+        other.call(|_| Ok(())).unwrap_err();
+        assert_eq!(made() - before, 0, "it fails at once, without another connection");
+        retry_after(Duration::ZERO);
+        other.call(|_| Ok(())).unwrap();
+        assert_eq!(made() - before, 1, "the connection from before the silence is not used again");
+    }
+
+    #[test]
+    fn who_waited_on_a_connection_from_before_a_silence_says_nothing_of_those_made_since() {
+        let way = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
+        let common =
+            Common { way, away: Mutex::default(), silences: AtomicU64::new(0), is_new: false.into() };
+        let told = [0, 0, 1, 0, 1].map(|known| common.fell_silent(known));
+        assert_eq!(told, [true, false, true, false, false]);
+    }
+
+    #[test]
+    fn of_those_who_come_when_it_is_time_to_try_again_one_tries() {
+        let way = DatabaseAddress { path: PathBuf::from("/nowhere"), made: AtomicUsize::new(0) };
+        let (silences, is_new) = (AtomicU64::new(0), AtomicBool::new(false));
+        let why = DirectoryError::Failed("it was away".to_owned());
+        let away = Outage { until: Deadline::after(Duration::ZERO), why: why.clone() };
+        let common = Arc::new(Common { way, away: Mutex::new(Some(away)), silences, is_new });
+        let [first, second] =
+            [(); 2].map(|()| Database::<Silent> { line: None, common: Arc::clone(&common) });
+        let begun = std::time::Instant::now();
+        assert_eq!(first.may_try(), Ok(()));
+        // Unless this thread was suspended for longer than an attempt may take.
+        assert!(second.may_try() == Err(why) || begun.elapsed() >= DATABASE_CONNECT_TIME);
+    }
+}

@@ -1,0 +1,58 @@
+//! The address of a MySQL or MariaDB database, parsed from a URL.
+//!
+//! It does not connect. Invariant: each part of a URL is obeyed, or the URL is rejected.
+
+use std::path::PathBuf;
+
+use crate::directory::database::socket::Endpoint;
+use crate::directory::database::url::Url;
+use crate::directory::open::BadUrl;
+use plimsoll_rpc::Secret;
+
+const PORT: u16 = 3306;
+
+/// Address, user and database.
+pub(super) struct DatabaseAddress {
+    pub(super) place: Endpoint,
+    pub(super) user: String,
+    pub(super) password: Option<Secret>,
+    pub(super) database: String,
+}
+
+impl DatabaseAddress {
+    /// Parses `mysql://USER:PASSWORD@HOST:PORT/DATABASE` or `mysql://USER@/DATABASE?socket=/PATH`.
+    pub(super) fn parse(url: &str) -> Result<DatabaseAddress, BadUrl> {
+        let url = Url::parse(url, &["socket"])?;
+        let user = url.user.clone().ok_or_else(|| url.bad("say as whom: mysql://USER@HOST/DATABASE"))?;
+        if url.path.is_empty() {
+            return Err(url.bad("say in which database: mysql://USER@HOST/DATABASE"));
+        }
+        let place = match url.value("socket") {
+            Some(path) => Endpoint::Unix(PathBuf::from(path)),
+            None => url.place(PORT),
+        };
+        Ok(DatabaseAddress { place, user, database: url.path.clone(), password: url.password })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_leads_to_a_port_or_to_a_unix_socket() {
+        let way = DatabaseAddress::parse("mysql://me:secret@db/files").unwrap();
+        assert_eq!(way.place, Endpoint::Tcp("db".to_owned(), 3306));
+        assert_eq!((way.user.as_str(), way.database.as_str()), ("me", "files"));
+        let way = DatabaseAddress::parse("mysql://me@/files?socket=/run/mysqld/mysqld.sock").unwrap();
+        assert_eq!(way.place, Endpoint::Unix("/run/mysqld/mysqld.sock".into()));
+    }
+
+    #[test]
+    fn who_and_where_must_be_said() {
+        for bad in ["mysql://:secret@db/files", "mysql://me:secret@db"] {
+            let told = DatabaseAddress::parse(bad).err().unwrap().to_string();
+            assert!(told.contains("mysql://USER@HOST/DATABASE") && !told.contains("secret"), "{told}");
+        }
+    }
+}

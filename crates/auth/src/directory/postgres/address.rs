@@ -1,0 +1,63 @@
+//! The address of a PostgreSQL database, parsed from a URL.
+//!
+//! It does not connect. Invariant: the URL means the same as to PostgreSQL's own programs, or is
+//! rejected.
+
+use crate::directory::database::socket::Endpoint;
+use crate::directory::database::url::Url;
+use crate::directory::open::BadUrl;
+use plimsoll_rpc::Secret;
+
+const PORT: u16 = 5432;
+
+/// Address, user and database.
+pub(super) struct DatabaseAddress {
+    pub(super) place: Endpoint,
+    pub(super) user: String,
+    pub(super) password: Option<Secret>,
+    pub(super) database: String,
+}
+
+impl DatabaseAddress {
+    pub(super) fn parse(url: &str) -> Result<DatabaseAddress, BadUrl> {
+        let url = Url::parse(url, &["host", "sslmode"])?;
+        match url.value("sslmode") {
+            None | Some("disable" | "allow" | "prefer") => {}
+            Some(_) => {
+                return Err(url.bad("we speak no TLS to a database; use a Unix socket or a tunnel"));
+            }
+        }
+        let user = url.user.clone().or_else(|| std::env::var("USER").ok().filter(|user| !user.is_empty()));
+        let user = user.ok_or_else(|| url.bad("say as whom: postgres://USER@HOST/DATABASE"))?;
+        let database = if url.path.is_empty() { user.clone() } else { url.path.clone() };
+        let place = match (url.socket(PORT, |port| format!(".s.PGSQL.{port}")), url.value("host")) {
+            (Some(place), _) => place,
+            (None, Some(_)) => return Err(url.bad("host= is for the folder of a Unix socket")),
+            (None, None) => url.place(PORT),
+        };
+        Ok(DatabaseAddress { place, user, password: url.password, database })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_leads_to_a_port_or_to_a_unix_socket() {
+        let way = DatabaseAddress::parse("postgres://me:secret@db/files").unwrap();
+        assert_eq!(way.place, Endpoint::Tcp("db".to_owned(), 5432));
+        assert_eq!((way.user.as_str(), way.database.as_str()), ("me", "files"));
+        let way = DatabaseAddress::parse("postgres://me@/?host=/run/postgresql").unwrap();
+        assert_eq!(way.place, Endpoint::Unix("/run/postgresql/.s.PGSQL.5432".into()));
+        assert_eq!(way.database, "me");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused() {
+        for bad in ["postgres://me:secret@db/files?sslmode=require", "postgres://me:secret@/files?host=db"] {
+            let told = DatabaseAddress::parse(bad).err().unwrap().to_string();
+            assert!(!told.contains("secret"), "{told}");
+        }
+    }
+}

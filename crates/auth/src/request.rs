@@ -1,0 +1,223 @@
+//! The requests that fronts and operators send to the auth tier, and the responses, as data.
+//!
+//! They do not depend on the transport: a function call, or a message to a remote tier. Invariant: a
+//! request contains all that its response depends on, except the directory, the settings and the time.
+
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::account::{Account, Change, Exported, Permissions, Quota};
+use crate::sessions::{LogIn, SessionId};
+use crate::shares::{Grant, NewShare, Share};
+use plimsoll_rpc::Secret;
+use plimsoll_rpc::Source;
+
+/// A request. Names are as the user typed them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthRequest {
+    /// Creates an account for the caller. Response: [`AuthResponse::Account`].
+    SignUp {
+        /// The account's name.
+        name: String,
+        /// Its password.
+        password: Secret,
+        /// The client's address.
+        from: Source,
+    },
+    /// Opens a session. Response: [`AuthResponse::LogIn`].
+    LogIn {
+        /// The account's name.
+        name: String,
+        /// Its password.
+        password: Secret,
+        /// The client's address.
+        from: Source,
+        /// Whether the front knows that this very password was right before.
+        is_known: bool,
+    },
+    /// Looks up a session. Response: [`AuthResponse::Session`].
+    Session(SessionId),
+    /// Checks a name and a password. Response: [`AuthResponse::Password`].
+    Password {
+        /// The account's name.
+        name: String,
+        /// Its password.
+        password: Secret,
+        /// The client's address.
+        from: Source,
+        /// Whether the front knows that this very password was right before.
+        is_known: bool,
+    },
+    /// Checks that an identity verified by password is still valid. Response: [`AuthResponse::Account`], in
+    /// its present state.
+    Renew {
+        /// The account's number.
+        account: i64,
+        /// The version of the password that was presented.
+        version: i64,
+    },
+    /// Ends a session. Response: [`AuthResponse::Done`].
+    LogOut(SessionId),
+    /// Sets a password, for the account itself. Response: [`AuthResponse::Done`].
+    ChangePassword {
+        /// The account's number.
+        account: i64,
+        /// The session that stays; all others end.
+        but: Option<SessionId>,
+        /// The old password.
+        old: Secret,
+        /// The new password.
+        new: Secret,
+        /// The client's address.
+        from: Source,
+    },
+    /// Creates a share. Response: [`AuthResponse::Share`].
+    Share {
+        /// The account that gives it.
+        owner: i64,
+        /// The share.
+        new: NewShare,
+    },
+    /// Ends a share. Response: [`AuthResponse::Done`].
+    Unshare {
+        /// The account that gave it.
+        owner: i64,
+        /// The share's id.
+        id: String,
+    },
+    /// Lists the shares that this account gives. Response: [`AuthResponse::Shares`].
+    SharesBy(i64),
+    /// Lists the shares that this account receives. Response: [`AuthResponse::Shares`].
+    SharedWith(i64),
+    /// Finds the shares of a home that this account may use at or below a path. Response:
+    /// [`AuthResponse::Grant`].
+    Granted {
+        /// The account that wants access.
+        account: i64,
+        /// The name of the home's account.
+        owner: String,
+        /// The path.
+        path: Vec<u8>,
+    },
+    /// Ends the shares of a path and of all paths below it. Response: [`AuthResponse::Done`].
+    EndShares {
+        /// The account whose home it is.
+        owner: i64,
+        /// The path.
+        path: Vec<u8>,
+    },
+    /// Checks that the directory answers and can be written. Response: [`AuthResponse::Done`].
+    Check {},
+    /// A request of an operator. An RPC server must reject these when they arrive from fronts.
+    Operator(OperatorRequest),
+}
+
+/// A request of an operator.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OperatorRequest {
+    /// Lists all accounts by name. Response: [`AuthResponse::Accounts`].
+    Accounts,
+    /// Looks up one account. Response: [`AuthResponse::Account`].
+    Account(String),
+    /// Creates an account. Response: [`AuthResponse::Account`].
+    Add {
+        /// The account's name.
+        name: String,
+        /// Its password.
+        password: Secret,
+        /// Storage limits.
+        quota: Quota,
+        /// Permissions.
+        permissions: Permissions,
+    },
+    /// Sets a password and ends all sessions. Response: [`AuthResponse::Done`].
+    SetPassword {
+        /// The account's name.
+        name: String,
+        /// The new password.
+        password: Secret,
+    },
+    /// Changes an account. Response: [`AuthResponse::Account`].
+    Change(String, Change),
+    /// Removes an account with its sessions and shares. Response: [`AuthResponse::Account`], in its
+    /// last state.
+    Remove(String),
+    /// Exports all accounts. Response: [`AuthResponse::Exported`].
+    Export,
+    /// Creates an account from an export. Response: [`AuthResponse::Account`].
+    Import(Exported),
+}
+
+/// Defines [`AuthResponse`], and for each variant a conversion to its content.
+macro_rules! answers {
+    ($($(#[$doc:meta])* $name:ident($inner:ty),)*) => {
+        /// A response.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum AuthResponse {
+            $($(#[$doc])* $name($inner),)*
+        }
+
+        $(impl TryFrom<AuthResponse> for $inner {
+            type Error = AuthResponse;
+
+            fn try_from(answer: AuthResponse) -> Result<$inner, AuthResponse> {
+                if let AuthResponse::$name(inner) = answer { Ok(inner) } else { Err(answer) }
+            }
+        })*
+    };
+}
+
+answers! {
+    /// Success, without further data.
+    Done(()),
+    /// An account.
+    Account(Account),
+    /// Accounts by name.
+    Accounts(Vec<Account>),
+    /// Accounts by name, with the hashes of their passwords.
+    Exported(Vec<Exported>),
+    /// The account of a name and password, and the version of the password.
+    Password((Account, i64)),
+    /// A new session, and the version of the password that opened it.
+    LogIn((LogIn, i64)),
+    /// The account of a session, and when the session ends.
+    Session((Account, SystemTime)),
+    /// A share that was created.
+    Share(Share),
+    /// Shares by owner, path and account.
+    Shares(Vec<Share>),
+    /// The shares that give access; never empty.
+    Grant(Grant),
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_rpc::{decode, encode};
+
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn a_request_and_its_response_are_read_as_they_were_written() {
+        let password = Secret::from("correct horse");
+        let name = "alice".to_owned();
+        let asked = AuthRequest::LogIn { name, password, from: Source::Unix, is_known: true };
+        let sent = serde_json::to_string(&asked).unwrap();
+        let read: AuthRequest = serde_json::from_str(&sent).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), sent);
+        let error = Error::BadName("no name".into());
+        let sent = encode(Err::<AuthResponse, _>(&error));
+        assert_eq!(decode::<AuthResponse, Error>(&sent).unwrap().unwrap_err(), error);
+    }
+
+    #[test]
+    fn a_printed_request_has_no_secret() {
+        let password = Secret::from("correct horse");
+        let printed = format!("{:?}", OperatorRequest::SetPassword { name: "alice".to_owned(), password });
+        assert!(printed.contains("alice") && !printed.contains("horse"), "{printed}");
+    }
+}

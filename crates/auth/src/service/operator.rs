@@ -1,0 +1,107 @@
+//! Requests of operators.
+//!
+//! It does not ask for a password: access to the directory makes an operator. Invariant: a change is
+//! noted in the job that makes it, so that a server in this process sees it at the next request.
+
+use std::borrow::Cow;
+
+use plimsoll_io::Io;
+
+use super::AccountService;
+use crate::account::{Account, Change, Exported, draw_id};
+use crate::changes::Topic;
+use crate::directory::{NewAccount, Record};
+use crate::error::Error;
+use crate::names::account_name;
+use crate::passwords::is_hash;
+use crate::request::{AuthResponse, OperatorRequest};
+use plimsoll_rpc::Secret;
+use plimsoll_rpc::time;
+
+impl AccountService {
+    pub(super) async fn operate(&self, io: &Io, order: OperatorRequest) -> Result<AuthResponse, Error> {
+        match order {
+            OperatorRequest::Accounts => {
+                let records = self.records(io).await?;
+                Ok(AuthResponse::Accounts(records.into_iter().map(|record| record.account).collect()))
+            }
+            OperatorRequest::Account(name) => Ok(AuthResponse::Account(self.named(io, &name).await?.account)),
+            OperatorRequest::Add { name, password, quota, permissions } => {
+                let name = account_name(name.as_bytes())?;
+                self.check_password(&password)?;
+                let (hash, created) = (self.hash(io, password, None).await?, time::now(io));
+                let id = draw_id(io);
+                let new = NewAccount { id, name, hash, quota, permissions, enabled: true, created };
+                self.add_account(io, new).await.map(AuthResponse::Account)
+            }
+            OperatorRequest::SetPassword { name, password } => self.set_password(io, &name, password).await,
+            OperatorRequest::Change(name, change) => {
+                self.change(io, &name, change).await.map(AuthResponse::Account)
+            }
+            OperatorRequest::Remove(name) => self.remove(io, &name).await.map(AuthResponse::Account),
+            OperatorRequest::Export => {
+                let records = self.records(io).await?;
+                Ok(AuthResponse::Exported(records.into_iter().map(exported).collect()))
+            }
+            OperatorRequest::Import(account) => self.import(io, account).await.map(AuthResponse::Account),
+        }
+    }
+
+    async fn records(&self, io: &Io) -> Result<Vec<Record>, Error> {
+        self.directory(io, |directory, _| directory.accounts()).await
+    }
+
+    async fn set_password(&self, io: &Io, name: &str, password: Secret) -> Result<AuthResponse, Error> {
+        self.check_password(&password)?;
+        let hash = self.hash(io, password, None).await?;
+        let Record { account, version, .. } = self.named(io, name).await?;
+        let set = self.replace_password(io, (account.id, version), hash, None).await?;
+        // False only if the password was set or the account removed since the line above.
+        if set { Ok(AuthResponse::Done(())) } else { Err(Error::NotFound) }
+    }
+
+    async fn change(&self, io: &Io, name: &str, change: Change) -> Result<Account, Error> {
+        let id = self.named(io, name).await?.account.id;
+        let changed = self.directory(io, move |directory, changes| {
+            let changed = directory.change(id, change);
+            changes.note(Topic::Account(id));
+            changed
+        });
+        changed.await?.ok_or(Error::NotFound)
+    }
+
+    async fn remove(&self, io: &Io, name: &str) -> Result<Account, Error> {
+        let account = self.named(io, name).await?.account;
+        let id = account.id;
+        let removed = self.directory(io, move |directory, changes| {
+            let removed = directory.remove_account(id);
+            changes.note(Topic::Account(id));
+            removed
+        });
+        if removed.await? { Ok(account) } else { Err(Error::NotFound) }
+    }
+
+    async fn import(&self, io: &Io, account: Exported) -> Result<Account, Error> {
+        let Exported { name, id, password: hash, quota, permissions, enabled } = account;
+        let name = account_name(name.as_bytes())?;
+        if !is_hash(&hash) {
+            let why = format!("The password of {name:?} is no Argon2id hash in PHC form. Export it again.");
+            return Err(Error::BadImport(Cow::Owned(why)));
+        }
+        let created = time::now(io);
+        let id = self.free_id(io, id).await?;
+        self.add_account(io, NewAccount { id, name, hash, quota, permissions, enabled, created }).await
+    }
+
+    /// Returns the number `wanted` if no account has it, else another one.
+    async fn free_id(&self, io: &Io, wanted: Option<i64>) -> Result<i64, Error> {
+        let Some(id) = wanted else { return Ok(draw_id(io)) };
+        let taken = self.directory(io, move |directory, _| directory.account_of(id)).await?;
+        Ok(if taken.is_some() { draw_id(io) } else { id })
+    }
+}
+
+fn exported(record: Record) -> Exported {
+    let Account { id, name, quota, permissions, enabled, .. } = record.account;
+    Exported { name, id: Some(id), password: record.hash, quota, permissions, enabled }
+}

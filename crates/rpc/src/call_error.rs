@@ -1,0 +1,29 @@
+//! Why a call has no response.
+//!
+//! The error that a server reports is part of a response, not one of these. Invariant: no text repeats
+//! the secret or anything that the server sent.
+
+use plimsoll_client::http;
+
+/// The reason why there is no response. Its text is for the log and the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The connection failed, or the response did not arrive in time.
+    #[error("{0}")]
+    Transport(#[from] http::Error),
+    /// The method's deadline has passed.
+    #[error("it did not answer in time")]
+    Deadline,
+    /// Too many calls wait for a connection. The call was not sent.
+    #[error("too many requests wait for it")]
+    Busy,
+    /// The server does not accept the secret.
+    #[error("it does not take the secret; give the same --secret-file to both")]
+    Secret,
+    /// The server responds with an unexpected status.
+    #[error("it says {0}")]
+    Status(u16),
+    /// The response is not of the expected type.
+    #[error("its answer is not what was asked for; the two may be of different versions")]
+    Malformed,
+}

@@ -1,0 +1,261 @@
+//! The RPC server of a store: answers the requests of fronts.
+//!
+//! It decides nothing: it calls the store in this process, as an operation in this process would.
+//! Invariants: a condition that is received as text is checked under the home's lock. A name that no
+//! account can have is never used for a folder.
+
+use std::ops::ControlFlow;
+
+use plimsoll_io::{Existing, File, FileKind, Io, ListingPage, Work};
+use plimsoll_rpc::{Call, CallRefused, Service, encode, parse};
+use serde::Serialize;
+
+use super::ask::{
+    Asked, Destination, Ended, Ending, Get, How, NewArrival, Owner, Question, Removal, SaidTerms, Seen,
+};
+use super::listing::list;
+use super::remote::{QUESTIONS, READY};
+use super::trouble::Trouble;
+use crate::condition::{Condition, Said};
+use crate::digest_slots::DigestSlots;
+use crate::error::{Error, Result};
+use crate::limits::DIRECTORY_BYTES_MAX;
+use crate::path::Path;
+use crate::usage::Quota;
+use crate::write::{Algorithm, FileDigest, NewUpload, Terms};
+use crate::{End, Files, Home, Store, Upload};
+
+/// Answers requests for a store.
+pub struct StoreServer {
+    store: Store,
+    /// Parses the text of a condition, in the protocol's own syntax.
+    again: fn(&str) -> Condition,
+    digests: DigestSlots,
+}
+
+impl StoreServer {
+    /// Creates a server for `store`; `again` parses the text of conditions.
+    pub fn new(store: Store, again: fn(&str) -> Condition) -> StoreServer {
+        StoreServer { store, again, digests: DigestSlots::default() }
+    }
+
+    /// Executes a request, and returns the response in JSON.
+    async fn respond(&self, io: &Io, asked: Asked) -> Vec<u8> {
+        self.execute(io, asked).await.unwrap_or_else(|error| encode_result::<()>(Err(error)))
+    }
+
+    async fn execute(&self, io: &Io, Asked { owner, caller, question }: Asked) -> Result<Vec<u8>> {
+        let io = &io.for_owner(owner.job_owner(caller));
+        let home = self.home(io, &owner).await?;
+        Ok(match question {
+            Question::Usage => encode_result(home.usage(io).await),
+            Question::Stat(path) => encode_result(home.stat(io, &path).await.map(Seen)),
+            Question::List { path, most, page } => {
+                list(io, &home, &path, most, page.map(ListingPage::from)).await
+            }
+            Question::MakeFolder { path, quota } => encode_result(home.make_folder(io, path, quota).await),
+            Question::CheckRemoval(Removal { path, what, condition }) => {
+                encode_result(home.check_removal(io, path, what, self.condition(&condition)).await)
+            }
+            Question::Remove(Removal { path, what, condition }) => {
+                encode_result(home.remove(io, path, what, self.condition(&condition)).await)
+            }
+            Question::SetModified { path, modified } => {
+                encode_result(home.set_modified(io, path, modified).await.map(Seen))
+            }
+            Question::CheckRename(path, to) => {
+                let (from, to, existing) = self.ends(io, home, path, to).await?;
+                encode_result(from.check_rename(io, &to, existing).await)
+            }
+            Question::Rename(path, to) => {
+                let (from, to, existing) = self.ends(io, home, path, to).await?;
+                encode_result(from.rename(io, to, existing).await)
+            }
+            Question::CheckCopy(path, to) => {
+                let (from, to, existing) = self.ends(io, home, path, to).await?;
+                encode_result(from.check_copy(io, &to, existing).await)
+            }
+            Question::Copy(path, to, depth) => {
+                let (from, to, existing) = self.ends(io, home, path, to).await?;
+                encode_result(from.copy(io, to, existing, depth).await)
+            }
+            Question::Keep { terms, bytes, words } => {
+                let terms = self.terms(terms);
+                encode_result(home.keep(io, NewUpload { terms, bytes, condition: words }).await)
+            }
+            Question::Kept(id) => encode_result(home.kept(io, id).await),
+            Question::Completed(id) => encode_result(home.completed(io, id).await),
+            Question::PendingAt(path) => encode_result(home.pending_at(io, &path).await),
+            Question::AllKept => encode_result(home.all_kept(io).await),
+            Question::Discard(id) => encode_result(home.discard(io, id).await),
+            Question::EndOf { path, keep } => encode_result(home.end_of(io, &path, keep).await),
+            Question::Digest(path, algorithm) => {
+                encode_result(self.digest(io, &home, &path, algorithm).await)
+            }
+        })
+    }
+
+    /// Returns the ends of a move or copy, and whether an existing entry is replaced.
+    async fn ends(&self, io: &Io, home: Home, path: Path, to: Destination) -> Result<(End, End, Existing)> {
+        let Destination { owner, path: name, quota, replaces } = to;
+        let existing = if replaces { Existing::Replaced } else { Existing::Kept };
+        let to = End { home: self.home(io, &owner).await?, path: name, quota };
+        Ok((End { home, path, quota: Quota::default() }, to, existing))
+    }
+
+    async fn digest(
+        &self,
+        io: &Io,
+        home: &Home,
+        path: &Path,
+        algorithm: Algorithm,
+    ) -> Result<(Seen, Vec<u8>)> {
+        let Files::Here { folder, .. } = home.files() else { return Err(Error::Away) };
+        let name = path.to_open();
+        let opened = io.files(move |fs| {
+            let file = fs.open_beneath(&folder, &name)?;
+            let stat = fs.stat(&file)?;
+            Ok((file, stat))
+        });
+        let (file, stat) = opened.await?;
+        match stat.kind {
+            FileKind::File => Ok((Seen(stat), self.digest_of(io, file, algorithm).await?)),
+            FileKind::Folder => Err(Error::IsFolder),
+            FileKind::Other => Err(Error::NotFound),
+        }
+    }
+
+    /// Computes the digest of a whole file that `get` requests.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if too many are in progress; the file cannot be read.
+    pub async fn digest_for(&self, io: &Io, get: &Get, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
+        self.digest_of(&io.for_owner(get.owner.job_owner(get.caller)), file, algorithm).await
+    }
+
+    async fn digest_of(&self, io: &Io, file: File, algorithm: Algorithm) -> Result<Vec<u8>> {
+        let _slot = self.digests.take(io.owner()).ok_or(Error::Busy)?;
+        let mut going = FileDigest::new(algorithm, file);
+        loop {
+            // One step at a time, so that digests for other owners are computed in between.
+            match io.ask(Work::Chores, move |fs| going.go_on(fs)).await? {
+                ControlFlow::Continue(further) => going = further,
+                ControlFlow::Break(digest) => return Ok(digest),
+            }
+        }
+    }
+
+    /// Returns the home that a file is requested from.
+    ///
+    /// # Errors
+    /// Any error of opening the home.
+    pub async fn home_of(&self, io: &Io, get: &Get) -> Result<Home> {
+        self.home(io, &get.owner).await
+    }
+
+    /// Begins an upload.
+    ///
+    /// # Errors
+    /// As the methods of [`Home`] that begin uploads.
+    pub async fn begin(&self, io: &Io, arrival: NewArrival) -> Result<Upload> {
+        let io = &io.for_owner(arrival.owner.job_owner(arrival.caller));
+        let home = self.home(io, &arrival.owner).await?;
+        match arrival.how {
+            How::Whole(terms, expected) => home.upload(io, self.terms(terms), expected).await,
+            How::From { terms, begin, keep, at } => {
+                let upload = home.upload_from(io, self.terms(terms), begin, keep).await?;
+                // The upload has grown since its offset was reported to the front.
+                if upload.begun_at() == at { Ok(upload) } else { Err(Error::InUse) }
+            }
+            How::GoOn { id, offset, digests, quota, only_new } => {
+                let terms = |to, words: &str| {
+                    let condition = Said { words: words.to_owned(), only_new, only_folder: false };
+                    Terms { to, condition: self.condition(&condition), quota }
+                };
+                home.go_on(io, id, offset, digests, terms).await
+            }
+            How::Parts { terms, parts } => home.upload_of_parts(io, self.terms(terms), parts, 0).await,
+        }
+    }
+
+    /// Ends an upload after all its bytes were received.
+    ///
+    /// # Errors
+    /// As [`Upload::commit_whole`] and [`Upload::pause`].
+    pub async fn end_upload(&self, mut upload: Upload, ending: Ending) -> Result<Ended> {
+        match ending {
+            Ending::Commit(whole) => upload.commit_whole(whole).await.map(Ended::Committed),
+            Ending::CommitDated(whole, modified) => {
+                upload.set_modified(modified);
+                upload.commit_whole(whole).await.map(Ended::Committed)
+            }
+            Ending::Pause => upload.pause().await.map(Ended::Paused),
+            Ending::GiveUp => {
+                upload.give_up().await;
+                Ok(Ended::GivenUp)
+            }
+        }
+    }
+
+    async fn home(&self, io: &Io, owner: &Owner) -> Result<Home> {
+        let name = Path::parse(owner.name.as_bytes())?;
+        if name.as_bytes() != owner.name.as_bytes() || name.depth() != 1 {
+            return Err(Error::NotFound);
+        }
+        let directory = owner.directory.as_bytes();
+        if directory.len() > DIRECTORY_BYTES_MAX || !directory.iter().all(u8::is_ascii_alphanumeric) {
+            return Err(Error::NotFound);
+        }
+        self.store.home_of(io, owner).await
+    }
+
+    fn terms(&self, said: SaidTerms) -> Terms {
+        Terms { to: said.to, condition: self.condition(&said.condition), quota: said.quota }
+    }
+
+    fn condition(&self, said: &Said) -> Condition {
+        let mut condition = (self.again)(&said.words);
+        if said.only_new {
+            condition = condition.and_new();
+        }
+        if said.only_folder {
+            condition = condition.and_folder();
+        }
+        condition
+    }
+}
+
+impl Service for StoreServer {
+    fn has(&self, path: &str) -> bool {
+        [QUESTIONS, READY].contains(&path)
+    }
+
+    fn call<'a>(
+        &'a self,
+        io: &'a Io,
+        path: &str,
+        request: &[u8],
+    ) -> std::result::Result<Call<'a>, CallRefused> {
+        match path {
+            QUESTIONS => {
+                let asked: Asked = parse(request)?;
+                let is_aborted_with_client = matches!(
+                    asked.question,
+                    Question::Digest(..) | Question::List { .. } | Question::Copy(..)
+                );
+                Ok(Call { is_aborted_with_client, ..Call::new(self.respond(io, asked)) })
+            }
+            READY => Ok(Call::new(async { encode_result(Ok(())) })),
+            _ => Err(CallRefused::NoSuchMethod),
+        }
+    }
+}
+
+/// Serialises a result as a response. Logs errors of the operating system; the response has their text,
+/// too.
+pub fn encode_result<T: Serialize>(answered: Result<T>) -> Vec<u8> {
+    if let Err(error @ (Error::Failed(_) | Error::Denied(_))) = &answered {
+        tracing::error!(%error, "an operation on files failed");
+    }
+    encode(answered.map_err(Trouble::from))
+}
