@@ -51,7 +51,7 @@ fn addresses(text: &[u8]) {
     }
 }
 
-fn shown(text: &[u8]) -> Vec<u8> {
+fn without_line_ends(text: &[u8]) -> Vec<u8> {
     text.iter().map(|byte| if b"\r\n\0".contains(byte) { b'?' } else { *byte }).collect()
 }
 
@@ -71,7 +71,7 @@ fn one_line(path: &[u8]) {
     // Each doubled quote leaves an empty part.
     assert!(halves.iter().skip(1).step_by(2).all(|between| between.is_empty()));
     let unquoted: Vec<_> = halves.iter().step_by(2).copied().collect();
-    assert_eq!(unquoted.join(&b'"'), shown(path));
+    assert_eq!(unquoted.join(&b'"'), without_line_ends(path));
 }
 
 fn several_lines(bytes: &[u8]) {
@@ -81,6 +81,6 @@ fn several_lines(bytes: &[u8]) {
     let reply = read(&out);
     assert_eq!(reply.lines.len(), lines.len() + 2);
     for (read, written) in reply.lines[1..].iter().zip(lines) {
-        assert_eq!(read[1..], shown(written));
+        assert_eq!(read[1..], without_line_ends(written));
     }
 }

@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
     for line in whole.0.into_iter().flatten() {
         assert!(line.len() <= LIMIT && !line.contains(&b'\n'));
         if let Ok(command) = parse(&line) {
-            obey(command, &line);
+            check_command(command, &line);
         }
     }
 });
@@ -50,7 +50,7 @@ fn feed(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> (Vec<Line>, bool
     (found, lines.is_empty())
 }
 
-fn obey(Command { verb, argument }: Command<'_>, line: &[u8]) {
+fn check_command(Command { verb, argument }: Command<'_>, line: &[u8]) {
     assert!(line.ends_with(argument) && line.len() - argument.len() <= "VERB ".len());
     match verb {
         Verb::Port => port(argument),

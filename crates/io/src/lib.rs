@@ -22,6 +22,8 @@
 //! 7. [`Io::stopping`] is level-triggered and reaches every idle wait.
 //! 8. [`Io::room_wanted`] is level-triggered too, per connection. It never becomes ready while each
 //!    connection has a worker.
+//!
+//! Design: docs/design/io-contract.md.
 #![forbid(unsafe_code)]
 
 mod address;

@@ -3,6 +3,8 @@
 //! It has no threads: an engine runs the jobs. Invariants: an owner never has more workers than
 //! [`WorkBounds::workers_per_owner`]. With [`WorkBounds::jobs_per_owner_max`] jobs waiting it is
 //! refused, and others are not. The server's own jobs may use all workers that are free.
+//!
+//! Design: docs/design/fairness.md.
 
 use std::collections::BTreeMap;
 

@@ -3,6 +3,8 @@
 //! The check itself is in [`crate::permit`]. Invariants: a transfer ends soon after its right does,
 //! even if its client neither sends nor receives a byte. Nothing is committed under a right that has
 //! ended. A transfer that never waits pays only for a comparison of two times.
+//!
+//! Design: docs/design/rights.md.
 
 use std::pin::pin;
 

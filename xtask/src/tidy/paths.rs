@@ -6,13 +6,13 @@
 
 /// A path and its line. `is_import` distinguishes a `use` from a mention.
 #[derive(Debug, PartialEq)]
-pub(super) struct Named {
+pub(super) struct PathUse {
     pub(super) line: usize,
     pub(super) path: String,
     pub(super) is_import: bool,
 }
 
-impl Named {
+impl PathUse {
     /// Whether this is the path itself or a path below it.
     pub(super) fn is_below(&self, place: &str) -> bool {
         self.path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
@@ -20,7 +20,7 @@ impl Named {
 }
 
 /// Returns the paths in the order of the text.
-pub(super) fn named(code: &str) -> Vec<Named> {
+pub(super) fn named(code: &str) -> Vec<PathUse> {
     let tokens = tokens(code);
     let mut reader = Reader { tokens: &tokens, named: Vec::new() };
     while let Some((line, token)) = reader.next() {
@@ -35,7 +35,7 @@ pub(super) fn named(code: &str) -> Vec<Named> {
 
 struct Reader<'a> {
     tokens: &'a [(usize, &'a str)],
-    named: Vec<Named>,
+    named: Vec<PathUse>,
 }
 
 impl<'a> Reader<'a> {
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
             path = format!("{path}::{word}");
             self.tokens = &self.tokens[2..];
         }
-        self.named.push(Named { line, path, is_import: false });
+        self.named.push(PathUse { line, path, is_import: false });
     }
 
     /// Parses one branch of a `use`, up to its end.
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
             line = here;
         }
         if line > 0 {
-            self.named.push(Named { line, path, is_import: true });
+            self.named.push(PathUse { line, path, is_import: true });
         }
     }
 

@@ -5,7 +5,7 @@
 //! reading the time is not; tests are exempt. No crate at all uses tokio: a dependency that needs it has
 //! its own thread or process.
 
-use super::paths::{self, Named};
+use super::paths::{self, PathUse};
 use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "purity";
@@ -44,7 +44,7 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
     product.filter_map(|named| Some(source.finding(named.line, RULE, advice(source, named)?))).collect()
 }
 
-fn advice(source: &Source, named: &Named) -> Option<&'static str> {
+fn advice(source: &Source, named: &PathUse) -> Option<&'static str> {
     if names(named, "tokio") {
         return Some("no tokio in the core: use the executor, or a process of its own");
     }
@@ -53,7 +53,7 @@ fn advice(source: &Source, named: &Named) -> Option<&'static str> {
 }
 
 /// Whether a path is, or is below, the banned path. A clock is read through its type, imported or not.
-fn names(named: &Named, banned: &str) -> bool {
+fn names(named: &PathUse, banned: &str) -> bool {
     let is_crate = !banned.contains("::");
     if is_crate && !named.is_import && !named.path.contains("::") {
         return false;

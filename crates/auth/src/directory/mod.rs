@@ -4,6 +4,8 @@
 //! lets them. Invariants: a call that has succeeded is durable, and one that failed has changed nothing.
 //! The exception is a remote database whose response was lost. All implementations pass the same suite of
 //! tests.
+//!
+//! Design: docs/design/directory.md.
 
 mod connections;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "redis"))]

@@ -2,6 +2,8 @@
 //!
 //! It starts no session. Invariants: unknown name, wrong password and disabled account take the same path
 //! and the same time. All hashing goes through the engine's bounded queue.
+//!
+//! Design: docs/design/logins.md.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -3,6 +3,8 @@
 //! It does not limit attempts or rates. Invariants: a connection has a slot from its accept until its task
 //! ends, even by a panic. No address and no protocol can take all slots. A transfer that makes progress
 //! keeps its slot, unless its address has more connections than the mean.
+//!
+//! Design: docs/design/fairness.md.
 
 mod eviction;
 mod policy;

@@ -6,6 +6,8 @@
 //!
 //! Invariants: before login, only the login commands do anything. The other end of a data connection is
 //! the peer of the control connection. An upload that did not arrive completely is not visible.
+//!
+//! Design: docs/design/ftp.md.
 
 mod connecting;
 mod control;

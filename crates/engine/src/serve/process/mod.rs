@@ -8,6 +8,8 @@
 //! It is not a way to run programs. Invariants: a connection's process has no access to others' connections,
 //! and keeps only what it serves with. It ends when its connection does, and when the program or the master
 //! ends, in any way. A crash of it harms one client only.
+//!
+//! Design: docs/design/process-engine.md.
 
 mod allowed;
 mod child;
