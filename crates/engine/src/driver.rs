@@ -23,7 +23,7 @@ use crate::scheduling::wake_on_time;
 use crate::sockets::{Sockets, Wait};
 
 /// The worker of a connection, for engines in which one thread serves one connection at a time.
-pub(crate) trait Place {
+pub(crate) trait ConnectionWorker {
     /// See [`Engine::poll_room_wanted`].
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()>;
     /// See [`Engine::leave`].
@@ -41,7 +41,7 @@ pub(crate) struct Driver {
     stop: Stop,
     stop_seen: Cell<Option<Instant>>,
     connections: Arc<Connections>,
-    place: OnceCell<Rc<dyn Place>>,
+    worker: OnceCell<Rc<dyn ConnectionWorker>>,
 }
 
 impl Driver {
@@ -64,14 +64,14 @@ impl Driver {
             stop: stop.clone(),
             stop_seen: Cell::new(None),
             connections: Arc::clone(connections),
-            place: OnceCell::new(),
+            worker: OnceCell::new(),
         }))
     }
 
     /// Registers the worker that all connections of this driver share.
-    pub(crate) fn have_one_place(&self, place: Rc<dyn Place>) {
+    pub(crate) fn share_worker(&self, worker: Rc<dyn ConnectionWorker>) {
         // A second call changes nothing: a driver serves one worker.
-        let _ = self.place.set(place);
+        let _ = self.worker.set(worker);
     }
 
     /// Makes this thread the driver's own. Without it, every wake takes the path for other threads.
@@ -112,7 +112,7 @@ impl Driver {
     pub(crate) fn run(&self, grace: Duration, done: impl Fn() -> bool) {
         let mut batch = Vec::new();
         loop {
-            self.look_around();
+            self.begin_turn();
             self.executor.take_ready(&mut batch);
             for task in batch.drain(..) {
                 self.turn(task);
@@ -131,7 +131,7 @@ impl Driver {
         self.sockets.end();
     }
 
-    fn look_around(&self) {
+    fn begin_turn(&self) {
         let now = self.clock.tick();
         self.sockets.new_turn();
         self.timers.fire(now);
@@ -201,17 +201,17 @@ impl Engine for Driver {
     }
 
     fn poll_stopping(&self, _: &mut Context<'_>) -> Poll<()> {
-        // No waker is stored: when the order comes, `look_around` wakes every task.
+        // No waker is stored: when the order comes, `begin_turn` wakes every task.
         if self.stop.is_ordered() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.place.get().map_or(Poll::Pending, |place| place.poll_room_wanted(cx))
+        self.worker.get().map_or(Poll::Pending, |worker| worker.poll_room_wanted(cx))
     }
 
     fn leave(&self) {
-        if let Some(place) = self.place.get() {
-            place.leave();
+        if let Some(worker) = self.worker.get() {
+            worker.leave();
         }
     }
 

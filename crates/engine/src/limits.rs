@@ -99,7 +99,7 @@ pub const QUEUE_PER_WORKER_MAX: usize = 64;
 /// How long a connection waits for a worker before it is refused, where the policy is to refuse.
 pub const QUEUE_TIME_MAX: Duration = Duration::from_secs(1);
 /// How often waiting connections are checked against that time.
-pub const QUEUE_LOOK_PAUSE: Duration = Duration::from_millis(100);
+pub const QUEUE_CHECK_PAUSE: Duration = Duration::from_millis(100);
 /// Refusals that are being sent at a time; more wait until some have ended.
 pub const REFUSALS_MAX: usize = 256;
 /// How long after the grace period refusals may be sent to connections that never got a worker.
@@ -122,7 +122,7 @@ pub const KILLED_TIME: Duration = Duration::from_secs(5);
 /// How much later than the last of its processes the fork master may end before it is killed.
 pub const MASTER_END_TIME: Duration = Duration::from_secs(3);
 /// How long a lasting error is not logged again, such as a lack of processes or descriptors.
-pub const TOLD_ONCE_TIME: Duration = Duration::from_secs(60);
+pub const LOG_REPEAT_PAUSE: Duration = Duration::from_secs(60);
 /// How long the fork master may take to carry out an order, such as to reload the configuration.
 pub const ORDER_TIME_MAX: Duration = Duration::from_secs(60);
 /// How often a lookup is retried when folders are renamed while it runs.

@@ -33,10 +33,10 @@ pub(crate) enum Sockets {
 }
 
 impl Sockets {
-    pub(crate) fn new(wait: Wait, bell: &Arc<Notifier>) -> io::Result<Sockets> {
+    pub(crate) fn new(wait: Wait, notifier: &Arc<Notifier>) -> io::Result<Sockets> {
         Ok(match wait {
-            Wait::Ready(park) => Sockets::Ready(Reactor::new(park, bell)?),
-            Wait::Ring => Sockets::Ring(Ring::new(bell)?),
+            Wait::Ready(park) => Sockets::Ready(Reactor::new(park, notifier)?),
+            Wait::Ring => Sockets::Ring(Ring::new(notifier)?),
         })
     }
 
@@ -63,7 +63,7 @@ impl Sockets {
         }
     }
 
-    /// Waits until a socket is ready, the bell is notified or `timeout` elapses, and wakes the tasks
+    /// Waits until a socket is ready, a notification comes or `timeout` elapses, and wakes the tasks
     /// concerned.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         match self {

@@ -56,14 +56,14 @@ impl IdlePoller {
 pub(crate) struct Reports {
     registration: Registration,
     poller: Arc<IdlePoller>,
-    are_there: Cell<bool>,
+    have_arrived: Cell<bool>,
 }
 
 impl Reports {
     pub(crate) fn new(reactor: &Rc<Reactor>, poller: &Arc<IdlePoller>) -> Rc<Reports> {
         reactor.add(|token| {
             let registration = Registration::new(reactor, token);
-            Rc::new(Reports { registration, poller: Arc::clone(poller), are_there: Cell::new(false) })
+            Rc::new(Reports { registration, poller: Arc::clone(poller), have_arrived: Cell::new(false) })
         })
     }
 
@@ -72,7 +72,7 @@ impl Reports {
     /// # Errors
     /// The reactor's error, if the set cannot be registered.
     pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.are_there.take() {
+        if self.have_arrived.take() {
             return Poll::Ready(Ok(()));
         }
         self.registration.wait(cx, self.as_fd(), Reactor::watch_stream)?;
@@ -82,7 +82,7 @@ impl Reports {
 
 impl Source for Reports {
     fn on_ready(&self, _: Hint) {
-        self.are_there.set(true);
+        self.have_arrived.set(true);
         self.registration.wake();
     }
 

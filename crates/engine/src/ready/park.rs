@@ -96,14 +96,14 @@ impl EpollSet {
     }
 }
 
-/// Waits in poll(2) for `sockets` and the `bell`, and appends the events as hints.
+/// Waits in poll(2) for `sockets` and the `notifier`, and appends the events as hints.
 pub(super) fn wait_in_poll<'a>(
-    bell: &Notifier,
+    notifier: &Notifier,
     sockets: impl Iterator<Item = (usize, BorrowedFd<'a>, Interest)>,
     timeout: Option<Duration>,
     hints: &mut Vec<Hint>,
 ) {
-    let (mut tokens, mut fds) = (Vec::new(), vec![PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN)]);
+    let (mut tokens, mut fds) = (Vec::new(), vec![PollFd::from_borrowed_fd(notifier.as_fd(), PollFlags::IN)]);
     for (token, fd, interest) in sockets {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN | PollFlags::RDHUP, interest.read);
@@ -115,7 +115,7 @@ pub(super) fn wait_in_poll<'a>(
     // An error is an interruption: then there are no hints, and the event loop continues.
     let _ = poll(&mut fds, timeout.as_ref());
     if !fds[0].revents().is_empty() {
-        bell.take();
+        notifier.take();
     }
     for (fd, token) in fds[1..].iter().zip(tokens) {
         let flags = fd.revents();

@@ -35,12 +35,12 @@ enum Parked {
 }
 
 /// The token of the thread's notifier; sources have smaller ones.
-const BELL: usize = usize::MAX;
+const NOTIFIER: usize = usize::MAX;
 
 /// The sockets of one thread.
 pub(crate) struct Reactor {
     parked: Parked,
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
     /// By token; `None` if the token is vacant.
     sources: RefCell<Vec<Option<Weak<dyn Source>>>>,
     vacant: RefCell<Vec<usize>>,
@@ -53,18 +53,18 @@ pub(crate) struct Reactor {
 }
 
 impl Reactor {
-    pub(crate) fn new(park: Park, bell: &Arc<Notifier>) -> io::Result<Rc<Reactor>> {
+    pub(crate) fn new(park: Park, notifier: &Arc<Notifier>) -> io::Result<Rc<Reactor>> {
         let parked = match park {
             Park::Poll => Parked::Poll,
             Park::Epoll => {
                 let set = EpollSet::new()?;
-                set.add_stream(bell.as_fd(), BELL)?;
+                set.add_stream(notifier.as_fd(), NOTIFIER)?;
                 Parked::Epoll(RefCell::new(set))
             }
         };
         Ok(Rc::new(Reactor {
             parked,
-            bell: Arc::clone(bell),
+            notifier: Arc::clone(notifier),
             sources: RefCell::default(),
             vacant: RefCell::default(),
             to_flush: FlushQueue::default(),
@@ -92,7 +92,7 @@ impl Reactor {
         unread
     }
 
-    /// Waits until a socket is ready, the bell is notified or `timeout` elapses, and wakes the tasks
+    /// Waits until a socket is ready, a notification comes or `timeout` elapses, and wakes the tasks
     /// concerned.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         let mut hints = std::mem::take(&mut *self.hints.borrow_mut());
@@ -117,12 +117,12 @@ impl Reactor {
         });
         let alive: Vec<(usize, Rc<dyn Source>, Interest)> = alive.collect();
         if alive.is_empty() && timeout == Some(Duration::ZERO) {
-            // A task is ready, and no other source has interest. The bell's notification stays pending until
-            // the next park.
+            // A task is ready, and no other source has interest. A notification stays pending until the next
+            // park.
             return;
         }
         let sockets = alive.iter().map(|(token, source, interest)| (*token, source.as_fd(), *interest));
-        wait_in_poll(&self.bell, sockets, timeout, hints);
+        wait_in_poll(&self.notifier, sockets, timeout, hints);
         drop(sources);
         // Not before: dropping the last reference to a socket removes it from the table.
         drop(alive);

@@ -15,7 +15,7 @@ use plimsoll_io::{Lease, Peer, Want};
 use rustix::io::Errno;
 
 use super::operations::Key;
-use super::ring::{How, Received, Ring};
+use super::ring::{ReceiveMode, Received, Ring};
 use crate::ready::connected;
 use crate::stream_state::StreamState;
 
@@ -106,13 +106,13 @@ impl Connection {
     }
 
     fn receive(self: &Rc<Self>, state: &mut State, want: Want) {
-        let how = match (state.stream.has_failed(), state.is_empty) {
+        let mode = match (state.stream.has_failed(), state.is_empty) {
             // The bytes that the peer sent before it aborted can still be read.
-            (true, _) => How::AtOnce,
-            (false, true) => How::AfterAWait,
-            (false, false) => How::AtFirst,
+            (true, _) => ReceiveMode::WithoutWaiting,
+            (false, true) => ReceiveMode::OnceReadable,
+            (false, false) => ReceiveMode::Immediately,
         };
-        state.receiving = Some(self.ring.receive(self, want, how));
+        state.receiving = Some(self.ring.receive(self, want, mode));
         state.wanted = Some(want);
     }
 

@@ -16,7 +16,7 @@ pub(super) struct Key(pub(super) u64);
 
 impl Key {
     /// The key of operations without a waiter: a cancellation, a close.
-    pub(super) const NOBODY: Key = Key(0);
+    pub(super) const UNREPORTED: Key = Key(0);
 }
 
 /// An operation in progress, with everything it owns.
@@ -32,7 +32,7 @@ pub(super) enum Operation {
     /// An accept, and the memory for the peer's address.
     Accept(Rc<Accepting>, Box<Name>),
     /// The multishot wait for notifications from other threads.
-    Bell,
+    Notifier,
 }
 
 #[derive(Default)]
@@ -85,13 +85,13 @@ mod tests {
     #[test]
     fn a_name_ends_with_its_operation_and_the_slot_gets_another() {
         let mut operations = Operations::default();
-        let first = operations.keep(Operation::Bell);
+        let first = operations.keep(Operation::Notifier);
         assert!(operations.end(first).is_some());
-        let second = operations.keep(Operation::Bell);
+        let second = operations.keep(Operation::Notifier);
         assert_ne!(first, second);
         assert!(operations.end(first).is_none(), "an old name finds a new operation");
         assert_eq!(operations.count(), 1);
-        assert!(operations.end(second).is_some() && operations.end(Key::NOBODY).is_none());
+        assert!(operations.end(second).is_some() && operations.end(Key::UNREPORTED).is_none());
         assert_eq!(operations.count(), 0);
     }
 }

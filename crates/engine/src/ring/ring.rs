@@ -51,14 +51,14 @@ pub(crate) struct Ring {
     heads: Provided,
     bodies: Provided,
     gathers: RefCell<Vec<Vec<u8>>>,
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
     pub(crate) to_flush: FlushQueue<Rc<Connection>>,
     flags: EnterFlags,
     has_ended: Cell<bool>,
 }
 
 impl Ring {
-    pub(crate) fn new(bell: &Arc<Notifier>) -> io::Result<Rc<Ring>> {
+    pub(crate) fn new(notifier: &Arc<Notifier>) -> io::Result<Rc<Ring>> {
         let kernel = probe::build()?;
         let (heads, bodies) = (Pool::new(HEAD_BLOCK_BYTES), Pool::new(BODY_BLOCK_BYTES));
         let heads = Provided::new(0, RING_HEAD_BLOCKS, &heads, &kernel.submitter())?;
@@ -72,12 +72,12 @@ impl Ring {
             heads,
             bodies,
             gathers: RefCell::default(),
-            bell: Arc::clone(bell),
+            notifier: Arc::clone(notifier),
             to_flush: FlushQueue::default(),
             flags,
             has_ended: Cell::new(false),
         });
-        ring.hear_the_bell();
+        ring.watch_notifier();
         Ok(ring)
     }
 
@@ -86,12 +86,12 @@ impl Ring {
         self.to_flush.flush(Connection::flush);
     }
 
-    /// Submits the turn's operations, waits until one completes, the bell is notified or `timeout` elapses,
+    /// Submits the turn's operations, waits until one completes, a notification comes or `timeout` elapses,
     /// and wakes the tasks concerned.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         let is_waiting = timeout != Some(Duration::ZERO) && self.completions.borrow().is_empty();
         self.hand_over(is_waiting, timeout);
-        self.tell_all();
+        self.dispatch_all();
     }
 
     fn hand_over(&self, is_waiting: bool, timeout: Option<Duration>) {
@@ -136,17 +136,17 @@ impl Ring {
         self.completions.borrow_mut().extend(taken);
     }
 
-    fn tell_all(&self) {
+    fn dispatch_all(&self) {
         let mut completions = self.completions.take();
         for completion in completions.drain(..) {
-            self.tell(completion);
+            self.dispatch(completion);
         }
         // The allocation is kept for the next turn.
         let meanwhile = self.completions.replace(completions);
         self.completions.borrow_mut().extend(meanwhile);
     }
 
-    fn tell(&self, completion: Completion) {
+    fn dispatch(&self, completion: Completion) {
         let is_last = !cqueue::more(completion.flags);
         let ended = if is_last { self.operations.borrow_mut().end(completion.key) } else { None };
         match ended {
@@ -162,18 +162,18 @@ impl Ring {
             Some(Operation::Accept(listener, name)) => {
                 listener.on_accepted(completion.key, completion.result, &name);
             }
-            Some(Operation::Bell) => self.hear_the_bell(),
+            Some(Operation::Notifier) => self.watch_notifier(),
             None => {}
         }
     }
 
     /// Starts to wait for notifications from other threads. Each is reported once, so none has to be
     /// consumed.
-    fn hear_the_bell(&self) {
+    fn watch_notifier(&self) {
         if !self.has_ended() {
-            let bell = Fd(self.bell.as_fd().as_raw_fd());
-            let poll = opcode::PollAdd::new(bell, u32::from(PollFlags::IN.bits())).multi(true).build();
-            self.start(Operation::Bell, poll);
+            let notifier = Fd(self.notifier.as_fd().as_raw_fd());
+            let poll = opcode::PollAdd::new(notifier, u32::from(PollFlags::IN.bits())).multi(true).build();
+            self.start(Operation::Notifier, poll);
         }
     }
 
@@ -196,13 +196,14 @@ impl Ring {
         }
     }
 
-    /// Receives for `connection`. `how` says whether to wait for data before the first attempt, after it, or
+    /// Receives for `connection`. `mode` says whether to wait for data before the first attempt, after it, or
     /// not at all, as on a broken connection.
-    pub(super) fn receive(&self, connection: &Rc<Connection>, want: Want, how: How) -> Key {
-        let flags = if how == How::AtOnce { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
+    pub(super) fn receive(&self, connection: &Rc<Connection>, want: Want, mode: ReceiveMode) -> Key {
+        let flags =
+            if mode == ReceiveMode::WithoutWaiting { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
         let receive = opcode::Recv::new(connection.raw(), std::ptr::null_mut(), 0)
             .buf_group(self.provided(want).group())
-            .ioprio(if how == How::AfterAWait { POLL_FIRST } else { 0 })
+            .ioprio(if mode == ReceiveMode::OnceReadable { POLL_FIRST } else { 0 })
             .flags(bits(flags.bits()));
         let entry = receive.build().flags(squeue::Flags::BUFFER_SELECT);
         self.start(Operation::Receive(Rc::clone(connection), want), entry)
@@ -285,20 +286,20 @@ impl Ring {
     /// Cancels an operation; it still completes, with its result by then.
     pub(super) fn cancel(&self, key: Key) {
         let cancel = opcode::AsyncCancel::new(key.0).build();
-        self.submit(&for_nobody(cancel));
+        self.submit(&unreported(cancel));
     }
 
     /// Closes a descriptor that no operation uses.
     pub(super) fn close(&self, fd: OwnedFd) {
         if !self.has_ended() {
             let close = opcode::Close::new(Fd(fd.into_raw_fd())).build();
-            self.submit(&for_nobody(close));
+            self.submit(&unreported(close));
         }
     }
 
-    /// Returns how many operations are in progress, including the wait for the bell.
+    /// Returns mode many operations are in progress, including the wait for the notifier.
     #[cfg(test)]
-    pub(super) fn under_way(&self) -> usize {
+    pub(super) fn in_progress(&self) -> usize {
         self.operations.borrow().count()
     }
 
@@ -314,7 +315,7 @@ impl Ring {
         self.to_flush.clear_unfinished();
         self.has_ended.set(true);
         let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
-        self.submit(&for_nobody(all));
+        self.submit(&unreported(all));
         let start = Instant::now();
         while self.operations.borrow().count() > 0 && start.elapsed() < RING_END_TIME {
             self.park(Some(RING_FAILED_PAUSE));
@@ -326,13 +327,13 @@ impl Ring {
 
 /// When a receive is attempted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum ReceiveMode {
     /// At once, and again when data has arrived.
-    AtFirst,
+    Immediately,
     /// Only after data has arrived: the socket is empty.
-    AfterAWait,
+    OnceReadable,
     /// At once and only once, without waiting.
-    AtOnce,
+    WithoutWaiting,
 }
 
 /// The result of a receive.
@@ -356,6 +357,6 @@ fn bits(flags: u32) -> i32 {
 }
 
 /// Marks an entry whose successful completion is not reported.
-fn for_nobody(entry: squeue::Entry) -> squeue::Entry {
-    entry.user_data(Key::NOBODY.0).flags(squeue::Flags::SKIP_SUCCESS)
+fn unreported(entry: squeue::Entry) -> squeue::Entry {
+    entry.user_data(Key::UNREPORTED.0).flags(squeue::Flags::SKIP_SUCCESS)
 }

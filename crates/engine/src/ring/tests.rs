@@ -97,15 +97,15 @@ fn a_dropped_socket_ends_its_receive_and_is_closed_after_it() {
         let (socket, mut far) = socket(&ring);
         assert!(receive(&socket).is_pending());
         ring.park(Some(Duration::ZERO));
-        assert_eq!(ring.under_way(), 2);
+        assert_eq!(ring.in_progress(), 2);
         drop(socket);
-        assert_eq!(ring.under_way(), 2, "it was let go before the kernel was done with it");
-        until(&ring, || ring.under_way() == 1);
+        assert_eq!(ring.in_progress(), 2, "it was let go before the kernel was done with it");
+        until(&ring, || ring.in_progress() == 1);
         ring.park(Some(Duration::ZERO));
         far.set_nonblocking(true).unwrap();
         assert!(!matches!(far.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock));
         ring.end();
-        assert_eq!(ring.under_way(), 0);
+        assert_eq!(ring.in_progress(), 0);
     });
 }
 
@@ -118,10 +118,10 @@ fn what_is_lent_to_a_send_outlives_the_socket_that_was_dropped() {
         socket.push(Segment::Owned(vec![7; 8 << 20]));
         ring.flush();
         ring.park(Some(Duration::ZERO));
-        let until_stuck = || ring.under_way() == 2;
+        let until_stuck = || ring.in_progress() == 2;
         until(&ring, until_stuck);
         drop(socket);
-        until(&ring, || ring.under_way() == 1);
+        until(&ring, || ring.in_progress() == 1);
         ring.park(Some(Duration::ZERO));
         let mut received = Vec::new();
         // A Unix socket has no reset: an end before all was sent is all there is.
@@ -143,10 +143,10 @@ fn what_comes_while_nobody_waits_is_one_block_at_most() {
                 ring.park(Some(Duration::from_millis(5)));
             }
         }
-        assert_eq!(ring.under_way(), 1, "a receive goes on that nobody asked for");
+        assert_eq!(ring.in_progress(), 1, "a receive goes on that nobody asked for");
         assert!(matches!(receive(&socket), Poll::Ready(Ok(Some(first))) if first == b"first "));
         assert!(receive(&socket).is_pending());
-        until(&ring, || ring.under_way() == 1);
+        until(&ring, || ring.in_progress() == 1);
         assert!(matches!(receive(&socket), Poll::Ready(Ok(Some(second))) if second == b"second"));
         drop(socket);
         ring.end();

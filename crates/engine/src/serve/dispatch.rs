@@ -70,7 +70,7 @@ pub(super) fn always(_: &mut Context<'_>) -> Poll<()> {
 /// Returns whether the client has disconnected: without sending anything, or by a reset, even after sending.
 /// A thread or a process costs more than a client's connect and close, so a flood of those would delay all
 /// later clients.
-pub(super) fn has_gone(accepted: &Accepted) -> bool {
+pub(super) fn has_disconnected(accepted: &Accepted) -> bool {
     let looked = recv(&accepted.fd, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
     // Bytes that arrived before a reset can be read after it.
     !matches!(looked, Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR)) || is_reset(accepted)
@@ -107,8 +107,8 @@ async fn next(
 ) -> Accepted {
     loop {
         while connections.is_full(service.number) {
-            let are_leaving = connections.make_room(service.number);
-            io.sleep(if are_leaving { EVICTION_PAUSE } else { FULL_PAUSE }).await;
+            let is_evicting = connections.make_room(service.number);
+            io.sleep(if is_evicting { EVICTION_PAUSE } else { FULL_PAUSE }).await;
         }
         let accepted = poll_fn(|cx| {
             ready!(room(cx));

@@ -23,7 +23,7 @@ use super::{Kind, Plan, WhenFull};
 use crate::connections::{Connections, serve_until_evicted};
 use crate::driver::Driver;
 use crate::limits::{
-    ACCEPT_PAUSE, EVENTS_MAX, LAST_WORD_TIME, QUEUE_LOOK_PAUSE, QUEUE_PER_WORKER_MAX, QUEUE_TIME_MAX,
+    ACCEPT_PAUSE, EVENTS_MAX, LAST_WORD_TIME, QUEUE_CHECK_PAUSE, QUEUE_PER_WORKER_MAX, QUEUE_TIME_MAX,
     REFUSALS_MAX, WORKER_WAIT_MAX,
 };
 use crate::ready::{Bound, Park, Reports};
@@ -238,7 +238,7 @@ async fn end_idle(door: Rc<Door>, io: Io) {
 async fn relieve_workers(door: Rc<Door>, io: Io) {
     loop {
         poll_fn(|cx| door.queue.poll_waiting(cx)).await;
-        io.sleep(QUEUE_LOOK_PAUSE).await;
+        io.sleep(QUEUE_CHECK_PAUSE).await;
         let overdue = door.queue.overdue(WORKER_WAIT_MAX);
         if overdue > 0 {
             door.connections.relieve_workers(overdue);
@@ -250,7 +250,7 @@ async fn relieve_workers(door: Rc<Door>, io: Io) {
 async fn look_after(door: Rc<Door>, io: Io) {
     loop {
         poll_fn(|cx| door.queue.poll_waiting(cx)).await;
-        io.sleep(QUEUE_LOOK_PAUSE).await;
+        io.sleep(QUEUE_CHECK_PAUSE).await;
         let overdue = door.queue.take_overdue(QUEUE_TIME_MAX, door.refusals_left());
         overdue.into_iter().for_each(|entry| door.refuse(entry));
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use plimsoll_io::{Setup, Stop};
 
-use super::dispatch::{Accepted, accept_all, always, has_gone};
+use super::dispatch::{Accepted, accept_all, always, has_disconnected};
 use super::{Kind, Plan};
 use crate::connections::{Connections, serve_until_evicted};
 use crate::driver::Driver;
@@ -25,8 +25,8 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
     let mut accepting = Vec::new();
     for (bound, setup) in listeners {
         let (stop, offload, connections_of) = (stop.clone(), offload.clone(), Arc::clone(&connections));
-        let own = Own { setup, stop, offload, connections: connections_of, grace };
-        let serve = move |accepted| serve_apart(accepted, own.clone());
+        let context = ThreadContext { setup, stop, offload, connections: connections_of, grace };
+        let serve = move |accepted| serve_apart(accepted, context.clone());
         let accepts = accept_all(&driver, bound, &connections, always, serve);
         accepting.push(driver.spawn(Box::pin(accepts)));
     }
@@ -40,7 +40,7 @@ pub(super) fn serve(plan: Plan) -> io::Result<()> {
 
 /// The handles of one connection's thread.
 #[derive(Clone)]
-struct Own {
+struct ThreadContext {
     setup: Setup,
     stop: Stop,
     offload: Offload,
@@ -48,13 +48,13 @@ struct Own {
     grace: Duration,
 }
 
-fn serve_apart(accepted: Accepted, own: Own) {
-    if has_gone(&accepted) {
+fn serve_apart(accepted: Accepted, context: ThreadContext) {
+    if has_disconnected(&accepted) {
         return;
     }
     let thread = std::thread::Builder::new().name("connection".to_owned()).stack_size(CONNECTION_STACK_BYTES);
     let started = thread.spawn(move || {
-        if let Err(error) = serve_alone(accepted, own) {
+        if let Err(error) = serve_alone(accepted, context) {
             tracing::warn!(%error, "a connection could not be served");
         }
     });
@@ -63,8 +63,9 @@ fn serve_apart(accepted: Accepted, own: Own) {
     }
 }
 
-fn serve_alone(accepted: Accepted, own: Own) -> io::Result<()> {
-    let (Accepted { fd, peer, admitted }, Own { setup, stop, offload, connections, grace }) = (accepted, own);
+fn serve_alone(accepted: Accepted, context: ThreadContext) -> io::Result<()> {
+    let (Accepted { fd, peer, admitted }, ThreadContext { setup, stop, offload, connections, grace }) =
+        (accepted, context);
     let driver = Driver::new(Kind::Thread.wait(), offload, &stop, &connections)?;
     let _entered = driver.enter();
     let handler = setup(driver.io());

@@ -21,7 +21,7 @@ use super::idle::{Idle, IdleSet};
 use super::pool::Entry;
 use super::queue::Queue;
 use crate::connections::{Connections, serve_until_evicted};
-use crate::driver::{Driver, Place};
+use crate::driver::{ConnectionWorker, Driver};
 use crate::limits::{CONNECTION_STACK_BYTES, ENDING_PER_WORKER_MAX};
 use crate::offload::Offload;
 
@@ -89,32 +89,32 @@ fn run(number: usize, common: Common, ready: Sender<io::Result<()>>) {
     for handler in &handlers {
         driver.spawn(handler.background());
     }
-    let station = Rc::new(Station::new(number, common));
-    driver.have_one_place(Rc::<Station>::clone(&station));
-    let working = driver.spawn(Box::pin(work(Rc::clone(&driver), Rc::clone(&station), handlers)));
+    let worker = Rc::new(Worker::new(number, common));
+    driver.share_worker(Rc::<Worker>::clone(&worker));
+    let working = driver.spawn(Box::pin(work(Rc::clone(&driver), Rc::clone(&worker), handlers)));
     driver.run(grace, || !driver.is_live(working));
-    connections.count_cut_off(station.open.get());
+    connections.count_cut_off(worker.open.get());
     driver.clear();
 }
 
 /// Takes one connection after another, until the queue is closed and empty.
-async fn work(driver: Rc<Driver>, station: Rc<Station>, handlers: Vec<Rc<dyn Handler>>) {
+async fn work(driver: Rc<Driver>, worker: Rc<Worker>, handlers: Vec<Rc<dyn Handler>>) {
     let handlers: Rc<[Rc<dyn Handler>]> = handlers.into();
-    while let Some(entry) = poll_fn(|cx| station.common.queue.poll_take(station.number, cx)).await {
-        let seat = Seat::new(&station);
-        driver.spawn(Box::pin(serve(Rc::clone(&driver), Rc::clone(&handlers), seat, entry)));
-        poll_fn(|cx| station.poll_until(cx, Station::is_vacant)).await;
+    while let Some(entry) = poll_fn(|cx| worker.common.queue.poll_take(worker.number, cx)).await {
+        let slot = WorkerSlot::new(&worker);
+        driver.spawn(Box::pin(serve(Rc::clone(&driver), Rc::clone(&handlers), slot, entry)));
+        poll_fn(|cx| worker.poll_until(cx, Worker::is_vacant)).await;
     }
-    poll_fn(|cx| station.poll_until(cx, |station| station.open.get() == 0)).await;
+    poll_fn(|cx| worker.poll_until(cx, |worker| worker.open.get() == 0)).await;
 }
 
 /// Serves a connection until it ends or is parked.
-async fn serve(driver: Rc<Driver>, handlers: Rc<[Rc<dyn Handler>]>, seat: Seat, entry: Entry) {
+async fn serve(driver: Rc<Driver>, handlers: Rc<[Rc<dyn Handler>]>, slot: WorkerSlot, entry: Entry) {
     let handler = &handlers[entry.listener];
     let (mut entry, mut how) = (entry, Resume::Serve);
     while let Some(parked) = serve_once(&driver, &**handler, entry, how).await {
         // Not parked because the server stops, or because the kernel is short of memory.
-        let Err(returned) = seat.station.common.idle.park(parked) else { return };
+        let Err(returned) = slot.worker.common.idle.park(parked) else { return };
         let Idle { entry: returned, parked } = returned;
         (entry, how) = (Entry { parked: Some(parked), ..returned }, Resume::End);
     }
@@ -137,7 +137,7 @@ async fn serve_once(driver: &Driver, handler: &dyn Handler, entry: Entry, how: R
 }
 
 /// A worker's connections: the one it serves, and those that only wait for their end.
-struct Station {
+struct Worker {
     number: usize,
     common: Common,
     /// How many have started.
@@ -149,10 +149,10 @@ struct Station {
     waiting: RefCell<Option<Waker>>,
 }
 
-impl Station {
-    fn new(number: usize, common: Common) -> Station {
+impl Worker {
+    fn new(number: usize, common: Common) -> Worker {
         let (begun, served, open, waiting) = Default::default();
-        Station { number, common, begun, served, open, waiting }
+        Worker { number, common, begun, served, open, waiting }
     }
 
     /// Returns whether it can take another connection.
@@ -160,7 +160,7 @@ impl Station {
         self.served.get().is_none() && self.open.get() < ENDING_PER_WORKER_MAX
     }
 
-    fn poll_until(&self, cx: &mut Context<'_>, reached: impl Fn(&Station) -> bool) -> Poll<()> {
+    fn poll_until(&self, cx: &mut Context<'_>, reached: impl Fn(&Worker) -> bool) -> Poll<()> {
         if reached(self) {
             return Poll::Ready(());
         }
@@ -175,7 +175,7 @@ impl Station {
     }
 }
 
-impl Place for Station {
+impl ConnectionWorker for Worker {
     fn poll_room_wanted(&self, cx: &mut Context<'_>) -> Poll<()> {
         // With a worker for each connection, an idle connection keeps its worker, so its next request needs
         // no other thread. With more connections, another one needs this worker soon, if not already.
@@ -191,30 +191,30 @@ impl Place for Station {
     }
 }
 
-/// One connection's slot at a station. Dropping it with the task, even by a panic, releases the slot.
-struct Seat {
-    station: Rc<Station>,
+/// One connection's slot at a worker. Dropping it with the task, even by a panic, releases the slot.
+struct WorkerSlot {
+    worker: Rc<Worker>,
     number: u64,
 }
 
-impl Seat {
-    fn new(station: &Rc<Station>) -> Seat {
-        let number = station.begun.get() + 1;
-        station.begun.set(number);
-        station.served.set(Some(number));
-        station.open.set(station.open.get() + 1);
-        Seat { station: Rc::clone(station), number }
+impl WorkerSlot {
+    fn new(worker: &Rc<Worker>) -> WorkerSlot {
+        let number = worker.begun.get() + 1;
+        worker.begun.set(number);
+        worker.served.set(Some(number));
+        worker.open.set(worker.open.get() + 1);
+        WorkerSlot { worker: Rc::clone(worker), number }
     }
 }
 
-impl Drop for Seat {
+impl Drop for WorkerSlot {
     fn drop(&mut self) {
-        let station = &self.station;
-        if station.served.get() == Some(self.number) {
-            station.served.set(None);
+        let worker = &self.worker;
+        if worker.served.get() == Some(self.number) {
+            worker.served.set(None);
         }
-        station.open.set(station.open.get() - 1);
-        station.changed();
+        worker.open.set(worker.open.get() - 1);
+        worker.changed();
     }
 }
 

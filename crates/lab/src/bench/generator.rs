@@ -32,7 +32,7 @@ pub(super) struct Figures {
     /// Latencies.
     pub(super) latency_us: Latency,
     /// The generator's own cost.
-    pub(super) generator: Own,
+    pub(super) generator: GeneratorCost,
 }
 
 /// Latencies in microseconds.
@@ -46,7 +46,7 @@ pub(super) struct Latency {
 
 /// The generator's own cost.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Own {
+pub(super) struct GeneratorCost {
     /// Fraction of a core.
     pub(super) share: f64,
     /// Whether the generator limited the figures.

@@ -173,7 +173,7 @@ impl Bench<'_> {
     fn start_one(&self, contender: &Contender, places: &Started<'_>) -> Result<Running> {
         ensure!(contender.is_installed(), "it is not installed");
         if !contender.requires.is_empty() {
-            let said = self.said(&contender.requires, places.own).context("it is not there")?;
+            let said = self.run_command(&contender.requires, places.own).context("it is not there")?;
             ensure!(said.status.success(), "{}", first_line(&said.stderr));
         }
         let server = Running::start(contender, self.settings.server_core, self.settings.logs, places)?;
@@ -185,14 +185,14 @@ impl Bench<'_> {
     }
 
     fn entrant(&self, contender: &Contender) -> Entrant {
-        let said = self.said(&contender.version, Path::new("/nowhere"));
+        let said = self.run_command(&contender.version, Path::new("/nowhere"));
         let version = said.map(|said| first_line(&[said.stdout, said.stderr].concat())).unwrap_or_default();
         let Contender { name, about, ours, .. } = contender.clone();
         Entrant { name, about, ours, version }
     }
 
     /// Runs a short command of a contender and returns its output.
-    fn said(&self, words: &[String], dir: &Path) -> Result<std::process::Output> {
+    fn run_command(&self, words: &[String], dir: &Path) -> Result<std::process::Output> {
         let plimsoll = &self.programs.plimsoll;
         let places = Places { root: dir, port: 0, dir, plimsoll, logs: "" };
         let mut words = words.iter().map(|word| places.fill(word));

@@ -29,15 +29,15 @@ pub(super) struct Shares {
     pub(super) cores: Vec<f64>,
 }
 
-struct Look {
+struct Sample {
     at: Instant,
     spent: Spent,
     cores: Vec<Duration>,
 }
 
-impl Look {
-    fn at(processes: &[u32]) -> Look {
-        Look { at: Instant::now(), spent: Spent::by(processes), cores: cores_busy() }
+impl Sample {
+    fn at(processes: &[u32]) -> Sample {
+        Sample { at: Instant::now(), spent: Spent::by(processes), cores: cores_busy() }
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn watch(
             end(&mut generator);
             bail!("the generator was ended");
         }
-        looks.push(Look::at(&processes));
+        looks.push(Sample::at(&processes));
         std::thread::sleep(LOOK_EVERY);
     }
     let ended = Instant::now();
@@ -72,7 +72,7 @@ fn end(generator: &mut Child) {
     let _ = generator.wait();
 }
 
-fn shares(looks: &[Look], ended: Instant, seconds: f64) -> Option<Shares> {
+fn shares(looks: &[Sample], ended: Instant, seconds: f64) -> Option<Shares> {
     let before = |part: f64| ended.checked_sub(Duration::from_secs_f64(seconds * part));
     let (from, to) = (before(FROM)?, before(TO)?);
     let first = looks.iter().find(|look| look.at >= from)?;
@@ -110,8 +110,8 @@ mod tests {
     fn the_middle_of_what_was_measured_is_taken() {
         let begun = Instant::now();
         let processes = [std::process::id()];
-        let look = |millis| Look { at: begun + Duration::from_millis(millis), ..Look::at(&processes) };
-        let looks: Vec<Look> = (0..60).map(|at| look(at * 20)).collect();
+        let look = |millis| Sample { at: begun + Duration::from_millis(millis), ..Sample::at(&processes) };
+        let looks: Vec<Sample> = (0..60).map(|at| look(at * 20)).collect();
         // The generator ran for 1.2 s, of which the last second was measured: the window is 0.3 s to 1.0 s.
         let shares = shares(&looks, begun + Duration::from_millis(1200), 1.0).unwrap();
         assert!(shares.server >= 0.0 && !shares.cores.is_empty());

@@ -100,7 +100,7 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<ExitCode> {
     if let Some(folder) = &options.again {
         let results = report::read(folder)?;
-        tell(&results, folder)?;
+        write_report(&results, folder)?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -116,7 +116,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     );
     let results = bench.run(&mut show)?;
     let folder = options.out.clone().unwrap_or_else(|| Path::new("bench/results").join(now()));
-    tell(&results, &folder)?;
+    write_report(&results, &folder)?;
     let failed = results.trials.iter().any(|trial| trial.fault.is_some());
     Ok(if results.stopped || failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -193,7 +193,7 @@ fn show(progress: &Progress<'_>) {
     }
 }
 
-fn tell(results: &plimsoll_lab::bench::Results, folder: &Path) -> Result<()> {
+fn write_report(results: &plimsoll_lab::bench::Results, folder: &Path) -> Result<()> {
     report::write(results, folder)?;
     if std::io::stderr().is_terminal() {
         eprintln!("\r\x1b[K");

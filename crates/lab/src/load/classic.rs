@@ -12,7 +12,7 @@ use plimsoll_wire::classic::Credentials;
 
 use crate::load::failure::Failure;
 use crate::load::measure::Right;
-use crate::load::plan::{Plan, What};
+use crate::load::plan::{Plan, PlannedRequests};
 use crate::load::user::Protocol;
 use crate::load::workload::Login;
 
@@ -92,11 +92,11 @@ impl Protocol for ClassicUser {
     async fn ask(&mut self, request: u64) -> Result<Right, Failure> {
         let is_due = self.plan.checked.is_due(self.plan.seed, self.number, request);
         match &self.plan.what {
-            What::Download { files, pick, .. } => {
+            PlannedRequests::Download { files, pick, .. } => {
                 self.download(pick.file(self.number, request, files.count()), is_due).await
             }
-            What::SignUp => self.sign_up(request).await,
-            What::Upload { .. } => Err(Failure::Malformed("classic has no uploads")),
+            PlannedRequests::SignUp => self.sign_up(request).await,
+            PlannedRequests::Upload { .. } => Err(Failure::Malformed("classic has no uploads")),
         }
     }
 

@@ -87,7 +87,7 @@ pub(crate) struct Course {
     /// The times at which users stopped because no request was left for them.
     done_early: RefCell<Vec<Instant>>,
     /// The number of requests in progress, and the time of its last change.
-    under_way: Cell<(u64, Instant)>,
+    in_progress: Cell<(u64, Instant)>,
     began: Cell<(Instant, Duration)>,
 }
 
@@ -120,7 +120,7 @@ impl Course {
             first: Cell::default(),
             planned: Cell::new(0),
             done_early: RefCell::default(),
-            under_way: Cell::default(),
+            in_progress: Cell::default(),
             began: Cell::default(),
         })
     }
@@ -136,8 +136,8 @@ impl Course {
     }
 
     /// Returns the number of requests in progress.
-    pub(crate) fn under_way(&self) -> u64 {
-        self.under_way.get().0
+    pub(crate) fn in_progress(&self) -> u64 {
+        self.in_progress.get().0
     }
 
     /// Runs the phases. Each thread has one such task.
@@ -200,8 +200,8 @@ impl Course {
         let now = self.io.now();
         self.phase.set(Phase::Measured);
         self.began.set((now, cpu::of_this_thread()));
-        self.under_way.set((self.under_way(), now));
-        self.measure().under_way = Duration::ZERO;
+        self.in_progress.set((self.in_progress(), now));
+        self.measure().in_progress = Duration::ZERO;
     }
 
     fn end(&self) {
@@ -226,7 +226,7 @@ impl Course {
                 let steps = (now - self.first.get()).as_secs_f64() * per_second;
                 let whole = Duration::try_from_secs_f64(steps).map_or(u64::MAX, |steps| steps.as_secs());
                 // The first start is planned for the beginning itself, hence one more.
-                (whole.saturating_add(1)).saturating_sub(self.planned.get()) + self.under_way()
+                (whole.saturating_add(1)).saturating_sub(self.planned.get()) + self.in_progress()
             }
             _ => 0,
         }
@@ -309,13 +309,13 @@ impl Course {
     }
 
     fn count_under_way(&self, change: i64) {
-        let (count, since) = self.under_way.get();
+        let (count, since) = self.in_progress.get();
         let now = self.io.now();
         let counts = matches!(self.phase.get(), Phase::WarmingUp | Phase::Measured);
         if now > since && count > 0 && counts {
             let time = (now - since).as_nanos().saturating_mul(u128::from(count));
-            self.measure().under_way += Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
+            self.measure().in_progress += Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
         }
-        self.under_way.set((count.saturating_add_signed(change), now));
+        self.in_progress.set((count.saturating_add_signed(change), now));
     }
 }

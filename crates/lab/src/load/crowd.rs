@@ -172,8 +172,8 @@ impl Crowd {
 
     /// Returns the counts, and the number of requests without a response.
     pub(crate) fn counted(self) -> (Option<Measure>, u64) {
-        let under_way = self.course.under_way();
-        (Rc::into_inner(self.course).map(Course::into_measure), under_way)
+        let in_progress = self.course.in_progress();
+        (Rc::into_inner(self.course).map(Course::into_measure), in_progress)
     }
 
     /// Returns the figures after all tasks have ended.

@@ -35,7 +35,7 @@ pub(crate) struct Measure {
     /// Planned starts without a response by the end.
     pub(crate) missed: u64,
     /// Integral over time of the number of requests in progress.
-    pub(crate) under_way: Duration,
+    pub(crate) in_progress: Duration,
     /// Duration of the measurement.
     pub(crate) time: Duration,
     /// CPU time of the thread.
@@ -74,7 +74,7 @@ impl Measure {
             late: Latencies::new()?,
             without_user: 0,
             missed: 0,
-            under_way: Duration::ZERO,
+            in_progress: Duration::ZERO,
             time: Duration::ZERO,
             cpu: Duration::ZERO,
         })
@@ -122,7 +122,7 @@ impl Measure {
         self.late.add(&other.late);
         self.without_user += other.without_user;
         self.missed += other.missed;
-        self.under_way += other.under_way;
+        self.in_progress += other.in_progress;
         self.time = self.time.max(other.time);
         self.cpu += other.cpu;
     }

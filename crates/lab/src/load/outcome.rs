@@ -227,9 +227,9 @@ fn closed_law(users: usize, measure: &Measure) -> LittlesLaw {
 }
 
 fn open_law(measure: &Measure) -> LittlesLaw {
-    let under_way = measure.under_way.as_secs_f64();
-    let users = ratio(under_way, measure.time.as_secs_f64());
-    LittlesLaw { users, ratio: ratio(measure.service.as_secs_f64(), under_way) }
+    let in_progress = measure.in_progress.as_secs_f64();
+    let users = ratio(in_progress, measure.time.as_secs_f64());
+    LittlesLaw { users, ratio: ratio(measure.service.as_secs_f64(), in_progress) }
 }
 
 fn ratio(part: f64, whole: f64) -> f64 {
@@ -249,7 +249,7 @@ mod tests {
         for _ in 0..users * 100 {
             measure.right(&Right { bytes: 5, ..Right::default() }, 30 * MS, 30 * MS);
             measure.between += 70 * MS;
-            measure.under_way += 30 * MS;
+            measure.in_progress += 30 * MS;
         }
         measure.time = 10_000 * MS;
         measure

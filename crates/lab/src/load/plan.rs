@@ -25,7 +25,7 @@ use crate::load::workload::{Ask, Checked, Connections, Login, Workload};
 /// The requests of a workload's users and the data for them; shared by all threads.
 pub(crate) struct Plan {
     pub(crate) addresses: Vec<Address>,
-    pub(crate) what: What,
+    pub(crate) what: PlannedRequests,
     /// A number unique to the run.
     run: u64,
     pub(crate) references: References,
@@ -46,7 +46,7 @@ pub(crate) struct Plan {
 }
 
 /// The kind of requests.
-pub(crate) enum What {
+pub(crate) enum PlannedRequests {
     /// `asked` holds what is sent for each file: the whole request with HTTP, else the path.
     Download {
         files: Files,
@@ -88,14 +88,14 @@ impl Plan {
         let (what, references) = match &workload.ask {
             Ask::Download(files) => {
                 let asked = asked(files, place, &fields)?;
-                let what = What::Download { files: files.clone(), pick: workload.pick, asked };
+                let what = PlannedRequests::Download { files: files.clone(), pick: workload.pick, asked };
                 (what, references(workload, files)?)
             }
             Ask::Upload { bytes } => {
                 let body = body(*bytes, workload.seed).into();
-                (What::Upload { body }, References::unknown(0))
+                (PlannedRequests::Upload { body }, References::unknown(0))
             }
-            Ask::SignUp => (What::SignUp, References::unknown(0)),
+            Ask::SignUp => (PlannedRequests::SignUp, References::unknown(0)),
             // A mix has its own plan, `ten::Plan`.
             Ask::Ten { .. } => return Err(io::ErrorKind::InvalidInput.into()),
         };
@@ -119,7 +119,8 @@ impl Plan {
 
     /// Returns the bytes to send for a file, or none if there is no such file.
     pub(crate) fn asked(&self, file: u64) -> Arc<[u8]> {
-        let asked = if let What::Download { asked, .. } = &self.what { asked.as_slice() } else { &[] };
+        let asked =
+            if let PlannedRequests::Download { asked, .. } = &self.what { asked.as_slice() } else { &[] };
         usize::try_from(file).ok().and_then(|file| asked.get(file)).map(Arc::clone).unwrap_or_default()
     }
 
@@ -146,7 +147,7 @@ impl Plan {
 
     /// Compares a downloaded upload with the bytes sent.
     pub(crate) fn judge_upload(&self, taken: Option<Taking>) -> Result<(), Failure> {
-        let What::Upload { body } = &self.what else { return Ok(()) };
+        let PlannedRequests::Upload { body } = &self.what else { return Ok(()) };
         let found = taken.and_then(|taken| taken.fingerprinting).map(|all| all.end());
         if found == Some(Fingerprint::of(body)) { Ok(()) } else { Err(Failure::WrongBody) }
     }
@@ -154,15 +155,15 @@ impl Plan {
     /// Returns the target of a file.
     pub(crate) fn target(&self, file: u64) -> String {
         match &self.what {
-            What::Download { files, .. } => files.target(&self.pattern, file),
-            What::Upload { .. } | What::SignUp => String::new(),
+            PlannedRequests::Download { files, .. } => files.target(&self.pattern, file),
+            PlannedRequests::Upload { .. } | PlannedRequests::SignUp => String::new(),
         }
     }
 
     /// Returns the files that a user downloads before the start: together, users download each file once.
     pub(crate) fn references_of(&self, user: u64) -> impl Iterator<Item = u64> + use<> {
         let files = match &self.what {
-            What::Download { files, .. } if self.fetches => files.count(),
+            PlannedRequests::Download { files, .. } if self.fetches => files.count(),
             _ => 0,
         };
         let step = usize::try_from(self.users.max(1)).unwrap_or(usize::MAX);

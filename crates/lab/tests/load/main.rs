@@ -65,13 +65,13 @@ impl Act {
 
 /// A request received by the server: its first line, its time, and the time of its response.
 #[derive(Clone, Debug)]
-struct Seen {
+struct ReceivedRequest {
     line: String,
     came: Duration,
     answered: Duration,
 }
 
-type Log = Arc<Mutex<Vec<Seen>>>;
+type Log = Arc<Mutex<Vec<ReceivedRequest>>>;
 
 /// Maps a request to the server's reaction: its first line, and the number of requests before it.
 type Script = Arc<dyn Fn(&str, usize) -> Act + Send + Sync>;
@@ -94,7 +94,7 @@ async fn converse(io: Io, mut stream: Stream, script: Script, log: Log) {
         let at = {
             let mut log = log.lock().unwrap();
             let came = io.now().since_start();
-            log.push(Seen { line: line.clone(), came, answered: Duration::MAX });
+            log.push(ReceivedRequest { line: line.clone(), came, answered: Duration::MAX });
             log.len() - 1
         };
         let act = script(&line, at);
@@ -164,7 +164,7 @@ fn run(
     (seed, faults): (u64, Faults),
     mut workload: Workload,
     script: impl Fn(&str, usize) -> Act + Send + Sync + 'static,
-) -> (Result<Outcome, String>, Vec<Seen>) {
+) -> (Result<Outcome, String>, Vec<ReceivedRequest>) {
     let sim = Sim::new(seed, faults);
     let (near, far) = (sim.host("users"), sim.host("server"));
     let (log, script): (Log, Script) = (Log::default(), Arc::new(script));

@@ -24,14 +24,14 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::child::{Child, code};
 use super::fork;
+use super::log_throttle::LogThrottle;
 use super::orders::{self, Order};
-use super::told::Told;
 use crate::connections::{Admitted, Connections};
 use crate::limits::{
     ACCEPT_PAUSE, ACCEPTS_AT_STOP_MAX, ACCEPTS_PER_TURN_MAX, FULL_PAUSE, KILLED_TIME, OWN_END_TIME,
 };
 use crate::ready::{Bound, is_that_connections, peer_of};
-use crate::serve::dispatch::{Accepted, has_gone, refuse};
+use crate::serve::dispatch::{Accepted, has_disconnected, refuse};
 
 /// The fork master's channels from the program.
 pub struct Orders {
@@ -68,7 +68,7 @@ struct Serving {
     has_begun: bool,
     paused_until: Option<Instant>,
     /// The latest warnings about missing descriptors, and about missing processes.
-    told: [Told; 2],
+    log_throttles: [LogThrottle; 2],
     stopping: Option<Stopping>,
 }
 
@@ -121,7 +121,7 @@ impl Orders {
             pid: getpid(),
             has_begun: false,
             paused_until: None,
-            told: Default::default(),
+            log_throttles: Default::default(),
             stopping: None,
         };
         serving.run();
@@ -286,7 +286,7 @@ impl Serving {
             Ok(Some(accepted)) => accepted,
             Ok(None) => return Taken::Nobody,
             Err(error) => {
-                if self.told[0].is_new() {
+                if self.log_throttles[0].may_log() {
                     tracing::warn!(%error, "cannot accept just now; is the limit of open files too low?");
                 }
                 self.pause();
@@ -309,7 +309,7 @@ impl Serving {
     /// Forks a process for `newcomer`, or keeps it waiting if the kernel allows no more processes.
     fn serve_apart(&mut self, newcomer: Newcomer) -> Taken {
         // The client may have disconnected while it waited in the kernel's queue, or here.
-        if has_gone(&newcomer.accepted) {
+        if has_disconnected(&newcomer.accepted) {
             return Taken::One;
         }
         match fork::fork() {
@@ -320,7 +320,7 @@ impl Serving {
                 drop(self.children.insert(pid, admitted));
             }
             Err(error) if is_for_want(&error) => {
-                if self.told[1].is_new() {
+                if self.log_throttles[1].may_log() {
                     tracing::warn!(%error, "{NO_PROCESS}");
                 }
                 self.held.push_front(newcomer);

@@ -14,9 +14,9 @@
 mod allowed;
 mod child;
 mod fork;
+mod log_throttle;
 mod master;
 mod orders;
-mod told;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -37,7 +37,7 @@ use crate::limits::{KILLED_TIME, MASTER_END_TIME, OWN_END_TIME};
 pub use allowed::{ProcessBound, processes_max};
 pub use master::{Forking, Orders};
 pub use orders::Reload;
-use orders::{Line, Order};
+use orders::{Order, OrderChannel};
 
 /// Which of the two processes this is after [`fork_master`].
 pub enum Forked {
@@ -51,7 +51,7 @@ pub enum Forked {
 /// processes.
 pub struct Master {
     pid: Pid,
-    line: Arc<Mutex<Line>>,
+    line: Arc<Mutex<OrderChannel>>,
     stop: Arc<StopLine>,
     /// The read end of that pipe, by which the program itself sees the order.
     stopped: OwnedFd,
@@ -80,7 +80,7 @@ pub fn fork_master() -> io::Result<Forked> {
     match fork::fork()? {
         Some(pid) => {
             drop(masters);
-            let (line, stop) = (Line::new(ours)?, Arc::new(StopLine(Mutex::new(Some(stop)))));
+            let (line, stop) = (OrderChannel::new(ours)?, Arc::new(StopLine(Mutex::new(Some(stop)))));
             Ok(Forked::Program(Master { pid, line: Arc::new(Mutex::new(line)), stop, stopped }))
         }
         None => {

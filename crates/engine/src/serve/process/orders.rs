@@ -23,14 +23,14 @@ pub(super) enum Order {
 }
 
 /// The program's end of the channel.
-pub(super) struct Line {
+pub(super) struct OrderChannel {
     stream: UnixStream,
     last: u8,
 }
 
 /// A handle by which the program has its fork master reload the configuration. Clones share the channel.
 #[derive(Clone)]
-pub struct Reload(pub(super) Arc<Mutex<Line>>);
+pub struct Reload(pub(super) Arc<Mutex<OrderChannel>>);
 
 impl Reload {
     /// Orders a reload; returns whether it succeeded. The log says why not.
@@ -42,10 +42,10 @@ impl Reload {
     }
 }
 
-impl Line {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Line> {
+impl OrderChannel {
+    pub(super) fn new(stream: UnixStream) -> io::Result<OrderChannel> {
         stream.set_read_timeout(Some(ORDER_TIME_MAX))?;
-        Ok(Line { stream, last: 0 })
+        Ok(OrderChannel { stream, last: 0 })
     }
 
     /// Sends an order, and waits for the answer.
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn an_answer_that_came_too_late_is_not_taken_for_the_next() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let mut line = Line::new(ours).unwrap();
+        let mut line = OrderChannel::new(ours).unwrap();
         // The answer to an earlier order, after its timeout.
         answer(&theirs, 0, true);
         let master = std::thread::spawn(move || {

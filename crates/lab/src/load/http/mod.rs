@@ -16,7 +16,7 @@ use crate::load::checking::Taking;
 use crate::load::failure::Failure;
 use crate::load::limits::ONE_RECEIVE_BYTES_MAX;
 use crate::load::measure::Right;
-use crate::load::plan::{Plan, Uploaded, What};
+use crate::load::plan::{Plan, PlannedRequests, Uploaded};
 use crate::load::user::Protocol;
 use answer::{Answer, receive_answer};
 
@@ -126,11 +126,11 @@ impl Protocol for HttpUser {
         let plan = Arc::clone(&self.plan);
         let is_due = plan.checked.is_due(plan.seed, self.number, request);
         match &plan.what {
-            What::Download { files, pick, .. } => {
+            PlannedRequests::Download { files, pick, .. } => {
                 self.download(pick.file(self.number, request, files.count()), is_due).await
             }
-            What::Upload { body } => self.upload(body, request, is_due).await,
-            What::SignUp => Err(Failure::Malformed("accounts are made over classic")),
+            PlannedRequests::Upload { body } => self.upload(body, request, is_due).await,
+            PlannedRequests::SignUp => Err(Failure::Malformed("accounts are made over classic")),
         }
     }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use plotters::prelude::RGBColor;
 
 use super::scale::Scale;
-use super::sheet::{At, BLUE, GREY, HEADING, INK, ORANGE, PALE, Sheet, TITLE, WORDS, picture};
+use super::sheet::{Align, BLUE, GREY, HEADING, INK, ORANGE, PALE, Sheet, TITLE, WORDS, picture};
 use crate::bench::Results;
 use crate::report::cells::{Cell, Summary};
 use crate::report::{figures, rounds};
@@ -67,17 +67,17 @@ pub(super) fn draw(kind: &Kind, under: &str, results: &Results, cells: &[&Cell])
 }
 
 fn head(sheet: &Sheet<'_>, kind: &Kind, under: &str, results: &Results) -> Result<()> {
-    sheet.words(&format!("{}: {under}", kind.title), (MARGIN, 24), TITLE, At::Left)?;
+    sheet.words(&format!("{}: {under}", kind.title), (MARGIN, 24), TITLE, Align::Left)?;
     let how = format!(
         "{} users, {}; medians, intervals of 95 %; g: generator was the limit; e: errors",
         results.settings.users,
         rounds(results)
     );
-    sheet.words(&how, (MARGIN, 46), WORDS, At::Left)?;
+    sheet.words(&how, (MARGIN, 46), WORDS, Align::Left)?;
     let keys = [(BLUE, "plimsoll"), (ORANGE, "the best peer of the case"), (GREY, "other peers")];
     for ((colour, name), left) in keys.into_iter().zip([MARGIN, MARGIN + 100, MARGIN + 290]) {
         sheet.rectangle((left, 60), (left + 12, 72), colour)?;
-        sheet.words(name, (left + 18, 66), WORDS, At::Left)?;
+        sheet.words(name, (left + 18, 66), WORDS, Align::Left)?;
     }
     Ok(())
 }
@@ -87,12 +87,12 @@ fn panel(sheet: &Sheet<'_>, kind: &Kind, cell: &Cell, (left, top): (i32, i32)) -
     let max = values.map(|value| value.high.max(value.median)).fold(0.0, f64::max);
     let from = left + NAMES_WIDTH;
     let scale = Scale::of_amounts(max, from, PANEL_WIDTH - NAMES_WIDTH - FIGURES_WIDTH);
-    sheet.words(&format!("{}, {}", cell.case, kind.unit), (left, top + 18), HEADING, At::Left)?;
+    sheet.words(&format!("{}, {}", cell.case, kind.unit), (left, top + 18), HEADING, Align::Left)?;
     let bottom = top + ABOVE_BARS + i32::try_from(cell.summaries.len())? * BAR_HEIGHT;
     lines(sheet, kind, &scale, (top + ABOVE_BARS - 6, bottom + 4))?;
     for (at, one) in cell.summaries.iter().enumerate() {
         let y = top + ABOVE_BARS + i32::try_from(at)? * BAR_HEIGHT + BAR_HEIGHT / 2;
-        sheet.words(&one.contender, (from - 8, y), WORDS, At::Right)?;
+        sheet.words(&one.contender, (from - 8, y), WORDS, Align::Right)?;
         bar(sheet, kind, cell, one, &scale, y)?;
     }
     sheet.line((from, top + ABOVE_BARS - 6), (from, bottom + 4), INK, 1)
@@ -106,7 +106,7 @@ fn lines(sheet: &Sheet<'_>, kind: &Kind, scale: &Scale, (top, bottom): (i32, i32
         sheet.line((x, top), (x, bottom), PALE, 1)?;
         if at % 2 == 0 || all.len() < 5 {
             let told = figures::round(&(kind.told)(*value));
-            sheet.words(&told, (x, bottom + 12), WORDS, At::Middle)?;
+            sheet.words(&told, (x, bottom + 12), WORDS, Align::Middle)?;
         }
     }
     Ok(())
@@ -115,7 +115,7 @@ fn lines(sheet: &Sheet<'_>, kind: &Kind, scale: &Scale, (top, bottom): (i32, i32
 fn bar(sheet: &Sheet<'_>, kind: &Kind, cell: &Cell, one: &Summary, scale: &Scale, y: i32) -> Result<()> {
     const HALF: i32 = 7;
     let Some(value) = (kind.value)(one) else {
-        return sheet.words(figures::NONE, (scale.at(0.0) + 6, y), WORDS, At::Left);
+        return sheet.words(figures::NONE, (scale.at(0.0) + 6, y), WORDS, Align::Left);
     };
     let end = scale.at(value.median);
     sheet.rectangle((scale.at(0.0), y - HALF), (end, y + HALF), colour(kind, cell, one))?;
@@ -123,7 +123,7 @@ fn bar(sheet: &Sheet<'_>, kind: &Kind, cell: &Cell, one: &Summary, scale: &Scale
     let marks = [(one.generator_is_the_limit, " g"), (one.errors > 0, " e")];
     let marks: String = marks.iter().filter(|(is_set, _)| *is_set).map(|(_, mark)| *mark).collect();
     let told = format!("{}{marks}", (kind.told)(value.median));
-    sheet.words(&told, (end.max(scale.at(value.high)) + 6, y), WORDS, At::Left)
+    sheet.words(&told, (end.max(scale.at(value.high)) + 6, y), WORDS, Align::Left)
 }
 
 fn colour(kind: &Kind, cell: &Cell, one: &Summary) -> RGBColor {

@@ -7,7 +7,7 @@ use anyhow::Result;
 use plotters::prelude::RGBColor;
 
 use super::scale::Scale;
-use super::sheet::{At, BLUE, GREEN, HEADING, INK, ORANGE, PALE, SKY, Sheet, TITLE, WORDS, picture};
+use super::sheet::{Align, BLUE, GREEN, HEADING, INK, ORANGE, PALE, SKY, Sheet, TITLE, WORDS, picture};
 use crate::bench::Results;
 use crate::report::cells::{Cell, Ratio};
 use crate::report::rounds;
@@ -54,7 +54,7 @@ pub(super) fn draw(results: &Results, cells: &[Cell]) -> Result<String> {
         for (at, cell) in cells.iter().enumerate() {
             let y = HEAD_HEIGHT + i32::try_from(at)? * row + row / 2;
             let name = format!("{}, {}", cell.case, cell.congestion);
-            sheet.words(&name, (MARGIN + NAMES_WIDTH - 10, y), WORDS, At::Right)?;
+            sheet.words(&name, (MARGIN + NAMES_WIDTH - 10, y), WORDS, Align::Right)?;
         }
         for (at, panel) in PANELS.iter().enumerate() {
             let left = MARGIN + NAMES_WIDTH + i32::try_from(at)? * (PANEL_WIDTH + GAP);
@@ -65,17 +65,17 @@ pub(super) fn draw(results: &Results, cells: &[Cell]) -> Result<String> {
 }
 
 fn head(sheet: &Sheet<'_>, results: &Results, ours: &[&str]) -> Result<()> {
-    sheet.words("Against the best peer of each case", (MARGIN, 24), TITLE, At::Left)?;
+    sheet.words("Against the best peer of each case", (MARGIN, 24), TITLE, Align::Left)?;
     let how = format!(
         "medians of ratios of the same round, with intervals of 95 %; {} users, {}",
         results.settings.users,
         rounds(results)
     );
-    sheet.words(&how, (MARGIN, 46), WORDS, At::Left)?;
+    sheet.words(&how, (MARGIN, 46), WORDS, Align::Left)?;
     for (at, name) in ours.iter().enumerate() {
         let left = MARGIN + 4 + i32::try_from(at)? * 150;
         sheet.dot((left, 66), COLOURS[at % COLOURS.len()])?;
-        sheet.words(name, (left + 12, 66), WORDS, At::Left)?;
+        sheet.words(name, (left + 12, 66), WORDS, Align::Left)?;
     }
     Ok(())
 }
@@ -94,11 +94,11 @@ fn draw_panel(
     let all = cells.iter().flat_map(|cell| ours.iter().filter_map(|name| best(cell, name)));
     let scale = Scale::of_ratios(all.flat_map(|value| [value.low, value.high]), left, PANEL_WIDTH);
     let bottom = HEAD_HEIGHT + i32::try_from(cells.len())? * row;
-    sheet.words(panel.title, (left, HEAD_HEIGHT - 14), HEADING, At::Left)?;
+    sheet.words(panel.title, (left, HEAD_HEIGHT - 14), HEADING, Align::Left)?;
     for value in scale.lines() {
         let x = scale.at(value);
         sheet.line((x, HEAD_HEIGHT), (x, bottom), if value == 1.0 { INK } else { PALE }, 1)?;
-        sheet.words(&format!("{value}"), (x, bottom + 14), WORDS, At::Middle)?;
+        sheet.words(&format!("{value}"), (x, bottom + 14), WORDS, Align::Middle)?;
     }
     for (at, cell) in cells.iter().enumerate() {
         for (line, name) in ours.iter().enumerate() {

@@ -22,7 +22,7 @@ const WHITE: RGBColor = RGBColor(255, 255, 255);
 
 /// Horizontal alignment of text at a point.
 #[derive(Clone, Copy)]
-pub(super) enum At {
+pub(super) enum Align {
     Left,
     Middle,
     Right,
@@ -78,13 +78,13 @@ impl Sheet<'_> {
     }
 
     /// Draws text at a point, vertically centred.
-    pub(super) fn words(&self, text: &str, at: (i32, i32), size: i32, from: At) -> Result<()> {
+    pub(super) fn words(&self, text: &str, at: (i32, i32), size: i32, from: Align) -> Result<()> {
         let weight = if size > WORDS { FontStyle::Bold } else { FontStyle::Normal };
         let font = FontDesc::new(FontFamily::SansSerif, f64::from(size), weight);
         let side = match from {
-            At::Left => HPos::Left,
-            At::Middle => HPos::Center,
-            At::Right => HPos::Right,
+            Align::Left => HPos::Left,
+            Align::Middle => HPos::Center,
+            Align::Right => HPos::Right,
         };
         let style = TextStyle::from(font).color(&INK).pos(Pos::new(side, VPos::Center));
         self.area.draw(&Text::new(text.to_owned(), at, style)).map_err(|error| anyhow!("{error}"))
