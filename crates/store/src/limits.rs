@@ -71,7 +71,8 @@ pub const HOMES_OPEN_MAX: usize = 1_024;
 pub const HOMES_CLOSED_PARTS: usize = 64;
 /// Timeout for connecting to a remote store.
 pub const STORE_CONNECT_TIME: Duration = Duration::from_secs(3);
-/// Time for which a remote store may send nothing, and for which a transfer may make no progress. While it works on a request, it sends interim responses.
+/// Time for which a remote store may send nothing, and for which a transfer may make no progress. While it
+/// works on a request, it sends interim responses.
 pub const STORE_SILENT_TIME: Duration = Duration::from_secs(30);
 /// Interval of a store's interim responses to a front, well within [`STORE_SILENT_TIME`].
 pub const STORE_TELLS_EVERY: Duration = plimsoll_rpc::limits::INTERIM_RESPONSE_INTERVAL;
