@@ -1,9 +1,9 @@
 //! A remote store: requests of fronts as data, their transport, and the RPC server that answers them.
 //!
-//! It stores no bytes and decides nothing: [`StoreServer`] calls the store in its process, which decides
-//! under the home's lock as for any caller. Requests are JSON, each in one HTTP request. Bytes are streamed, one HTTP
-//! request for each file. A GET has the file as its body. A PUT has [`Frames`], the last of which says how
-//! the upload ends.
+//! It stores no bytes and decides nothing: [`StoreServer`] calls the store in its process, which
+//! decides under the home's lock as for any caller. Requests are JSON, each in one HTTP request. Bytes
+//! are streamed, one HTTP request for each file. A GET has the file as its body. A PUT has [`Frames`],
+//! the last of which says how the upload ends.
 //!
 //! Invariants: only the store's own response reports success. A front without a response does not know the
 //! outcome, and reports [`crate::Error::Away`]. An upload with a broken connection is interrupted. Every
