@@ -10,10 +10,10 @@ use plimsoll_auth::{
     Argon2Settings, Auth, MemoryDirectory, Permissions, Place, Quota, Secret, Settings, SignUp,
 };
 use plimsoll_client::http::Url;
+use plimsoll_content::HotCache;
 use plimsoll_io::{Address, File, FileKind, Fs, Networks, Setup};
 use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
 use plimsoll_proto::Current;
-use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{AccessLog, Api, Http, Limits, Routes, Snapshot};
 use plimsoll_store::Store;
 use plimsoll_web::{Desks, StoreTier, Web};
@@ -99,16 +99,16 @@ pub(crate) fn open_store(fs: &dyn Fs, data: &Path) -> Store {
 
 /// Serves a store to its fronts, with the hot cache that the scene observes. It waits longer for fronts
 /// than they wait for their clients.
-pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
+pub(crate) fn store_server(store: Store, hot: &Arc<HotCache>) -> Setup {
     tier_server(StoreTier::new(store, Secret::from(SECRET)), hot)
 }
 
 /// Serves RPC requests of connection processes for accounts and files.
-pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotSet>) -> Setup {
+pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotCache>) -> Setup {
     tier_server(Desks::new(auth, Some(store), &Secret::from(SECRET)), hot)
 }
 
-fn tier_server(tier: Arc<dyn Api>, hot: &Arc<HotSet>) -> Setup {
+fn tier_server(tier: Arc<dyn Api>, hot: &Arc<HotCache>) -> Setup {
     let time = Duration::from_secs(600);
     let head = HeadLimits { bytes_max: 64 << 10, ..HeadLimits::default() };
     let limits = Limits { head, receive_time: time, send_time: time, ..Limits::default() };

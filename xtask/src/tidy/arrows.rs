@@ -13,7 +13,7 @@ pub(super) const RULE: &str = "arrows";
 const PREFIX: &str = "plimsoll-";
 
 /// Each crate, and the crates of the workspace that it may link.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("io", &[]),
     ("wire", &[]),
     ("engine", &["io"]),
@@ -21,9 +21,10 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("client", &["wire", "io"]),
     ("auth", &["client", "wire", "io"]),
     ("store", &["client", "wire", "io"]),
+    ("content", &["store", "wire", "io"]),
     ("operations", &["auth", "store", "wire", "io"]),
-    ("proto", &["client", "operations", "auth", "store", "wire", "io"]),
-    ("web", &["proto", "client", "operations", "auth", "store", "wire", "io"]),
+    ("proto", &["content", "client", "operations", "auth", "store", "wire", "io"]),
+    ("web", &["proto", "content", "client", "operations", "auth", "store", "wire", "io"]),
     ("proxy", &["client", "auth", "store", "wire", "io"]),
     ("cli", &["client", "wire", "io"]),
     ("lab", &["engine", "client", "auth", "store", "wire", "io"]),

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use plimsoll_auth::Secret;
 use plimsoll_client::http::{Client, Request, Url};
+use plimsoll_content::{HotCache, HotSettings};
 use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
 use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Networks, Setup};
 use plimsoll_proto::Current;
-use plimsoll_proto::http::site::{HotSet, HotSettings};
 use plimsoll_proto::http::{AccessLog, Http, Limits, Load, Readiness, Routes, Snapshot, StatusPage, Tiers};
 use plimsoll_store::apart::{Contents, FILES, Place, QUESTIONS, Wanted};
 use plimsoll_store::limits::{HELD_TIME, STORE_SILENT_TIME, STORE_TRANSFERS_MAX};
@@ -48,7 +48,7 @@ fn status_page() -> StatusPage {
         tiers: Tiers::default(),
         load: Box::new(move || load),
         counters: Arc::default(),
-        hot: HotSet::off(),
+        hot: HotCache::off(),
         lab: Vec::new(),
         operations: Box::new(String::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
@@ -65,7 +65,7 @@ fn serve_at(sim: &Sim, host: &Host, port: u16) -> Address {
     let tier = StoreTier::new(open(host.disk()), Secret::from(SECRET));
     let service = Routes::with_api(Vec::new(), status_page(), tier);
     let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
-    let hot = HotSet::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
+    let hot = HotCache::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
     let setup: Setup = Arc::new(move |io| {
         let (current, log) = (Arc::clone(&current), AccessLog::new(None));
         Rc::new(Http::new(io, current, log, Arc::default(), Arc::clone(&hot)))
