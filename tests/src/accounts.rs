@@ -11,10 +11,10 @@ use plimsoll_auth::{
     SignUp,
 };
 use plimsoll_client::http::Url;
+use plimsoll_content::HotCache;
 use plimsoll_io::{Address, File, FileKind, Fs, Networks, Setup};
 use plimsoll_operations::{LineSink, Meter, Operations, Recorder};
 use plimsoll_proto::Current;
-use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{AccessLog, Api, Http, Limits, Routes, RpcServer, Snapshot};
 use plimsoll_rpc::SecretCheck;
 use plimsoll_store::Store;
@@ -101,12 +101,12 @@ pub(crate) fn open_store(fs: &dyn Fs, data: &Path) -> Store {
 
 /// Serves a store to its fronts, with the hot cache that the scene observes. It waits longer for fronts
 /// than they wait for their clients.
-pub(crate) fn store_server(store: Store, hot: &Arc<HotSet>) -> Setup {
+pub(crate) fn store_server(store: Store, hot: &Arc<HotCache>) -> Setup {
     tier_server(with_store(rpc_server(), store), hot)
 }
 
 /// Serves RPC requests of connection processes for accounts and files.
-pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotSet>) -> Setup {
+pub(crate) fn desks_server(auth: Auth, store: Store, hot: &Arc<HotCache>) -> Setup {
     let accounts = Arc::new(AuthServer::for_connection_processes(auth));
     tier_server(with_store(rpc_server().with(accounts), store), hot)
 }
@@ -115,7 +115,7 @@ fn rpc_server() -> RpcServer {
     RpcServer::new(SecretCheck::new(Secret::from(SECRET)), "a test", "test")
 }
 
-fn tier_server(tier: RpcServer, hot: &Arc<HotSet>) -> Setup {
+fn tier_server(tier: RpcServer, hot: &Arc<HotCache>) -> Setup {
     let time = Duration::from_secs(600);
     let head = HeadLimits { bytes_max: 64 << 10, ..HeadLimits::default() };
     let limits = Limits { head, receive_time: time, send_time: time, ..Limits::default() };

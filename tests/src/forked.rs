@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use plimsoll_content::HotCache;
 use plimsoll_engine::{
     Bound, Connections, Forked, Forking, Kind, Master, Orders, SystemFs, bind, fork_master, shared_cells,
 };
@@ -16,7 +17,6 @@ use plimsoll_io::{Address, Cells, Stop};
 use plimsoll_operations::Meter;
 use plimsoll_proto::ftp::StartBarrier;
 use plimsoll_proto::http::Counters;
-use plimsoll_proto::http::site::HotSet;
 
 use crate::accounts::{Accounts, Records, auth_beside, desks_server, in_memory, open_store, store_at};
 use crate::scene::{Scenario, Scene};
@@ -70,7 +70,7 @@ impl Common {
         let log = || Arc::new(LogLines::shared());
         let counters = Arc::new(Counters::in_cells(counters));
         let seen =
-            ServerState { log: log(), begun: Arc::new(begun), hot: HotSet::new(scenario.hot), counters };
+            ServerState { log: log(), begun: Arc::new(begun), hot: HotCache::new(scenario.hot), counters };
         let meter = Arc::new(Meter::counted_in(meter));
         Common { seen, records: Records { meter, transfers: log(), xferlog: log() }, connections, line }
     }

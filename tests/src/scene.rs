@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use plimsoll_content::{HotCache, HotSettings};
 use plimsoll_engine::SystemFs;
 use plimsoll_io::sim::SimDisk;
 use plimsoll_io::{Address, Cells, Fs, Handler, Io, Networks, Stop, Stream};
 use plimsoll_proto::classic;
 use plimsoll_proto::http::Limits;
-use plimsoll_proto::http::site::{HotSet, HotSettings};
 
 use crate::accounts::Accounts;
 use crate::client::Client;
@@ -119,7 +119,7 @@ pub struct Scene {
     pub(crate) accounts: Option<Accounts>,
     pub(crate) begun: Arc<Cells>,
     /// The server's hot cache.
-    pub hot: Arc<HotSet>,
+    pub hot: Arc<HotCache>,
     pub(crate) disk: Disk,
 }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use plimsoll_io::{Cells, Fs, Handler, Io, LocalFuture, Networks, Setup, Stream};
 
+use plimsoll_content::{HotCache, HotSettings, Site};
 use plimsoll_proto::classic::{self, Classic};
-use plimsoll_proto::http::site::{HotSet, HotSettings, Site};
 use plimsoll_proto::http::{
     AccessLog, Answer, Body, BodyError, Counters, Http, Limits, Load, LogSink, Readiness, Request, Routes,
     Service, Snapshot, StatusPage, TierLocation, Tiers, problem,
@@ -133,7 +133,7 @@ pub(crate) struct ServerState {
     /// The number of requests for which an answer was begun: one cell.
     pub(crate) begun: Arc<Cells>,
     /// The hot cache.
-    pub(crate) hot: Arc<HotSet>,
+    pub(crate) hot: Arc<HotCache>,
     /// Counters of HTTP requests.
     pub(crate) counters: Arc<Counters>,
 }
@@ -143,7 +143,7 @@ impl ServerState {
         ServerState {
             log: Arc::default(),
             begun: Arc::new(Cells::own(1)),
-            hot: HotSet::new(hot),
+            hot: HotCache::new(hot),
             counters: Arc::default(),
         }
     }
@@ -168,7 +168,7 @@ pub(crate) fn status_page() -> StatusPage {
         tiers: Tiers { front: Some(TierLocation::Local), ..Tiers::default() },
         load: Box::new(load),
         counters: Arc::default(),
-        hot: HotSet::off(),
+        hot: HotCache::off(),
         lab: Vec::new(),
         operations: Box::new(String::new),
         readiness: Arc::new(Readiness::new(Vec::new())),

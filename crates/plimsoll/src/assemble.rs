@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use plimsoll_auth::{Auth, AuthServer, Secret, ServerAddress, forwarder};
+use plimsoll_content::{HotCache, Site};
 use plimsoll_engine::{
     Bound, Connections, Forking, Kind, Orders, PerAddress, Plan, SlotPolicy, WhenFull, serve,
 };
@@ -17,7 +18,6 @@ use plimsoll_io::{Cells, Handler, Networks, Setup, Stop};
 use plimsoll_operations::{Operations, Recorder};
 use plimsoll_proto::classic::{self, Classic};
 use plimsoll_proto::ftp::{self, Ftp, StartBarrier};
-use plimsoll_proto::http::site::{HotSet, Site};
 use plimsoll_proto::http::{
     AccessLog, Api, Check, Counters, Http, Load, LogSink, Readiness, Routes, RpcServer, Snapshot, StatusPage,
     TierLocation, Tiers,
@@ -73,7 +73,7 @@ struct Shared {
     tiers: Tiers,
     when_full: WhenFull,
     counters: Arc<Counters>,
-    hot: Arc<HotSet>,
+    hot: Arc<HotCache>,
     connections: Arc<Connections>,
     stop: Stop,
     started: Instant,

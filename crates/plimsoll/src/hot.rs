@@ -9,10 +9,10 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use plimsoll_content::limits::{HOT_CHECK_TIME, HOT_IDLE_TIME};
+use plimsoll_content::{Count, HotCache, HotSettings, Prefetched, Site, candidates};
 use plimsoll_engine::{SystemFs, since_start};
 use plimsoll_io::File;
-use plimsoll_proto::http::limits::{HOT_CHECK_TIME, HOT_IDLE_TIME};
-use plimsoll_proto::http::site::{Count, HotSet, HotSettings, Prefetched, Site, candidates};
 
 use crate::config::Config;
 use crate::open_files;
@@ -20,11 +20,11 @@ use crate::open_files;
 const BAR: &str = "{bar:20} {bytes:>10} of {total_bytes:>10}  {binary_bytes_per_sec:>12}  {eta:>4}  prefetch";
 
 /// Creates the hot cache for `config`, where the process may open `limit` files.
-pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::Result<Arc<HotSet>> {
+pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::Result<Arc<HotCache>> {
     let fixed = &config.fixed;
     let files_max = open_files::hot_files_max(config, limit);
     let bytes_max = if fixed.keeps_hot_files() { fixed.hot_bytes.0 } else { 0 };
-    let hot = HotSet::new(HotSettings { bytes_max, files_max, time: fixed.hot_time.0 });
+    let hot = HotCache::new(HotSettings { bytes_max, files_max, time: fixed.hot_time.0 });
     if fixed.prefetch {
         prefetch(&hot, sites);
     }
@@ -37,7 +37,7 @@ pub(crate) fn hot_set(config: &Config, sites: &[Site], limit: u64) -> std::io::R
     Ok(hot)
 }
 
-fn prefetch(hot: &HotSet, sites: &[Site]) {
+fn prefetch(hot: &HotCache, sites: &[Site]) {
     let files = candidates(&SystemFs, sites);
     let bar = bar(files.iter().map(|file| file.bytes).sum());
     let mut done = Prefetched::default();
@@ -71,7 +71,7 @@ fn bar(bytes: u64) -> ProgressBar {
 
 /// Evicts changed and idle entries, even while no connection is open, and closes evicted files. Ends when
 /// the cache is dropped.
-fn sweep(hot: &Weak<HotSet>, closing: &Receiver<File>) {
+fn sweep(hot: &Weak<HotCache>, closing: &Receiver<File>) {
     let mut next = Instant::now() + HOT_CHECK_TIME;
     let mut next_idle = Instant::now() + HOT_IDLE_TIME;
     loop {
@@ -81,7 +81,7 @@ fn sweep(hot: &Weak<HotSet>, closing: &Receiver<File>) {
                 let Some(hot) = hot.upgrade() else { return };
                 hot.evict_changed(&SystemFs);
                 if Instant::now() >= next_idle {
-                    hot.sweep();
+                    hot.evict_idle();
                     next_idle = Instant::now() + HOT_IDLE_TIME;
                 }
                 next = Instant::now() + HOT_CHECK_TIME;

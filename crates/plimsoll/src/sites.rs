@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use plimsoll_cli::WrongUsage;
+use plimsoll_content::Site;
 use plimsoll_engine::SystemFs;
-use plimsoll_proto::http::site::Site;
 
 use crate::config::{Config, SiteFlag};
 

@@ -5,7 +5,7 @@
 
 use plimsoll_io::Stat;
 use plimsoll_operations::{Error, Kept};
-use plimsoll_proto::http::{Request, site};
+use plimsoll_proto::http::Request;
 use plimsoll_store::{Condition, Error as StoreError};
 use plimsoll_wire::http::conditional::{Precondition, Validators, evaluate};
 use plimsoll_wire::http::head::{Field, Head, HeadLimits, parse_head};
@@ -43,7 +43,7 @@ fn lines(request: &Request<'_>) -> String {
 }
 
 fn holds(head: &Head, block: &[u8], now: Option<&Stat>) -> bool {
-    let tag = now.map(site::etag).unwrap_or_default();
+    let tag = now.map(plimsoll_content::etag).unwrap_or_default();
     let current = now.map(|stat| Validators { etag: tag.as_bytes(), modified: stat.modified_at() });
     evaluate(head, block, current.as_ref(), false) == Precondition::Proceed
 }

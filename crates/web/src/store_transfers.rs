@@ -7,7 +7,8 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use plimsoll_proto::http::site::{self, Found, FoundFile, Manner, Root};
+use plimsoll_content::{Found, Representation, Root, Visibility};
+use plimsoll_proto::http::site;
 use plimsoll_proto::http::{Answer, Api, Body, DecodedTarget, PendingAnswer, Request, RpcServer};
 use plimsoll_store::apart::{
     CALL, Ended, Ending, FILES, Frame, Frames, Get, NewArrival, STAT, Seen, StoreServer, TROUBLE, Trouble,
@@ -53,12 +54,16 @@ impl StoreTransfers {
         }
     }
 
-    async fn look_up(&self, request: &Request<'_>, get: &Get) -> Result<(FoundFile, KnownDigests), Error> {
+    async fn look_up(
+        &self,
+        request: &Request<'_>,
+        get: &Get,
+    ) -> Result<(Representation, KnownDigests), Error> {
         let home = self.server.home_of(request.io, get).await?;
         let Files::Here { folder, edition, digests: known } = home.files() else { return Err(Error::Away) };
         // To compute a digest, the file must be open.
         let root = Root { folder, edition: Some(edition).filter(|_| !digests::are_wanted(request)) };
-        match site::look_up(request, &root, &file_name(&get.path), Manner::Private).await {
+        match site::lookup(request, &root, &file_name(&get.path), Visibility::Private).run().await {
             Ok(Found::File(found)) => Ok((found, known)),
             Ok(Found::Folder | Found::FolderWithoutSlash) => Err(Error::IsFolder),
             Err(error) => Err(why_not(error)),
@@ -69,7 +74,7 @@ impl StoreTransfers {
         &self,
         request: &mut Request<'_>,
         get: &Get,
-        found: FoundFile,
+        found: Representation,
         known: &KnownDigests,
     ) -> Result<Answer, Refusal> {
         let (stat, io) = (found.stat, request.io);

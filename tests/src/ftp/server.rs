@@ -5,11 +5,11 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use plimsoll_content::Site;
 use plimsoll_io::{Cells, Fs, Setup};
 use plimsoll_operations::{Meter, Recorder};
 use plimsoll_proto::Current;
 use plimsoll_proto::ftp::{Limits, Ports, Services, Settings, StartBarrier};
-use plimsoll_proto::http::site::Site;
 
 use crate::accounts::Accounts;
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use plimsoll_content::limits::LISTING_ENTRIES_MAX;
 use plimsoll_io::sim::Faults;
-use plimsoll_proto::http::limits::LISTING_ENTRIES_MAX;
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::under::simulated;
 use plimsoll_tests::{

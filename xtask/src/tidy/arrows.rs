@@ -13,7 +13,7 @@ pub(super) const RULE: &str = "arrows";
 const PREFIX: &str = "plimsoll-";
 
 /// Each crate, and the crates of the workspace that it may link.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("io", &[]),
     ("wire", &[]),
     ("engine", &["io"]),
@@ -22,9 +22,10 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("rpc", &["client", "wire", "io"]),
     ("auth", &["rpc", "wire", "io"]),
     ("store", &["rpc", "wire", "io"]),
+    ("content", &["store", "wire", "io"]),
     ("operations", &["auth", "store", "wire", "io"]),
-    ("proto", &["client", "operations", "auth", "store", "rpc", "wire", "io"]),
-    ("web", &["proto", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
+    ("proto", &["content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
+    ("web", &["proto", "content", "client", "operations", "auth", "store", "rpc", "wire", "io"]),
     ("proxy", &["client", "auth", "store", "wire", "io"]),
     ("cli", &["client", "wire", "io"]),
     ("lab", &["engine", "client", "auth", "store", "wire", "io"]),

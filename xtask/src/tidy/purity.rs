@@ -10,12 +10,13 @@ use super::source::{Finding, Source};
 
 pub(super) const RULE: &str = "purity";
 
-const PURE: [&str; 8] = [
+const PURE: [&str; 9] = [
     "crates/io",
     "crates/wire",
     "crates/client",
     "crates/auth",
     "crates/store",
+    "crates/content",
     "crates/operations",
     "crates/proto",
     "crates/web",

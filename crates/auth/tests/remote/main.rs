@@ -17,10 +17,10 @@ use plimsoll_auth::{
     Settings, SignUp,
 };
 use plimsoll_client::http::{Body, Client, Request, Url};
+use plimsoll_content::HotCache;
 use plimsoll_io::sim::{Chance, Faults, Host, Sim, seeds};
 use plimsoll_io::{Address, Io, Networks, Peer, Setup};
 use plimsoll_proto::Current;
-use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{
     AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
 };
@@ -61,7 +61,7 @@ fn status_page() -> StatusPage {
         tiers: Tiers::default(),
         load: Box::new(move || load),
         counters: Arc::default(),
-        hot: HotSet::off(),
+        hot: HotCache::off(),
         lab: Vec::new(),
         operations: Box::new(String::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
@@ -83,7 +83,7 @@ fn serve_methods(at: &str, sim: &Sim, host: &Host, service: impl Service + 'stat
     let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
     let setup: Setup = Arc::new(move |io| {
         let (current, log) = (Arc::clone(&current), AccessLog::new(None));
-        Rc::new(Http::new(io, current, log, Arc::default(), HotSet::off()))
+        Rc::new(Http::new(io, current, log, Arc::default(), HotCache::off()))
     });
     sim.serve(host, &at.parse().unwrap(), &setup).unwrap()
 }

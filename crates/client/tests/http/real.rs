@@ -4,10 +4,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_client::http::{Body, Client, Request};
+use plimsoll_content::HotCache;
 use plimsoll_io::sim::{Faults, Sim, seeds};
 use plimsoll_io::{Networks, Setup};
 use plimsoll_proto::Current;
-use plimsoll_proto::http::site::HotSet;
 use plimsoll_proto::http::{self as server, AccessLog, Answer, Http, Limits, Snapshot};
 use plimsoll_wire::http::status::Status;
 
@@ -42,7 +42,7 @@ fn against_echo(seed: u64, faults: Faults, client: impl AsyncFnOnce(Client) + 's
             Current::new(Snapshot { limits, proxies: Networks::default(), service: Echo }),
             AccessLog::new(None),
             Arc::default(),
-            HotSet::off(),
+            HotCache::off(),
         ))
     });
     sim.serve(&far, &":80".parse().unwrap(), &setup).unwrap();

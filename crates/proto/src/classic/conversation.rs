@@ -15,8 +15,8 @@ use plimsoll_wire::classic::{Answer, Credentials, LineBuffer, Request, WipedLine
 use super::refusal::reason;
 use super::serve::Shared;
 use crate::body_sender::{BodySender, SendError, drain, linger, while_permitted};
-use crate::http::site::is_hidden;
 use crate::opening::{FileLocation, Opened};
+use plimsoll_content::is_hidden;
 
 /// The state of a connection.
 struct Conversation<'a> {
@@ -112,7 +112,8 @@ impl<'a> Conversation<'a> {
         let Shared { io, settings, operations } = self.shared;
         let path = Path::parse(name).map_err(|bad| Error::Store(StoreError::Path(bad)))?;
         let common = settings.common.as_ref().filter(|_| !is_hidden(path.as_bytes()));
-        let common = common.map(|site| FileLocation::Local(site.root().clone(), path.as_bytes().to_vec()));
+        let common =
+            common.map(|site| FileLocation::Local(site.root().folder.clone(), path.as_bytes().to_vec()));
         let reading = operations.read(caller, &Place::own(path), Operation::Download).await?;
         let own = FileLocation::new(reading.files, reading.path).open(io, &reading.shown, 0).await;
         let opened = match (own, common) {

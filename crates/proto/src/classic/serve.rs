@@ -12,7 +12,7 @@ use plimsoll_operations::Operations;
 use super::conversation;
 use super::limits::Limits;
 use crate::Current;
-use crate::http::site::Site;
+use plimsoll_content::Site;
 
 /// The settings that a reload replaces.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use super::limits::PATTERN_BYTES_MAX;
 use super::path::{NOT_FOUND, PathTarget, SHARED};
 use super::reply::{CommandResult, Reply};
 use super::state::Login;
-use crate::http::site::is_hidden;
+use plimsoll_content::is_hidden;
 
 /// The format of entries.
 #[derive(Clone)]

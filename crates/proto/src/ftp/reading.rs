@@ -16,8 +16,8 @@ use super::listing::{EntryFormatter, FolderLines, ONLY_READ};
 use super::path::{NOT_FOUND, PathTarget};
 use super::reply::Reply;
 use super::state::Login;
-use crate::http::site::is_hidden;
 use crate::opening::{FileLocation, Opened, open_error, remote_open_error};
+use plimsoll_content::is_hidden;
 
 /// A file or folder that may be read.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ impl Conversation<'_> {
         let site = self.shared.settings.guests.as_ref().filter(|_| matches!(self.state.login, Login::Guest));
         let site = site.filter(|_| !is_hidden(name)).ok_or(NOT_FOUND)?;
         Ok(Readable {
-            location: FileLocation::Local(site.root().clone(), name.to_vec()),
+            location: FileLocation::Local(site.root().folder.clone(), name.to_vec()),
             shown: Shown::All,
             is_site: true,
             rights: ONLY_READ,

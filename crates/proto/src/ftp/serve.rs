@@ -15,8 +15,9 @@ use super::conversation;
 use super::limits::Limits;
 use super::ports::Ports;
 use super::start_barrier::StartBarrier;
-use crate::http::site::Site;
+
 use crate::{Current, GeneratedBodies};
+use plimsoll_content::Site;
 
 /// The settings that a reload replaces.
 #[derive(Clone, Debug)]

@@ -402,9 +402,9 @@ mod tests {
     use super::*;
     use crate::Current;
     use crate::http::limits::Limits;
-    use crate::http::site::HotSet;
     use crate::http::{AccessLog, Body, Counters, Http, Snapshot};
     use crate::limits::GENERATED_BYTES_MAX;
+    use plimsoll_content::HotCache;
 
     /// More than a simulated kernel buffers before its peer reads.
     const LARGE_BYTES: usize = 1 << 20;
@@ -441,7 +441,7 @@ mod tests {
                 proxies: Networks::default(),
                 service: Large,
             });
-            Rc::new(Http::new(io, current, AccessLog::new(None), Arc::clone(&shared), HotSet::off()))
+            Rc::new(Http::new(io, current, AccessLog::new(None), Arc::clone(&shared), HotCache::off()))
         });
         let at = sim.serve(&server, &":80".parse().unwrap(), &setup).unwrap();
         let io = client.io();

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use plimsoll_content::limits::SMALL_FILE_BYTES_MAX;
 use plimsoll_wire::http::head::HeadLimits;
 
 /// An operator's limits on each connection.
@@ -51,38 +52,13 @@ pub const REQUESTS_PER_TURN_MAX: u32 = 16;
 /// Bytes of an unread body that are read and dropped to keep the connection.
 pub const DISCARD_BYTES_MAX: u64 = 64 * 1024;
 /// Bytes of a body that is copied behind its head, so that both leave in one send.
-pub const COPIED_BODY_BYTES_MAX: usize = 4 * 1024;
-/// Bytes of a file that the hot cache keeps in memory. Larger files are kept as descriptors.
-pub const HOT_BODY_BYTES_MAX: usize = 32 * 1024;
-/// Bytes that an entry of the hot cache takes beside its name and the file's bytes: the entry itself, the
-/// cached metadata, the table, and the allocator's overhead for six allocations.
-pub const HOT_ENTRY_BYTES: u64 = 1024;
-/// Expected bytes of an entry, which size the table.
-pub const HOT_ENTRY_BYTES_USUAL: u64 = 8 * 1024;
-/// Files of the hot cache that wait to be closed by a thread that may block on a disk.
-pub const HOT_CLOSING_FILES_MAX: usize = 64;
-/// How long an unused file stays in the hot cache: at least this, at most twice as long. The space of a
-/// removed file is freed when its descriptor is closed.
-pub const HOT_IDLE_TIME: Duration = Duration::from_secs(10);
-/// How often the open files of the hot cache are checked. A removed or replaced file is closed, so that its
-/// blocks are free within this time. A check is one fstat(2) per file.
-pub const HOT_CHECK_TIME: Duration = Duration::from_secs(1);
-/// Files that a prefetch visits.
-pub const PREFETCH_FILES_MAX: usize = 1_000_000;
-/// Levels of folders that a prefetch descends into.
-pub const PREFETCH_LEVELS_MAX: usize = 128;
+pub const COPIED_BODY_BYTES_MAX: usize = SMALL_FILE_BYTES_MAX;
 /// Bytes of log lines that a thread buffers, for [`LOG_BUFFER_TIME`] at most.
 pub const LOG_BYTES: usize = 32 * 1024;
 /// How long a thread buffers a log line.
 pub const LOG_BUFFER_TIME: Duration = Duration::from_millis(200);
 /// Bytes of a request's target in a log line.
 pub const LOG_TARGET_BYTES_MAX: usize = 1024;
-/// Entries of a folder's listing.
-pub const LISTING_ENTRIES_MAX: usize = 100_000;
-/// Entries of a page of a listing without a `limit`.
-pub const LISTING_PAGE_ENTRIES: usize = 1_000;
-/// Entries of a page of a listing that a `limit` may request.
-pub const LISTING_PAGE_ENTRIES_MAX: usize = 10_000;
 /// How long work continues for a client that has closed its side. A client that still waits for the response
 /// looks the same as one that has left.
 pub const HALF_CLOSED_TIME: Duration = Duration::from_secs(1);
@@ -98,8 +74,6 @@ pub const OVER_SHARE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After:
     Content-Type: application/problem+json\r\nContent-Length: 100\r\n\r\n\
     {\"title\":\"Service Unavailable\",\"status\":503,\
     \"detail\":\"Your address has too many connections open.\"}\n";
-/// Bytes of a site's own error page (404).
-pub const NOT_FOUND_PAGE_BYTES_MAX: u64 = 256 * 1024;
 
 #[cfg(test)]
 mod tests {

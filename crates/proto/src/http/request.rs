@@ -10,7 +10,7 @@ use plimsoll_wire::http::head::{Field, Head, Method};
 
 use super::body::RequestBody;
 use super::forwarded;
-use super::site::HotSet;
+use plimsoll_content::HotCache;
 
 /// One request: its head, and the unread part of its body.
 pub struct Request<'a> {
@@ -27,7 +27,7 @@ pub struct Request<'a> {
     /// The body.
     pub body: RequestBody<'a>,
     /// The hot cache.
-    pub hot: &'a HotSet,
+    pub hot: &'a HotCache,
     /// The service's data about the connection.
     pub connection: &'a mut ConnectionData,
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_content::Site;
 use plimsoll_wire::http::head::Method;
 use plimsoll_wire::http::status::Status;
 use plimsoll_wire::http::target::BadTarget;
@@ -15,7 +16,7 @@ use super::operator::{is_local_request, metrics, operators_only};
 use super::problem::problem;
 use super::request::Request;
 use super::service::Service;
-use super::site::{self, Asked, Site};
+use super::site::{self, RequestPath};
 use super::status_page::{StatusPage, healthy};
 
 /// Prefixes that belong to the server and never to a site.
@@ -70,7 +71,9 @@ impl Routes {
         }
         let DecodedTarget { path, query } = target;
         match self.sites.iter().find_map(|site| Some((site, site.strip(&path)?))) {
-            Some((site, name)) => site::answer(site, request, Asked { query, name, path, unshown: 0 }).await,
+            Some((site, name)) => {
+                site::answer(site, request, RequestPath { query, name, path, prefix_bytes: 0 }).await
+            }
             None if path == b"/" => site::start_page(self.api.is_some()),
             None => site::refused(request, Status::NOT_FOUND, "Nothing is served under this path."),
         }

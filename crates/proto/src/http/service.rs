@@ -17,8 +17,8 @@ use super::counters::Counters;
 use super::date_cache::DateCache;
 use super::limits::Limits;
 use super::request::Request;
-use super::site::HotSet;
 use crate::Current;
+use plimsoll_content::HotCache;
 
 /// A function from requests to responses.
 pub trait Service: Send + Sync {
@@ -50,7 +50,7 @@ pub(super) struct Shared<S> {
     pub(super) log: Rc<AccessLog>,
     pub(super) counters: Arc<Counters>,
     pub(super) dates: Rc<DateCache>,
-    pub(super) hot: Arc<HotSet>,
+    pub(super) hot: Arc<HotCache>,
 }
 
 impl<S: Service + 'static> Http<S> {
@@ -61,7 +61,7 @@ impl<S: Service + 'static> Http<S> {
         current: Arc<Current<Snapshot<S>>>,
         log: AccessLog,
         counters: Arc<Counters>,
-        hot: Arc<HotSet>,
+        hot: Arc<HotCache>,
     ) -> Http<S> {
         let (snapshot, log, dates) = (current.get(), Rc::new(log), Rc::new(DateCache::new()));
         let latest = RefCell::new(Rc::new(Shared { io, snapshot, log, counters, dates, hot }));
@@ -168,7 +168,7 @@ mod tests {
         let shared = Arc::clone(&current);
         let setup: Setup = Arc::new(move |io| {
             let log = AccessLog::new(None);
-            Rc::new(Http::new(io, Arc::clone(&shared), log, Arc::default(), HotSet::off()))
+            Rc::new(Http::new(io, Arc::clone(&shared), log, Arc::default(), HotCache::off()))
         });
         let at = sim.serve(&server, &":80".parse().unwrap(), &setup).unwrap();
         let io = client.io();

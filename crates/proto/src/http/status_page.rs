@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::answer::{Answer, Body};
 use super::counters::Counters;
 use super::readiness::Readiness;
-use super::site::{HotFigures, HotSet};
+use plimsoll_content::{HotCache, HotFigures};
 
 /// The current load of a server.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -73,7 +73,7 @@ pub struct StatusPage {
     /// The counters of responses.
     pub counters: Arc<Counters>,
     /// The hot cache.
-    pub hot: Arc<HotSet>,
+    pub hot: Arc<HotCache>,
     /// Settings for a laboratory that are on, by their names in the configuration.
     pub lab: Vec<&'static str>,
     /// Returns the metrics of operations in Prometheus' text format.

@@ -6,10 +6,11 @@
 
 use std::io::ErrorKind;
 
+use plimsoll_content::Visibility;
+use plimsoll_content::limits::LISTING_ENTRIES_MAX;
 use plimsoll_io::{FileKind, Io};
 use plimsoll_operations::{Caller, Error, Operation, Operations, Reading, Shown, Transfer};
-use plimsoll_proto::http::limits::LISTING_ENTRIES_MAX;
-use plimsoll_proto::http::site::{self, Asked, Manner};
+use plimsoll_proto::http::site::{self, RequestPath};
 use plimsoll_proto::http::{Answer, Body, Request};
 use plimsoll_store::apart::{Contents, Elsewhere, STAT, Wanted};
 use plimsoll_store::{Error as StoreError, Path};
@@ -41,7 +42,7 @@ pub(super) async fn get(
     who: (&Operations, &Caller),
     reading: Reading,
     home: &Elsewhere,
-    asked: &Asked<'_>,
+    asked: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
     let is_folder = asked.name.is_empty() || asked.name.ends_with(b"/");
     if is_folder {
@@ -131,7 +132,7 @@ async fn list(
     io: &Io,
     reading: Reading,
     home: &Elsewhere,
-    asked: &Asked<'_>,
+    asked: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
     let Reading { path, shown, mut transfer, .. } = reading;
     let selection = match selection(request, asked, shown) {
@@ -160,7 +161,7 @@ async fn list(
         }
     };
     transfer.becomes(Operation::List);
-    match site::list_entries(request, io, entries, asked, Manner::Private, selection).await {
+    match site::list_entries(request, io, entries, asked, Visibility::Private, selection).await {
         Ok(answer) => {
             let answer = answer.while_permitted(transfer.take_permit());
             transfer.done();

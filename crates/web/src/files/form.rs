@@ -7,7 +7,7 @@ use std::pin::pin;
 
 use plimsoll_io::Lease;
 use plimsoll_operations::{Arriving, Caller, Place};
-use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Condition, Expected, Path};
 use plimsoll_wire::http::form::{BadForm, Event, FormDecoder};
 use plimsoll_wire::http::head::Field;
@@ -154,7 +154,7 @@ impl Receiving<'_> {
         let path = format!("/{}", upload.to());
         let committed = upload.commit().await;
         let committed = committed.map_err(|error| conditions::explain(request, false, error))?;
-        let etag = site::etag(&committed.stat);
+        let etag = plimsoll_content::etag(&committed.stat);
         self.stored.push(Stored { path, etag, created: committed.created });
         Ok(())
     }

@@ -6,9 +6,10 @@
 
 use std::io;
 
+use plimsoll_content::{Found, Representation, Root, Visibility};
 use plimsoll_io::{Entry, File, FileKind, Io, Stat};
 use plimsoll_operations::{Caller, Error, Operation, Operations, Place, Reading, Shown, Transfer};
-use plimsoll_proto::http::site::{self, Asked, Found, FoundFile, Manner, Root, Selection};
+use plimsoll_proto::http::site::{self, RequestPath, Selection};
 use plimsoll_proto::http::{Answer, DecodedTarget, Request};
 use plimsoll_store::{Algorithm, Error as StoreError, Files, KnownDigests, Path};
 use plimsoll_wire::http::digest::sha256_digest;
@@ -23,9 +24,10 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
     let caller = credentials::caller(ask.web, ask.request).await?;
     let reading = ask.web.operations.read(&caller, &spot.place, Operation::Download).await?;
     let name = spot.name(&reading.path);
-    let asked = Asked { query: ask.called.query, name, path: spot.path, unshown: spot.unshown };
-    if asked.name.is_empty() && !spot.is_folder {
-        return Ok(redirect(reading.transfer, &asked));
+    let path =
+        RequestPath { query: ask.called.query, name, path: spot.path, prefix_bytes: spot.prefix_bytes };
+    if path.name.is_empty() && !spot.is_folder {
+        return Ok(redirect(reading.transfer, &path));
     }
     let known_digests;
     let root = match reading.files.clone() {
@@ -38,13 +40,13 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
             let operations = &ask.web.operations;
             // Boxed: this future is ten times the size of that for a local file. Inline, it would enlarge
             // the enclosing future, which is moved for local files, too.
-            let answer = elsewhere::get(ask.request, (operations, &*caller), reading, &home, &asked);
+            let answer = elsewhere::get(ask.request, (operations, &*caller), reading, &home, &path);
             return Box::pin(answer).await;
         }
     };
     // Boxed, like every future here that is rare or large. The enclosing future is allocated for each
     // request, and allocating one kilobyte is cheaper than two.
-    match Box::pin(site::look_up(ask.request, &root, &asked.name, Manner::Private)).await {
+    match Box::pin(site::lookup(ask.request, &root, &path.name, Visibility::Private).run()).await {
         Ok(Found::File(found)) if reading.shown == Shown::All => {
             if digests::are_wanted(ask.request) {
                 let who = (&ask.web.operations, &*caller, &known_digests);
@@ -54,8 +56,8 @@ pub(crate) async fn get(ask: Ask<'_, '_>, spot: Spot) -> Result<Answer, Refusal>
             Ok(recorded(ask.request, answer, reading.transfer))
         }
         Ok(Found::File(_)) => Ok(reading.transfer.end(Err(Error::NOT_FOUND))?),
-        Ok(Found::FolderWithoutSlash) => Ok(redirect(reading.transfer, &asked)),
-        Ok(Found::Folder) => Box::pin(list(ask.request, caller.io(), &root.folder, reading, &asked)).await,
+        Ok(Found::FolderWithoutSlash) => Ok(redirect(reading.transfer, &path)),
+        Ok(Found::Folder) => Box::pin(list(ask.request, caller.io(), &root.folder, reading, &path)).await,
         Err(error) => Ok(reading.transfer.end(Err(why_not(error)))?),
     }
 }
@@ -74,7 +76,7 @@ pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &DecodedTarg
         return None;
     };
     let root = Root { folder, edition: Some(edition) };
-    let found = site::at_hand(request, &root, place.path.as_bytes(), Manner::Private)?;
+    let found = site::lookup(request, &root, place.path.as_bytes(), Visibility::Private).cached()?;
     let transfer = web.operations.reads_at_hand(&caller, &place);
     let mut answer = site::send(request, found);
     if answer.may_take_long() {
@@ -83,17 +85,17 @@ pub(crate) fn at_hand(web: &Web, request: &mut Request<'_>, called: &DecodedTarg
     Some(recorded(request, answer, transfer))
 }
 
-pub(super) fn redirect(mut transfer: Transfer, asked: &Asked<'_>) -> Answer {
+pub(super) fn redirect(mut transfer: Transfer, path: &RequestPath<'_>) -> Answer {
     transfer.becomes(Operation::List);
     transfer.done();
-    site::redirect(asked).field("Cache-Control", "private, no-cache")
+    site::redirect(path).field("Cache-Control", "private, no-cache")
 }
 
 /// Sends a file with its digest, if that is cached or would not delay the bytes. A download of a large
 /// file does not wait for its digest: a client can request that by a concurrent HEAD.
 async fn send_with_digest(
     request: &mut Request<'_>,
-    found: FoundFile,
+    found: Representation,
     mut transfer: Transfer,
     (operations, caller, known): (&Operations, &Caller, &KnownDigests),
 ) -> Result<Answer, Refusal> {
@@ -149,10 +151,10 @@ pub(super) fn recorded(request: &Request<'_>, answer: Answer, mut transfer: Tran
 /// The query requests an invalid page.
 pub(super) fn selection(
     request: &Request<'_>,
-    asked: &Asked<'_>,
+    path: &RequestPath<'_>,
     shown: Shown,
 ) -> Result<Selection, Refusal> {
-    let page = site::page_of_listing(request, asked).map_err(|bad| Refusal::bad(bad.to_string()))?;
+    let page = site::page_of_listing(request, path).map_err(|bad| Refusal::bad(bad.to_string()))?;
     let only = match shown {
         Shown::All => None,
         Shown::Only(names) => Some(names),
@@ -170,18 +172,18 @@ async fn list(
     io: &Io,
     root: &File,
     reading: Reading,
-    asked: &Asked<'_>,
+    path: &RequestPath<'_>,
 ) -> Result<Answer, Refusal> {
     let Reading { shown, mut transfer, .. } = reading;
     transfer.becomes(Operation::List);
-    let selection = match selection(request, asked, shown) {
+    let selection = match selection(request, path, shown) {
         Ok(selection) => selection,
         Err(refusal) => {
             transfer.failed("bad request");
             return Err(refusal);
         }
     };
-    match site::list(request, io, root, asked, Manner::Private, selection).await {
+    match site::list(request, io, root, path, Visibility::Private, selection).await {
         Ok(answer) => {
             let answer = answer.while_permitted(transfer.take_permit());
             transfer.done();
@@ -211,9 +213,9 @@ pub(crate) fn why_not(error: io::Error) -> StoreError {
 pub(crate) async fn owners(ask: Ask<'_, '_>, path: Vec<u8>) -> Result<Answer, Refusal> {
     let caller = credentials::caller(ask.web, ask.request).await?;
     let shares = ask.web.operations.shared(&caller).await?;
-    let asked = Asked { query: ask.called.query, name: Vec::new(), path, unshown: "/shared".len() };
-    if !asked.path.ends_with(b"/") {
-        return Ok(site::redirect(&asked).field("Cache-Control", "private, no-cache"));
+    let path = RequestPath { query: ask.called.query, name: Vec::new(), path, prefix_bytes: "/shared".len() };
+    if !path.path.ends_with(b"/") {
+        return Ok(site::redirect(&path).field("Cache-Control", "private, no-cache"));
     }
     let mut entries: Vec<Entry> = Vec::new();
     for share in shares {
@@ -226,6 +228,6 @@ pub(crate) async fn owners(ask: Ask<'_, '_>, path: Vec<u8>) -> Result<Answer, Re
             None => entries.push(Entry { name: share.owner.into_bytes(), stat }),
         }
     }
-    let selection = selection(ask.request, &asked, Shown::All)?;
-    Ok(site::listed(ask.request, &asked, entries, selection))
+    let selection = selection(ask.request, &path, Shown::All)?;
+    Ok(site::listed(ask.request, &path, entries, selection))
 }

@@ -22,20 +22,20 @@ pub(crate) struct Spot {
     /// The whole decoded path.
     pub(crate) path: Vec<u8>,
     /// Length in bytes of the prefix that a listing does not show: `/files` or `/shared`.
-    pub(crate) unshown: usize,
+    pub(crate) prefix_bytes: usize,
 }
 
 impl Spot {
     /// Resolves a decoded path.
     pub(crate) fn of(path: Vec<u8>) -> Result<Spot, Refusal> {
-        let (place, unshown) = match &*path {
+        let (place, prefix_bytes) = match &*path {
             [b'/', b'f', b'i', b'l', b'e', b's', rest @ ..] if matches!(rest, [] | [b'/', ..]) => {
                 (Place::own(Path::parse(rest)?), "/files".len())
             }
             [b'/', b's', b'h', b'a', b'r', b'e', b'd', b'/', rest @ ..] => (shared(rest)?, "/shared".len()),
             _ => return Err(nothing()),
         };
-        Ok(Spot { place, is_folder: path.ends_with(b"/"), path, unshown })
+        Ok(Spot { place, is_folder: path.ends_with(b"/"), path, prefix_bytes })
     }
 
     /// Returns the name to open for `path`, which is this path as the caller may use it. It ends with a

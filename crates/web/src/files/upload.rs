@@ -3,7 +3,7 @@
 //! Writing is not done here (the store does it). Invariants: a request that its head suffices to reject
 //! is rejected before the body is read; the ETag of the response equals that of a later GET.
 
-use plimsoll_proto::http::{Answer, Request, site};
+use plimsoll_proto::http::{Answer, Request};
 use plimsoll_store::{Committed, Expected};
 use plimsoll_wire::http::date::{DATE_BYTES, write_date};
 use plimsoll_wire::http::head::{Field, Framing};
@@ -71,5 +71,5 @@ fn expected(request: &Request<'_>) -> Result<Expected, Refusal> {
 pub(crate) fn tagged(answer: Answer, committed: &Committed) -> Answer {
     let mut modified = [b' '; DATE_BYTES];
     write_date(committed.stat.modified_at(), &mut modified);
-    answer.field("ETag", site::etag(&committed.stat)).field("Last-Modified", modified)
+    answer.field("ETag", plimsoll_content::etag(&committed.stat)).field("Last-Modified", modified)
 }

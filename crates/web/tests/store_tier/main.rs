@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_client::http::{Client, Request, Url};
+use plimsoll_content::{HotCache, HotSettings};
 use plimsoll_io::sim::{Chance, Faults, Host, Moment, Sim, SimDisk, Unsynced, seeds};
 use plimsoll_io::{Address, Existing, File, Fs as _, Io, Lease, Networks, Setup};
 use plimsoll_proto::Current;
-use plimsoll_proto::http::site::{HotSet, HotSettings};
 use plimsoll_proto::http::{
     AccessLog, Http, Limits, Load, Readiness, Routes, RpcServer, Snapshot, StatusPage, Tiers,
 };
@@ -50,7 +50,7 @@ fn status_page() -> StatusPage {
         tiers: Tiers::default(),
         load: Box::new(move || load),
         counters: Arc::default(),
-        hot: HotSet::off(),
+        hot: HotCache::off(),
         lab: Vec::new(),
         operations: Box::new(String::new),
         readiness: Arc::new(Readiness::new(Vec::new())),
@@ -68,7 +68,7 @@ fn serve_at(sim: &Sim, host: &Host, port: u16) -> Address {
     let server = with_store(server, open(host.disk()));
     let service = Routes::with_api(Vec::new(), status_page(), Arc::new(server));
     let current = Current::new(Snapshot { limits: Limits::default(), proxies: Networks::default(), service });
-    let hot = HotSet::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
+    let hot = HotCache::new(HotSettings { bytes_max: 1 << 20, files_max: 16, time: SECOND });
     let setup: Setup = Arc::new(move |io| {
         let (current, log) = (Arc::clone(&current), AccessLog::new(None));
         Rc::new(Http::new(io, current, log, Arc::default(), Arc::clone(&hot)))

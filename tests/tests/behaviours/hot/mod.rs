@@ -7,7 +7,7 @@ mod time;
 
 use std::time::Duration;
 
-use plimsoll_proto::http::site::HotSettings;
+use plimsoll_content::HotSettings;
 use plimsoll_tests::HOT;
 
 /// Cached entries are not looked up again while a behaviour lasts.

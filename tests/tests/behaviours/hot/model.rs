@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_proto::http::limits::HOT_BODY_BYTES_MAX;
+use plimsoll_content::limits::HOT_BODY_BYTES_MAX;
 use plimsoll_tests::accounts::settings;
 use plimsoll_tests::tree::noise;
 use plimsoll_tests::{Engine, Ftp, FtpClient, Person, Scenario, Scene, behaviours};

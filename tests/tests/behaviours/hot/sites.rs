@@ -132,11 +132,11 @@ async fn an_open_file_that_nobody_asks_for_is_closed(scene: Scene) {
     client.get("/100000.bin").await;
     client.get("/1000.bin").await;
     assert_eq!(scene.hot.figures().entries, 2);
-    scene.hot.sweep();
+    scene.hot.evict_idle();
     client.get("/100000.bin").await;
-    scene.hot.sweep();
+    scene.hot.evict_idle();
     assert_eq!(scene.hot.figures().entries, 2, "it was asked for in between");
-    scene.hot.sweep();
+    scene.hot.evict_idle();
     assert_eq!(scene.hot.figures().entries, 1, "bytes take no descriptor, and stay");
     assert!(client.get("/100000.bin").await.body == noise(100_000, 100_000));
 }

@@ -1,154 +1,85 @@
-//! Sites: folders that are served to anyone, to be read; and how any folder's files are sent.
+//! Sites over HTTP, and how any folder's files become responses.
 //!
-//! It does not know who may read what: accounts' files are sent by [`look_up`], [`send`] and [`list`] too,
-//! once somebody else has found that they may. What must hold: a name is opened only beneath its root; of a
-//! site, names that begin with a dot are not there (`.well-known` is); what is sent is what the head says.
+//! It checks no permission: accounts' files are sent by [`send`] and [`list`] too, after that check.
+//! Lookups, conditions, ranges and listings are in `plimsoll_content`. Invariant: a response has the bytes
+//! that its head describes.
 
-mod encoding;
 mod file;
 mod folder;
-mod hot;
-mod listing;
-mod lookup;
-mod manner;
-mod media;
-mod page;
-mod prefetch;
-mod said;
 
 use std::io;
-use std::path::Path;
 
-use plimsoll_io::{File, Fs, JobOwner, Stat};
-use plimsoll_store::Edition;
+use plimsoll_content::{Found, Lookup, Root, Site, Visibility, is_hidden, not_found_page, page};
+use plimsoll_io::JobOwner;
 use plimsoll_wire::http::head::Field;
 use plimsoll_wire::http::negotiate::{prefers_html, prefers_json};
 use plimsoll_wire::http::status::Status;
 
 pub use self::file::send;
 pub use self::folder::{Selection, list, list_entries, listed, page_of_listing, redirect};
-pub use self::hot::{HotFigures, HotSet, HotSettings};
-pub use self::listing::BadPage;
-pub use self::lookup::{Found, FoundFile, at_hand, look_up};
-pub use self::manner::Manner;
-pub use self::prefetch::{Candidate, Count, Prefetched, candidates};
 use super::answer::{Answer, Body};
 use super::limits::RETRY_AFTER_SECONDS;
 use super::problem::problem;
 use super::request::Request;
 
-/// The refusal of a listing as a whole, of a folder that is too large for it.
+/// The refusal of a listing of a folder that is too large for it.
 pub const TOO_MANY_ENTRIES: &str = "The folder has too many entries to be listed at once. List it in pages: \
                                     ?format=json&limit=1000, then as next_href says.";
 
-/// A folder served under a prefix.
-#[derive(Clone, Debug)]
-pub struct Site {
-    prefix: Vec<u8>,
-    root: Root,
-}
-
-/// A folder that names are looked up in.
-#[derive(Clone, Debug)]
-pub struct Root {
-    /// The folder.
-    pub folder: File,
-    /// The edition that it was in before anything is opened beneath it; without, nothing of it is taken from
-    /// the hot set or kept there.
-    pub edition: Option<Edition>,
-}
-
-/// What is asked of a folder that is served.
-pub struct Asked<'a> {
-    /// What follows the `?`.
+/// The requested path of a file or folder.
+pub struct RequestPath<'a> {
+    /// The query: what follows the `?`.
     pub query: Option<&'a [u8]>,
-    /// The decoded path, from the root: relative, with a slash at its end where the path has one.
+    /// The decoded path beneath the root: relative, with a trailing slash if the path has one.
     pub name: Vec<u8>,
-    /// The decoded path as a whole.
+    /// The whole decoded path.
     pub path: Vec<u8>,
-    /// Bytes at the path's start that a listing leaves out of what it shows.
-    pub unshown: usize,
+    /// Length in bytes of the prefix that a listing does not show.
+    pub prefix_bytes: usize,
 }
 
-impl Site {
-    /// Serves the folder at `root` under `prefix`, which begins with a slash.
-    ///
-    /// # Errors
-    /// The folder cannot be opened.
-    pub fn open(fs: &dyn Fs, prefix: &str, root: &Path) -> io::Result<Site> {
-        let root = Root { folder: fs.open_root(root)?, edition: Some(Edition::draw()) };
-        Ok(Site { prefix: prefix.trim_end_matches('/').as_bytes().to_vec(), root })
-    }
-
-    /// The same, of which nothing is kept ready: what is in the folder changes also through this server, and
-    /// such changes are to be seen at once.
-    #[must_use]
-    pub fn never_hot(mut self) -> Site {
-        self.root.edition = None;
-        self
-    }
-
-    /// The folder.
-    pub(crate) fn root(&self) -> &File {
-        &self.root.folder
-    }
-
-    /// The prefix, without a slash at its end; that of the whole site is empty.
-    pub fn prefix(&self) -> &[u8] {
-        &self.prefix
-    }
-
-    /// The name below this site's root that a decoded path stands for, if it is this site's.
-    pub(super) fn strip(&self, path: &[u8]) -> Option<Vec<u8>> {
-        match path.strip_prefix(&*self.prefix)? {
-            [] => Some(Vec::new()),
-            [b'/', name @ ..] => Some(name.to_vec()),
-            _ => None,
-        }
-    }
+/// Returns the lookup of a name for a request.
+pub fn lookup<'a>(
+    request: &Request<'a>,
+    root: &'a Root,
+    name: &'a [u8],
+    visibility: Visibility,
+) -> Lookup<'a> {
+    let accept_encoding = request.field(Field::AcceptEncoding);
+    Lookup { io: request.io, hot: request.hot, root, name, visibility, accept_encoding }
 }
 
-/// The validator of a file: it changes whenever the file does, because nobody can set the time of change.
-pub fn etag(stat: &Stat) -> String {
-    format!("\"{:x}-{:x}-{:x}\"", stat.inode, stat.changed.as_nanos(), stat.size)
-}
-
-pub(super) async fn answer(site: &Site, request: &mut Request<'_>, asked: Asked<'_>) -> Answer {
-    if is_hidden(&asked.name) {
+pub(super) async fn answer(site: &Site, request: &mut Request<'_>, path: RequestPath<'_>) -> Answer {
+    if is_hidden(&path.name) {
         return not_there(site, request).await;
     }
-    if asked.name.is_empty() && !asked.path.ends_with(b"/") {
-        // The root of a site under a prefix, asked for without its slash.
-        return redirect(&asked);
+    if path.name.is_empty() && !path.path.ends_with(b"/") {
+        // The root of a site under a prefix, requested without a trailing slash.
+        return redirect(&path);
     }
-    match look_up(request, &site.root, &asked.name, Manner::Site).await {
+    match lookup(request, site.root(), &path.name, Visibility::Public).run().await {
         Ok(Found::File(found)) => send(request, found),
-        Ok(Found::Folder) => list_folder(site, request, &asked).await,
-        Ok(Found::FolderWithoutSlash) => redirect(&asked),
+        Ok(Found::Folder) => list_folder(site, request, &path).await,
+        Ok(Found::FolderWithoutSlash) => redirect(&path),
         Err(error) => failed(site, request, &error).await,
     }
 }
 
-/// What is in a folder of a site. Guests of one address wait for each other, and delay nobody else.
-async fn list_folder(site: &Site, request: &mut Request<'_>, asked: &Asked<'_>) -> Answer {
-    let page = match page_of_listing(request, asked) {
+/// Lists a folder of a site. Guests of one address wait for each other, and delay no other clients.
+async fn list_folder(site: &Site, request: &mut Request<'_>, path: &RequestPath<'_>) -> Answer {
+    let page = match page_of_listing(request, path) {
         Ok(page) => page,
         Err(bad) => return refused(request, Status::BAD_REQUEST, &bad.to_string()),
     };
     let io = request.io.for_owner(JobOwner::guest(request.peer));
     let selection = Selection { only: None, page };
-    match list(request, &io, &site.root.folder, asked, Manner::Site, selection).await {
+    match list(request, &io, &site.root().folder, path, Visibility::Public, selection).await {
         Ok(answer) => answer,
         Err(error) => failed(site, request, &error).await,
     }
 }
 
-/// Whether a name has a part that begins with a dot, which is how configuration and history are kept apart.
-pub(crate) fn is_hidden(name: &[u8]) -> bool {
-    name.split(|&byte| byte == b'/').any(|part| part.starts_with(b".") && part != b".well-known")
-}
-
-/// The answer to a name that could not be opened or read.
+/// Returns the response for a name that could not be opened or read.
 async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer {
     use io::ErrorKind as Kind;
     match error.kind() {
@@ -177,26 +108,26 @@ async fn failed(site: &Site, request: &Request<'_>, error: &io::Error) -> Answer
     }
 }
 
-/// 404: the site's own page if it has one, else ours.
+/// Returns a 404 response: the site's own page if it has one, otherwise the server's.
 async fn not_there(site: &Site, request: &Request<'_>) -> Answer {
-    let own = if wants_page(request) { lookup::not_found_page(site, request.io).await } else { None };
+    let own = if wants_page(request) { not_found_page(site, request.io).await } else { None };
     match own {
         Some(page) => page_with(Answer::new(Status::NOT_FOUND), page),
         None => refused(request, Status::NOT_FOUND, "There is no such file here."),
     }
 }
 
-/// The page under `/` of a server that has no site there: what else it serves, and what to type.
+/// Returns the page under `/` of a server without a site there.
 pub fn start_page(has_accounts: bool) -> Answer {
     our_page(Answer::new(Status::OK), page::start(has_accounts)).field("Cache-Control", "no-cache")
 }
 
-/// An error as a page for people and as a problem for programs.
+/// Returns an error as a page for browsers and as a problem for programs.
 pub fn refused(request: &Request<'_>, status: Status, detail: &str) -> Answer {
     if wants_page(request) {
         our_page(Answer::new(status), page::error(status, detail))
     } else {
-        // 404 may be cached without being asked for: a person must not get what a program was told.
+        // A 404 may be cached by default: a browser must not get the response for a program.
         problem(status, detail).field("Vary", "Accept")
     }
 }
@@ -206,10 +137,10 @@ fn wants_page(request: &Request<'_>) -> bool {
 }
 
 /// Whether a folder is listed as a page: unless the query has `format=json`, or Accept prefers JSON.
-fn wants_listing_page(request: &Request<'_>, asked: &Asked<'_>) -> bool {
-    let mut parameters = asked.query.unwrap_or_default().split(|byte| *byte == b'&');
-    let is_json_asked = parameters.any(|parameter| parameter == b"format=json");
-    !is_json_asked && !request.field(Field::Accept).is_some_and(prefers_json)
+fn wants_listing_page(request: &Request<'_>, path: &RequestPath<'_>) -> bool {
+    let mut parameters = path.query.unwrap_or_default().split(|byte| *byte == b'&');
+    let is_json = parameters.any(|parameter| parameter == b"format=json");
+    !is_json && !request.field(Field::Accept).is_some_and(prefers_json)
 }
 
 fn page_with(answer: Answer, page: Vec<u8>) -> Answer {
@@ -217,7 +148,7 @@ fn page_with(answer: Answer, page: Vec<u8>) -> Answer {
     answer.field("X-Content-Type-Options", "nosniff").body(Body::Bytes(page))
 }
 
-/// A page that we made: nothing in it may load or run anything.
+/// Returns a generated page, in which nothing may load or run anything.
 fn our_page(answer: Answer, page: Vec<u8>) -> Answer {
     const POLICY: &str =
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";

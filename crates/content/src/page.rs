@@ -1,8 +1,7 @@
-//! The pages of a site: a folder's listing, and an error.
+//! HTML pages: a folder's listing, an error, and the start page.
 //!
-//! They need no script and nothing from elsewhere, so that a policy may forbid both; all style is in the
-//! page. Not here: what is listed and in which order (`listing`). What must hold: no name or detail is ever
-//! markup.
+//! They need no script and no external content, so that a policy may forbid both; all style is in the page.
+//! Not here: the selection and order of entries (`listing`). Invariant: no name or detail becomes markup.
 
 mod size;
 
@@ -15,7 +14,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_wire::calendar::format_rfc3339;
 use plimsoll_wire::http::status::Status;
 
-use super::listing::{Column, Order, Row, Summary};
+use crate::listing::{Column, Order, Row, Summary};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -31,10 +30,10 @@ const ICON: &str = "data:image/svg+xml,\
 /// How many folders the breadcrumbs name: the links of all on a very deep path would outgrow the listing.
 const CRUMBS_MAX: usize = 32;
 
-/// What no page has in it: it stands where rows go.
+/// Marks the position of the rows. It occurs nowhere else in a page.
 const ROWS: char = '\0';
 
-/// The page of a folder, without rows: what comes before them, and what after.
+/// Returns the page of a folder before its rows, and after them.
 pub(crate) fn frame(path: &str, order: Order, summary: Summary) -> (Vec<u8>, Vec<u8>) {
     let content = html! {
         (breadcrumbs(path))
@@ -46,8 +45,8 @@ pub(crate) fn frame(path: &str, order: Order, summary: Summary) -> (Vec<u8>, Vec
     (head.as_bytes().to_vec(), tail.as_bytes().to_vec())
 }
 
-/// The page of an error; `detail` says what to do.
-pub(crate) fn error(status: Status, detail: &str) -> Vec<u8> {
+/// Returns the page of an error. `detail` tells the reader how to proceed.
+pub fn error(status: Status, detail: &str) -> Vec<u8> {
     let content = html! {
         h1 { (status.code()) " " (status.reason()) }
         p { (detail) }
@@ -56,8 +55,8 @@ pub(crate) fn error(status: Status, detail: &str) -> Vec<u8> {
     page(&status.to_string(), &content).into_bytes()
 }
 
-/// The start page of a server without a site under `/`.
-pub(crate) fn start(has_accounts: bool) -> Vec<u8> {
+/// Returns the start page of a server without a site under `/`.
+pub fn start(has_accounts: bool) -> Vec<u8> {
     let content = html! {
         h1 { "plimsoll" }
         p { "This is a plimsoll file server. No folder is served under this address itself." }
@@ -92,7 +91,8 @@ fn page(title: &str, content: &Markup) -> String {
     page.into_string()
 }
 
-/// The way here. Its links are relative: they hold also where a proxy serves the site below another prefix.
+/// Returns the links to the folders above. They are relative, so they are also right if a proxy serves the
+/// site below another prefix.
 fn breadcrumbs(path: &str) -> Markup {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let depth = segments.len();
@@ -122,7 +122,7 @@ impl Summary {
     }
 }
 
-/// How many of what, and how large: `12 folders, 340 files, 1.2 GB`.
+/// Returns the number and size of the entries: `12 folders, 340 files, 1.2 GB`.
 fn describe(Summary { folders, files, bytes }: Summary) -> String {
     let parts = [count(folders, "folder"), count(files, "file"), (files > 0).then(|| size::rounded(bytes))];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -173,7 +173,7 @@ fn head(order: Order, column: Column, title: &str) -> Markup {
     }
 }
 
-/// The row of an entry.
+/// Returns the row of an entry.
 pub(crate) fn row(row: &Row) -> Markup {
     html! {
         tr {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use plimsoll_io::{Entry, FileKind, Stat};
 use plimsoll_wire::http::status::Status;
 
-use super::super::Manner;
-use super::super::listing::{ListingWriter, Order, View};
+use crate::Visibility;
+use crate::listing::{ListingView, ListingWriter, Order};
 
 fn entry(name: &[u8], kind: FileKind, size: u64) -> Entry {
     let modified = Duration::from_secs(1_795_182_005);
@@ -23,11 +23,11 @@ fn folder(name: &str) -> Entry {
 
 fn page(path: &str, entries: Vec<Entry>, query: &str) -> String {
     let order = Order::from_query(Some(query.as_bytes()));
-    let view = View {
+    let view = ListingView {
         path: path.as_bytes().to_vec(),
         order,
         as_page: true,
-        manner: Manner::Site,
+        visibility: Visibility::Public,
         only: None,
         page: None,
         etag: |_| String::new(),

@@ -1,39 +1,39 @@
 //! Precompressed siblings: `page.html.br` and `page.html.gz` beside `page.html`.
 //!
-//! Nothing is compressed here. What must hold: an encoding that the client does not take is never sent.
+//! Nothing is compressed here. Invariant: an encoding that the client does not accept is never sent.
 
 use plimsoll_wire::http::negotiate::{Quality, accepts_encoding};
 
-/// A coding that siblings may have.
+/// The encoding of a sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     /// Brotli (RFC 7932).
     Brotli,
     /// Gzip (RFC 1952).
     Gzip,
 }
 
-/// The codings that a client takes, the one it likes best first.
+/// The encodings that a client accepts, the preferred one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Encodings([Option<Encoding>; 2]);
+pub(crate) struct Encodings([Option<Encoding>; 2]);
 
 impl Encoding {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Encoding::Brotli => "br",
             Encoding::Gzip => "gzip",
         }
     }
 
-    pub(super) fn suffix(self) -> &'static [u8] {
+    pub(crate) fn suffix(self) -> &'static [u8] {
         match self {
             Encoding::Brotli => b".br",
             Encoding::Gzip => b".gz",
         }
     }
 
-    /// How much a client wants it, unless not at all or less than the file as it is.
-    fn taken(self, field: &[u8]) -> Option<(Encoding, Quality)> {
+    /// Returns its quality value, unless the client does not accept it, or prefers the plain file.
+    fn quality(self, field: &[u8]) -> Option<(Encoding, Quality)> {
         let quality = accepts_encoding(field, self.name().as_bytes());
         let plain = accepts_encoding(field, b"identity");
         (quality.is_acceptable() && quality >= plain).then_some((self, quality))
@@ -41,15 +41,15 @@ impl Encoding {
 }
 
 impl Encodings {
-    /// None is taken.
-    pub(super) const NONE: Encodings = Encodings([None; 2]);
-    /// All are taken, as by browsers.
-    pub(super) const ALL: Encodings = Encodings([Some(Encoding::Brotli), Some(Encoding::Gzip)]);
+    /// None is accepted.
+    pub(crate) const NONE: Encodings = Encodings([None; 2]);
+    /// All are accepted, as by browsers.
+    pub(crate) const ALL: Encodings = Encodings([Some(Encoding::Brotli), Some(Encoding::Gzip)]);
 
-    /// What an Accept-Encoding field says; without one, a sibling is not looked for.
-    pub(super) fn accepted(field: Option<&[u8]>) -> Encodings {
+    /// Parses an Accept-Encoding field. Without one, siblings are not served.
+    pub(crate) fn accepted(field: Option<&[u8]>) -> Encodings {
         let Some(field) = field else { return Encodings::NONE };
-        match (Encoding::Brotli.taken(field), Encoding::Gzip.taken(field)) {
+        match (Encoding::Brotli.quality(field), Encoding::Gzip.quality(field)) {
             (Some((brotli, liked)), Some((gzip, more))) if more.thousandths() > liked.thousandths() => {
                 Encodings([Some(gzip), Some(brotli)])
             }
@@ -57,12 +57,12 @@ impl Encodings {
         }
     }
 
-    /// A number of its own for each order.
-    pub(super) fn code(self) -> u8 {
+    /// Returns a distinct number for each value.
+    pub(crate) fn code(self) -> u8 {
         self.0.iter().fold(0, |code, taken| code * 3 + taken.map_or(0, |encoding| encoding as u8 + 1))
     }
 
-    pub(super) fn in_order(self) -> impl Iterator<Item = Encoding> {
+    pub(crate) fn in_order(self) -> impl Iterator<Item = Encoding> {
         self.0.into_iter().flatten()
     }
 }

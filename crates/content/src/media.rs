@@ -1,10 +1,10 @@
-//! Media types by a name's ending.
+//! Media types by file extension.
 //!
-//! Contents are not looked at. What must hold: what is not known is sent as bytes, not guessed, and text
-//! says that it is UTF-8.
+//! It reads no contents. Invariants: a file of unknown type is sent as bytes; text types have the charset
+//! UTF-8.
 
-/// The media type of a file's name.
-pub(super) fn media_type(name: &[u8]) -> &'static str {
+/// Returns the media type for a file's name.
+pub(crate) fn media_type(name: &[u8]) -> &'static str {
     const UNKNOWN: &str = "application/octet-stream";
     let file_name = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
     let Some(dot) = file_name.iter().rposition(|&byte| byte == b'.') else { return UNKNOWN };

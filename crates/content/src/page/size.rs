@@ -1,6 +1,6 @@
-//! Sizes for people: `1.2 MiB`, and `1,234,567 bytes` where it must be exact.
+//! Sizes for people: `1.2 MiB`, and the exact form `1,234,567 bytes`.
 //!
-//! Units are binary, as in the command line and the configuration. What must hold: the rounded form has at
+//! Units are binary, as in the command line and the configuration. Invariant: the rounded form has at
 //! most three digits.
 
 const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

@@ -1,16 +1,16 @@
 //! The order of a listing: read from a query, written into one, and applied.
 //!
-//! It does not refuse anything: a query is a wish. What must hold: folders come first, and the same entries
-//! are always in the same order, however the folder was read.
+//! It rejects no query. Invariants: folders come first; the same entries are always in the same order,
+//! however the folder was read.
 
 use std::cmp::Ordering;
 
 use plimsoll_io::{Entry, FileKind};
 
-/// What a listing is sorted by.
+/// The column that a listing is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// As people count: case does not matter, and `file2` comes before `file10`.
+    /// In natural order: case does not matter, and `file2` comes before `file10`.
     #[default]
     Name,
     /// Length of files; folders have none and stay in order of name.
@@ -32,16 +32,16 @@ impl Column {
 
 /// A column and a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Order {
-    /// What counts first; where it is equal, the name does.
+pub struct Order {
+    /// The first criterion; the name is the second.
     pub(crate) by: Column,
     /// Whether the greatest comes first.
     pub(crate) descending: bool,
 }
 
 impl Order {
-    /// Reads `sort=size&order=desc`; what is unknown or missing means by name, ascending.
-    pub(crate) fn from_query(query: Option<&[u8]>) -> Order {
+    /// Parses `sort=size&order=desc`. The default is by name, ascending.
+    pub fn from_query(query: Option<&[u8]>) -> Order {
         let mut order = Order::default();
         for parameter in query.unwrap_or_default().split(|&byte| byte == b'&') {
             match parameter {
@@ -56,14 +56,14 @@ impl Order {
         order
     }
 
-    /// The query that [`Order::from_query`] reads as this order, `?` included.
+    /// Returns the query that [`Order::from_query`] parses as this order, with its `?`.
     pub(crate) fn query(self) -> String {
         let direction = if self.descending { "desc" } else { "asc" };
         format!("?sort={}&order={direction}", self.by.name())
     }
 
-    /// The order that a click on a column's head asks for: the other way round, or what people look for first
-    /// there, which is A, the largest, the newest.
+    /// Returns the order after a click on a column's head: the reverse order, or the usual order of another
+    /// column, which is A, the largest, or the newest first.
     pub(crate) fn after_click(self, column: Column) -> Order {
         let descending = if self.by == column { !self.descending } else { column != Column::Name };
         Order { by: column, descending }
@@ -87,19 +87,19 @@ fn is_folder(entry: &Entry) -> bool {
     entry.stat.kind == FileKind::Folder
 }
 
-/// What the entries of a listing are in order of.
+/// The order of all entries of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sequence {
-    /// As people look for them.
+    /// As a reader selects it.
     Ordered(Order),
-    /// By the bytes of their names: where a page of them begins is known of its name alone.
+    /// By the bytes of their names, so that a name alone tells where a page begins.
     Bytes,
 }
 
-/// An entry in its place among the others of a listing.
+/// An entry with its sort key.
 pub(super) struct Sorted {
     sequence: Sequence,
-    /// The name in lower case, where the order looks at it.
+    /// The name in lower case, if the order needs it.
     key: String,
     pub(super) entry: Entry,
 }

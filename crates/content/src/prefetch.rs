@@ -1,38 +1,37 @@
-//! Filling the hot set before anybody asks: a site's small files into it, its larger ones into the system's
-//! cache.
+//! Fills the hot cache at start: small files of sites into it, larger ones into the page cache.
 //!
-//! Sites alone: an account's files are many, and who will ask for which is not known before they log in.
-//! What must hold: neither takes more than the set's budget; links are left out, so that nothing is read
-//! twice and no way is endless.
+//! Not accounts' files: they are many, and the server cannot know which will be requested. Invariants:
+//! neither cache receives more than the hot cache's budget; symbolic links are skipped, so that no file is
+//! read twice and no path is endless.
 
 use std::io;
 use std::ops::AddAssign;
 
 use plimsoll_io::{FileKind, Fs, Instant};
 
-use super::encoding::Encodings;
-use super::hot::{Before, HotSet, Wanted};
-use super::lookup::{Found, INDEX, Lookup, Source};
-use super::{Manner, Site, is_hidden};
-use crate::http::limits::{HOT_BODY_BYTES_MAX, PREFETCH_FILES_MAX, PREFETCH_LEVELS_MAX};
+use crate::encoding::Encodings;
+use crate::hot_cache::{CacheKey, HotCache, LookupStart};
+use crate::limits::{HOT_BODY_BYTES_MAX, PREFETCH_FILES_MAX, PREFETCH_LEVELS_MAX};
+use crate::lookup::{Found, INDEX, Resolver, Source};
+use crate::{Site, Visibility, is_hidden};
 
-/// Files and their bytes.
+/// A number of files, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many.
+    /// The number of files.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-/// What became of the files of sites.
+/// The result of prefetching the sites' files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefetched {
-    /// In the hot set.
+    /// Stored in the hot cache.
     pub kept: Count,
-    /// Larger ones, read into the system's cache.
+    /// Larger ones, read into the page cache.
     pub cached: Count,
-    /// What there was no room for, or could not be read.
+    /// Files that did not fit, or could not be read.
     pub left: Count,
 }
 
@@ -43,7 +42,7 @@ impl AddAssign<u64> for Count {
     }
 }
 
-/// A file that may be read.
+/// A file that may be prefetched.
 pub struct Candidate<'a> {
     site: &'a Site,
     name: Vec<u8>,
@@ -51,13 +50,14 @@ pub struct Candidate<'a> {
     pub bytes: u64,
 }
 
-/// The files of sites, the smallest first: so most of them find room. Not of those of which nothing is kept.
+/// Returns the files of sites, the smallest first, so that as many as possible fit. Sites that do not use the
+/// hot cache are skipped.
 pub fn candidates<'a>(fs: &dyn Fs, sites: &'a [Site]) -> Vec<Candidate<'a>> {
     let mut found = Vec::new();
-    for site in sites.iter().filter(|site| site.root.edition.is_some()) {
+    for site in sites.iter().filter(|site| site.root().edition.is_some()) {
         let mut ahead = vec![(Vec::new(), 0)];
         while let Some((folder, level)) = ahead.pop() {
-            // A folder that cannot be read is for its requests to complain of.
+            // A folder that cannot be read is reported when it is requested.
             let _ = gather(fs, site, &folder, level, &mut ahead, &mut found);
         }
     }
@@ -73,7 +73,7 @@ fn gather<'a>(
     ahead: &mut Vec<(Vec<u8>, usize)>,
     found: &mut Vec<Candidate<'a>>,
 ) -> io::Result<()> {
-    let opened = fs.open_beneath(&site.root.folder, folder)?;
+    let opened = fs.open_beneath(&site.root().folder, folder)?;
     for entry in fs.names(&opened, PREFETCH_FILES_MAX)? {
         let name = [folder, &entry.name].concat();
         match entry.stat.kind {
@@ -92,10 +92,10 @@ fn gather<'a>(
 
 impl Prefetched {
     /// Reads one file. `now` is by the clock that connections will have.
-    pub fn read(&mut self, hot: &HotSet, fs: &dyn Fs, candidate: &Candidate<'_>, now: Instant) {
+    pub fn read(&mut self, hot: &HotCache, fs: &dyn Fs, candidate: &Candidate<'_>, now: Instant) {
         let bytes = candidate.bytes;
         let is_small = bytes <= HOT_BODY_BYTES_MAX as u64;
-        if is_small && candidate.keep(hot, fs, now).unwrap_or(false) {
+        if is_small && candidate.store(hot, fs, now).unwrap_or(false) {
             self.kept += bytes;
         } else if !is_small
             && self.cached.bytes + bytes <= hot.bytes_max()
@@ -109,9 +109,9 @@ impl Prefetched {
 }
 
 impl Candidate<'_> {
-    /// Keeps the file for those who take no encoding and for browsers, which take all; an index page under
-    /// its folder's name too. Whether there was room.
-    fn keep(&self, hot: &HotSet, fs: &dyn Fs, now: Instant) -> io::Result<bool> {
+    /// Stores the file for clients that accept no encoding, and for browsers, which accept all; an index page
+    /// also under its folder's name. Returns whether it fits.
+    fn store(&self, hot: &HotCache, fs: &dyn Fs, now: Instant) -> io::Result<bool> {
         let folder =
             self.name.strip_suffix(INDEX).filter(|folder| folder.is_empty() || folder.ends_with(b"/"));
         for name in [Some(&*self.name), folder].into_iter().flatten() {
@@ -119,34 +119,35 @@ impl Candidate<'_> {
                 if !hot.has_room(self.bytes) {
                     return Ok(false);
                 }
-                self.keep_as(hot, fs, name, encodings, now)?;
+                self.store_as(hot, fs, name, encodings, now)?;
             }
         }
         Ok(true)
     }
 
-    fn keep_as(
+    fn store_as(
         &self,
-        hot: &HotSet,
+        hot: &HotCache,
         fs: &dyn Fs,
         name: &[u8],
         encodings: Encodings,
         now: Instant,
     ) -> io::Result<()> {
-        let (root, manner) = (&self.site.root, Manner::Site);
+        let (root, visibility) = (self.site.root(), Visibility::Public);
         let Some(edition) = root.edition else { return Ok(()) };
-        let lookup = Lookup { fs, root: &root.folder, manner, encodings, is_known: false, is_prefetch: true };
-        if let Found::File(found) = lookup.find(name)?
+        let resolver =
+            Resolver { fs, root: &root.folder, visibility, encodings, is_known: false, is_prefetch: true };
+        if let Found::File(found) = resolver.resolve(name)?
             && matches!(found.source, Source::Bytes { .. })
         {
-            let before = Before::at(edition, now);
-            hot.keep(&Wanted::new(edition, name, manner, encodings), &before, &found);
+            let before = LookupStart::at(edition, now);
+            hot.insert(&CacheKey::new(edition, name, visibility, encodings), &before, &found);
         }
         Ok(())
     }
 
     fn read_ahead(&self, fs: &dyn Fs) -> io::Result<()> {
-        let file = fs.open_beneath(&self.site.root.folder, &self.name)?;
+        let file = fs.open_beneath(&self.site.root().folder, &self.name)?;
         fs.read_ahead(&file, 0..self.bytes)
     }
 }

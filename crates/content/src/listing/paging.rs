@@ -1,24 +1,25 @@
-//! Pages of a folder's listing, as a query asks for them and as an answer leads to the next.
+//! Pages of a folder's listing: parses the query for a page, and formats the link to the next.
 //!
-//! What must hold: the `next_href` of a page leads to exactly the entries after it, for names of any bytes.
+//! It reads no folder. Invariant: the `next_href` of a page leads to exactly the entries after it, for names
+//! of any bytes.
 
 use std::fmt;
 
 use plimsoll_io::ListingPage;
 
 use super::Order;
-use crate::http::limits::{LISTING_PAGE_ENTRIES, LISTING_PAGE_ENTRIES_MAX};
+use crate::limits::{LISTING_PAGE_ENTRIES, LISTING_PAGE_ENTRIES_MAX};
 
-/// Why a query asks for no page.
+/// The reason why a query selects no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPage {
     /// `limit` is no number, or too large or small.
     Limit,
     /// `after` is not percent-encoded.
     After,
-    /// Both are there more than once.
+    /// One of them is repeated.
     Repeated,
-    /// An order is asked for that pages do not have.
+    /// The query has an order, which pages do not have.
     Order,
 }
 
@@ -39,11 +40,11 @@ impl fmt::Display for BadPage {
 
 impl std::error::Error for BadPage {}
 
-/// The page that `after=NAME&limit=NUMBER` asks for; none if neither is there.
+/// Parses `after=NAME&limit=NUMBER`. Returns `None` if the query has neither.
 ///
 /// # Errors
-/// The query asks for no page that there is.
-pub(crate) fn page_of(query: Option<&[u8]>) -> Result<Option<ListingPage>, BadPage> {
+/// The query selects no page.
+pub fn page_of(query: Option<&[u8]>) -> Result<Option<ListingPage>, BadPage> {
     let (mut after, mut limit) = (None, None);
     for parameter in query.unwrap_or_default().split(|&byte| byte == b'&') {
         let is_repeated = if let Some(value) = parameter.strip_prefix(b"after=") {
@@ -66,7 +67,7 @@ pub(crate) fn page_of(query: Option<&[u8]>) -> Result<Option<ListingPage>, BadPa
     Ok(Some(ListingPage { after, limit: limit.unwrap_or(LISTING_PAGE_ENTRIES) }))
 }
 
-/// The link from a page with this limit to the one that begins after `name`.
+/// Returns the link from a page with this limit to the one that begins after `name`.
 pub(super) fn next_href(name: &[u8], limit: usize) -> String {
     let mut href = "?format=json&after=".to_owned();
     for byte in name {
@@ -87,7 +88,7 @@ fn number(text: &[u8]) -> Option<usize> {
     (1..=LISTING_PAGE_ENTRIES_MAX).contains(&number).then_some(number)
 }
 
-/// Decodes a value of a query as forms send it: a plus sign is a space.
+/// Decodes a value of a query in the encoding of forms: a plus sign is a space.
 fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (mut decoded, mut rest) = (Vec::new(), text);

@@ -5,7 +5,8 @@ use std::time::Duration;
 use plimsoll_io::{Entry, EntryCollector, FileKind, ListingPage, Stat};
 use serde_json::{Value, json};
 
-use super::{ListingWriter, Manner, Order, Row, View};
+use super::{ListingView, ListingWriter, Order, Row};
+use crate::Visibility;
 
 fn entry(name: &[u8], kind: FileKind, size: u64, modified: u64) -> Entry {
     let modified = Duration::from_secs(modified);
@@ -20,12 +21,12 @@ fn folder(name: &str) -> Entry {
     entry(name.as_bytes(), FileKind::Folder, 4096, 0)
 }
 
-fn view(query: &str) -> View {
-    View {
+fn view(query: &str) -> ListingView {
+    ListingView {
         path: b"/".to_vec(),
         order: Order::from_query(Some(query.as_bytes())),
         as_page: false,
-        manner: Manner::Site,
+        visibility: Visibility::Public,
         only: None,
         page: None,
         etag: |stat| format!("\"{}\"", stat.size),
@@ -42,7 +43,7 @@ fn names(entries: Vec<Entry>, query: &str) -> Vec<String> {
     rows(entries, query).iter().map(Row::text).collect()
 }
 
-fn json(view: View, entries: Vec<Entry>) -> Value {
+fn json(view: ListingView, entries: Vec<Entry>) -> Value {
     serde_json::from_slice(&ListingWriter::new(view).written(entries)).unwrap()
 }
 
@@ -133,7 +134,7 @@ fn json_has_all_of_a_file_and_no_size_of_a_folder() {
 #[test]
 fn json_is_readable_whatever_the_bytes() {
     let entries = vec![entry(b"\xff\"\\", FileKind::File, u64::MAX, u64::MAX)];
-    let json = json(View { path: b"/\xfe/".to_vec(), ..view("") }, entries);
+    let json = json(ListingView { path: b"/\xfe/".to_vec(), ..view("") }, entries);
     assert_eq!(json["path"], "/\u{fffd}/");
     assert_eq!(json["entries"][0]["name"], "\u{fffd}\"\\");
     assert_eq!(json["entries"][0]["href"], "%FF%22%5C");
@@ -150,7 +151,7 @@ fn a_page_is_in_order_of_bytes_and_leads_to_the_next() {
     let entries = || ["b", "a", "B", "c", ".hidden"].map(file).into_iter().chain([folder("z")]).collect();
     let page = |after: Option<&str>, limit| {
         let page = Some(ListingPage { after: after.map(Into::into), limit });
-        json(View { page, ..view("") }, entries())
+        json(ListingView { page, ..view("") }, entries())
     };
     let names = |json: &Value| -> Vec<String> {
         let entries = json["entries"].as_array().unwrap().iter();

@@ -1,7 +1,7 @@
-//! What a folder of a site shows: which entries, in which order, and the same as JSON.
+//! The entries of a folder's listing: which are shown, in which order, and their JSON.
 //!
-//! Not here: the HTML (`page`), and reading the folder. What must hold: a link leads to exactly the name that
-//! it stands for, whatever bytes that has; what cannot be asked for is not shown.
+//! Not here: the HTML (`page`), and reading the folder. Invariants: a link leads to exactly the name that it
+//! is for, whatever its bytes; a name that no request can have is not shown.
 
 mod order;
 mod paging;
@@ -18,24 +18,25 @@ use plimsoll_wire::http::mtime::write_mtime;
 use plimsoll_wire::http::target::encode_path;
 use serde::Serialize;
 
-use super::Manner;
+use crate::Visibility;
 
-pub(crate) use order::{Column, Order, Sequence};
-pub use paging::BadPage;
-pub(crate) use paging::page_of;
-pub(crate) use writer::{ListingWriter, Summary, View};
+pub use order::Order;
+pub(crate) use order::{Column, Sequence};
+pub use paging::{BadPage, page_of};
+pub(crate) use writer::Summary;
+pub use writer::{ListingView, ListingWriter};
 
 /// One entry of a listing.
 pub(crate) struct Row {
-    /// Its name, not always UTF-8.
+    /// The name, not always UTF-8.
     pub(crate) name: Vec<u8>,
     /// A file or a folder.
     pub(crate) kind: FileKind,
-    /// Length in bytes; of a folder, nothing that means anything.
+    /// Length in bytes; meaningless for a folder.
     pub(crate) size: u64,
     /// Last change, as time since 1970.
     pub(crate) modified: Duration,
-    /// The tag that a GET of it would answer with.
+    /// The tag that the response to a GET would have.
     pub(crate) etag: String,
 }
 
@@ -48,12 +49,12 @@ impl Row {
         self.kind == FileKind::Folder
     }
 
-    /// The name for people: what is not UTF-8 is replaced.
+    /// Returns the name for display: bytes that are not UTF-8 are replaced.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
 
-    /// The name as a link from the folder's own page, exact to the byte.
+    /// Returns the name as a link from the folder's own page, exact to the byte.
     ///
     /// A colon is encoded too, so no name reads as the scheme of a URL (RFC 3986, section 4.2).
     pub(crate) fn href(&self) -> String {
@@ -64,10 +65,11 @@ impl Row {
     }
 }
 
-/// Left out are a site's hidden names, what is no file or folder, and names with control characters: no
-/// request can have one in its path, so the link would be dead.
-pub(super) fn is_shown(entry: &Entry, manner: Manner) -> bool {
-    let is_hidden = manner.is_site() && entry.name.starts_with(b".");
+/// Whether an entry is shown. Not shown are hidden names of a public folder, entries that are neither files
+/// nor folders, and names with control characters: no request can have one in its path, so the link would be
+/// dead.
+pub(super) fn is_shown(entry: &Entry, visibility: Visibility) -> bool {
+    let is_hidden = visibility.is_public() && entry.name.starts_with(b".");
     let is_named = !entry.name.iter().any(u8::is_ascii_control);
     !is_hidden && is_named && entry.stat.kind != FileKind::Other
 }
@@ -79,7 +81,7 @@ pub(super) struct RowJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     modified: String,
-    /// The same to the nanosecond, in seconds since 1970.
+    /// The modification time to the nanosecond, in seconds since 1970.
     mtime: String,
     etag: &'a str,
     href: String,

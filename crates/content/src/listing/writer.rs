@@ -1,6 +1,6 @@
-//! A listing in the making: entries are put in order as they come, and written a few at a time.
+//! Generates a listing: sorts entries as they are read, and writes them a few at a time.
 //!
-//! It reads no folder. Invariant: of a page, no more entries are in memory than it has, and one.
+//! It reads no folder. Invariant: for a page, no more entries are in memory than the page has, and one.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -8,29 +8,30 @@ use std::ops::ControlFlow;
 use plimsoll_io::{Entry, EntryCollector, ListingPage, Stat};
 use serde::Serialize;
 
-use super::super::{Manner, page};
 use super::order::Sorted;
 use super::paging::next_href;
 use super::{Order, Row, RowJson, Sequence, is_shown};
+use crate::{Visibility, page};
 
-/// What is shown of a folder, and how.
-pub(crate) struct View {
-    /// Where it is in the site's URLs: decoded, begins and ends with `/`.
-    pub(crate) path: Vec<u8>,
-    /// The order of the entries; of a page, it is that of their bytes.
-    pub(crate) order: Order,
-    /// As HTML, or as JSON.
-    pub(crate) as_page: bool,
-    pub(crate) manner: Manner,
-    /// The names that are shown, if not all are.
-    pub(crate) only: Option<Vec<Vec<u8>>>,
-    /// The part of it that is shown, if not all is.
-    pub(crate) page: Option<ListingPage>,
-    /// Makes the tag of an entry.
-    pub(crate) etag: fn(&Stat) -> String,
+/// The shown part of a folder, and its form.
+pub struct ListingView {
+    /// The path in URLs: decoded, begins and ends with `/`.
+    pub path: Vec<u8>,
+    /// The order of the entries; a page is in order of bytes.
+    pub order: Order,
+    /// Whether the form is HTML, and not JSON.
+    pub as_page: bool,
+    /// The audience of the folder.
+    pub visibility: Visibility,
+    /// The names that may be shown, if not all may.
+    pub only: Option<Vec<Vec<u8>>>,
+    /// The page that is shown, if not all entries are.
+    pub page: Option<ListingPage>,
+    /// Formats the tag of an entry.
+    pub etag: fn(&Stat) -> String,
 }
 
-/// How many of what are shown, and how large.
+/// The number and size of the shown entries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) folders: usize,
@@ -38,31 +39,34 @@ pub(crate) struct Summary {
     pub(crate) bytes: u64,
 }
 
-/// Makes a [`View`] of a folder.
-pub(crate) struct ListingWriter {
-    view: View,
+/// Generates a [`ListingView`] of a folder.
+pub struct ListingWriter {
+    view: ListingView,
     rows: BTreeSet<Sorted>,
     summary: Summary,
     /// The last name of a page that is not the last one.
     next: Option<Vec<u8>>,
     out: Vec<u8>,
-    /// What follows the rows; none before the first is written.
+    /// The text after the rows; `None` before the first row is written.
     tail: Option<Vec<u8>>,
 }
 
 impl ListingWriter {
-    pub(crate) fn new(view: View) -> ListingWriter {
+    /// Creates a writer without entries.
+    pub fn new(view: ListingView) -> ListingWriter {
         let (rows, summary) = (BTreeSet::new(), Summary::default());
         ListingWriter { view, rows, summary, next: None, out: Vec::new(), tail: None }
     }
 
-    /// The page is not the last one, whatever comes of its entries: the next begins after `name`.
-    pub(crate) fn with_next(self, next: Option<Vec<u8>>) -> ListingWriter {
+    /// Sets the name after which the next page begins, for a page that is not the last one even if some of
+    /// its entries are not shown.
+    #[must_use]
+    pub fn with_next(self, next: Option<Vec<u8>>) -> ListingWriter {
         ListingWriter { next, ..self }
     }
 
-    /// Writes a listing of entries that are few.
-    pub(crate) fn written(mut self, entries: Vec<Entry>) -> Vec<u8> {
+    /// Writes a listing of a few entries.
+    pub fn written(mut self, entries: Vec<Entry>) -> Vec<u8> {
         entries.into_iter().for_each(|entry| self.add(entry));
         loop {
             if let ControlFlow::Break(written) = self.write(usize::MAX) {
@@ -71,21 +75,21 @@ impl ListingWriter {
         }
     }
 
-    fn is_meant(&self, entry: &Entry) -> bool {
-        let View { only, manner, page, .. } = &self.view;
-        is_shown(entry, *manner)
+    fn is_selected(&self, entry: &Entry) -> bool {
+        let ListingView { only, visibility, page, .. } = &self.view;
+        is_shown(entry, *visibility)
             && only.as_ref().is_none_or(|only| only.contains(&entry.name))
             && page.as_ref().is_none_or(|page| page.begins_before(&entry.name))
     }
 
-    /// The next row in order.
+    /// Returns the next row in order.
     pub(super) fn next_row(&mut self) -> Option<Row> {
         Some(Row::new(self.rows.pop_first()?.entry, self.view.etag))
     }
 
-    /// Begins to write, when all entries have come: returns what follows the rows.
+    /// Starts to write, after all entries were added. Returns the text after the rows.
     fn begin(&mut self) -> Vec<u8> {
-        let View { path, order, as_page, page, .. } = &self.view;
+        let ListingView { path, order, as_page, page, .. } = &self.view;
         if let Some(page) = page
             && self.rows.len() > page.limit
         {
@@ -98,7 +102,7 @@ impl ListingWriter {
             self.out = head;
             return tail;
         }
-        // Strings into memory: there is nothing here that could fail.
+        // Serialising strings into memory cannot fail.
         let text = |text: &str| serde_json::to_string(text).unwrap_or_default();
         self.out = format!(r#"{{"path":{},"entries":["#, text(&path)).into_bytes();
         let next = self.next.as_ref().zip(page.as_ref()).map(|(name, page)| {
@@ -125,10 +129,10 @@ impl EntryCollector for ListingWriter {
     type Output = Vec<u8>;
 
     fn add(&mut self, entry: Entry) {
-        if !self.is_meant(&entry) {
+        if !self.is_selected(&entry) {
             return;
         }
-        let View { order, page, .. } = &self.view;
+        let ListingView { order, page, .. } = &self.view;
         let sequence = page.as_ref().map_or(Sequence::Ordered(*order), |_| Sequence::Bytes);
         let row = Sorted::new(entry, sequence);
         if row.is_folder() {

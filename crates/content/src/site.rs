@@ -1,0 +1,69 @@
+//! A site: a folder that is served to every client, to be read only.
+//!
+//! It is not a route. Invariant: names are opened only beneath the root.
+
+use std::io;
+use std::path::Path;
+
+use plimsoll_io::{File, Fs};
+use plimsoll_store::Edition;
+
+/// A folder served under a prefix.
+#[derive(Clone, Debug)]
+pub struct Site {
+    prefix: Vec<u8>,
+    root: Root,
+}
+
+/// A folder that names are looked up in.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// The folder.
+    pub folder: File,
+    /// The generation of the folder before any file beneath it is opened. With `None`, the hot cache is not
+    /// used.
+    pub edition: Option<Edition>,
+}
+
+impl Site {
+    /// Serves the folder at `root` under `prefix`, which begins with a slash.
+    ///
+    /// # Errors
+    /// The folder cannot be opened.
+    pub fn open(fs: &dyn Fs, prefix: &str, root: &Path) -> io::Result<Site> {
+        let root = Root { folder: fs.open_root(root)?, edition: Some(Edition::draw()) };
+        Ok(Site { prefix: prefix.trim_end_matches('/').as_bytes().to_vec(), root })
+    }
+
+    /// Excludes the site from the hot cache: this server also changes the files in the folder, and such
+    /// changes must be visible at once.
+    #[must_use]
+    pub fn never_hot(mut self) -> Site {
+        self.root.edition = None;
+        self
+    }
+
+    /// Returns the folder.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Returns the prefix, without a slash at its end. The prefix of the whole server is empty.
+    pub fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// Returns the name beneath the root for a decoded path, if the path is in this site.
+    pub fn strip(&self, path: &[u8]) -> Option<Vec<u8>> {
+        match path.strip_prefix(&*self.prefix)? {
+            [] => Some(Vec::new()),
+            [b'/', name @ ..] => Some(name.to_vec()),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a component of the name begins with a dot, as those of configuration and history do.
+pub fn is_hidden(name: &[u8]) -> bool {
+    name.split(|&byte| byte == b'/').any(|part| part.starts_with(b".") && part != b".well-known")
+}
